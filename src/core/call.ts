@@ -1,0 +1,58 @@
+/** One request to run a tool, and the words for naming it. */
+import { ToolError } from "./error.ts";
+
+/**
+ * One request to run a tool, as the model made it.
+ *
+ * `name` is a qualified name (`namespace::tool`), or a bare one where only one tool bears it. `input` is
+ * what the model sent: parsed JSON, not yet validated. `id` is the provider's id, handed back in the result.
+ *
+ * Anthropic `tool_use`, OpenAI `tool_calls[]` / `function_call`, Gemini `functionCall`, MCP `tools/call`.
+ */
+export interface ToolCall {
+  readonly id?: string;
+  readonly name: string;
+  readonly input?: unknown;
+  /** Why the model made the call, in its own words; recorded, never interpreted. */
+  readonly reasoning?: string;
+}
+
+export const NAMESPACE_SEPARATOR = "::";
+export const DEFAULT_NAMESPACE = "default";
+export const MAX_NAME_LENGTH = 256;
+
+/** `("weather", "get")` → `"weather::get"`. */
+export function qualifiedName(namespace: string, name: string): string {
+  return `${namespace}${NAMESPACE_SEPARATOR}${name}`;
+}
+
+export interface NameParts {
+  readonly namespace: string | undefined;
+  readonly name: string;
+}
+
+/** Splits at the first `::` only, so that the tool `a::b` of namespace `x` is `x::a::b`. */
+export function splitName(name: string): NameParts {
+  const at = name.indexOf(NAMESPACE_SEPARATOR);
+  if (at < 0) return { namespace: undefined, name };
+  return { namespace: name.slice(0, at), name: name.slice(at + NAMESPACE_SEPARATOR.length) };
+}
+
+/**
+ * Checks a name that a program or a file gives to a tool or toolset.
+ *
+ * Any text of 1–256 UTF-16 units without control characters or lone surrogates will do: providers' narrower
+ * rules are met by encoding, not here. A toolset's name holds no `::`.
+ *
+ * @throws ToolError `invalid_argument`
+ */
+export function checkName(name: unknown, what: "tool" | "toolset"): asserts name is string {
+  if (typeof name !== "string" || name === "") throw new ToolError("invalid_argument", `A ${what} needs a name: a string that is not empty.`);
+  if (name.length > MAX_NAME_LENGTH) throw new ToolError("invalid_argument", `The name of a ${what} has ${name.length} characters; ${MAX_NAME_LENGTH} is the limit.`);
+  if (/[\u0000-\u001f\u007f]/u.test(name) || !name.isWellFormed()) {
+    throw new ToolError("invalid_argument", `The ${what} name ${JSON.stringify(name)} has a control character or half a surrogate pair.`);
+  }
+  if (what === "toolset" && name.includes(NAMESPACE_SEPARATOR)) {
+    throw new ToolError("invalid_argument", `The toolset name ${JSON.stringify(name)} holds "::", which separates toolset and tool.`);
+  }
+}

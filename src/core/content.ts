@@ -1,0 +1,36 @@
+/** What a tool may answer besides JSON: text, images and files, in the order the model shall see them. */
+import type { JsonValue } from "./json.ts";
+
+export type ContentPart =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image"; readonly mediaType: string; readonly data: string }
+  | { readonly type: "audio"; readonly mediaType: string; readonly data: string }
+  | { readonly type: "file"; readonly uri: string; readonly mediaType?: string; readonly text?: string; readonly name?: string };
+
+export interface ToolOutputOptions {
+  /** What the model sees; `data` of images and audio is base64. */
+  readonly content?: readonly ContentPart[];
+  /** The answer as JSON, checked against the output schema. */
+  readonly output?: unknown;
+  /** For programs only, never shown to a model. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** A handler's answer with content parts or metadata beside its JSON; return a bare value when JSON is enough. */
+export class ToolOutput {
+  readonly content: readonly ContentPart[] | undefined;
+  readonly output: unknown;
+  readonly metadata: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(options: ToolOutputOptions) {
+    this.content = options.content;
+    this.output = options.output;
+    this.metadata = options.metadata;
+  }
+}
+
+/** The text of a value as a model reads it: strings as they are, everything else as JSON. */
+export function valueText(value: JsonValue | undefined): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

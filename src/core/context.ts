@@ -1,0 +1,38 @@
+/** What a handler is given besides its input. */
+import type { JsonValue } from "./json.ts";
+import type { LogFields } from "./ports.ts";
+
+export interface ToolContext {
+  /** The runtime's id of the call; the same over all attempts. */
+  readonly callId: string;
+  /** The qualified name of the tool that was called. */
+  readonly toolName: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+  /** Which attempt this is; the first is 1. */
+  readonly attempt: number;
+  /** Aborts when the attempt's time is up or the caller cancels. Made on first use. */
+  readonly signal: AbortSignal;
+  /** When this attempt ends, on the runtime's monotonic clock; `Infinity` = no limit. */
+  readonly deadline: number;
+  /** The session's state, private to this tool's toolset. */
+  readonly state: ToolState;
+  /** What the program gave the runtime or this `execute` for its handlers, such as a user or a database. */
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Tells listeners how far the call is. Ignored after the call has ended. */
+  progress(update: ProgressUpdate): void;
+  log(message: string, fields?: LogFields): void;
+}
+
+export interface ProgressUpdate {
+  readonly message?: string;
+  readonly done?: number;
+  readonly total?: number;
+}
+
+/** Session state: immutable values under keys, changed only by a function of the value before. */
+export interface ToolState {
+  get(key: string): JsonValue | undefined;
+  /** Replaces the value of `key` by what `change` returns; `undefined` removes it. Synchronous, so nothing comes between. */
+  update(key: string, change: (before: JsonValue | undefined) => JsonValue | undefined): void;
+}

@@ -1,0 +1,58 @@
+/** What a call reads and writes, and whether it may be repeated or undone: one declaration that drives the runtime. */
+import type { JsonObject } from "./json.ts";
+
+/**
+ * Names of what a call touches, such as `file:/a/b`. A key is a path of segments split at `/`, the scheme
+ * included in the first: `file:/a/b` is inside `file:/a`, and `file:/ab` is not.
+ */
+export type ResourceKeys = readonly string[] | ((input: JsonObject) => readonly string[]);
+
+export interface Effects {
+  readonly reads?: ResourceKeys;
+  readonly writes?: ResourceKeys;
+  /** Running it twice does what running it once does. @default false; a call that writes nothing always is */
+  readonly idempotent?: boolean;
+  /** It reaches outside this machine's own data (mail, payments, a remote service). @default false */
+  readonly external?: boolean;
+  /** It destroys something: approval is asked. @default false */
+  readonly destructive?: boolean;
+  /** Writers of the same key may run at the same time, because their order does not matter. @default false */
+  readonly commutative?: boolean;
+  /** Takes back what the call did. Declared here, run when a batch is rolled back. */
+  readonly undo?: (undo: UndoContext) => Promise<void>;
+}
+
+export interface UndoContext {
+  readonly input: JsonObject;
+  readonly output: unknown;
+  readonly signal: AbortSignal;
+}
+
+/** The effects of one call, worked out from its input. */
+export interface ResolvedEffects {
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  /** Nothing was declared, or it could not be used: the call writes everything of its toolset. */
+  readonly undeclared: boolean;
+  /** True when the call may be sent again although an earlier attempt may have had its effect. */
+  readonly repeatable: boolean;
+  readonly external: boolean;
+  readonly destructive: boolean;
+  readonly commutative: boolean;
+}
+
+/** Touches nothing but its input: always safe to run, repeat and cache. */
+export const pure: Effects = Object.freeze({ reads: [], writes: [], idempotent: true });
+
+/** Only reads, from the given keys. Without keys it reads all of its toolset. */
+export function readOnly(...reads: readonly string[]): Effects {
+  return { ...(reads.length === 0 ? {} : { reads }), writes: [], idempotent: true };
+}
+
+/** Reaches outside and may not be repeated, such as sending a mail. */
+export const external: Effects = Object.freeze({ external: true });
+
+/** True when `inner` is `outer` or lies inside it. */
+export function isInside(inner: string, outer: string): boolean {
+  return inner === outer || (inner.length > outer.length && inner.startsWith(outer) && (outer.endsWith("/") || inner[outer.length] === "/"));
+}

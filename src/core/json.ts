@@ -1,0 +1,193 @@
+/** JSON as values: the types, a guarded frozen copy, and the canonical text that hashes and cache keys use. */
+import { ToolError } from "./error.ts";
+
+export type JsonPrimitive = string | number | boolean | null;
+export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+export interface JsonLimits {
+  /** Deepest nesting of arrays and objects. @default 64 */
+  readonly maxDepth?: number;
+  /** Most values, keys included, in the whole tree. @default 1_000_000 */
+  readonly maxNodes?: number;
+  /** Most UTF-16 units of text, keys included, in the whole tree. @default 16_777_216 */
+  readonly maxChars?: number;
+}
+
+export const DEFAULT_MAX_DEPTH = 64;
+const DEFAULT_MAX_NODES = 1_000_000;
+const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;
+
+interface CopyState {
+  readonly maxDepth: number;
+  nodesLeft: number;
+  charsLeft: number;
+  readonly dropped: string[];
+}
+
+export interface JsonCopy {
+  readonly value: JsonValue;
+  /** `$` paths of keys that were left out because they could reach a prototype (`__proto__`). */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * Copies a value into deeply frozen plain JSON, checking depth and size before it walks further.
+ *
+ * Follows `JSON.stringify` where that loses nothing (`toJSON` of dates, `undefined` properties left out)
+ * and throws `not_json` where it would lie: bigint, symbol, function, NaN, Infinity, Map, Set, invalid
+ * dates, cycles (as depth), throwing getters. A `__proto__` key is left out and named in `dropped`.
+ *
+ * @throws ToolError `not_json` with the `$` path, or `too_large` when a limit is passed.
+ */
+export function copyJson(value: unknown, limits: JsonLimits = {}): JsonCopy {
+  const state: CopyState = {
+    maxDepth: limits.maxDepth ?? DEFAULT_MAX_DEPTH,
+    nodesLeft: limits.maxNodes ?? DEFAULT_MAX_NODES,
+    charsLeft: limits.maxChars ?? DEFAULT_MAX_CHARS,
+    dropped: NOTHING_DROPPED,
+  };
+  const copy = copyValue(value, 0, state, ROOT);
+  return { value: copy, dropped: state.dropped };
+}
+
+const NOTHING_DROPPED: string[] = [];
+
+/** The way down to a value, kept as a linked list so that a path is spelled only for an error. */
+interface Place {
+  readonly parent: Place | undefined;
+  readonly step: string | number;
+}
+
+const ROOT: Place = { parent: undefined, step: "$" };
+
+function copyValue(value: unknown, depth: number, state: CopyState, place: Place): JsonValue {
+  switch (typeof value) {
+    case "string":
+      if ((state.charsLeft -= value.length) < 0) throw tooLarge("text", place);
+      return value;
+    case "number":
+      if (!Number.isFinite(value)) throw notJson(`${value} is not a JSON number`, place);
+      return value;
+    case "boolean":
+      return value;
+    case "object":
+      return value === null ? null : copyObject(value, depth, state, place);
+    default:
+      throw notJson(`a ${typeof value} is not JSON`, place);
+  }
+}
+
+function copyObject(value: object, depth: number, state: CopyState, place: Place): JsonValue {
+  if (depth >= state.maxDepth) throw tooLarge(`nesting deeper than ${state.maxDepth} levels`, place);
+  if (Array.isArray(value)) return copyArray(value, depth, state, place);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return copyInstance(value, depth, state, place);
+  const copy: Record<string, JsonValue> = {};
+  const keys = Object.keys(value);
+  if ((state.nodesLeft -= keys.length) < 0) throw tooLarge("values", place);
+  for (const key of keys) {
+    if ((state.charsLeft -= key.length) < 0) throw tooLarge("text", place);
+    const item = readProperty(value, key, place);
+    if (item === undefined) continue;
+    if (key === "__proto__") {
+      drop(state, spell(place, key));
+      continue;
+    }
+    copy[key] =
+      typeof item === "object" && item !== null
+        ? copyObject(item, depth + 1, state, { parent: place, step: key })
+        : copyValue(item, depth + 1, state, place === ROOT && typeof item !== "bigint" ? place : { parent: place, step: key });
+  }
+  return Object.freeze(copy);
+}
+
+function copyArray(value: readonly unknown[], depth: number, state: CopyState, place: Place): JsonValue {
+  if ((state.nodesLeft -= value.length) < 0) throw tooLarge("values", place);
+  const copy: JsonValue[] = [];
+  for (let index = 0; index < value.length; index++) {
+    const item = value[index];
+    copy.push(item === undefined ? null : copyValue(item, depth + 1, state, { parent: place, step: index }));
+  }
+  return Object.freeze(copy);
+}
+
+function copyInstance(value: object, depth: number, state: CopyState, place: Place): JsonValue {
+  const toJson = readProperty(value, "toJSON", place);
+  if (typeof toJson === "function" && !(value instanceof Date && Number.isNaN(value.getTime()))) {
+    const replaced: unknown = callToJson(toJson, value, place);
+    if (replaced !== value) return copyValue(replaced, depth + 1, state, place);
+  }
+  const name = value.constructor?.name ?? "object";
+  throw notJson(`a ${name} is not JSON`, place);
+}
+
+function callToJson(toJson: Function, value: object, place: Place): unknown {
+  try {
+    return Reflect.apply(toJson, value, [""]);
+  } catch (error: unknown) {
+    throw notJson("its toJSON() threw", place, error);
+  }
+}
+
+function readProperty(value: object, key: string, place: Place): unknown {
+  try {
+    return Reflect.get(value, key);
+  } catch (error: unknown) {
+    throw notJson(`reading ${JSON.stringify(key)} threw`, place, error);
+  }
+}
+
+function drop(state: CopyState, path: string): void {
+  if (state.dropped === NOTHING_DROPPED) Object.assign(state, { dropped: [] });
+  state.dropped.push(path);
+}
+
+function spell(place: Place, step?: string | number): string {
+  const steps: (string | number)[] = step === undefined ? [] : [step];
+  for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) steps.push(at.step);
+  return jsonPath(steps.reverse());
+}
+
+const PLAIN_KEY = /^[A-Za-z_$][\w$-]*$/;
+
+/** Spells a `$` path: `jsonPath(["a", 1, "b c"])` is `$.a[1]["b c"]`. */
+export function jsonPath(steps: readonly (string | number)[]): string {
+  let path = "$";
+  for (const step of steps) {
+    if (typeof step === "number") path += `[${step}]`;
+    else path += PLAIN_KEY.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`;
+  }
+  return path;
+}
+
+function notJson(problem: string, place: Place, cause?: unknown): ToolError {
+  return new ToolError("not_json", `${spell(place)}: ${problem}`, cause === undefined ? {} : { cause });
+}
+
+function tooLarge(what: string, place: Place): ToolError {
+  const amount = what.startsWith("nesting") ? what : `more ${what} than is allowed`;
+  return new ToolError("too_large", `${spell(place)}: ${amount}`);
+}
+
+/** True for an object that is neither null nor an array. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Writes JSON with object keys sorted by UTF-16 units and no white space, so that equal values have equal text.
+ *
+ * `-0` is written as `0`. The value must be plain JSON no deeper than the stack allows (see `copyJson`).
+ */
+export function canonicalJson(value: JsonValue): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const object = value as JsonObject; // Array.isArray does not narrow readonly arrays away
+  const members = Object.keys(object)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key] ?? null)}`);
+  return `{${members.join(",")}}`;
+}

@@ -1,0 +1,34 @@
+/** Everything the runtime takes from the outside world, so that a test can hold all of it still. */
+
+export interface Clock {
+  /** Monotonic milliseconds from an arbitrary origin; may be fractional. For durations, deadlines and waits. */
+  now(): number;
+  /** Milliseconds since the epoch. For timestamps only. */
+  wallTime(): number;
+  /** Calls `fire` once after at least `delayMs`, any finite length; the returned function cancels it. Does not keep the process alive when `background`. */
+  timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void;
+}
+
+export interface Random {
+  /** A number in [0, 1). */
+  next(): number;
+}
+
+export interface Ids {
+  /** A new id, unique in the process and unguessable across processes, beginning with `prefix` and `_`. */
+  next(prefix: string): string;
+}
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+}
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Ports {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly ids: Ids;
+  readonly log: Log;
+}

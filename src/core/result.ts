@@ -1,0 +1,81 @@
+/** The one answer to one call. */
+import type { ContentPart } from "./content.ts";
+import { valueText } from "./content.ts";
+import type { ErrorInfo } from "./error.ts";
+import type { JsonValue } from "./json.ts";
+
+/**
+ * `ok`; `partial`: it ran, but the output broke its schema and is kept; `error`; `cancelled`; `skipped`: never
+ * begun because the turn had ended. Each is final.
+ */
+export type ResultStatus = "ok" | "partial" | "error" | "cancelled" | "skipped";
+
+/** Where a result came from. */
+export type Origin = "live" | "cache" | "replay" | "simulated" | "stub";
+
+/** One change that was made to the model's input so that it fits the schema. */
+export interface Repair {
+  /** `$` path of the changed value. */
+  readonly path: string;
+  readonly kind: "parsed-json" | "fixed-json" | "coerced" | "defaulted" | "dropped" | "renamed" | "wrapped" | "lifted";
+  /** What was done, for people: `"5" → 5`. */
+  readonly note: string;
+}
+
+/** The part of an output that was too large to show, and how to read it. */
+export interface Truncation {
+  /** Given to `read_result` to read the rest; undefined when the whole was not kept. */
+  readonly handle: string | undefined;
+  readonly totalBytes: number;
+  readonly shownBytes: number;
+}
+
+export interface ToolResult {
+  /** The runtime's own id of the call, unique for ever. */
+  readonly callId: string;
+  /** The provider's id, as the call brought it. */
+  readonly id?: string;
+  /** The qualified name of the tool that answered, or the name as asked when there is none. */
+  readonly name: string;
+  readonly status: ResultStatus;
+  /** The answer as JSON; undefined when the tool answered with content only, or not at all. */
+  readonly output?: JsonValue;
+  /** Text, images and files for the model; undefined when `output` says it all. */
+  readonly content?: readonly ContentPart[];
+  /** Set whenever the status is not `ok`. */
+  readonly error?: ErrorInfo;
+  readonly origin: Origin;
+  /** How often the handler was started; 0 when the call ended before. */
+  readonly attempts: number;
+  /** From the call's arrival to this result, waits included, in milliseconds. */
+  readonly durationMs: number;
+  readonly repairs: readonly Repair[];
+  readonly warnings: readonly string[];
+  readonly truncation?: Truncation;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** What a model reads of a result: the answer, or what went wrong and what would work. */
+export function resultText(result: ToolResult): string {
+  const parts: string[] = [];
+  if (result.error !== undefined) parts.push(errorText(result.error));
+  if (result.content === undefined) {
+    if (result.output !== undefined) parts.push(valueText(result.output));
+  } else {
+    for (const part of result.content) parts.push(partText(part));
+  }
+  return parts.join("\n");
+}
+
+function errorText(error: ErrorInfo): string {
+  const lines = [`Error (${error.code}): ${error.message}`];
+  for (const detail of error.details ?? []) lines.push(`- ${detail}`);
+  if (error.hint !== undefined) lines.push(`Hint: ${error.hint}`);
+  return lines.join("\n");
+}
+
+function partText(part: ContentPart): string {
+  if (part.type === "text") return part.text;
+  if (part.type === "file") return part.text ?? `[file ${part.name ?? part.uri}]`;
+  return `[${part.type} ${part.mediaType}]`;
+}

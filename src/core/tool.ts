@@ -1,0 +1,63 @@
+/** What a model may call. */
+import type { ToolContext } from "./context.ts";
+import type { Effects } from "./effects.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+
+/** A JSON Schema, draft 2020-12 unless `$schema` names draft-07. `{}` and `true` allow everything. */
+export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
+
+/** How the loop treats a tool, in the words of seed 003. It never makes a tool a read. */
+export type ToolCategory = "SAFE_CHAIN" | "TERMINAL" | "DANGEROUS" | "ASYNC_REQUIRED";
+
+/** Settings a tool, its toolset or the runtime may give; the nearest one that is set wins. */
+export interface CallSettings {
+  /** Longest time of one attempt, in milliseconds; 0 = no limit. @default 30_000 */
+  readonly timeoutMs?: number;
+  /** Longest time of the whole call, waits and retries included, in milliseconds; 0 = no limit. @default 0 */
+  readonly deadlineMs?: number;
+  /** How often the call may be attempted in all, the first included. Integer ≥ 1. @default 4 */
+  readonly maxAttempts?: number;
+  /** Most UTF-8 bytes of a result that the model is shown; 0 = no limit. @default 65_536 */
+  readonly maxResultBytes?: number;
+}
+
+/** The outcome of parsing an input with the program's own schema library. */
+export type ParsedInput = { readonly value: unknown } | { readonly issues: readonly string[] };
+
+export interface Tool extends CallSettings {
+  /** Unqualified: the toolset gives the namespace. */
+  readonly name: string;
+  /** One line for people. */
+  readonly title?: string;
+  /** What the model reads. */
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly outputSchema?: JsonSchema;
+  /** Left out = writes everything of its toolset and may not be repeated. */
+  readonly effects?: Effects;
+  /** Runs the call. Left out = its engine answers. May return a value or a promise, and may throw. */
+  readonly execute?: (input: never, context: ToolContext) => unknown;
+  /** Turns validated JSON into what `execute` takes (transforms, class instances). Runs once a call, not once an attempt. */
+  readonly parseInput?: (input: JsonValue) => ParsedInput | Promise<ParsedInput>;
+  /** Turns what `execute` returned into JSON by the program's own schema library; runs before the output schema is checked. */
+  readonly parseOutput?: (output: unknown) => ParsedInput | Promise<ParsedInput>;
+  /** The tool's own rules, after its schema: one message per problem. */
+  readonly validate?: (input: JsonObject) => readonly string[];
+  readonly tags?: readonly string[];
+  /** At most this many calls of this tool at a time. Integer ≥ 1. @default no limit */
+  readonly maxConcurrent?: number;
+  /** At most one call a turn. @default false; true for the category `DANGEROUS` */
+  readonly oncePerTurn?: boolean;
+  /** Ends the turn: later calls of the batch are skipped. @default false; true for the category `TERMINAL` */
+  readonly endsTurn?: boolean;
+  readonly category?: ToolCategory;
+  /** Run by the model's provider: described here, never executed. @default false */
+  readonly providerExecuted?: boolean;
+  /** Keys of `context.data` without which a call is refused. */
+  readonly requires?: readonly string[];
+  /** Long documentation, read on demand. */
+  readonly documentation?: string;
+  /** @default true */
+  readonly enabled?: boolean;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,24 @@
+/** A namespace of tools with one engine, one lifecycle and common defaults. */
+import type { Engine } from "./engine.ts";
+import type { CallSettings, Tool } from "./tool.ts";
+
+export interface Toolset {
+  /** The namespace of its tools: `name::tool`. */
+  readonly name: string;
+  readonly description?: string;
+  readonly tools?: readonly Tool[];
+  /** Answers the calls of tools without `execute`, and may bring tools of its own. @default the `local` engine */
+  readonly engine?: Engine;
+  /** @default true */
+  readonly enabled?: boolean;
+  /** Take a strange server's word that a tool only reads. @default false: hints may only add caution */
+  readonly trustAnnotations?: boolean;
+  /** At most this many calls of the toolset at a time. Integer ≥ 1. @default no limit */
+  readonly maxConcurrent?: number;
+  /** What its tools use where they set nothing themselves. */
+  readonly defaults?: CallSettings;
+  /** Longest time to open, in milliseconds. @default 10_000 */
+  readonly openTimeoutMs?: number;
+  /** Allow several tools of one name when their input schemas differ. @default false */
+  readonly overloads?: boolean;
+}
