@@ -24,7 +24,7 @@ export interface ErrorCodeInfo {
 export const ERROR_CODES = {
   invalid_call: { when: "The call itself is malformed: not an object, no name, a bad id.", actor: "model", category: "validation", retryable: false, outcome: "not_started", http: 400, jsonRpc: -32600, exit: 5 },
   invalid_input: { when: "The input does not fit the tool's schema, even after repair.", actor: "model", category: "validation", retryable: false, outcome: "not_started", http: 422, jsonRpc: -32602, exit: 5 },
-  too_large: { when: "The input is deeper or larger than the limits allow.", actor: "model", category: "validation", retryable: false, outcome: "not_started", http: 413, jsonRpc: -32602, exit: 5 },
+  too_large: { when: "The input or the output is deeper or larger than the limits allow.", actor: "model", category: "validation", retryable: false, outcome: "not_started", http: 413, jsonRpc: -32602, exit: 5 },
   not_found: { when: "No tool, toolset or result has this name.", actor: "model", category: "lookup", retryable: false, outcome: "not_started", http: 404, jsonRpc: -32601, exit: 4 },
   ambiguous: { when: "A bare name fits tools of several toolsets.", actor: "model", category: "lookup", retryable: false, outcome: "not_started", http: 409, jsonRpc: -32602, exit: 4 },
   not_executable: { when: "The tool is only described here: its provider runs it, or it has no handler.", actor: "programmer", category: "lookup", retryable: false, outcome: "not_started", http: 501, jsonRpc: -32601, exit: 4 },

@@ -2,6 +2,7 @@
 import type { ToolCall } from "./call.ts";
 import type { ProgressUpdate } from "./context.ts";
 import type { ErrorInfo } from "./error.ts";
+import type { JsonObject } from "./json.ts";
 import type { ToolResult } from "./result.ts";
 
 interface CallEvent {
@@ -20,7 +21,9 @@ export type RuntimeEvent =
   | (CallEvent & { readonly type: "call-progress"; readonly toolName: string; readonly update: ProgressUpdate })
   | (CallEvent & { readonly type: "call-orphan"; readonly toolName: string; readonly orphans: number })
   | (CallEvent & { readonly type: "call-late"; readonly toolName: string; readonly outcome: "returned" | "threw"; readonly lateMs: number })
-  | (CallEvent & { readonly type: "call-end"; readonly result: ToolResult })
+  | (CallEvent & { readonly type: "call-block"; readonly toolName: string; readonly blockedMs: number })
+  | (CallEvent & { readonly type: "call-end"; readonly result: ToolResult; /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject })
+  | { readonly type: "batch-rollback"; readonly sessionId: string; readonly turnId: string; readonly at: number; readonly callIds: readonly string[] }
   | ToolsetEvent
   | { readonly type: "circuit-change"; readonly at: number; readonly toolName: string; readonly state: "open" | "half-open" | "closed" };
 

@@ -21,5 +21,4 @@ export interface HookContext {
   readonly callId: string;
   readonly sessionId: string;
   readonly turnId: string;
-  readonly signal: AbortSignal | undefined;
 }

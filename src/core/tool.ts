@@ -53,6 +53,11 @@ export interface Tool extends CallSettings {
   readonly category?: ToolCategory;
   /** Run by the model's provider: described here, never executed. @default false */
   readonly providerExecuted?: boolean;
+  /**
+   * What to do with input keys that the schema forbids: `drop` reports each as a repair.
+   * @default "drop" for a tool that declares no writes, else "refuse"
+   */
+  readonly unknownKeys?: "drop" | "refuse";
   /** Keys of `context.data` without which a call is refused. */
   readonly requires?: readonly string[];
   /** Long documentation, read on demand. */

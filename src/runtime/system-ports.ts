@@ -4,29 +4,76 @@ import type { Clock, Ids, Log, Ports } from "../core/ports.ts";
 
 /** Longest delay a Node timer takes; a longer one would fire at once. */
 const MAX_TIMER_MS = 2_147_483_647;
+/** So many timers that were cancelled before they were armed may pile up before they are swept out. */
+const MAX_STALE = 1_024;
+
+/**
+ * A timer that costs next to nothing when it is cancelled at once, as the deadline of a quick call is: Node's own
+ * is set only when the event loop comes round.
+ */
+class LateArmedTimer {
+  readonly #fire: () => void;
+  readonly #background: boolean;
+  #at: number;
+  #handle: NodeJS.Timeout | undefined;
+  over = false;
+
+  constructor(fire: () => void, at: number, background: boolean) {
+    this.#fire = fire;
+    this.#at = at;
+    this.#background = background;
+  }
+
+  arm(): void {
+    if (this.over) return;
+    const leftMs = this.#at - performance.now();
+    const stepMs = Math.min(leftMs, MAX_TIMER_MS);
+    this.#handle = setTimeout(() => (leftMs > MAX_TIMER_MS ? this.arm() : this.#end()), Math.max(0, stepMs));
+    if (this.#background) this.#handle.unref();
+  }
+
+  #end(): void {
+    this.over = true;
+    this.#fire();
+  }
+
+  cancel(): void {
+    this.over = true;
+    if (this.#handle !== undefined) clearTimeout(this.#handle);
+    else if (unarmed.at(-1) === this) unarmed.pop();
+    else if (unarmed.length > MAX_STALE) unarmed = unarmed.filter((timer) => !timer.over);
+  }
+}
+
+let unarmed: LateArmedTimer[] = [];
+let armingIsDue = false;
+
+function armAll(): void {
+  armingIsDue = false;
+  const timers = unarmed;
+  unarmed = [];
+  for (const timer of timers) timer.arm();
+}
 
 export const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => Date.now(),
   timer(fire, delayMs, options) {
-    let left = delayMs;
-    let handle: NodeJS.Timeout;
-    const arm = (): void => {
-      const step = Math.min(left, MAX_TIMER_MS);
-      left -= step;
-      handle = setTimeout(left > 0 ? arm : fire, step);
-      if (options?.background === true) handle.unref();
-    };
-    arm();
-    return () => clearTimeout(handle);
+    const timer = new LateArmedTimer(fire, performance.now() + delayMs, options?.background === true);
+    unarmed.push(timer);
+    if (!armingIsDue) {
+      armingIsDue = true;
+      setImmediate(armAll);
+    }
+    return () => timer.cancel();
   },
 };
 
 /** 128 random bits per process and a counter: unguessable, and cheap enough for every call. */
 const systemIds: Ids = {
-  next: (prefix) => `${prefix}_${PROCESS_ID}${(count++).toString(36).padStart(6, "0")}`,
+  next: (prefix) => `${prefix}_${PROCESS_ID}${(count++).toString(36)}`,
 };
-const PROCESS_ID = randomBytes(16).toString("hex");
+const PROCESS_ID = `${randomBytes(16).toString("base64url")}_`;
 let count = 0;
 
 /** Debug lines go nowhere; warnings go to standard error. */

@@ -1,0 +1,90 @@
+/** How each peer makes one validated call of the workload, by its own public API. */
+import { Agent, RunContext, tool as openAiTool } from "@openai/agents";
+import { tool as langChainTool } from "@langchain/core/tools";
+import { ToolNode } from "@langchain/langgraph/prebuilt";
+import { AIMessage } from "@langchain/core/messages";
+import { createTool } from "@mastra/core/tools";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { asSchema, generateText, isStepCount, tool as aiTool } from "ai";
+import { z } from "zod";
+import type { Contestant } from "./measure.ts";
+import { INPUT, SCHEMA, handle } from "./workload.ts";
+import type { Order } from "./workload.ts";
+
+const zodSchema = z.strictObject({
+  id: z.string(),
+  amount: z.number(),
+  express: z.boolean(),
+  note: z.string(),
+  lines: z.array(z.strictObject({ sku: z.string(), count: z.number().int() })),
+});
+
+export function bareLimit(): Contestant {
+  const validate = new Ajv2020().compile<Order>(SCHEMA);
+  return { name: "bare limit", note: "plain function + compiled Ajv validator", run: async () => (validate(INPUT) ? handle(INPUT) : undefined) };
+}
+
+export function aiSdk(): Contestant {
+  const tool = aiTool({ description: "d", inputSchema: zodSchema, execute: async (order) => handle(order) });
+  const schema = asSchema(zodSchema);
+  return {
+    name: "AI SDK 7",
+    note: "schema validate + execute, zod",
+    async run() {
+      const checked = await schema.validate?.(INPUT);
+      if (checked?.success !== true) throw new Error("AI SDK refused the input");
+      return tool.execute?.(checked.value, { toolCallId: "c", messages: [], context: {} } as never);
+    },
+  };
+}
+
+export function mastra(): Contestant {
+  const tool = createTool({ id: "order", description: "d", inputSchema: zodSchema, execute: async (order) => handle(order) });
+  return { name: "Mastra", note: "createTool().execute, zod", run: () => tool.execute?.(INPUT, {} as never) };
+}
+
+export function openAiAgents(): Contestant {
+  const tool = openAiTool({ name: "order", description: "d", parameters: zodSchema, execute: async (order) => handle(order) });
+  const context = new RunContext();
+  const text = JSON.stringify(INPUT);
+  void Agent;
+  return { name: "OpenAI Agents", note: "tool().invoke, zod, input as text", run: () => tool.invoke(context, text) };
+}
+
+export function langChain(): Contestant {
+  const tool = langChainTool(async (order: Order) => handle(order), { name: "order", description: "d", schema: zodSchema });
+  return { name: "LangChain", note: "tool().invoke, zod", run: () => tool.invoke(INPUT) };
+}
+
+export function langGraph(): Contestant {
+  const tool = langChainTool(async (order: Order) => handle(order), { name: "order", description: "d", schema: zodSchema });
+  const node = new ToolNode([tool]);
+  const message = new AIMessage({ content: "", tool_calls: [{ id: "c", name: "order", args: INPUT, type: "tool_call" }] });
+  return { name: "LangGraph ToolNode", note: "one message, one call", run: () => node.invoke([message]) };
+}
+
+/** 64 or more calls of one message, through generateText with a model that answers from memory. */
+export function aiSdkBatch(count: number, delayMs: number): Contestant {
+  const tool = aiTool({ description: "d", inputSchema: z.object({ n: z.number() }), execute: ({ n }) => new Promise((resolve) => setTimeout(resolve, delayMs, n)) });
+  const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
+  const model = {
+    specificationVersion: "v4",
+    provider: "memory",
+    modelId: "memory",
+    supportedUrls: {},
+    doGenerate: async () => ({
+      content: Array.from({ length: count }, (_, n) => ({ type: "tool-call", toolCallId: `c${n}`, toolName: "wait", input: JSON.stringify({ n }) })),
+      finishReason: { unified: "tool-calls", raw: "tool_calls" },
+      usage,
+      warnings: [],
+    }),
+  };
+  return { name: "AI SDK 7", note: "generateText, one step", run: () => generateText({ model: model as never, prompt: "go", tools: { wait: tool }, stopWhen: isStepCount(1) }) };
+}
+
+export function langGraphBatch(count: number, delayMs: number): Contestant {
+  const tool = langChainTool(({ n }: { n: number }) => new Promise((resolve) => setTimeout(resolve, delayMs, n)), { name: "wait", description: "d", schema: z.object({ n: z.number() }) });
+  const node = new ToolNode([tool]);
+  const message = new AIMessage({ content: "", tool_calls: Array.from({ length: count }, (_, n) => ({ id: `c${n}`, name: "wait", args: { n }, type: "tool_call" as const })) });
+  return { name: "LangGraph ToolNode", run: () => node.invoke([message]) };
+}

@@ -1,0 +1,54 @@
+/** Notices a command that would fetch and run whatever version of a package is newest. */
+
+interface Runner {
+  /** Options that take the next argument as their value. */
+  readonly valued: readonly string[];
+  /** Options whose value is the package. */
+  readonly named: readonly string[];
+  readonly pinned: RegExp;
+  readonly example: string;
+}
+
+const NPM: Runner = {
+  valued: ["-c", "--call", "-w", "--workspace"],
+  named: ["-p", "--package"],
+  pinned: /^@?[^@]+@\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/u,
+  example: "@1.2.3",
+};
+const PYTHON: Runner = {
+  valued: ["--python", "--with", "--index-url"],
+  named: ["--from", "--spec"],
+  pinned: /^[^=@]+(?:==|@)\d+(?:\.\d+)+[\w.+-]*$/u,
+  example: "==1.2.3",
+};
+const RUNNERS: ReadonlyMap<string, Runner> = new Map([
+  ["npx", NPM],
+  ["bunx", NPM],
+  ["pnpx", NPM],
+  ["uvx", PYTHON],
+  ["pipx", PYTHON],
+]);
+
+/** A warning for `npx -y some-server` and its like; undefined for an exact version, a local path, or any other command. */
+export function floatingVersion(command: string, args: readonly string[]): string | undefined {
+  const program = command.replace(/^.*[\\/]/u, "").replace(/\.(?:cmd|exe)$/u, "");
+  const runner = RUNNERS.get(program);
+  const name = runner === undefined ? undefined : packageOf(program === "pipx" ? args.slice(1) : args, runner);
+  if (runner === undefined || name === undefined || runner.pinned.test(name) || /^[./~]|^file:/u.test(name)) return undefined;
+  return `${program} runs whatever version of ${JSON.stringify(name)} is newest; name one exactly, such as ${JSON.stringify(`${unversioned(name)}${runner.example}`)}.`;
+}
+
+function packageOf(args: readonly string[], runner: Runner): string | undefined {
+  for (let index = 0; index < args.length; index++) {
+    const argument = args[index] ?? "";
+    const [option = "", value] = argument.split("=", 2);
+    if (runner.named.includes(option)) return value ?? args[index + 1];
+    if (!argument.startsWith("-")) return argument;
+    if (runner.valued.includes(argument)) index++;
+  }
+  return undefined;
+}
+
+function unversioned(name: string): string {
+  return name.replace(/(?<=.)(?:@|==).*$/u, "");
+}

@@ -1,0 +1,90 @@
+/** Imports a file of the user's and finds the tools it exports. */
+import { realpathSync, statSync } from "node:fs";
+import { extname, isAbsolute, relative, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+
+const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
+
+/**
+ * The tools of a module: every export, named or default, that is a tool, a list of tools or a toolset.
+ *
+ * Other exports are left alone. A module exports either one toolset or tools. Importing runs the module.
+ *
+ * @param path relative to `folder`, and inside it once links are followed
+ * @throws ToolError `invalid_config`, as the rest of "toolsets.NAME.path: …"
+ */
+export async function moduleTools(path: string, folder: string): Promise<Partial<Toolset>> {
+  const file = moduleFile(path, folder);
+  let exports: unknown;
+  try {
+    exports = await import(/* @vite-ignore */ pathToFileURL(file).href);
+  } catch (error: unknown) {
+    throw problem(`importing ${JSON.stringify(path)} failed: ${describeThrown(error)}`, error);
+  }
+  const { tools, toolsets, names } = sortOut(exports);
+  const toolset = toolsets[0];
+  if (toolsets.length > 1 || (toolset !== undefined && tools.length > 0)) {
+    throw problem(
+      `${JSON.stringify(path)} must export one toolset, or tools; it has ${toolsets.length} toolsets and ${tools.length} tools.`,
+    );
+  }
+  if (toolset !== undefined) return toolset;
+  if (tools.length > 0) return { tools };
+  const found = names.length === 0 ? "it exports nothing" : `its exports are none: ${names.join(", ")}`;
+  throw problem(`${JSON.stringify(path)} must export a tool, a list of tools or a toolset; ${found}.`);
+}
+
+function moduleFile(path: string, folder: string): string {
+  if (isAbsolute(path) || /^[a-z][a-z0-9+.-]*:/iu.test(path))
+    throw problem(`must be relative to the configuration file, not ${JSON.stringify(path)}.`);
+  const file = resolve(folder, path);
+  if (!ENDINGS.includes(extname(file))) throw problem(`must end in ${ENDINGS.join(", ")}, not be ${JSON.stringify(path)}.`);
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) throw problem(`there is no file ${file}.`);
+  const real = realpathSync(file);
+  const inside = relative(realpathSync(folder), real);
+  if (inside.startsWith("..") || isAbsolute(inside))
+    throw problem(`must lie inside the folder of the configuration file, and ${JSON.stringify(path)} does not.`);
+  return real;
+}
+
+function sortOut(exports: unknown): {
+  readonly tools: readonly Tool[];
+  readonly toolsets: readonly Partial<Toolset>[];
+  readonly names: readonly string[];
+} {
+  const tools = new Set<Tool>();
+  const toolsets = new Set<Partial<Toolset>>();
+  const entries = Object.entries(Object(exports)).toSorted(([one], [other]) => (one < other ? -1 : 1)); // as every module namespace has them
+  for (const [, value] of entries) {
+    for (const item of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
+      if (isTool(item)) tools.add(item);
+      else if (isToolset(item)) toolsets.add(item);
+    }
+  }
+  return { tools: [...tools], toolsets: [...toolsets], names: entries.map(([name]) => name) };
+}
+
+function isTool(value: unknown): value is Tool {
+  return (
+    has(value, "name", "string") &&
+    has(value, "description", "string") &&
+    typeof value === "object" &&
+    value !== null &&
+    "inputSchema" in value
+  );
+}
+
+function isToolset(value: unknown): value is Partial<Toolset> {
+  return has(value, "name", "string") && (has(value, "tools", "object") || has(value, "engine", "object"));
+}
+
+function has(value: unknown, key: string, type: "string" | "object"): boolean {
+  return typeof value === "object" && value !== null && typeof Reflect.get(value, key) === type;
+}
+
+function problem(message: string, cause?: unknown): ToolError {
+  return new ToolError("invalid_config", message, { cause });
+}

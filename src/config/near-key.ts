@@ -1,0 +1,72 @@
+/** Guesses which key somebody meant. */
+
+/** What other tools call our keys. */
+const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
+  ["environment", "env"],
+  ["timeout", "timeoutMs"],
+  ["deadline", "deadlineMs"],
+  ["retries", "maxAttempts"],
+  ["maxretries", "maxAttempts"],
+  ["concurrency", "maxConcurrent"],
+  ["disabled", "enabled"],
+  ["folder", "root"],
+  ["directory", "root"],
+  ["path", "root"],
+  ["file", "path"],
+  ["module", "path"],
+  ["arguments", "args"],
+  ["cmd", "command"],
+  ["transport", "type"],
+  ["permissions", "permission"],
+  ["approvals", "approval"],
+  ["toolset", "toolsets"],
+  ["tools", "toolsets"],
+  ["mcp", "toolsets"],
+  ["servers", "toolsets"],
+  ["mcpservers", "toolsets"],
+]);
+
+/** The key of `known` that is spelled most like `key`, in any case and with any separators; undefined when none is near. */
+export function nearKey(key: string, known: readonly string[]): string | undefined {
+  if (key.length > 64) return undefined;
+  const wanted = plain(key);
+  const other = OTHER_WORDS.get(wanted);
+  if (other !== undefined && known.includes(other)) return other;
+  let nearest: string | undefined;
+  let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(wanted, plain(candidate));
+    if (distance < least) {
+      least = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+/** `unknown key. Did you mean "root"?`, or the keys there are. */
+export function unknownKey(key: string, known: readonly string[]): string {
+  const near = nearKey(key, known);
+  return near === undefined ? `unknown key. There are: ${known.join(", ")}.` : `unknown key. Did you mean ${JSON.stringify(near)}?`;
+}
+
+function plain(key: string): string {
+  return key.replaceAll(/[_\-\s]/gu, "").toLowerCase();
+}
+
+/** How many letters must be put in, taken out, changed or swapped with the next (Levenshtein with transpositions). */
+function editDistance(one: string, other: string): number {
+  let before: readonly number[] = [];
+  let above: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= one.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= other.length; column++) {
+      const changed = (above[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1);
+      const swapped = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1] ? (before[column - 2] ?? 0) + 1 : changed;
+      current.push(Math.min(changed, swapped, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    before = above;
+    above = current;
+  }
+  return above[other.length] ?? 0;
+}

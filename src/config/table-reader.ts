@@ -1,0 +1,131 @@
+/** Reads the keys of one table of a configuration file, and reports what is wrong with each. */
+import type { KeyPath } from "./key-positions.ts";
+import { nearKey, unknownKey } from "./near-key.ts";
+import type { Problems } from "./problems.ts";
+
+export interface Bounds {
+  readonly min: number;
+  readonly max: number;
+  readonly whole: boolean;
+}
+
+/** Every getter returns undefined for a key that is not there or not usable; the latter has then been reported. */
+export class TableReader {
+  readonly path: KeyPath;
+  readonly #table: object;
+  readonly #problems: Problems;
+  readonly #known: string[] = [];
+
+  constructor(table: object, path: KeyPath, problems: Problems) {
+    this.#table = table;
+    this.path = path;
+    this.#problems = problems;
+  }
+
+  /** Reports a problem of one key, or of the table itself. */
+  report(key: string | undefined, problem: string): void {
+    this.#problems.add(key === undefined ? this.path : [...this.path, key], problem);
+  }
+
+  text(key: string): string | undefined {
+    const value = this.#read(key);
+    if (value === undefined) return undefined;
+    if (typeof value === "string") return value;
+    this.report(key, `must be a string, not ${kindOf(value)}.`);
+    return undefined;
+  }
+
+  requiredText(key: string, meaning: string): string | undefined {
+    if (this.#read(key) === undefined) this.report(undefined, `${JSON.stringify(key)} is missing: ${meaning}.`);
+    const value = this.text(key);
+    if (value === "") this.report(key, `must not be empty: ${meaning}.`);
+    return value === "" ? undefined : value;
+  }
+
+  /** One of a few words. */
+  choice<Word extends string>(key: string, words: readonly Word[], options: { readonly required?: boolean } = {}): Word | undefined {
+    const oneOf = `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`;
+    const value = options.required === true ? this.requiredText(key, oneOf) : this.text(key);
+    if (value === undefined) return undefined;
+    const word = words.find((known) => known === value);
+    if (word !== undefined) return word;
+    const near = nearKey(value, words);
+    this.report(
+      key,
+      `must be ${oneOf}, not ${JSON.stringify(value)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`,
+    );
+    return undefined;
+  }
+
+  flag(key: string): boolean | undefined {
+    const value = this.#read(key);
+    if (value === undefined || typeof value === "boolean") return value;
+    this.report(key, `must be true or false, not ${kindOf(value)}.`);
+    return undefined;
+  }
+
+  number(key: string, bounds: Bounds): number | undefined {
+    const value = this.#read(key);
+    if (value === undefined) return undefined;
+    if (typeof value === "number" && value >= bounds.min && value <= bounds.max && (!bounds.whole || Number.isInteger(value))) return value;
+    const wanted = `${bounds.whole ? "a whole number" : "a number"} from ${bounds.min} to ${bounds.max}`;
+    this.report(key, `must be ${wanted}, not ${typeof value === "number" ? value : kindOf(value)}.`);
+    return undefined;
+  }
+
+  texts(key: string): readonly string[] | undefined {
+    const value = this.#read(key);
+    if (value === undefined) return undefined;
+    if (!Array.isArray(value)) {
+      this.report(key, `must be a list of strings, not ${kindOf(value)}.`);
+      return undefined;
+    }
+    const texts: string[] = [];
+    value.forEach((item: unknown, index) => {
+      if (typeof item === "string") texts.push(item);
+      else this.#problems.add([...this.path, key, index], `must be a string, not ${kindOf(item)}.`);
+    });
+    return texts.length === value.length ? texts : undefined;
+  }
+
+  table(key: string): TableReader | undefined {
+    const value = this.#read(key);
+    if (value === undefined) return undefined;
+    if (isTable(value)) return new TableReader(value, [...this.path, key], this.#problems);
+    this.report(key, `must be a table of keys, not ${kindOf(value)}.`);
+    return undefined;
+  }
+
+  /** All keys there are, for a table whose keys are names. */
+  names(): readonly string[] {
+    return Object.keys(this.#table);
+  }
+
+  /** Reports every key that was not asked for. */
+  finish(): void {
+    for (const key of Object.keys(this.#table)) {
+      if (!this.#known.includes(key)) this.report(key, unknownKey(key, this.#known));
+    }
+  }
+
+  #read(key: string): unknown {
+    if (!this.#known.includes(key)) this.#known.push(key);
+    if (!Object.hasOwn(this.#table, key)) return undefined;
+    const value: unknown = Reflect.get(this.#table, key);
+    return value ?? null;
+  }
+}
+
+/** True for a table of the file; dates are objects too, and none. */
+export function isTable(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+/** What a value is, as the rest of "must be a string, not …". The value itself may be a secret. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return "empty";
+  if (Array.isArray(value)) return "a list";
+  if (value instanceof Date) return "a date";
+  if (typeof value === "object") return "a table";
+  return `a ${typeof value}`;
+}

@@ -1,0 +1,26 @@
+/** Answers a call with the tool's own handler. */
+import type { ToolContext } from "../core/context.ts";
+import type { Engine, EngineRequest } from "../core/engine.ts";
+import { ToolError } from "../core/error.ts";
+
+/**
+ * Runs `tool.execute` in this process, with the parsed input and the context.
+ *
+ * What the handler returns or throws is passed on unchanged; a promise is not awaited here.
+ * A tool without `execute` is `not_executable`.
+ */
+export function localEngine(): Engine {
+  return LOCAL;
+}
+
+const LOCAL: Engine = Object.freeze({ kind: "local", call: callHandler });
+
+function callHandler(request: EngineRequest, context: ToolContext): unknown {
+  const { tool } = request;
+  if (tool.execute === undefined) {
+    throw new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has no handler: it is described here and run elsewhere.`, {
+      hint: "Give it an execute function, or put it in a toolset whose engine answers its calls.",
+    });
+  }
+  return tool.execute(request.parsed as never, context); // `never` accepts every handler; the schema vouches for the input
+}

@@ -1,0 +1,171 @@
+/** Stops calling what keeps failing, and tries it out with a few calls before trusting it again. */
+import { ToolError } from "../core/error.ts";
+import type { ErrorCode } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
+
+export interface CircuitSettings {
+  /** Failures within the window that open the circuit. Integer ≥ 1. @default 5 */
+  readonly failures?: number;
+  /** How far back failures count, in milliseconds; kept in tenths, so up to a tenth less. @default 60_000 */
+  readonly windowMs?: number;
+  /** How long an open circuit refuses calls before it lets a probe through, in milliseconds. @default 30_000 */
+  readonly openMs?: number;
+  /** How many calls at a time try out a half-open circuit; as many must succeed to close it. Integer ≥ 1. @default 1 */
+  readonly probes?: number;
+  /** Open only when at least this share of the calls in the window failed, from 0 to 1. @default 0.5 */
+  readonly minimumRate?: number;
+}
+
+export type CircuitState = "open" | "half-open" | "closed";
+export type CircuitOutcome = "success" | "failure" | "ignored";
+
+const BUCKETS = 10;
+
+/**
+ * Guards one dependency (F3.36, B15).
+ *
+ * Failures are counted in a rolling window, so successes in between do not hide them. Every call that was
+ * admitted must be recorded once; a probe that is not recorded within `openMs` is given up for another.
+ * While open, what earlier calls report is ignored; while half-open it counts like a probe's.
+ */
+export class Circuit {
+  readonly #clock: Clock;
+  readonly #onChange: ((state: CircuitState) => void) | undefined;
+  readonly #threshold: number;
+  readonly #minimumRate: number;
+  readonly #openMs: number;
+  readonly #probes: number;
+  readonly #bucketMs: number;
+  /** Per tenth of the window; the totals below are their sums. */
+  readonly #failureBuckets = Array.from({ length: BUCKETS }, () => 0);
+  readonly #successBuckets = Array.from({ length: BUCKETS }, () => 0);
+  #failures = 0;
+  #successes = 0;
+  #bucket = 0;
+  #bucketEndsAt: number;
+  #state: CircuitState = "closed";
+  /** When an open circuit lets a probe through, or a half-open one gives up the probes that are out. */
+  #nextProbeAt = 0;
+  #probesLeft = 0;
+  #probesToPass = 0;
+
+  /** @throws ToolError `invalid_argument` */
+  constructor(settings: CircuitSettings, clock: Clock, onChange?: (state: CircuitState) => void) {
+    this.#clock = clock;
+    this.#onChange = onChange;
+    this.#threshold = checked("failures", settings.failures ?? 5, Number.isInteger, "an integer of at least 1", 1);
+    this.#probes = checked("probes", settings.probes ?? 1, Number.isInteger, "an integer of at least 1", 1);
+    this.#openMs = checked("openMs", settings.openMs ?? 30_000, Number.isFinite, "at least 1 ms", 1);
+    this.#bucketMs = checked("windowMs", settings.windowMs ?? 60_000, Number.isFinite, "at least 10 ms", BUCKETS) / BUCKETS;
+    this.#minimumRate = checked("minimumRate", settings.minimumRate ?? 0.5, (rate) => rate <= 1, "a share from 0 to 1", 0);
+    this.#bucketEndsAt = clock.now() + this.#bucketMs;
+  }
+
+  /** The state as of the last call; an open circuit turns half-open when the next call asks after its time. */
+  get state(): CircuitState {
+    return this.#state;
+  }
+
+  /** Asks to call: 0 = go; otherwise the milliseconds until it is worth asking again, at least 1. */
+  admit(): number {
+    return this.#state === "closed" ? 0 : this.#admitProbe();
+  }
+
+  /** Tells how an admitted call ended. */
+  record(outcome: CircuitOutcome, now: number = this.#clock.now()): void {
+    if (this.#state === "closed") {
+      if (outcome !== "ignored") this.#count(outcome, now);
+    } else if (this.#state === "half-open") {
+      this.#recordProbe(outcome);
+    }
+  }
+
+  #count(outcome: "success" | "failure", now: number): void {
+    if (now >= this.#bucketEndsAt) this.#roll(now);
+    if (outcome === "success") {
+      this.#successBuckets[this.#bucket] = (this.#successBuckets[this.#bucket] ?? 0) + 1;
+      this.#successes++;
+      return;
+    }
+    this.#failureBuckets[this.#bucket] = (this.#failureBuckets[this.#bucket] ?? 0) + 1;
+    this.#failures++;
+    const rate = this.#failures / (this.#failures + this.#successes);
+    if (this.#failures >= this.#threshold && rate >= this.#minimumRate) this.#open(now);
+  }
+
+  /** Goes on to the bucket of `now`, forgetting those that left the window. */
+  #roll(now: number): void {
+    const steps = Math.floor((now - this.#bucketEndsAt) / this.#bucketMs) + 1;
+    this.#bucketEndsAt += steps * this.#bucketMs;
+    for (let step = Math.min(steps, BUCKETS); step > 0; step--) {
+      this.#bucket = (this.#bucket + 1) % BUCKETS;
+      this.#failures -= this.#failureBuckets[this.#bucket] ?? 0;
+      this.#successes -= this.#successBuckets[this.#bucket] ?? 0;
+      this.#failureBuckets[this.#bucket] = 0;
+      this.#successBuckets[this.#bucket] = 0;
+    }
+  }
+
+  #admitProbe(): number {
+    const now = this.#clock.now();
+    if (now >= this.#nextProbeAt) {
+      if (this.#state === "open") {
+        this.#probesToPass = this.#probes;
+        this.#enter("half-open");
+      }
+      this.#probesLeft = this.#probesToPass;
+    }
+    if (this.#state === "open" || this.#probesLeft === 0) return Math.max(1, Math.ceil(this.#nextProbeAt - now));
+    this.#probesLeft--;
+    this.#nextProbeAt = now + this.#openMs;
+    return 0;
+  }
+
+  #recordProbe(outcome: CircuitOutcome): void {
+    if (outcome === "failure") {
+      this.#open(this.#clock.now());
+    } else if (outcome === "ignored") {
+      this.#probesLeft = Math.min(this.#probesLeft + 1, this.#probesToPass);
+    } else if (--this.#probesToPass === 0) {
+      this.#forgetAll();
+      this.#enter("closed");
+    }
+  }
+
+  #open(now: number): void {
+    this.#nextProbeAt = now + this.#openMs;
+    this.#enter("open");
+  }
+
+  #forgetAll(): void {
+    this.#failureBuckets.fill(0);
+    this.#successBuckets.fill(0);
+    this.#failures = 0;
+    this.#successes = 0;
+  }
+
+  #enter(state: CircuitState): void {
+    this.#state = state;
+    this.#onChange?.(state);
+  }
+}
+
+/** Codes that say the tool could not be reached, whoever threw them. */
+const INFRASTRUCTURE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_error", "rate_limited", "unavailable"]);
+
+/**
+ * What a call's end says about the health of its tool.
+ *
+ * Timeouts, failed connections and exceptions nobody meant are failures. Everything the model, a rule or the
+ * caller did, and what a tool threw on purpose (`thrownByTool`) as its answer, says nothing.
+ */
+export function circuitOutcome(error: ToolError | undefined, thrownByTool: boolean): CircuitOutcome {
+  if (error === undefined) return "success";
+  if (INFRASTRUCTURE.has(error.code)) return "failure";
+  return error.code === "execution_failed" && !thrownByTool ? "failure" : "ignored";
+}
+
+function checked(name: string, value: number, fits: (value: number) => boolean, wanted: string, minimum: number): number {
+  if (value >= minimum && fits(value)) return value;
+  throw new ToolError("invalid_argument", `A circuit's ${name} is ${wanted}, not ${String(value)}.`);
+}

@@ -1,0 +1,162 @@
+/** One wait on the outside world that ends on time: by itself, by its deadline, or by cancellation. */
+import type { ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
+
+/** Something that waits for one thing at a time and can be called off. */
+export interface Interruptible {
+  readonly clock: Clock;
+  /** The wait that is under way. */
+  wait: Interrupt | undefined;
+}
+
+export interface Interrupt {
+  /** Ends the wait with this error, unless it is over. */
+  interrupt(error: ToolError): void;
+}
+
+/** What a wait comes to. Each of `value`, `thrown` and `ended` may throw, which rejects the wait. */
+export interface WaitOutcome<T, R> {
+  /** The work fulfilled. */
+  value(value: T): R;
+  /** The work rejected. */
+  thrown(thrown: unknown): R;
+  /** The work was given up: its time was up, or it was called off. */
+  ended(error: ToolError): R;
+  /** Makes the error when the deadline passes. */
+  late(): ToolError;
+  /** Told once when the work settles after the wait was over. */
+  onLate?(outcome: "returned" | "threw"): void;
+}
+
+export interface WaitTimes {
+  /** On the clock of `now()`; `Infinity` = no deadline. */
+  readonly endsAt: number;
+  /** What the clock says now. */
+  readonly now: number;
+}
+
+/**
+ * Waits for `work`, at most until `endsAt` or until `target.wait` is interrupted, whichever is first.
+ *
+ * Leaves no timer behind. What the work does after the wait is over can no longer be seen, except by
+ * `onLate`: a late rejection is not an unhandled one.
+ */
+export function settleWithin<T, R>(target: Interruptible, work: PromiseLike<T>, outcome: WaitOutcome<T, R>, times: WaitTimes): Promise<R> {
+  return new Promise((resolve, reject) => {
+    const wait = new Wait(target, outcome, resolve, reject);
+    target.wait = wait;
+    work.then(
+      (value) => wait.fulfilled(value),
+      (thrown: unknown) => wait.rejected(thrown),
+    );
+    if (times.endsAt !== Infinity) wait.cancelTimer = target.clock.timer(() => wait.interrupt(outcome.late()), Math.max(0, times.endsAt - times.now));
+  });
+}
+
+/** The wait of one `settleWithin`; ends once. */
+class Wait<T, R> implements Interrupt {
+  readonly #target: Interruptible;
+  readonly #outcome: WaitOutcome<T, R>;
+  readonly #resolve: (result: R) => void;
+  readonly #reject: (error: unknown) => void;
+  #over = false;
+  cancelTimer: (() => void) | undefined;
+
+  constructor(target: Interruptible, outcome: WaitOutcome<T, R>, resolve: (result: R) => void, reject: (error: unknown) => void) {
+    this.#target = target;
+    this.#outcome = outcome;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  fulfilled(value: T): void {
+    if (this.#over) return this.#outcome.onLate?.("returned");
+    this.#end();
+    try {
+      this.#resolve(this.#outcome.value(value));
+    } catch (error: unknown) {
+      this.#reject(error);
+    }
+  }
+
+  rejected(thrown: unknown): void {
+    if (this.#over) return this.#outcome.onLate?.("threw");
+    this.#end();
+    try {
+      this.#resolve(this.#outcome.thrown(thrown));
+    } catch (error: unknown) {
+      this.#reject(error);
+    }
+  }
+
+  interrupt(error: ToolError): void {
+    if (this.#over) return;
+    this.#end();
+    try {
+      this.#resolve(this.#outcome.ended(error));
+    } catch (failure: unknown) {
+      this.#reject(failure);
+    }
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#target.wait = undefined;
+    this.cancelTimer?.();
+  }
+}
+
+export type Waited<T> = { readonly value: T } | { readonly thrown: unknown } | { readonly ended: ToolError };
+
+export interface WaitOptions {
+  /** On the clock of `now()`; `Infinity` = no deadline. */
+  readonly endsAt: number;
+  readonly late: () => ToolError;
+  readonly onLate?: (outcome: "returned" | "threw") => void;
+}
+
+/** `settleWithin` for those who rather look at what it came to. Never rejects. */
+export function waitFor<T>(target: Interruptible, work: PromiseLike<T>, options: WaitOptions): Promise<Waited<T>> {
+  const outcome: WaitOutcome<T, Waited<T>> = {
+    value: (value) => ({ value }),
+    thrown: (thrown) => ({ thrown }),
+    ended: (ended) => ({ ended }),
+    late: options.late,
+    onLate: (late) => options.onLate?.(late),
+  };
+  return settleWithin(target, work, outcome, { endsAt: options.endsAt, now: options.endsAt === Infinity ? 0 : target.clock.now() });
+}
+
+/** Calls `listener` once when `signal` aborts; many listeners of one signal share a single event listener. */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  if (signal.aborted) {
+    listener();
+    return () => {};
+  }
+  let listeners = LISTENERS.get(signal);
+  if (listeners === undefined) {
+    listeners = new Set();
+    LISTENERS.set(signal, listeners);
+    signal.addEventListener("abort", notifyAll);
+  }
+  listeners.add(listener);
+  return () => forget(signal, listener);
+}
+
+const LISTENERS = new WeakMap<EventTarget, Set<() => void>>();
+
+function notifyAll(event: Event): void {
+  const signal = event.currentTarget;
+  if (signal === null) return;
+  const listeners = LISTENERS.get(signal);
+  LISTENERS.delete(signal);
+  signal.removeEventListener("abort", notifyAll);
+  for (const listener of listeners ?? []) listener();
+}
+
+function forget(signal: AbortSignal, listener: () => void): void {
+  const listeners = LISTENERS.get(signal);
+  if (listeners === undefined || !listeners.delete(listener) || listeners.size > 0) return;
+  LISTENERS.delete(signal);
+  signal.removeEventListener("abort", notifyAll);
+}

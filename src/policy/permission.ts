@@ -1,0 +1,103 @@
+/** Which tools may be called at all, by patterns over their qualified names. */
+import { ToolError } from "../core/error.ts";
+
+/** Patterns over qualified names; `*` stands for any text: `files::*`, `*::delete`, `*`. */
+export interface PermissionRules {
+  /** When given, every tool that fits none of these is denied; an empty list denies everything. */
+  readonly allow?: readonly string[];
+  /** Wins over `allow`. */
+  readonly deny?: readonly string[];
+}
+
+/** Returns the first pattern that the name fits. */
+export type NameMatcher = (qualifiedName: string) => string | undefined;
+
+const MAX_PATTERN_LENGTH = 1024;
+/** Verdicts remembered before starting anew: names are given by programs, but not all of them by this one. */
+export const MAX_REMEMBERED_NAMES = 10_000;
+
+/**
+ * Makes the gate that every call passes: returns `permission_denied`, or nothing when the tool is allowed.
+ *
+ * @throws ToolError `invalid_argument` for a pattern that cannot be used
+ */
+export function permissionGate(rules: PermissionRules): (qualifiedName: string) => ToolError | undefined {
+  const denied = rules.deny === undefined ? undefined : nameMatcher(rules.deny, "deny");
+  const allowed = rules.allow === undefined ? undefined : nameMatcher(rules.allow, "allow");
+  const refusals = new Map<string, string>();
+  const refusalOf = (qualifiedName: string): string => {
+    const pattern = denied?.(qualifiedName);
+    if (pattern !== undefined) return `The permission rules deny ${qualifiedName} by the pattern ${JSON.stringify(pattern)}.`;
+    if (allowed === undefined || allowed(qualifiedName) !== undefined) return "";
+    return `The permission rules allow certain tools only, and ${qualifiedName} is none of them.`;
+  };
+  return (qualifiedName) => {
+    let refusal = refusals.get(qualifiedName);
+    if (refusal === undefined) {
+      refusal = refusalOf(qualifiedName);
+      if (refusals.size >= MAX_REMEMBERED_NAMES) refusals.clear();
+      refusals.set(qualifiedName, refusal);
+    }
+    return refusal === ""
+      ? undefined
+      : new ToolError("permission_denied", refusal, { hint: "Use a tool that is allowed, or tell the user that this one is not." });
+  };
+}
+
+/**
+ * Compiles patterns over qualified names. Matching takes time linear in the name for each pattern.
+ *
+ * A pattern without `::` and `*` is refused: it fits no qualified name, and would silently do nothing.
+ *
+ * @throws ToolError `invalid_argument`
+ */
+export function nameMatcher(patterns: readonly string[], where: string): NameMatcher {
+  if (!Array.isArray(patterns)) throw new ToolError("invalid_argument", `"${where}" is a list of name patterns, not a ${typeof patterns}.`);
+  const compiled = patterns.map((pattern: unknown) => compile(pattern, where));
+  return (qualifiedName) => compiled.find((pattern) => fits(qualifiedName, pattern.pieces))?.text;
+}
+
+interface NamePattern {
+  readonly text: string;
+  /** The literal text before, between and after the stars. */
+  readonly pieces: readonly string[];
+}
+
+function compile(pattern: unknown, where: string): NamePattern {
+  if (typeof pattern !== "string" || pattern === "")
+    throw new ToolError("invalid_argument", `"${where}" has a pattern that is not text: ${String(pattern)}.`);
+  if (pattern.length > MAX_PATTERN_LENGTH) {
+    throw new ToolError(
+      "invalid_argument",
+      `"${where}" has a pattern of ${pattern.length} characters; ${MAX_PATTERN_LENGTH} is the limit.`,
+    );
+  }
+  if (!pattern.includes("::") && !pattern.includes("*")) {
+    throw new ToolError(
+      "invalid_argument",
+      `"${where}" has the pattern ${JSON.stringify(pattern)}, which fits no tool: names are toolset::tool.`,
+      {
+        hint: `Write ${JSON.stringify(`*::${pattern}`)} for this tool in every toolset, or ${JSON.stringify(`${pattern}::*`)} for the whole toolset.`,
+      },
+    );
+  }
+  return { text: pattern, pieces: pattern.split("*") };
+}
+
+/** True when the name is the pieces in their order with any text between them, and nothing before or after. */
+function fits(name: string, pieces: readonly string[]): boolean {
+  const first = pieces[0] ?? "";
+  if (pieces.length === 1) return name === first;
+  const last = pieces[pieces.length - 1] ?? "";
+  const end = name.length - last.length;
+  if (end < first.length || !name.startsWith(first) || !name.endsWith(last)) return false;
+  let at = first.length;
+  for (let index = 1; index < pieces.length - 1; index++) {
+    const piece = pieces[index] ?? "";
+    const found = name.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
+    if (at > end) return false;
+  }
+  return true;
+}

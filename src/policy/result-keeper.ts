@@ -1,0 +1,321 @@
+/** Keeps results that were too large to show, and reads them piece by piece for `read_result`. */
+import type { ContentPart } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
+import { isJsonObject, jsonPath } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+import { parseJson } from "../core/parse-json.ts";
+
+export interface ResultRequest {
+  /** `$` path of the part to read, such as `$.items[3].name`. @default the whole */
+  readonly path?: string;
+  /** Only lines that hold this text, upper and lower case distinguished. At most 1,000 characters. */
+  readonly grep?: string;
+  /** The first line to read, counted from 0. @default 0 */
+  readonly offset?: number;
+  /** Most lines to return. @default 200 */
+  readonly limit?: number;
+}
+
+/** Some lines of a kept result. JSON is laid out with one space a level; a line over 1,000 characters counts as several. */
+export interface ResultPage {
+  readonly text: string;
+  readonly totalLines: number;
+  /** The first line shown, counted from 0; where nothing was found, where the search began. */
+  readonly from: number;
+  /** The last line shown; `from - 1` when there is none. */
+  readonly to: number;
+  /** The `offset` that goes on from here; left out at the end. */
+  readonly nextOffset?: number;
+}
+
+interface KeptResult {
+  readonly sessionId: string;
+  readonly output: JsonValue | undefined;
+  readonly content: readonly ContentPart[] | undefined;
+  readonly bytes: number;
+}
+
+const MAX_LINE_UNITS = 1_000;
+const MAX_PAGE_UNITS = 16_000;
+const DEFAULT_LIMIT = 200;
+const LINE_BREAK = 0x0a;
+const MAX_GREP_LENGTH = 1_000;
+const MAX_PATH_LENGTH = 2_000;
+/** What a number, a key's slot or an object's frame is taken to weigh in memory. */
+const NODE_BYTES = 16;
+
+/**
+ * Full results by handle, each readable only by the session it belongs to.
+ *
+ * Holds about `maxBytes` of memory and the text that was read last: the oldest results go first, whatever their
+ * session; the newest is always kept. A handle is the call's id, so it never comes to mean another result.
+ */
+export class ResultKeeper {
+  readonly #maxBytes: number;
+  #bytes = 0;
+  /** Oldest first. */
+  readonly #kept = new Map<string, KeptResult>();
+  readonly #handles = new Map<string, Set<string>>();
+  /** The text that was read last: a model that pages through a result lays it out once. */
+  #lastText: { readonly kept: KeptResult; readonly path: string; readonly text: string } | undefined;
+
+  /** @param options `maxBytes` defaults to 64 MiB. @throws ToolError `invalid_argument` */
+  constructor(options: { readonly maxBytes?: number } = {}) {
+    const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
+    if (!(maxBytes >= 0))
+      throw new ToolError("invalid_argument", `A result keeper's maxBytes is a number of at least 0, not ${String(maxBytes)}.`);
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Keeps a result and returns the handle to read it by. */
+  keep(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
+    this.#drop(callId);
+    const kept: KeptResult = { sessionId, output, content, bytes: weigh(output) + weighContent(content) };
+    this.#kept.set(callId, kept);
+    this.#bytes += kept.bytes;
+    let handles = this.#handles.get(sessionId);
+    if (handles === undefined) this.#handles.set(sessionId, (handles = new Set()));
+    handles.add(callId);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#bytes <= this.#maxBytes || oldest === callId) break;
+      this.#drop(oldest);
+    }
+    return callId;
+  }
+
+  /**
+   * Reads a page of a kept result, at most about 16,000 characters.
+   *
+   * @throws ToolError `not_found` for a handle that is unknown, gone or another session's, and for a path that
+   * leads nowhere; `invalid_input` for a request that cannot be understood
+   */
+  read(sessionId: string, handle: string, request: ResultRequest): ResultPage {
+    const kept = this.#kept.get(handle);
+    if (kept === undefined || kept.sessionId !== sessionId) {
+      throw new ToolError("not_found", `No result is kept under the handle ${JSON.stringify(handle.slice(0, 100))}.`, {
+        hint: "Use the handle exactly as the cut result names it. Old results are dropped in time: call the tool again for a fresh one.",
+      });
+    }
+    const offset = wholeNumber("offset", request.offset ?? 0, 0);
+    const limit = wholeNumber("limit", request.limit ?? DEFAULT_LIMIT, 1);
+    const grep = request.grep ?? "";
+    if (grep.length > MAX_GREP_LENGTH)
+      throw new ToolError("invalid_input", `"grep" has ${grep.length} characters; ${MAX_GREP_LENGTH} is the limit.`);
+    return readPage(this.#textOf(kept, request.path ?? ""), grep, offset, limit);
+  }
+
+  /** Drops everything a session kept. */
+  forget(sessionId: string): void {
+    for (const handle of this.#handles.get(sessionId) ?? []) this.#drop(handle);
+  }
+
+  #textOf(kept: KeptResult, path: string): string {
+    if (this.#lastText?.kept !== kept || this.#lastText.path !== path) {
+      this.#lastText = { kept, path, text: path === "" ? wholeText(kept) : layOut(follow(kept.output, path)) };
+    }
+    return this.#lastText.text;
+  }
+
+  #drop(handle: string): void {
+    const kept = this.#kept.get(handle);
+    if (kept === undefined) return;
+    this.#kept.delete(handle);
+    this.#bytes -= kept.bytes;
+    if (this.#lastText?.kept === kept) this.#lastText = undefined;
+    const handles = this.#handles.get(kept.sessionId);
+    handles?.delete(handle);
+    if (handles?.size === 0) this.#handles.delete(kept.sessionId);
+  }
+}
+
+function wholeNumber(name: string, value: number, minimum: number): number {
+  if (Number.isSafeInteger(value) && value >= minimum) return value;
+  throw new ToolError("invalid_input", `"${name}" is a whole number of at least ${minimum}, not ${String(value)}.`);
+}
+
+/** About what a value takes in memory. Walks with a list of its own, so depth is no matter. */
+function weigh(value: JsonValue | undefined): number {
+  let bytes = 0;
+  const open: (JsonValue | undefined)[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    bytes += NODE_BYTES;
+    if (typeof next === "string") {
+      bytes += next.length;
+    } else if (typeof next === "object" && next !== null) {
+      if (isJsonObject(next)) for (const key of Object.keys(next)) open.push(key, next[key]);
+      else for (const item of next) open.push(item);
+    }
+  }
+  return bytes;
+}
+
+function weighContent(content: readonly ContentPart[] | undefined): number {
+  let bytes = 0;
+  for (const part of content ?? []) {
+    bytes += NODE_BYTES;
+    if (part.type === "text") bytes += part.text.length;
+    else bytes += part.type === "file" ? part.uri.length + (part.text?.length ?? 0) : part.data.length;
+  }
+  return bytes;
+}
+
+function wholeText(kept: KeptResult): string {
+  if (kept.content === undefined) return layOut(kept.output ?? null);
+  return kept.content.map(partText).join("\n");
+}
+
+function partText(part: ContentPart): string {
+  if (part.type === "text") return part.text;
+  return part.type === "file" ? (part.text ?? part.uri) : `[${part.type} ${part.mediaType}]`;
+}
+
+function layOut(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 1);
+}
+
+/** The lines of one page, collected while the whole text goes by. */
+class PageLines {
+  readonly #offset: number;
+  readonly #limit: number;
+  readonly #lines: string[] = [];
+  #room = MAX_PAGE_UNITS;
+  #first = -1;
+  #last = -1;
+  #nextOffset: number | undefined;
+
+  constructor(offset: number, limit: number) {
+    this.#offset = offset;
+    this.#limit = limit;
+  }
+
+  /** Whether the line belongs on the page; once one had to stay outside, none does. */
+  takes(line: number, units: number): boolean {
+    if (line < this.#offset || this.#nextOffset !== undefined) return false;
+    if (this.#lines.length < this.#limit && (this.#lines.length === 0 || units <= this.#room)) return true;
+    this.#nextOffset = line;
+    return false;
+  }
+
+  add(line: number, text: string): void {
+    this.#lines.push(text);
+    this.#room -= text.length + 1;
+    if (this.#first < 0) this.#first = line;
+    this.#last = line;
+  }
+
+  page(totalLines: number): ResultPage {
+    const none = this.#first < 0;
+    const page = {
+      text: this.#lines.join("\n"),
+      totalLines,
+      from: none ? this.#offset : this.#first,
+      to: none ? this.#offset - 1 : this.#last,
+    };
+    return this.#nextOffset === undefined ? page : { ...page, nextOffset: this.#nextOffset };
+  }
+}
+
+/** Goes through all lines once, each search going on where the one before ended: linear in the text. */
+function readPage(text: string, grep: string, offset: number, limit: number): ResultPage {
+  const lines = new PageLines(offset, limit);
+  let lineCount = 0;
+  let match = grep === "" ? -1 : text.indexOf(grep);
+  for (let start = 0; start < text.length || lineCount === 0;) {
+    const end = lineEnd(text, start);
+    const next = text[end] === "\n" ? end + 1 : end;
+    const line = lineCount++;
+    if (grep === "") {
+      if (lines.takes(line, end - start)) lines.add(line, text.slice(start, end));
+    } else {
+      if (match >= 0 && match < start) match = text.indexOf(grep, start);
+      // A match that begins here may end on a later line: all of it is shown.
+      const shownEnd = Math.max(end, match + grep.length);
+      if (match >= start && match < next && lines.takes(line, shownEnd - start)) lines.add(line, `${line}: ${text.slice(start, shownEnd)}`);
+    }
+    start = next;
+  }
+  if (offset >= lineCount) throw new ToolError("invalid_input", `"offset" is ${offset}, and the result has ${lineCount} lines.`);
+  return lines.page(lineCount);
+}
+
+/** The end of the line that begins at `start`: its line break, or a whole code point before it grows too long. */
+function lineEnd(text: string, start: number): number {
+  const longest = Math.min(start + MAX_LINE_UNITS, text.length);
+  let end = start;
+  while (end < longest && text.charCodeAt(end) !== LINE_BREAK) end++;
+  const splitsPair =
+    end === longest && end < text.length && isLowSurrogate(text.charCodeAt(end)) && isHighSurrogate(text.charCodeAt(end - 1));
+  return splitsPair ? end - 1 : end;
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/** Goes down a `$` path by own properties only. */
+function follow(output: JsonValue | undefined, path: string): JsonValue {
+  if (output === undefined) throw new ToolError("invalid_input", 'The result is text, not JSON: read it without "path".');
+  const steps = parsePath(path);
+  let value: JsonValue = output;
+  for (const [index, step] of steps.entries()) {
+    const inside: JsonValue | undefined = childOf(value, step);
+    if (inside === undefined) {
+      throw new ToolError(
+        "not_found",
+        `${jsonPath(steps.slice(0, index + 1))} leads nowhere: ${jsonPath(steps.slice(0, index))} is ${describe(value)}.`,
+      );
+    }
+    value = inside;
+  }
+  return value;
+}
+
+function childOf(value: JsonValue, step: string | number): JsonValue | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (!isJsonObject(value)) return typeof step === "number" ? value[step] : undefined;
+  return Object.hasOwn(value, String(step)) ? value[String(step)] : undefined;
+}
+
+function describe(value: JsonValue): string {
+  if (typeof value !== "object" || value === null) return value === null ? "null" : `a ${typeof value}`;
+  if (!isJsonObject(value)) return `an array of ${value.length} items`;
+  const keys = Object.keys(value);
+  const named = keys.slice(0, 10).map((key) => JSON.stringify(key.slice(0, 40)));
+  return `an object with the keys ${named.join(", ")}${keys.length > named.length ? " …" : ""}`;
+}
+
+const STEP = /\.([^.[\]"]+)|\[(\d{1,15})\]|\[("(?:[^"\\]|\\.)*")\]/y;
+
+/** Reads what `jsonPath` writes. */
+function parsePath(path: string): readonly (string | number)[] {
+  const steps: (string | number)[] = [];
+  let at = 1;
+  while (path.startsWith("$") && path.length <= MAX_PATH_LENGTH && at < path.length) {
+    STEP.lastIndex = at;
+    const found = STEP.exec(path);
+    const step = found === null ? undefined : readStep(found);
+    if (step === undefined) break;
+    steps.push(step);
+    at = STEP.lastIndex;
+  }
+  if (at === path.length && path.startsWith("$")) return steps;
+  throw new ToolError("invalid_input", `The path ${JSON.stringify(path.slice(0, 200))} cannot be read.`, {
+    hint: 'Write it like $.items[3]["a key"].',
+  });
+}
+
+function readStep(found: RegExpExecArray): string | number | undefined {
+  const [, name, index, quoted] = found;
+  if (index !== undefined) return Number(index);
+  if (quoted === undefined) return name;
+  try {
+    return String(parseJson(quoted)); // the pattern lets nothing through but one string
+  } catch {
+    return undefined; // a bad escape
+  }
+}

@@ -1,0 +1,163 @@
+/** The attempts of one call: circuit, locks and slot, the handler on its deadline, release, backoff. */
+import { ToolError } from "../core/error.ts";
+import { circuitOutcome } from "../policy/circuit.ts";
+import { classifyError } from "../policy/classify-error.ts";
+import { settleWithin, waitFor } from "../policy/deadline.ts";
+import type { WaitOutcome, Waited } from "../policy/deadline.ts";
+import { mayRetry, retryDelay } from "../policy/retry.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+import { acquire, release } from "./hold.ts";
+import { abandon } from "./orphan.ts";
+import type { Orphan } from "./orphan.ts";
+import { guardsOf, toolOf } from "./resolve-tool.ts";
+import { AttemptContext } from "./tool-context.ts";
+
+/** A handler that keeps the event loop this long without a break is reported. */
+const BLOCK_MS = 100;
+
+export function runAttempts(run: CallRun): StepEnd | Promise<StepEnd> {
+  guardsOf(run).budget.recordRequest();
+  const end = attempt(run);
+  if (end === undefined) return undefined;
+  return end instanceof Promise ? end.then((error) => (error === undefined ? undefined : retry(run, error))) : retry(run, end);
+}
+
+function retry(run: CallRun, error: ToolError): StepEnd | Promise<StepEnd> {
+  return allowsRetry(run, error, 1) ? retryLoop(run, error) : error;
+}
+
+async function retryLoop(run: CallRun, first: ToolError): Promise<StepEnd> {
+  let error = first;
+  for (let tries = 1; allowsRetry(run, error, tries); tries++) {
+    const delayMs = retryDelay(error, tries, run.parts.retry, run.parts.ports.random);
+    if (run.clock.now() + delayMs >= run.deadlineAt || !guardsOf(run).budget.tryRetry()) return error;
+    if (run.recorded) run.emit({ ...run.eventBase, type: "call-retry", toolName: run.toolName, attempt: tries, delayMs, error: error.toJSON() });
+    await backOff(run, delayMs);
+    if (run.cancelled !== undefined) return run.cancelled;
+    const next = await attempt(run);
+    if (next === undefined) return undefined;
+    // A circuit that opened meanwhile says less than the failure that opened it.
+    if (next.code === "circuit_open") return error;
+    error = next;
+  }
+  return error;
+}
+
+function allowsRetry(run: CallRun, error: ToolError, tries: number): boolean {
+  return run.cancelled === undefined && mayRetry({ error, attempt: tries, maxAttempts: toolOf(run).settings.maxAttempts, repeatable: run.effects?.repeatable ?? false });
+}
+
+function backOff(run: CallRun, delayMs: number): Promise<Waited<never>> {
+  return waitFor(run, new Promise<never>(() => {}), { endsAt: run.clock.now() + delayMs, late: () => BACKOFF_OVER });
+}
+
+const BACKOFF_OVER = new ToolError("timeout", "The wait between two attempts is over.");
+
+/** One attempt; the result is its error, or undefined when `run.raw` holds the answer. */
+function attempt(run: CallRun): StepEnd | Promise<StepEnd> {
+  const waitMs = guardsOf(run).circuit?.admit() ?? 0;
+  if (waitMs > 0) {
+    return new ToolError("circuit_open", `${run.toolName} failed so often of late that calls are refused for another ${Math.ceil(waitMs)} ms.`, {
+      retryAfterMs: Math.ceil(waitMs),
+      retryable: false,
+      hint: "Use another tool, or try again later.",
+    });
+  }
+  const refused = acquire(run);
+  if (refused === undefined) return invoke(run);
+  return refused.then((error) => {
+    if (error === undefined) return invoke(run);
+    guardsOf(run).circuit?.record("ignored");
+    return error;
+  });
+}
+
+function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
+  const { tool, settings } = toolOf(run);
+  const startedAt = run.clock.now();
+  const endsAt = Math.min(settings.timeoutMs === 0 ? Infinity : startedAt + settings.timeoutMs, run.deadlineAt);
+  run.attempts++;
+  run.parts.counters.attempts++;
+  const context = new AttemptContext(run, run.attempts, endsAt);
+  if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-attempt", toolName: run.toolName, attempt: run.attempts });
+  let answer: unknown;
+  let pending: boolean;
+  try {
+    answer = guardsOf(run).engine.call({ tool, input: run.input ?? {}, parsed: run.parsed }, context);
+    pending = isThenable(answer);
+  } catch (thrown: unknown) {
+    return attemptFailed(run, context, thrown);
+  }
+  const now = run.clock.now();
+  if (now - startedAt >= BLOCK_MS) reportBlock(run, now - startedAt);
+  if (pending) return settleWithin(run, Promise.resolve(answer), new AnswerOutcome(run, context), { endsAt, now });
+  return attemptAnswered(run, context, answer, now);
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+/** What the wait for a handler comes to. */
+class AnswerOutcome implements WaitOutcome<unknown, StepEnd> {
+  readonly #run: CallRun;
+  readonly #context: AttemptContext;
+  #orphan: Orphan | undefined;
+
+  constructor(run: CallRun, context: AttemptContext) {
+    this.#run = run;
+    this.#context = context;
+  }
+
+  value(answer: unknown): StepEnd {
+    return attemptAnswered(this.#run, this.#context, answer, this.#run.clock.now());
+  }
+
+  thrown(thrown: unknown): StepEnd {
+    return attemptFailed(this.#run, this.#context, thrown);
+  }
+
+  ended(error: ToolError): StepEnd {
+    this.#context.end(error);
+    guardsOf(this.#run).circuit?.record(circuitOutcome(error, false));
+    this.#orphan = abandon(this.#run);
+    return error;
+  }
+
+  late(): ToolError {
+    return timedOut(this.#run, this.#context);
+  }
+
+  onLate(outcome: "returned" | "threw"): void {
+    this.#orphan?.settled(outcome);
+  }
+}
+
+function timedOut(run: CallRun, context: AttemptContext): ToolError {
+  const { settings } = toolOf(run);
+  const whole = context.deadline === run.deadlineAt;
+  const limit = whole ? `the call's deadline of ${settings.deadlineMs} ms` : `${settings.timeoutMs} ms`;
+  const unknown = run.effects?.repeatable === true ? "" : " What it did is not known: check before calling it again.";
+  return new ToolError("timeout", `${run.toolName} did not answer within ${limit}.${unknown}`, whole ? { retryable: false } : {});
+}
+
+function attemptAnswered(run: CallRun, context: AttemptContext, answer: unknown, now: number): StepEnd {
+  context.end("settled");
+  release(run);
+  guardsOf(run).circuit?.record("success", now);
+  run.raw = answer;
+  return undefined;
+}
+
+function attemptFailed(run: CallRun, context: AttemptContext, thrown: unknown): ToolError {
+  context.end("settled");
+  release(run);
+  const error = classifyError(thrown);
+  guardsOf(run).circuit?.record(circuitOutcome(error, error === thrown));
+  return error;
+}
+
+function reportBlock(run: CallRun, blockedMs: number): void {
+  run.parts.ports.log.warn(`${run.toolName} kept the event loop busy for ${Math.round(blockedMs)} ms: no deadline can cut it off. Make it await, or move the work to a worker.`);
+  if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-block", toolName: run.toolName, blockedMs });
+}

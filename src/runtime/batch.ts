@@ -1,0 +1,141 @@
+/** The calls of one message, run together: admitted in call order, executed side by side, answered in call order. */
+import { ERROR_CODES, ToolError } from "../core/error.ts";
+import type { ToolResult } from "../core/result.ts";
+import { onAbort } from "../policy/deadline.ts";
+import { CallRun } from "./call-run.ts";
+import type { CallOptions, CallParts, StepEnd } from "./call-run.ts";
+import { turnEnded } from "./check-turn-rules.ts";
+import { finishCall } from "./finish-call.ts";
+import { admitCall, executeCall } from "./pipeline.ts";
+import { readCall } from "./read-call.ts";
+import type { Turn } from "./session.ts";
+import { ToolExecutionError } from "./tool-execution-error.ts";
+
+export interface BatchOptions extends CallOptions {
+  readonly signal: AbortSignal | undefined;
+  /** Told of the failure before a batch with `onError: "throw"` throws. */
+  readonly onFailure: ((error: ToolExecutionError) => void) | undefined;
+  readonly throwOnError: boolean;
+}
+
+/** After this many calls the event loop gets a turn, so that a huge batch starts without blocking it. */
+const CALLS_PER_TURN_OF_THE_LOOP = 512;
+
+type Answer = ToolResult | Promise<ToolResult>;
+
+/** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
+export function runOne(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
+  const run = begin(parts, turn, raw, options);
+  const admitted = run.unreadable ?? admitCall(run);
+  return admitted instanceof Promise ? admitted.then((error) => goOn(run, error)) : goOn(run, admitted);
+}
+
+function goOn(run: CallRun, end: StepEnd): Answer {
+  return end === undefined ? executeCall(run) : finishCall(run, end);
+}
+
+/**
+ * Runs the calls and resolves to one result each, in call order.
+ *
+ * @throws ToolExecutionError with `throwOnError`, once every call of the batch has ended
+ */
+export async function runBatch(parts: CallParts, turn: Turn, rawCalls: readonly unknown[], options: BatchOptions): Promise<readonly ToolResult[]> {
+  const runs: CallRun[] = [];
+  const ends: StepEnd[] = [];
+  const ids = new Set<string>();
+  const forget = options.signal === undefined ? undefined : onAbort(options.signal, () => cancelAll(runs, "the caller aborted"));
+  const mark = options.throwOnError ? turn.session.mark() : undefined;
+  try {
+    for (const raw of rawCalls) {
+      const run = begin(parts, turn, raw, options);
+      runs.push(run);
+      ends.push(run.unreadable ?? duplicateId(run, ids));
+      if (options.signal?.aborted === true) run.cancel("the caller had aborted");
+      if (runs.length % CALLS_PER_TURN_OF_THE_LOOP === 0) await new Promise<void>((resolve) => parts.ports.clock.timer(resolve, 0));
+    }
+    const results = await answerAll(runs, ends, options.throwOnError);
+    const failed = mark === undefined ? undefined : results.find(failsTheBatch);
+    if (mark === undefined || failed === undefined) return results;
+    turn.session.restore(mark);
+    rollBack(runs);
+    throw new ToolExecutionError(failed, results);
+  } catch (error: unknown) {
+    if (error instanceof ToolExecutionError) options.onFailure?.(error);
+    throw error;
+  } finally {
+    forget?.();
+  }
+}
+
+/** Takes a call in: from here on it has an id, is recorded, and will have a result. */
+function begin(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): CallRun {
+  const read = readCall(raw, parts.inputLimits);
+  const run = new CallRun(parts, turn, options, read.call);
+  run.unreadable = read.error;
+  run.repairs = read.repairs;
+  run.warnings = read.warnings;
+  parts.running.set(run.callId, run);
+  if (run.recorded) run.emit({ ...run.eventBase, type: "call-start", call: read.call });
+  return run;
+}
+
+function duplicateId(run: CallRun, ids: Set<string>): StepEnd {
+  const { id } = run.call;
+  if (id === undefined || (!ids.has(id) && ids.add(id))) return undefined;
+  return new ToolError("invalid_call", `The id ${JSON.stringify(id)} was given to two calls of one message; only the first was run.`);
+}
+
+async function answerAll(runs: readonly CallRun[], ends: readonly StepEnd[], failFast: boolean): Promise<readonly ToolResult[]> {
+  const answers: (Answer | undefined)[] = [];
+  for (const [index, run] of runs.entries()) {
+    const skipped = ends[index] === undefined ? turnEnded(run) : undefined;
+    if (skipped !== undefined) {
+      answers.push(finishCall(run, skipped, "skipped"));
+      continue;
+    }
+    const admitted = ends[index] ?? admitCall(run);
+    const end = admitted instanceof Promise ? await admitted : admitted;
+    answers.push(end === undefined ? undefined : finishCall(run, end));
+  }
+  for (const [index, run] of runs.entries()) {
+    const answer = (answers[index] ??= start(run, answers.slice(0, run.guards?.engine.order === "sequential" ? index : 0)));
+    if (failFast) watch(answer, runs);
+  }
+  const results: ToolResult[] = [];
+  for (const answer of answers) if (answer !== undefined) results.push(answer instanceof Promise ? await answer : answer);
+  return results;
+}
+
+/** Starts a call at once, or when every earlier one has settled for an engine that answers in sequence. */
+function start(run: CallRun, earlier: readonly (Answer | undefined)[]): Answer {
+  if (!earlier.some((answer) => answer instanceof Promise)) return executeCall(run);
+  return Promise.all(earlier).then(() => executeCall(run));
+}
+
+function watch(answer: Answer, runs: readonly CallRun[]): void {
+  const check = (result: ToolResult): void => {
+    if (failsTheBatch(result)) cancelAll(runs, `${result.name} failed`);
+  };
+  if (answer instanceof Promise) void answer.then(check);
+  else check(answer);
+}
+
+/** Failures of execution fail a batch; what the model can mend (input, names, permissions) and timeouts stay results. */
+function failsTheBatch(result: ToolResult): boolean {
+  if (result.status !== "error" || result.error === undefined) return false;
+  const { category } = ERROR_CODES[result.error.code];
+  return category === "execution" || category === "network";
+}
+
+function cancelAll(runs: readonly CallRun[], reason: string): void {
+  for (const run of runs) run.cancel(reason);
+}
+
+function rollBack(runs: readonly CallRun[]): void {
+  const [first] = runs;
+  if (first === undefined || !first.recorded) return;
+  const { session } = first.turn;
+  const event = { type: "batch-rollback", sessionId: session.id, turnId: first.turn.id, at: first.clock.wallTime(), callIds: runs.map((run) => run.callId) } as const;
+  if (session.recorded && first.options.recordHistory) session.record(event);
+  if (first.parts.listening) first.parts.emit(event);
+}

@@ -1,0 +1,134 @@
+/** Checks the fields of a tool that a program defines: a mistake is found when the tool is made, not when a model calls it. */
+import { checkName } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { Tool } from "../core/tool.ts";
+
+interface Claim {
+  readonly holds: (value: unknown) => boolean;
+  /** Completes "must be …". */
+  readonly expected: string;
+}
+
+const anyText: Claim = { holds: (value) => typeof value === "string", expected: "a string" };
+const flag: Claim = { holds: (value) => typeof value === "boolean", expected: "true or false" };
+const handler: Claim = { holds: (value) => typeof value === "function", expected: "a function" };
+const textList: Claim = { holds: isTextList, expected: "an array of strings" };
+const duration: Claim = {
+  holds: (value) => isNumber(value) && value >= 0,
+  expected: "a finite number of milliseconds, 0 or more (0 = no limit)",
+};
+const size: Claim = { holds: (value) => Number.isInteger(value) && Number(value) >= 0, expected: "an integer, 0 or more (0 = no limit)" };
+const count: Claim = { holds: (value) => Number.isInteger(value) && Number(value) >= 1, expected: "an integer, 1 or more" };
+const record: Claim = { holds: isJsonObject, expected: "an object" };
+const schema: Claim = {
+  holds: (value) => typeof value === "boolean" || typeof value === "function" || isJsonObject(value),
+  expected: "a JSON Schema or a schema of a library with Standard Schema",
+};
+const resourceKeys: Claim = {
+  holds: (value) => typeof value === "function" || isTextList(value),
+  expected: "an array of strings or a function that returns one",
+};
+
+function oneOf(...words: readonly string[]): Claim {
+  return {
+    holds: (value) => typeof value === "string" && words.includes(value),
+    expected: words.map((word) => JSON.stringify(word)).join(" or "),
+  };
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+function isTextList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+const FIELDS = {
+  name: anyText,
+  title: anyText,
+  description: anyText,
+  inputSchema: schema,
+  outputSchema: schema,
+  effects: record,
+  execute: handler,
+  parseInput: handler,
+  parseOutput: handler,
+  validate: handler,
+  tags: textList,
+  maxConcurrent: count,
+  oncePerTurn: flag,
+  endsTurn: flag,
+  category: oneOf("SAFE_CHAIN", "TERMINAL", "DANGEROUS", "ASYNC_REQUIRED"),
+  providerExecuted: flag,
+  unknownKeys: oneOf("drop", "refuse"),
+  requires: textList,
+  documentation: anyText,
+  enabled: flag,
+  metadata: record,
+  timeoutMs: duration,
+  deadlineMs: duration,
+  maxAttempts: count,
+  maxResultBytes: size,
+} as const satisfies Record<keyof Tool, Claim>;
+
+const EFFECTS = {
+  reads: resourceKeys,
+  writes: resourceKeys,
+  idempotent: flag,
+  external: flag,
+  destructive: flag,
+  commutative: flag,
+  undo: handler,
+} as const satisfies Record<keyof NonNullable<Tool["effects"]>, Claim>;
+
+/** The two fields a definition cannot set: they follow from its schemas. */
+const DERIVED: readonly string[] = ["parseInput", "parseOutput"];
+
+/**
+ * Checks name, description, and the type and range of every field that is set.
+ *
+ * @throws ToolError `invalid_argument` naming the tool, the field and what it must be.
+ */
+export function checkToolFields(definition: unknown): asserts definition is Tool {
+  if (!isPlainObject(definition))
+    throw new ToolError("invalid_argument", "A tool is defined by a plain object with name, description and inputSchema.");
+  const fields = definition;
+  checkName(fields["name"], "tool");
+  if (fields["description"] === undefined) throw wrong(fields["name"], "description", undefined, "a string: it is what the model reads");
+  checkFields(fields["name"], "", fields, new Map(Object.entries(FIELDS).filter(([field]) => !DERIVED.includes(field))));
+  if (fields["effects"] !== undefined) checkFields(fields["name"], "effects.", fields["effects"], new Map(Object.entries(EFFECTS)));
+}
+
+/** Not an instance of a class: what its prototype has would be lost. */
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isJsonObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function checkFields(tool: string, prefix: string, fields: unknown, claims: ReadonlyMap<string, Claim>): void {
+  if (!isJsonObject(fields)) return;
+  for (const [field, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    const claim = claims.get(field);
+    if (claim === undefined) {
+      throw new ToolError("invalid_argument", `Tool ${JSON.stringify(tool)} has an unknown field ${JSON.stringify(prefix + field)}.`, {
+        hint: `Fields: ${[...claims.keys()].join(", ")}.`,
+      });
+    }
+    if (!claim.holds(value)) throw wrong(tool, prefix + field, value, claim.expected);
+  }
+}
+
+function wrong(tool: string, field: string, value: unknown, expected: string): ToolError {
+  return new ToolError("invalid_argument", `${field} of tool ${JSON.stringify(tool)} is ${describe(value)}; it must be ${expected}.`);
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (typeof value === "string") return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
+  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
+  return typeof value === "function" ? "a function" : String(value);
+}

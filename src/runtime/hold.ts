@@ -1,0 +1,122 @@
+/** What a call holds while its handler runs: its locks, then a slot of its toolset, its tool and the runtime. */
+import { ToolError } from "../core/error.ts";
+import { waitFor } from "../policy/deadline.ts";
+import type { Limit } from "../policy/limit.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+import { guardsOf } from "./resolve-tool.ts";
+import type { LockTicket } from "./resource-locks.ts";
+
+/** Waits shorter than this are not reported. */
+const REPORTED_WAIT_MS = 1;
+
+/** Takes everything the attempt needs. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any. */
+export function acquire(run: CallRun): undefined | Promise<StepEnd> {
+  const lock = run.effects?.lock;
+  if (lock !== undefined && lock.reads.length + lock.writes.length > 0) {
+    const ticket = run.parts.locks.request({ owner: run.callId, reads: lock.reads, writes: lock.writes, commutative: lock.commutative });
+    run.ticket = ticket;
+    if (!ticket.granted) return acquireLater(run, ticket);
+  }
+  return takeSlots(run) ? undefined : waitForSlots(run);
+}
+
+/** Gives everything back; nothing happens the second time. */
+export function release(run: CallRun): void {
+  run.ticket?.release();
+  run.ticket = undefined;
+  if (run.slots === undefined) return;
+  for (const limit of run.slots) limit.release();
+  run.slots = undefined;
+}
+
+async function acquireLater(run: CallRun, ticket: LockTicket): Promise<StepEnd> {
+  const since = run.clock.now();
+  const waitedFor = namesOf(run, ticket);
+  tellToDeclare(run, ticket);
+  const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
+  if ("ended" in waited) {
+    release(run);
+    return waited.ended;
+  }
+  reportWait(run, since, "lock", waitedFor);
+  return takeSlots(run) ? undefined : waitForSlots(run);
+}
+
+/** Takes a slot of each limit that is set, without waiting; all or none. */
+function takeSlots(run: CallRun): boolean {
+  const { limit, toolsetLimit } = guardsOf(run);
+  const global = run.parts.limit;
+  if (limit === undefined && toolsetLimit === undefined && global === undefined) return true;
+  const taken: Limit[] = [];
+  for (const one of [toolsetLimit, limit, global]) {
+    if (one === undefined) continue;
+    if (!one.tryTake()) {
+      for (const other of taken) other.release();
+      return false;
+    }
+    taken.push(one);
+  }
+  run.slots = taken;
+  return true;
+}
+
+async function waitForSlots(run: CallRun): Promise<StepEnd> {
+  const since = run.clock.now();
+  const { limit, toolsetLimit } = guardsOf(run);
+  run.slots = [];
+  for (const one of [toolsetLimit, limit, run.parts.limit]) {
+    if (one === undefined) continue;
+    if (!one.tryTake()) {
+      const waiter = one.wait(run.turn.session.id);
+      const waited = await waitFor(run, waiter.whenTaken(), { endsAt: run.deadlineAt, late: () => noSlot(run) });
+      if ("ended" in waited) {
+        waiter.cancel();
+        release(run);
+        return waited.ended;
+      }
+    }
+    run.slots.push(one);
+  }
+  reportWait(run, since, "slot", []);
+  return undefined;
+}
+
+function busy(run: CallRun, ticket: LockTicket): ToolError {
+  const holders = namesOf(run, ticket);
+  const by = holders.length === 0 ? "" : ` They are held by ${holders.join(", ")}.`;
+  return new ToolError("resource_busy", `${run.toolName} waited for ${resourcesOf(run)} until its deadline.${by}`, { hint: "Try again when that call has ended." });
+}
+
+function noSlot(run: CallRun): ToolError {
+  return new ToolError("resource_busy", `${run.toolName} waited for a free slot until its deadline.`, { hint: "Try again when fewer calls are running." });
+}
+
+function resourcesOf(run: CallRun): string {
+  const keys = [...(run.effects?.writes ?? []), ...(run.effects?.reads ?? [])];
+  return keys.length === 0 ? `the toolset "${run.registered?.toolset.name ?? ""}"` : keys.slice(0, 5).join(", ");
+}
+
+/** The calls a ticket waits for, as `tool (call id)`, abandoned ones marked. */
+function namesOf(run: CallRun, ticket: LockTicket): readonly string[] {
+  return ticket.waitingFor().map((callId) => {
+    const orphan = run.parts.orphans.get(callId);
+    if (orphan !== undefined) return `${orphan.toolName} (${callId}, abandoned but still running)`;
+    return `${run.parts.running.get(callId)?.toolName ?? "a call"} (${callId})`;
+  });
+}
+
+/** Says once per tool when calls wait only because a tool declares no effects. */
+function tellToDeclare(run: CallRun, ticket: LockTicket): void {
+  const undeclared = [run, ...ticket.waitingFor().map((callId) => run.parts.running.get(callId))].find((other) => other?.effects?.undeclared === true);
+  if (undeclared?.guards === undefined || undeclared.guards.toldToDeclare) return;
+  undeclared.guards.toldToDeclare = true;
+  run.parts.ports.log.warn(
+    `Calls of "${undeclared.registered?.toolset.name ?? ""}" wait for one another because ${undeclared.toolName} declares no effects. Declare what it reads and writes, and they run side by side.`,
+  );
+}
+
+function reportWait(run: CallRun, since: number, reason: "lock" | "slot", waitedFor: readonly string[]): void {
+  const waitMs = run.clock.now() - since;
+  if (waitMs < REPORTED_WAIT_MS || !run.parts.listening) return;
+  run.emit({ ...run.eventBase, type: "call-wait", toolName: run.toolName, waitMs, reason, waitedFor });
+}

@@ -1,0 +1,123 @@
+/** Finds the names that a misspelt one may have meant. */
+
+/** Longer texts are no misspelt names. */
+const MAX_LENGTH = 256;
+/** How many names are compared letter by letter; the most alike ones come first. */
+const MAX_COMPARED = 2_000;
+/** How many separators more or fewer a name may have than the one asked for. */
+const MAX_SEPARATORS = 4;
+
+/**
+ * Names at most a few edits away from `name`, nearest first; equal ones in alphabetical order.
+ *
+ * Differences of case and of separators (`_ - . : /` and white space) do not count. Up to 3 letters one edit is
+ * near, up to 7 two, beyond that three. Looks at every name once; where thousands are similar, some may be missed.
+ */
+export function nearNames(name: string, names: Iterable<string>, max = 3): readonly string[] {
+  if (name.length > MAX_LENGTH) return [];
+  const text = foldText(name);
+  const edits = text.length <= 3 ? 1 : text.length <= 7 ? 2 : 3;
+  const measure = new EditDistance(text, edits);
+  const found: { readonly name: string; readonly distance: number }[] = [];
+  for (const candidate of sortByLetters(name, edits, names)) {
+    const distance = measure.to(foldText(candidate));
+    if (distance <= edits && distance < Math.max(text.length, 1)) found.push({ name: candidate, distance });
+  }
+  found.sort((one, other) => one.distance - other.distance || (one.name < other.name ? -1 : 1));
+  return found.slice(0, max).map((near) => near.name);
+}
+
+/**
+ * The names that can be within reach, those made of the same letters first.
+ *
+ * `letters` has one bit for each letter or digit that occurs, the two cases of a letter sharing theirs; one edit
+ * changes at most two of them. The loop is written out because it runs over every name there is.
+ */
+function sortByLetters(name: string, edits: number, names: Iterable<string>): readonly string[] {
+  const asked = foldText(name);
+  let askedLetters = 0;
+  for (let at = 0; at < asked.length; at++) askedLetters |= 1 << (asked.charCodeAt(at) & 31);
+  const byDifference: string[][] = Array.from({ length: 2 * edits + 1 }, () => []);
+  for (const candidate of names) {
+    const { length } = candidate;
+    if (Math.abs(length - name.length) > edits + MAX_SEPARATORS) continue;
+    let letters = 0;
+    let count = 0;
+    for (let at = 0; at < length; at++) {
+      const code = candidate.charCodeAt(at);
+      if (isSeparator(code)) continue;
+      count++;
+      letters |= 1 << (code & 31);
+    }
+    if (Math.abs(count - asked.length) > edits) continue;
+    const bucket = byDifference[countBits(letters ^ askedLetters)];
+    if (bucket !== undefined && bucket.length < MAX_COMPARED) bucket.push(candidate);
+  }
+  return byDifference.flat().slice(0, MAX_COMPARED);
+}
+
+function foldText(name: string): string {
+  let text = "";
+  for (let at = 0; at < name.length; at++) if (!isSeparator(name.charCodeAt(at))) text += name[at];
+  return text.toLowerCase();
+}
+
+/** `_ - . : /` and white space. */
+function isSeparator(code: number): boolean {
+  return code === 0x5f || code === 0x3a || (code >= 0x2d && code <= 0x2f) || code === 0x20 || (code >= 0x09 && code <= 0x0d);
+}
+
+function countBits(bits: number): number {
+  let count = 0;
+  for (let left = bits; left !== 0; left &= left - 1) count++;
+  return count;
+}
+
+/** Levenshtein distances from one text, each in O(length × limit), without an allocation. */
+class EditDistance {
+  readonly #text: string;
+  readonly #limit: number;
+  #above: Uint16Array;
+  #row: Uint16Array;
+
+  constructor(text: string, limit: number) {
+    this.#text = text;
+    this.#limit = limit;
+    this.#above = new Uint16Array(text.length + limit + 1);
+    this.#row = new Uint16Array(text.length + limit + 1);
+  }
+
+  /** The distance, or any number above the limit once it must be greater. */
+  to(other: string): number {
+    const limit = this.#limit;
+    const { length } = this.#text;
+    if (Math.abs(length - other.length) > limit) return limit + 1;
+    for (let column = 0; column <= other.length; column++) this.#above[column] = column;
+    for (let row = 1; row <= length; row++) {
+      if (this.#fillRow(row, other) > limit) return limit + 1;
+      [this.#above, this.#row] = [this.#row, this.#above];
+    }
+    return this.#above[other.length] ?? limit + 1;
+  }
+
+  /** Fills the cells near the diagonal, the others count as too far. Returns the least of them. */
+  #fillRow(row: number, other: string): number {
+    const limit = this.#limit;
+    const above = this.#above;
+    const cells = this.#row;
+    const from = Math.max(1, row - limit);
+    const to = Math.min(other.length, row + limit);
+    const letter = this.#text.charCodeAt(row - 1);
+    cells.fill(limit + 1);
+    cells[0] = row;
+    let least = from === 1 ? row : limit + 1;
+    for (let column = from; column <= to; column++) {
+      const replaced = (above[column - 1] ?? 0) + (letter === other.charCodeAt(column - 1) ? 0 : 1);
+      const added = Math.min(above[column] ?? 0, cells[column - 1] ?? 0) + 1;
+      const cost = Math.min(replaced, added);
+      cells[column] = cost;
+      if (cost < least) least = cost;
+    }
+    return least;
+  }
+}

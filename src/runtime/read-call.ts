@@ -1,0 +1,119 @@
+/** Reads a call that came from a model: whatever it is, it becomes a ToolCall or an error that says why not. */
+import { MAX_NAME_LENGTH } from "../core/call.ts";
+import type { ToolCall } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import { copyJson, isJsonObject } from "../core/json.ts";
+import type { JsonLimits, JsonObject } from "../core/json.ts";
+import type { Repair } from "../core/result.ts";
+
+export interface ReadCall {
+  readonly call: ToolCall;
+  readonly error: ToolError | undefined;
+  readonly repairs: readonly Repair[];
+  readonly warnings: readonly string[];
+}
+
+const NONE: readonly never[] = Object.freeze([]);
+const NO_INPUT: JsonObject = Object.freeze({});
+const MAX_ID_LENGTH = 1024;
+/** Keys of a call that are never taken for input by the rule of misplaced parameters. */
+const CALL_KEYS: ReadonlySet<string> = new Set(["id", "callId", "call_id", "type", "index", "name", "tool", "input", "arguments", "parameters", "reasoning"]);
+
+/**
+ * Copies a call into frozen plain JSON.
+ *
+ * Reads `tool` for `name` and `arguments` or `parameters` for `input`, as other runtimes write them. Where no
+ * input is given and the call has other keys, those are the input, with a warning (seed 003, F3.2). An
+ * unreadable call still gives a ToolCall to record, beside its error.
+ */
+export function readCall(raw: unknown, limits: JsonLimits): ReadCall {
+  try {
+    return readUnguarded(raw, limits);
+  } catch (error: unknown) {
+    return unreadable("", new ToolError("invalid_call", "The call cannot be read: one of its properties throws.", { cause: error }));
+  }
+}
+
+function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+    return unreadable("", new ToolError("invalid_call", `A call is an object with a name and an input, not ${kindOf(raw)}.`, { hint: CALL_HINT }));
+  }
+  const fields = raw as Readonly<Record<string, unknown>>; // an object can be asked for any key; a getter that throws is caught
+  const name = fields["name"] ?? fields["tool"];
+  if (typeof name !== "string" || name === "") {
+    return unreadable("", new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint: CALL_HINT }));
+  }
+  if (name.length > MAX_NAME_LENGTH * 2) {
+    return unreadable(name.slice(0, MAX_NAME_LENGTH), new ToolError("invalid_call", `The call's name has ${name.length} characters.`));
+  }
+  return readInput(name, fields, limits);
+}
+
+const CALL_HINT = 'Send {"name": "toolset::tool", "input": {…}}.';
+
+function readInput(name: string, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): ReadCall {
+  const id = readId(fields["id"] ?? fields["callId"] ?? fields["call_id"]);
+  const reasoning = typeof fields["reasoning"] === "string" ? fields["reasoning"] : undefined;
+  let input = fields["input"] ?? fields["arguments"] ?? fields["parameters"];
+  let warnings: readonly string[] = NONE;
+  if (input === undefined || isEmptyObject(input)) {
+    const misplaced = misplacedInput(fields);
+    if (misplaced !== undefined) {
+      input = misplaced;
+      warnings = [`The input stood beside the name instead of in "input": ${Object.keys(misplaced).join(", ")}.`];
+    }
+  }
+  // A null that was sent stays null, and fails validation; only an absent input means none.
+  if (input === undefined) input = "input" in fields && fields["input"] === null ? null : NO_INPUT;
+  try {
+    const copy = copyJson(input, limits);
+    const repairs = copy.dropped.length === 0 ? NONE : copy.dropped.map(droppedKey);
+    return { call: makeCall(name, id, copy.value, reasoning), error: undefined, repairs, warnings };
+  } catch (error: unknown) {
+    const cause = ToolError.fromUnknown(error);
+    const code = cause.code === "too_large" ? "too_large" : "invalid_input";
+    return { call: makeCall(name, id, undefined, reasoning), error: new ToolError(code, `The input of ${name} cannot be read: ${cause.message}`), repairs: NONE, warnings };
+  }
+}
+
+function makeCall(name: string, id: string | undefined, input: unknown, reasoning: string | undefined): ToolCall {
+  const call: { id?: string; name: string; input?: unknown; reasoning?: string } = { name };
+  if (id !== undefined) call.id = id;
+  if (input !== undefined) call.input = input;
+  if (reasoning !== undefined) call.reasoning = reasoning;
+  return Object.freeze(call);
+}
+
+function readId(id: unknown): string | undefined {
+  if (typeof id === "number") return String(id);
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH ? id : undefined;
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+function misplacedInput(fields: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
+  let found: Record<string, unknown> | undefined;
+  for (const key of Object.keys(fields)) {
+    if (CALL_KEYS.has(key)) continue;
+    found ??= Object.create(null) as Record<string, unknown>; // no prototype: the key may be __proto__
+    found[key] = fields[key];
+  }
+  return found;
+}
+
+function droppedKey(path: string): Repair {
+  return { path, kind: "dropped", note: "a key named __proto__ is never passed on" };
+}
+
+function unreadable(name: string, error: ToolError): ReadCall {
+  return { call: Object.freeze({ name }), error, repairs: NONE, warnings: NONE };
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (value === undefined) return "missing";
+  if (Array.isArray(value)) return "an array";
+  return `a ${typeof value}`;
+}

@@ -1,0 +1,95 @@
+/** One tool as the runtime knows it: in its toolset, with its settings, and checked when it is first used. */
+import { qualifiedName } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import type { CallSettings, JsonSchema, Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import type { Validator } from "../schema/compile-schema.ts";
+import { schemaFingerprint } from "../schema/fingerprint.ts";
+import { inheritSettings } from "./call-settings.ts";
+
+type Checked =
+  | { readonly quarantine: undefined; readonly input: Validator; readonly output: Validator | undefined }
+  | { readonly quarantine: ToolError };
+
+/**
+ * A tool in a registry. Only the registry makes these.
+ *
+ * Schemas are compiled and hashed when somebody first asks, so that a hundred thousand tools load at once. A
+ * schema that cannot be used puts aside this one tool: see `quarantine`.
+ */
+export class RegisteredTool {
+  readonly tool: Tool;
+  readonly toolset: Toolset;
+  readonly qualifiedName: string;
+  /** What holds for its calls: its own settings, else those of its toolset, else those of the runtime. */
+  readonly settings: Required<CallSettings>;
+  /** Changed by the registry only: see `Registry.setEnabled`. */
+  enabled: boolean;
+  #checked: Checked | undefined = undefined;
+  #fingerprint: string | undefined = undefined;
+
+  constructor(tool: Tool, toolset: Toolset, inherited: Required<CallSettings>) {
+    this.tool = tool;
+    this.toolset = toolset;
+    this.qualifiedName = qualifiedName(toolset.name, tool.name);
+    this.settings = inheritSettings(tool, inherited);
+    this.enabled = tool.enabled !== false;
+  }
+
+  /** Identifies the input schema among overloads, whatever the order of its keys. @throws ToolError `unavailable` when it cannot be hashed */
+  get fingerprint(): string {
+    this.#fingerprint ??= this.#hash();
+    return this.#fingerprint;
+  }
+
+  /** @throws ToolError the reason of the quarantine */
+  get inputValidator(): Validator {
+    const checked = (this.#checked ??= this.#check());
+    if (checked.quarantine !== undefined) throw checked.quarantine;
+    return checked.input;
+  }
+
+  /** Undefined where the tool says nothing of its output. @throws ToolError the reason of the quarantine */
+  get outputValidator(): Validator | undefined {
+    const checked = (this.#checked ??= this.#check());
+    if (checked.quarantine !== undefined) throw checked.quarantine;
+    return checked.output;
+  }
+
+  /** Why the tool cannot be used (`unavailable`, naming the place in the schema); undefined when it can. */
+  get quarantine(): ToolError | undefined {
+    this.#checked ??= this.#check();
+    return this.#checked.quarantine;
+  }
+
+  #check(): Checked {
+    const { inputSchema, outputSchema } = this.tool;
+    let part = "input";
+    try {
+      const input = compileSchema(inputSchema);
+      part = "output";
+      return { quarantine: undefined, input, output: outputSchema === undefined ? undefined : compileSchema(outputSchema) };
+    } catch (error: unknown) {
+      return { quarantine: this.#unusable(part, error) };
+    }
+  }
+
+  #hash(): string {
+    const { inputSchema }: { readonly inputSchema: JsonSchema } = this.tool;
+    try {
+      return schemaFingerprint(inputSchema);
+    } catch (error: unknown) {
+      throw this.#unusable("input", error);
+    }
+  }
+
+  #unusable(part: string, error: unknown): ToolError {
+    const cause = ToolError.fromUnknown(error, "invalid_schema");
+    return new ToolError("unavailable", `The tool ${JSON.stringify(this.qualifiedName)} cannot be used, its ${part} schema is wrong: ${cause.message}`, {
+      details: cause.details,
+      hint: cause.hint ?? "Correct the schema and register the tool again; the other tools are not affected.",
+      cause,
+    });
+  }
+}

@@ -1,0 +1,345 @@
+/** Every toolset and tool there is: look-up, search, and what the name in a call means. */
+import { DEFAULT_NAMESPACE } from "../core/call.ts";
+import { checkSettings } from "../core/check-settings.ts";
+import { ToolError } from "../core/error.ts";
+import type { CallSettings, Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { DEFAULT_CALL_SETTINGS, inheritSettings } from "./call-settings.ts";
+import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+import { TextIndex } from "./text-index.ts";
+import { ToolNames } from "./tool-names.ts";
+import { compareNames, searchTools } from "./tool-search.ts";
+import type { SearchQuery } from "./tool-search.ts";
+import { ToolsetEntry } from "./toolset-entry.ts";
+import type { ToolFamily, ToolsetState } from "./toolset-entry.ts";
+
+export interface RegistryOptions {
+  /** What tools use where neither they nor their toolset set anything. */
+  readonly defaults?: CallSettings;
+  /** Let `register` add several tools of one name when their input schemas differ. @default false */
+  readonly overloads?: boolean;
+  /** Told of look-alike names and of tools that were left out. */
+  readonly onWarning?: (message: string) => void;
+}
+
+export interface RegisterOptions {
+  /** Allow another tool of this name when its input schema differs. @default what the toolset or the registry says */
+  readonly overload?: boolean;
+}
+
+/** What `console.log` and `util.inspect` of Node show in place of the object. */
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
+/**
+ * The tools of a runtime, in namespaces.
+ *
+ * Where a method takes the name of a tool, it is a qualified name, a bare one of the namespace `default`, or a
+ * bare one that only one toolset has. Listings are sorted by qualified name and leave out what is disabled or
+ * belongs to a toolset that could not be opened; look-ups, `size` and iteration do not.
+ */
+export class Registry implements Iterable<RegisteredTool> {
+  readonly #settings: Required<CallSettings>;
+  readonly #overloads: boolean;
+  readonly #warn: (message: string) => void;
+  readonly #names: ToolNames;
+  #size = 0;
+  #version = 0;
+  #listed: readonly RegisteredTool[] | undefined = undefined;
+  #index: TextIndex | undefined = undefined;
+
+  constructor(options: RegistryOptions = {}) {
+    checkSettings(options.defaults ?? {}, "the registry");
+    this.#settings = inheritSettings(options.defaults ?? {}, DEFAULT_CALL_SETTINGS);
+    this.#overloads = options.overloads ?? false;
+    this.#warn = options.onWarning ?? (() => {});
+    this.#names = new ToolNames(this.#warn);
+  }
+
+  /** How many tools are registered, overloads counted one by one. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Grows with each change: what was made of the registry at one version holds as long as it lasts. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /**
+   * Adds one tool; its schemas are not looked into before they are used.
+   *
+   * @throws ToolError `duplicate` for a name in use, unless overloads are allowed and the input schemas differ;
+   * `invalid_argument` for a tool that is incomplete
+   */
+  register(tool: Tool, namespace: string = DEFAULT_NAMESPACE, options: RegisterOptions = {}): RegisteredTool {
+    checkTool(tool);
+    const entry = this.#names.entries.get(namespace) ?? this.#makeEntry({ name: namespace });
+    const registered = entry.makeTool(tool);
+    refuseDuplicate(registered, entry.families.get(tool.name), options.overload ?? this.#allowsOverloads(entry));
+    this.#publishEntry(entry);
+    this.#publish(entry.add(registered), [registered]);
+    this.#changed();
+    return registered;
+  }
+
+  /** Removes every overload of a qualified name, or of a bare one in `default`; false when there is none. */
+  unregister(name: string): boolean {
+    const family = this.#names.findOwn(name);
+    if (family === undefined) return false;
+    this.#remove(family);
+    this.#changed();
+    return true;
+  }
+
+  /**
+   * Adds a toolset with its tools: all of them, or none when it throws.
+   *
+   * @throws ToolError `duplicate` for the name of a toolset or tool in use, `invalid_argument` for what is incomplete
+   */
+  addToolset(toolset: Toolset, tools: readonly Tool[] = toolset.tools ?? []): void {
+    checkToolset(toolset);
+    if (this.#names.entries.has(toolset.name)) {
+      throw new ToolError("duplicate", `The toolset ${JSON.stringify(toolset.name)} is already there. Remove it first, or give this one another name.`);
+    }
+    const entry = this.#makeEntry(toolset);
+    for (const tool of tools) {
+      checkTool(tool);
+      const registered = entry.makeTool(tool);
+      refuseDuplicate(registered, entry.families.get(tool.name), this.#allowsOverloads(entry));
+      entry.add(registered);
+    }
+    this.#publishEntry(entry);
+    for (const family of entry.families.values()) this.#publish(family, family.tools);
+    this.#changed();
+  }
+
+  /**
+   * Adds the tools that a toolset's engine brought, and returns how many.
+   *
+   * Engines pass on what strangers say, so one of them never harms the others: a tool that is unusable as such, or whose name is
+   * taken, is left out with a warning. What the program itself declared under that name stays.
+   *
+   * @throws ToolError `not_found` for a toolset that is not there
+   */
+  addTools(toolset: string, tools: readonly Tool[]): number {
+    const entry = this.#names.requireToolset(toolset);
+    let adopted = 0;
+    for (const tool of tools) {
+      try {
+        checkBroughtTool(tool);
+        const registered = entry.makeTool(tool);
+        refuseDuplicate(registered, entry.families.get(tool.name), this.#allowsOverloads(entry));
+        this.#publish(entry.add(registered), [registered]);
+        adopted++;
+      } catch (error: unknown) {
+        this.#warn(`A tool that the engine of ${JSON.stringify(toolset)} brought is left out: ${ToolError.fromUnknown(error).message}`);
+      }
+    }
+    this.#changed();
+    return adopted;
+  }
+
+  /** Removes a toolset and all its tools; false when there is none of this name. Does not close its engine. */
+  removeToolset(name: string): boolean {
+    const entry = this.#names.entries.get(name);
+    if (entry === undefined) return false;
+    for (const family of entry.families.values()) this.#remove(family);
+    this.#names.entries.delete(name);
+    this.#changed();
+    return true;
+  }
+
+  has(name: string): boolean {
+    return this.#names.find(name) !== undefined;
+  }
+
+  /** The tool of this name, the first registered of several overloads. */
+  get(name: string): RegisteredTool | undefined {
+    return this.#names.find(name)?.tools[0];
+  }
+
+  /** As `get`. @throws ToolError `not_found` with the names that may have been meant */
+  require(name: string): RegisteredTool {
+    const registered = this.get(name);
+    if (registered === undefined) throw this.#names.missing(name);
+    return registered;
+  }
+
+  /** Every tool of this name, in the order of registration. */
+  overloads(name: string): readonly RegisteredTool[] {
+    return this.#names.find(name)?.tools ?? [];
+  }
+
+  /** The overload whose input schema has this fingerprint. A tool without overloads is it in any case. */
+  getByFingerprint(name: string, fingerprint: string): RegisteredTool | undefined {
+    const tools = this.overloads(name);
+    if (tools.length <= 1) return tools[0];
+    return tools.find((registered) => fingerprintOf(registered) === fingerprint);
+  }
+
+  /** The tools on offer, of all namespaces or of those given. */
+  list(namespace?: string | readonly string[]): readonly RegisteredTool[] {
+    this.#listed ??= this.#sortOffered();
+    if (namespace === undefined) return this.#listed;
+    const wanted = new Set(typeof namespace === "string" ? [namespace] : namespace);
+    return this.#listed.filter((registered) => wanted.has(registered.toolset.name));
+  }
+
+  /** The qualified names of `list`, each once. */
+  names(namespace?: string | readonly string[]): readonly string[] {
+    return [...new Set(this.list(namespace).map((registered) => registered.qualifiedName))];
+  }
+
+  /** The names of all toolsets, sorted. */
+  namespaces(): readonly string[] {
+    return [...this.#names.entries.keys()].sort();
+  }
+
+  /** All toolsets, in the order they were added. */
+  toolsets(): readonly Toolset[] {
+    return Array.from(this.#names.entries.values(), (entry) => entry.toolset);
+  }
+
+  /**
+   * The tools on offer that fit a query: see `SearchQuery`. The first query with a text builds an index.
+   *
+   * @throws ToolError `invalid_argument` for a limit that is no integer ≥ 1
+   */
+  search(query: SearchQuery): readonly RegisteredTool[] {
+    return searchTools(query, {
+      list: () => this.list(),
+      isOffered: (registered) => registered.enabled && this.#names.entries.get(registered.toolset.name)?.offered === true,
+      rank: (text) => this.#textIndex().rank(text),
+    });
+  }
+
+  /**
+   * What the name in a call means: the tools that may be meant, at least one, or the error that ends the call.
+   *
+   * `not_found` names what is near, `ambiguous` names the candidates, `unavailable` says why the tool cannot be
+   * called now. A disabled tool does not make a bare name ambiguous; one whose toolset did not open does, so
+   * that a failure never sends a call elsewhere.
+   */
+  resolve(name: string): readonly RegisteredTool[] | ToolError {
+    return this.#names.resolve(name);
+  }
+
+  /**
+   * Switches a toolset on or off, or else a tool with all its overloads. A toolset's own name comes first; a
+   * tool of the same name is reached by its qualified one.
+   *
+   * @throws ToolError `not_found`
+   */
+  setEnabled(name: string, enabled: boolean): void {
+    const entry = this.#names.entries.get(name);
+    const family = entry === undefined ? this.#names.find(name) : undefined;
+    if (entry !== undefined) entry.enabled = enabled;
+    else if (family !== undefined) family.setEnabled(enabled);
+    else throw this.#names.missing(name);
+    this.#changed();
+  }
+
+  /**
+   * Says whether a toolset's tools can be called now: `closed` before open and after close, an error when opening
+   * failed. False when there is no toolset of this name, as when it was removed meanwhile.
+   */
+  setToolsetState(name: string, state: ToolsetState): boolean {
+    const entry = this.#names.entries.get(name);
+    if (entry === undefined) return false;
+    entry.state = state;
+    this.#changed();
+    return true;
+  }
+
+  /** Compiles every schema and lists the tools that cannot be used, each with the reason. */
+  check(): readonly { readonly tool: string; readonly error: ToolError }[] {
+    const quarantined: { readonly tool: string; readonly error: ToolError }[] = [];
+    for (const { qualifiedName: tool, quarantine: error } of this) if (error !== undefined) quarantined.push({ tool, error });
+    return quarantined;
+  }
+
+  /** Every tool, toolset by toolset in the order they were added. */
+  *[Symbol.iterator](): Iterator<RegisteredTool> {
+    for (const entry of this.#names.entries.values()) for (const family of entry.families.values()) yield* family.tools;
+  }
+
+  toString(): string {
+    const count = (amount: number, what: string): string => `${amount} ${what}${amount === 1 ? "" : "s"}`;
+    return `Registry(${count(this.#size, "tool")} in ${count(this.#names.entries.size, "toolset")})`;
+  }
+
+  [INSPECT](): string {
+    return this.toString();
+  }
+
+  #allowsOverloads(entry: ToolsetEntry): boolean {
+    return entry.toolset.overloads ?? this.#overloads;
+  }
+
+  /** Makes an entry that is not yet part of the registry. */
+  #makeEntry(toolset: Toolset): ToolsetEntry {
+    checkToolset(toolset);
+    return new ToolsetEntry(toolset, this.#settings);
+  }
+
+  #publishEntry(entry: ToolsetEntry): void {
+    if (!this.#names.entries.has(entry.toolset.name)) this.#names.addToolset(entry);
+  }
+
+  /** Makes the tools that are new in a family known everywhere. */
+  #publish(family: ToolFamily, added: readonly RegisteredTool[]): void {
+    this.#names.add(family);
+    this.#size += added.length;
+    if (this.#index !== undefined) for (const registered of added) this.#index.add(registered);
+  }
+
+  #remove(family: ToolFamily): void {
+    this.#names.remove(family);
+    this.#size -= family.tools.length;
+    if (this.#index !== undefined) for (const registered of family.tools) this.#index.remove(registered);
+  }
+
+  #changed(): void {
+    this.#version++;
+    this.#listed = undefined;
+  }
+
+  #sortOffered(): readonly RegisteredTool[] {
+    const offered: RegisteredTool[] = [];
+    for (const entry of this.#names.entries.values()) {
+      if (!entry.offered) continue;
+      for (const family of entry.families.values()) for (const registered of family.callable) offered.push(registered);
+    }
+    return offered.sort(compareNames);
+  }
+
+  #textIndex(): TextIndex {
+    if (this.#index === undefined) {
+      this.#index = new TextIndex();
+      for (const registered of this) this.#index.add(registered);
+    }
+    return this.#index;
+  }
+}
+
+function refuseDuplicate(registered: RegisteredTool, family: ToolFamily | undefined, overload: boolean): void {
+  if (family === undefined) return;
+  const name = JSON.stringify(registered.qualifiedName);
+  if (!overload) {
+    throw new ToolError("duplicate", `Tool ${name} is already registered. Unregister it first, or give this one another name.`);
+  }
+  const fingerprint = fingerprintOf(registered);
+  if (fingerprint !== undefined && family.tools.some((other) => fingerprintOf(other) === fingerprint)) {
+    throw new ToolError("duplicate", `Tool ${name} is already registered. Unregister it first: an overload needs another input schema, and this one is identical.`);
+  }
+}
+
+/** Undefined for a schema that cannot be hashed: its tool is quarantined, and equal to no other. */
+function fingerprintOf(registered: RegisteredTool): string | undefined {
+  try {
+    return registered.fingerprint;
+  } catch {
+    return undefined;
+  }
+}

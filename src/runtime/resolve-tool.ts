@@ -1,0 +1,59 @@
+/** From a name to the one tool that answers it, through the gates that need no input. */
+import { ToolError } from "../core/error.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+import { chooseOverload } from "./overload.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+
+/** Finds the tools of this name and, by the input, the one that is meant. */
+export function resolveTool(run: CallRun): StepEnd {
+  const candidates = run.parts.registry.resolve(run.call.name);
+  if (candidates instanceof ToolError) return candidates;
+  const [only] = candidates;
+  const registered = candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(run));
+  run.registered = registered;
+  if (registered.settings.deadlineMs > 0) run.deadlineAt = run.startedAt + registered.settings.deadlineMs;
+  return undefined;
+}
+
+function readableInput(run: CallRun): Parameters<typeof chooseOverload>[1] {
+  return run.call.input as Parameters<typeof chooseOverload>[1]; // copied into plain JSON by readCall
+}
+
+/** Refuses tools that cannot or may not run, whatever their input. */
+export function passStaticGates(run: CallRun): StepEnd {
+  const registered = toolOf(run);
+  const { tool, qualifiedName } = registered;
+  if (tool.providerExecuted === true) {
+    return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
+  }
+  const denied = run.parts.permission?.(qualifiedName);
+  if (denied !== undefined) return denied;
+  if (registered.quarantine !== undefined) return registered.quarantine;
+  for (const key of tool.requires ?? []) {
+    if (!Object.hasOwn(run.options.data, key) || run.options.data[key] === undefined) {
+      return new ToolError("unavailable", `${qualifiedName} needs "${key}", which this program did not provide.`, {
+        hint: `Give it as data: execute(calls, { data: { ${key}: … } }).`,
+      });
+    }
+  }
+  run.guards = run.parts.guardsOf(registered);
+  return undefined;
+}
+
+/** Works out what the call touches, from the input that was validated. */
+export function workOutEffects(run: CallRun): StepEnd {
+  run.effects = guardsOf(run).effectsOf(run.input ?? {});
+  return undefined;
+}
+
+/** The tool of a run that is past `resolveTool`. */
+export function toolOf(run: CallRun): RegisteredTool {
+  if (run.registered === undefined) throw new ToolError("invalid_argument", "The call has no tool yet.");
+  return run.registered;
+}
+
+/** The guards of a run that is past `passStaticGates`. */
+export function guardsOf(run: CallRun): NonNullable<CallRun["guards"]> {
+  if (run.guards === undefined) throw new ToolError("invalid_argument", "The call has not passed its gates yet.");
+  return run.guards;
+}

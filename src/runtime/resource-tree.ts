@@ -1,0 +1,273 @@
+/**
+ * Who holds or awaits which place in the tree of resources.
+ *
+ * A claim on `file:/a/b` leaves one hold on the place itself and one on each place above it (`file:/a`,
+ * `file:`), saying what it does there or further inside. Two claims conflict exactly when their holds
+ * exclude each other at some place, so every question is answered at the places a claim goes through.
+ */
+
+/** What a hold does at its place or inside it; a hold may do several. */
+const READ = 1;
+const WRITE = 2;
+const ADD = 4;
+const READ_INSIDE = 8;
+const WRITE_INSIDE = 16;
+const ADD_INSIDE = 32;
+const EVERYTHING = 63;
+
+/** What each doing keeps out of the same place. `ADD` is a commutative write: it goes together with its like. */
+const KEEPS_OUT: readonly (readonly [doing: number, others: number])[] = [
+  [READ, WRITE | ADD | WRITE_INSIDE | ADD_INSIDE],
+  [WRITE, EVERYTHING],
+  [ADD, READ | WRITE | READ_INSIDE | WRITE_INSIDE],
+  [READ_INSIDE, WRITE | ADD],
+  [WRITE_INSIDE, READ | WRITE | ADD],
+  [ADD_INSIDE, READ | WRITE],
+];
+
+/** The same for every combination of doings. */
+const KEPT_OUT_BY = Uint8Array.from({ length: EVERYTHING + 1 }, (_, doing) =>
+  KEEPS_OUT.reduce((all, [one, others]) => ((doing & one) === 0 ? all : all | others), 0),
+);
+
+/** A longer key counts as its ancestor at this depth: wider than asked, never narrower, and never slow. */
+const MAX_DEPTH = 64;
+
+const SPARE_PLACES = 32;
+
+/** What the tree knows of a ticket. The two last fields belong to the tree: 0 and undefined before `enter`. */
+export interface Claim {
+  readonly owner: string;
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  readonly commutative: boolean;
+  /** Rises with every claim; the lower goes first. */
+  readonly sequence: number;
+  /** Is called once when a claim that was blocked no longer is. Must not throw. */
+  unblocked(): void;
+  /** How many of its holds an earlier claim keeps out; it may go at 0. */
+  blockedHolds: number;
+  firstHold: Hold | undefined;
+}
+
+/** One claim at one place, in line with those that do the same there. */
+class Hold {
+  readonly claim: Claim;
+  readonly place: Place;
+  readonly queue: Queue;
+  /** The next hold of the same claim. */
+  readonly sibling: Hold | undefined;
+  previous: Hold | undefined;
+  next: Hold | undefined;
+
+  constructor(claim: Claim, place: Place, queue: Queue) {
+    this.claim = claim;
+    this.place = place;
+    this.queue = queue;
+    this.sibling = claim.firstHold;
+    this.previous = queue.last;
+    this.next = undefined;
+  }
+}
+
+/** The holds of one place that do the same, oldest first: some that may go, then those that are blocked. */
+class Queue {
+  readonly doing: number;
+  readonly keptOut: number;
+  first: Hold | undefined = undefined;
+  last: Hold | undefined = undefined;
+  firstBlocked: Hold | undefined = undefined;
+
+  constructor(doing: number) {
+    this.doing = doing;
+    this.keptOut = KEPT_OUT_BY[doing] ?? EVERYTHING;
+  }
+}
+
+class Place {
+  /** One per doing; at most 12 combinations occur. */
+  readonly queues: Queue[] = [];
+  holds = 0;
+  /** What the claim now entering does here; 0 between claims. */
+  doing = 0;
+}
+
+export class ResourceTree {
+  readonly #places = new Map<string, Place>();
+  readonly #entered: Place[] = [];
+  #claims = 0;
+  /** Places kept without holds, because calls come back to the same ones. */
+  #empty = 0;
+  /** The only claim there is: it needs no places until another comes. */
+  #alone: Claim | undefined = undefined;
+
+  /** Claims held or waiting. */
+  get claims(): number {
+    return this.#claims;
+  }
+
+  /** Places kept: those with holds, at most as many again and 64 without, and none when idle. */
+  get places(): number {
+    return this.#places.size;
+  }
+
+  /** Puts the claim behind all earlier ones; afterwards `blockedHolds` says whether it may go. */
+  enter(claim: Claim): void {
+    this.#claims++;
+    if (this.#claims === 1) {
+      this.#alone = claim;
+      return;
+    }
+    if (this.#alone !== undefined) {
+      const first = this.#alone;
+      this.#alone = undefined;
+      this.#hold(first);
+    }
+    this.#hold(claim);
+  }
+
+  /** Takes the claim out, held or waiting, and unblocks those that can now go, in their order. Once per claim. */
+  leave(claim: Claim): void {
+    this.#claims--;
+    if (this.#alone === claim) {
+      this.#alone = undefined;
+      return;
+    }
+    const free: Claim[] = [];
+    for (let hold = claim.firstHold; hold !== undefined; hold = hold.sibling) {
+      const { place, queue } = hold;
+      const wasFirst = queue.first === hold;
+      unlink(hold);
+      if (--place.holds === 0) this.#empty++;
+      else if (wasFirst) unblock(place, queue.doing, free);
+    }
+    claim.firstHold = undefined;
+    this.#dropEmpty();
+    if (free.length > 1) free.sort(bySequence);
+    for (const other of free) other.unblocked();
+  }
+
+  /** Earlier claims that keep this one out, oldest first, at most `most`. */
+  blockersOf(claim: Claim, most: number): readonly Claim[] {
+    const blockers = new Set<Claim>();
+    for (let hold = claim.firstHold; hold !== undefined; hold = hold.sibling) {
+      for (const queue of hold.place.queues) {
+        if ((hold.queue.keptOut & queue.doing) === 0) continue;
+        let left = most;
+        for (let other = queue.first; other !== undefined && other.claim.sequence < claim.sequence && left > 0; other = other.next) {
+          blockers.add(other.claim);
+          left--;
+        }
+      }
+    }
+    return [...blockers].sort(bySequence).slice(0, most);
+  }
+
+  #hold(claim: Claim): void {
+    for (const key of claim.reads) this.#walk(key, READ, READ_INSIDE);
+    for (const key of claim.writes) {
+      if (claim.commutative) this.#walk(key, ADD, ADD_INSIDE);
+      else this.#walk(key, WRITE, WRITE_INSIDE);
+    }
+    for (const place of this.#entered) {
+      if (place.holds === 0) this.#empty--;
+      append(claim, place);
+      place.doing = 0;
+    }
+    this.#entered.length = 0;
+  }
+
+  /** Notes what is done at the key's place and at each place above it. One slash at the end says nothing, as in `isInside`. */
+  #walk(key: string, doing: number, doingInside: number): void {
+    const path = key.endsWith("/") ? key.slice(0, -1) : key;
+    let depth = 1;
+    for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", slash + 1)) {
+      if (depth++ === MAX_DEPTH) {
+        this.#enterPlace(path.slice(0, slash), doing);
+        return;
+      }
+      this.#enterPlace(path.slice(0, slash), doingInside);
+    }
+    this.#enterPlace(path, doing);
+  }
+
+  #enterPlace(path: string, doing: number): void {
+    let place = this.#places.get(path);
+    if (place === undefined) {
+      place = new Place();
+      this.#places.set(path, place);
+      this.#empty++;
+    }
+    if (place.doing === 0) this.#entered.push(place);
+    place.doing |= doing;
+  }
+
+  /** Sweeps when most places are empty, so that a sweep costs no more than the releases since the last. */
+  #dropEmpty(): void {
+    if (this.#claims === 0) {
+      this.#places.clear();
+      this.#empty = 0;
+    } else if (this.#empty > SPARE_PLACES + this.#places.size / 2) {
+      for (const [path, place] of this.#places) if (place.holds === 0) this.#places.delete(path);
+      this.#empty = 0;
+    }
+  }
+}
+
+/** Adds the claim's hold for `place.doing`, blocked if anyone there keeps it out: all of them came earlier. */
+function append(claim: Claim, place: Place): void {
+  const queue = queueFor(place);
+  const blocked = oldestExcluded(place, queue) < Infinity;
+  const hold = new Hold(claim, place, queue);
+  if (queue.last === undefined) queue.first = hold;
+  else queue.last.next = hold;
+  queue.last = hold;
+  place.holds++;
+  claim.firstHold = hold;
+  if (!blocked) return;
+  claim.blockedHolds++;
+  queue.firstBlocked ??= hold;
+}
+
+function queueFor(place: Place): Queue {
+  for (const queue of place.queues) if (queue.doing === place.doing) return queue;
+  const queue = new Queue(place.doing);
+  place.queues.push(queue);
+  return queue;
+}
+
+function unlink(hold: Hold): void {
+  const { queue, previous, next } = hold;
+  if (previous === undefined) queue.first = next;
+  else previous.next = next;
+  if (next === undefined) queue.last = previous;
+  else next.previous = previous;
+  // Whoever follows a blocked hold in its queue is blocked by the same claim, or by one in between.
+  if (queue.firstBlocked === hold) queue.firstBlocked = next;
+}
+
+/** Frees the holds that only a hold doing `gone` kept out; `free` gets the claims that may go by that. */
+function unblock(place: Place, gone: number, free: Claim[]): void {
+  for (const queue of place.queues) {
+    if (queue.firstBlocked === undefined || (queue.keptOut & gone) === 0) continue;
+    const oldest = oldestExcluded(place, queue);
+    for (let hold: Hold | undefined = queue.firstBlocked; hold !== undefined && hold.claim.sequence <= oldest; hold = hold.next) {
+      queue.firstBlocked = hold.next;
+      if (--hold.claim.blockedHolds === 0) free.push(hold.claim);
+    }
+  }
+}
+
+/** Sequence of the oldest claim here that holds of `queue` do not go with, which may be the first of `queue` itself; else `Infinity`. */
+function oldestExcluded(place: Place, queue: Queue): number {
+  let oldest = Infinity;
+  for (const other of place.queues) {
+    const first = other.first;
+    if (first !== undefined && (queue.keptOut & other.doing) !== 0 && first.claim.sequence < oldest) oldest = first.claim.sequence;
+  }
+  return oldest;
+}
+
+function bySequence(left: Claim, right: Claim): number {
+  return left.sequence - right.sequence;
+}

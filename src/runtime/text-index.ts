@@ -1,0 +1,123 @@
+/** Ranks tools by a text: the words of their names, titles, tags and descriptions, weighed by how rare they are. */
+import type { RegisteredTool } from "./registered-tool.ts";
+import { splitWords } from "./split-words.ts";
+
+/** How much a word counts by where it stands. A word's total in one tool is capped at 63, to fit its posting. */
+const WEIGHTS = { name: 4, title: 2, tags: 2, toolset: 1, description: 1 } as const;
+const WEIGHT_BITS = 6;
+const MAX_WEIGHT = (1 << WEIGHT_BITS) - 1;
+/** Longest part of a description that is indexed, in UTF-16 units. */
+const MAX_TEXT_LENGTH = 4_096;
+const MAX_QUERY_LENGTH = 1_024;
+const MAX_QUERY_WORDS = 32;
+/** The usual constants of BM25: how fast a word's repetition stops to count, and how much long texts lose. */
+const SATURATION = 1.2;
+const LENGTH_PENALTY = 0.75;
+
+export interface RankedTool {
+  readonly registered: RegisteredTool;
+  /** Above 0; comparable within one query only. */
+  readonly score: number;
+}
+
+/**
+ * A BM25 index that grows and shrinks with the registry.
+ *
+ * A posting is one number, `document << 6 | weight`, which holds 33 million documents. A removed tool leaves a
+ * hole; the index is built anew when half of it is holes.
+ */
+export class TextIndex {
+  #documents: (RegisteredTool | undefined)[] = [];
+  #lengths: number[] = [];
+  #positions = new Map<RegisteredTool, number>();
+  #postings = new Map<string, number[]>();
+  #totalLength = 0;
+  readonly #weights = new Map<string, number>();
+
+  add(registered: RegisteredTool): void {
+    const { tool } = registered;
+    const weights = this.#weights;
+    weights.clear();
+    let length = 0;
+    const take = (text: string, weight: number): void => {
+      splitWords(text.length > MAX_TEXT_LENGTH ? text.slice(0, MAX_TEXT_LENGTH) : text, (word) => {
+        weights.set(word, (weights.get(word) ?? 0) + weight);
+        length += weight;
+      });
+    };
+    take(tool.name, WEIGHTS.name);
+    take(registered.toolset.name, WEIGHTS.toolset);
+    if (tool.title !== undefined) take(tool.title, WEIGHTS.title);
+    for (const tag of tool.tags ?? []) take(tag, WEIGHTS.tags);
+    take(tool.description, WEIGHTS.description);
+    this.#store(registered, length);
+  }
+
+  remove(registered: RegisteredTool): void {
+    const position = this.#positions.get(registered);
+    if (position === undefined) return;
+    this.#positions.delete(registered);
+    this.#documents[position] = undefined;
+    this.#totalLength -= this.#lengths[position] ?? 0;
+    if (this.#positions.size * 2 < this.#documents.length) this.#rebuild();
+  }
+
+  /** Every tool with at least one word of the text, in no order. */
+  rank(text: string): readonly RankedTool[] {
+    const scores = new Float64Array(this.#documents.length);
+    for (const word of queryWords(text)) this.#addScores(word, scores);
+    const ranked: RankedTool[] = [];
+    for (let position = 0; position < scores.length; position++) {
+      const score = scores[position] ?? 0;
+      const registered = score > 0 ? this.#documents[position] : undefined;
+      if (registered !== undefined) ranked.push({ registered, score });
+    }
+    return ranked;
+  }
+
+  #addScores(word: string, scores: Float64Array): void {
+    const postings = this.#postings.get(word);
+    if (postings === undefined) return;
+    const count = this.#positions.size;
+    const rarity = Math.log(1 + Math.max(0, count - postings.length + 0.5) / (postings.length + 0.5));
+    const meanLength = this.#totalLength / Math.max(1, count);
+    for (const posting of postings) {
+      const position = posting >>> WEIGHT_BITS;
+      const weight = posting & MAX_WEIGHT;
+      const penalty = 1 - LENGTH_PENALTY + (LENGTH_PENALTY * (this.#lengths[position] ?? 0)) / meanLength;
+      scores[position] = (scores[position] ?? 0) + (rarity * weight * (SATURATION + 1)) / (weight + SATURATION * penalty);
+    }
+  }
+
+  #store(registered: RegisteredTool, length: number): void {
+    const position = this.#documents.length;
+    this.#documents.push(registered);
+    this.#lengths.push(length);
+    this.#positions.set(registered, position);
+    this.#totalLength += length;
+    for (const [word, weight] of this.#weights) {
+      const posting = (position << WEIGHT_BITS) | Math.min(weight, MAX_WEIGHT);
+      const postings = this.#postings.get(word);
+      if (postings === undefined) this.#postings.set(word, [posting]);
+      else postings.push(posting);
+    }
+  }
+
+  #rebuild(): void {
+    const left = [...this.#positions.keys()];
+    this.#documents = [];
+    this.#lengths = [];
+    this.#positions = new Map();
+    this.#postings = new Map();
+    this.#totalLength = 0;
+    for (const registered of left) this.add(registered);
+  }
+}
+
+function queryWords(text: string): ReadonlySet<string> {
+  const words = new Set<string>();
+  splitWords(text.slice(0, MAX_QUERY_LENGTH), (word) => {
+    if (words.size < MAX_QUERY_WORDS) words.add(word);
+  });
+  return words;
+}

@@ -1,0 +1,68 @@
+/** What a handler is given in one attempt; costly parts are made when first asked for. */
+import type { ProgressUpdate, ToolContext, ToolState } from "../core/context.ts";
+import type { ToolError } from "../core/error.ts";
+import type { LogFields } from "../core/ports.ts";
+import type { CallRun } from "./call-run.ts";
+
+export class AttemptContext implements ToolContext {
+  readonly attempt: number;
+  readonly deadline: number;
+  readonly #run: CallRun;
+  #controller: AbortController | undefined;
+  #state: ToolState | undefined;
+  #ended: ToolError | "settled" | undefined;
+
+  constructor(run: CallRun, attempt: number, deadline: number) {
+    this.#run = run;
+    this.attempt = attempt;
+    this.deadline = deadline;
+  }
+
+  get callId(): string {
+    return this.#run.callId;
+  }
+
+  get toolName(): string {
+    return this.#run.toolName;
+  }
+
+  get sessionId(): string {
+    return this.#run.turn.session.id;
+  }
+
+  get turnId(): string {
+    return this.#run.turn.id;
+  }
+
+  get data(): Readonly<Record<string, unknown>> {
+    return this.#run.options.data;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (typeof this.#ended === "object") this.#controller.abort(this.#ended);
+    }
+    return this.#controller.signal;
+  }
+
+  get state(): ToolState {
+    return (this.#state ??= this.#run.turn.session.stateOf(this.#run.registered?.toolset.name ?? ""));
+  }
+
+  progress(update: ProgressUpdate): void {
+    if (this.#ended !== undefined || !this.#run.parts.listening) return;
+    this.#run.emit({ ...this.#run.eventBase, type: "call-progress", toolName: this.toolName, update });
+  }
+
+  log(message: string, fields: LogFields = {}): void {
+    this.#run.parts.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
+  }
+
+  /** Marks the attempt as over; with an error the signal aborts. */
+  end(reason: ToolError | "settled"): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = reason;
+    if (reason !== "settled") this.#controller?.abort(reason);
+  }
+}

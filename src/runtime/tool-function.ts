@@ -1,0 +1,58 @@
+/** A function that is a tool as well: called like before, and with its tool beside it. */
+import { ToolError } from "../core/error.ts";
+import type { ToolContext } from "../core/context.ts";
+import type { JsonSchema, Tool } from "../core/tool.ts";
+import type { InferInput } from "../schema/infer-schema.ts";
+import { defineTool, type DefinedTool, type HandlerResult, type SchemaSource, type ToolOptions } from "./define-tool.ts";
+
+export interface ToolFunctionOptions<Input extends SchemaSource, Output extends SchemaSource> extends Omit<
+  ToolOptions<Input, Output>,
+  "name" | "execute"
+> {
+  /** @default the function's own name */
+  readonly name?: string;
+  /** Where the tool is registered at once. */
+  readonly registry?: { register(tool: Tool): unknown };
+}
+
+/** The function as it was, with the tool it is. */
+export type ToolFunction<Handler, Input extends SchemaSource, Output extends SchemaSource> = Handler & {
+  readonly tool: DefinedTool<Input, Output>;
+};
+
+/**
+ * Makes a tool of a function, and returns a function that does what the first one does and has the tool as `.tool`.
+ *
+ * Called directly it checks nothing; checks, repairs and all else happen when the tool is called. The function
+ * given is not changed.
+ *
+ * @throws ToolError as `defineTool` does, and `invalid_argument` for a description without text, since JavaScript
+ * keeps no doc text to fall back on.
+ */
+export function toolFunction<
+  const Input extends SchemaSource,
+  const Output extends SchemaSource = JsonSchema,
+  Handler extends (input: InferInput<Input>, context: ToolContext) => HandlerResult<Output> = (
+    input: InferInput<Input>,
+    context: ToolContext,
+  ) => HandlerResult<Output>,
+>(options: ToolFunctionOptions<Input, Output>, handler: Handler): ToolFunction<Handler, Input, Output> {
+  if (typeof handler !== "function") throw new ToolError("invalid_argument", "toolFunction() takes a function as its second argument.");
+  const { registry, name = handler.name, ...fields } = options;
+  if (typeof fields.description !== "string" || fields.description.trim() === "") {
+    throw new ToolError("invalid_argument", `Tool ${JSON.stringify(name)} has no description.`, {
+      hint: "Give one in the options: JavaScript does not keep a function's comments.",
+    });
+  }
+  const tool = defineTool<Input, Output>({ ...fields, name, execute: handler });
+  const callable = function (this: unknown, ...parameters: unknown[]): unknown {
+    return Reflect.apply(handler, this, parameters);
+  };
+  Object.defineProperties(callable, {
+    name: { value: handler.name, configurable: true },
+    length: { value: handler.length, configurable: true },
+    tool: { value: tool, enumerable: true },
+  });
+  registry?.register(tool);
+  return callable as unknown as ToolFunction<Handler, Input, Output>; // it passes everything on to the handler
+}

@@ -1,0 +1,51 @@
+/** What stands between a tool and its calls: its circuit, its limits, its retry budget, its effects. */
+import type { Engine } from "../core/engine.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Clock } from "../core/ports.ts";
+import { Circuit } from "../policy/circuit.ts";
+import type { CircuitSettings } from "../policy/circuit.ts";
+import { Limit } from "../policy/limit.ts";
+import { RetryBudget } from "../policy/retry-budget.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+import { createEffectsResolver } from "./resolve-effects.ts";
+import type { CallEffects } from "./resolve-effects.ts";
+
+export interface ToolGuardsOptions {
+  readonly registered: RegisteredTool;
+  readonly engine: Engine;
+  readonly toolsetLimit: Limit | undefined;
+  readonly clock: Clock;
+  readonly circuit: CircuitSettings | false;
+  readonly onCircuit: (state: "open" | "half-open" | "closed") => void;
+  readonly warn: (message: string) => void;
+}
+
+export class ToolGuards {
+  readonly engine: Engine;
+  readonly circuit: Circuit | undefined;
+  readonly budget: RetryBudget;
+  readonly limit: Limit | undefined;
+  readonly toolsetLimit: Limit | undefined;
+  readonly effectsOf: (input: JsonObject) => CallEffects;
+  readonly dropUnknownKeys: boolean;
+  /** The runtime has already said that this tool should declare its effects. */
+  toldToDeclare = false;
+
+  constructor(options: ToolGuardsOptions) {
+    const { tool, toolset } = options.registered;
+    this.engine = options.engine;
+    this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
+    this.budget = new RetryBudget({ clock: options.clock });
+    this.limit = tool.maxConcurrent === undefined ? undefined : new Limit(tool.maxConcurrent);
+    this.toolsetLimit = options.toolsetLimit;
+    this.effectsOf = createEffectsResolver(tool, toolset.name, options.warn, options.clock);
+    this.dropUnknownKeys = tool.unknownKeys === undefined ? declaresNoWrites(options.registered) : tool.unknownKeys === "drop";
+  }
+}
+
+function declaresNoWrites(registered: RegisteredTool): boolean {
+  const { effects } = registered.tool;
+  if (effects === undefined) return false;
+  if (effects.writes === undefined) return effects.reads !== undefined;
+  return Array.isArray(effects.writes) && effects.writes.length === 0;
+}

@@ -1,0 +1,118 @@
+/** What names mean: the toolsets and tools of a registry by every name they can be called. */
+import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import { BareNames } from "./bare-names.ts";
+import { ConfusableNames, spell } from "./confusable-names.ts";
+import { ambiguousTool, missingTool, missingToolset } from "./missing-tool.ts";
+import { nearNames } from "./near-names.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+import type { ToolFamily, ToolsetEntry } from "./toolset-entry.ts";
+
+const MAX_NEAR = 3;
+/** So many names are told to a caller who asked for none of them. */
+const MAX_FEW = 10;
+
+export class ToolNames {
+  /** By name, in the order they were added. */
+  readonly entries = new Map<string, ToolsetEntry>();
+  /** By qualified name. */
+  readonly families = new Map<string, ToolFamily>();
+  readonly #bareNames = new BareNames();
+  readonly #toolLooks = new ConfusableNames((name) => this.#bareNames.has(name));
+  readonly #toolsetLooks = new ConfusableNames((name) => this.entries.has(name));
+  readonly #warn: (message: string) => void;
+
+  /** @param warn told of names that look like another */
+  constructor(warn: (message: string) => void) {
+    this.#warn = warn;
+  }
+
+  addToolset(entry: ToolsetEntry): void {
+    const { name } = entry.toolset;
+    const problem = this.#toolsetLooks.note(name);
+    if (problem !== undefined) this.#warn(`The toolset name ${spell(name)} ${problem}.`);
+    this.entries.set(name, entry);
+  }
+
+  /** Makes a family known by its names; one that is known already stays as it is. */
+  add(family: ToolFamily): void {
+    if (this.families.has(family.qualifiedName)) return;
+    const problem = this.#toolLooks.note(family.name);
+    if (problem !== undefined) this.#warn(`The tool name ${spell(family.qualifiedName)} ${problem}.`);
+    this.families.set(family.qualifiedName, family);
+    this.#bareNames.add(family.name, family);
+  }
+
+  remove(family: ToolFamily): void {
+    family.entry.families.delete(family.name);
+    this.families.delete(family.qualifiedName);
+    this.#bareNames.remove(family.name, family);
+  }
+
+  /** By qualified name, or by a bare one of the namespace `default`. */
+  findOwn(name: string): ToolFamily | undefined {
+    return this.families.get(name) ?? this.families.get(qualifiedName(DEFAULT_NAMESPACE, name));
+  }
+
+  /** As `findOwn`, and by a bare name that only one toolset has. */
+  find(name: string): ToolFamily | undefined {
+    return this.findOwn(name) ?? this.#bareNames.unique(name);
+  }
+
+  /** See `Registry.resolve`. */
+  resolve(name: string): readonly RegisteredTool[] | ToolError {
+    const family = this.families.get(name) ?? this.#bareNames.unique(name);
+    if (family === undefined) return this.#resolveShared(name);
+    const { callable } = family;
+    if (callable.length > 0 && family.entry.blocked === undefined) return callable;
+    return family.blocked ?? callable;
+  }
+
+  /** `not_found` with the names that may have been meant. */
+  missing(name: string): ToolError {
+    const { namespace, name: bare } = splitName(name);
+    const near = namespace === undefined ? this.#nearBare(name) : this.#nearQualified(name, bare);
+    const unknownToolset = namespace === undefined || this.entries.has(namespace) ? undefined : namespace;
+    return missingTool(name, { unknownToolset, near, few: this.#fewNames() });
+  }
+
+  requireToolset(name: string): ToolsetEntry {
+    const entry = this.entries.get(name);
+    if (entry === undefined) throw missingToolset(name, nearNames(name, this.entries.keys(), MAX_NEAR));
+    return entry;
+  }
+
+  /** A bare name that is not unique, but may be by what is switched off. */
+  #resolveShared(name: string): readonly RegisteredTool[] | ToolError {
+    const families = this.#bareNames.all(name);
+    const [first] = families;
+    if (first === undefined) return this.missing(name);
+    const bearers = families.filter((family) => family.bearsName);
+    const [bearer = first] = bearers;
+    if (bearers.length > 1) return ambiguousTool(name, bearers.map((family) => family.qualifiedName));
+    return bearer.blocked ?? bearer.callable;
+  }
+
+  /** Bare names where they are enough for a call, qualified ones where they are not. */
+  #nearBare(name: string): readonly string[] {
+    const near = nearNames(name, this.#bareNames.names(), MAX_NEAR).flatMap((one) => {
+      const families = this.#bareNames.all(one);
+      const offered = families.filter((family) => family.offered);
+      const isEnough = offered.length === 1 && families.filter((family) => family.bearsName).length === 1;
+      return isEnough ? [one] : offered.map((family) => family.qualifiedName);
+    });
+    return near.slice(0, MAX_NEAR);
+  }
+
+  /** The same tool name in other toolsets first, then names spelt alike. */
+  #nearQualified(name: string, bare: string): readonly string[] {
+    const elsewhere = this.#bareNames.all(bare).filter((family) => family.offered);
+    const alike = nearNames(name, this.families.keys(), MAX_NEAR).filter((one) => this.families.get(one)?.offered);
+    return [...new Set([...elsewhere.map((family) => family.qualifiedName), ...alike])].slice(0, MAX_NEAR);
+  }
+
+  #fewNames(): readonly string[] | undefined {
+    if (this.families.size > MAX_FEW) return undefined;
+    return [...this.families.values()].filter((family) => family.offered).map((family) => family.qualifiedName);
+  }
+}

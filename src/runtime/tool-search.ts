@@ -1,0 +1,111 @@
+/** Searches a registry's tools: filters that must all hold, and a text that ranks. */
+import { ToolError } from "../core/error.ts";
+import type { ToolCategory } from "../core/tool.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+import type { RankedTool } from "./text-index.ts";
+
+export interface SearchQuery {
+  /** Part of the unqualified name, in any case. */
+  readonly nameContains?: string;
+  /** The tool bears one of these tags, or all of them with `matchAllTags`. None = no filter. */
+  readonly tags?: readonly string[];
+  /** @default false */
+  readonly matchAllTags?: boolean;
+  readonly category?: ToolCategory;
+  /** Words looked for in name, title, tags and description: one is enough, more and rarer ones rank higher. */
+  readonly text?: string;
+  /** At most this many tools. Integer ≥ 1. @default all */
+  readonly limit?: number;
+}
+
+export interface Searchable {
+  /** Everything that may be found, sorted by qualified name. */
+  list(): readonly RegisteredTool[];
+  /** True for what may be found. */
+  isOffered(registered: RegisteredTool): boolean;
+  /** Every tool with a word of the text, in no order. */
+  rank(text: string): readonly RankedTool[];
+}
+
+/**
+ * Finds the tools that pass every filter: sorted by qualified name, or with `text` best first and equal ones
+ * by qualified name.
+ *
+ * @throws ToolError `invalid_argument` for a limit that is no integer ≥ 1
+ */
+export function searchTools(query: SearchQuery, tools: Searchable): readonly RegisteredTool[] {
+  const limit = checkLimit(query.limit);
+  const passes = makeFilter(query);
+  if (query.text === undefined || query.text === "") return firstOf(tools.list(), limit, passes);
+  const ranked = tools.rank(query.text).filter(({ registered }) => tools.isOffered(registered) && passes(registered));
+  return best(ranked, limit).map(({ registered }) => registered);
+}
+
+function checkLimit(limit: number = Infinity): number {
+  if (limit !== Infinity && (!Number.isInteger(limit) || limit < 1)) {
+    throw new ToolError("invalid_argument", `limit of a search is ${String(limit)}; it takes a whole number from 1.`);
+  }
+  return limit;
+}
+
+function makeFilter(query: SearchQuery): (registered: RegisteredTool) => boolean {
+  const part = query.nameContains?.toLowerCase() ?? "";
+  const wanted = query.tags ?? [];
+  const { category, matchAllTags = false } = query;
+  return ({ tool }) => {
+    if (category !== undefined && tool.category !== category) return false;
+    if (wanted.length > 0) {
+      const tags = tool.tags ?? [];
+      if (!(matchAllTags ? wanted.every((tag) => tags.includes(tag)) : wanted.some((tag) => tags.includes(tag)))) return false;
+    }
+    return part === "" || tool.name.toLowerCase().includes(part);
+  };
+}
+
+function firstOf(tools: readonly RegisteredTool[], limit: number, passes: (registered: RegisteredTool) => boolean): readonly RegisteredTool[] {
+  const found: RegisteredTool[] = [];
+  for (const registered of tools) {
+    if (!passes(registered)) continue;
+    found.push(registered);
+    if (found.length >= limit) break;
+  }
+  return found;
+}
+
+/** Up to this many are picked out by insertion; sorting everything costs more only for few of many. */
+const MAX_INSERTED = 256;
+
+function best(ranked: readonly RankedTool[], limit: number): readonly RankedTool[] {
+  if (limit > MAX_INSERTED || ranked.length <= limit) return [...ranked].sort(compare).slice(0, limit);
+  const top: RankedTool[] = [];
+  for (const candidate of ranked) {
+    const last = top[limit - 1];
+    if (last !== undefined && compare(candidate, last) >= 0) continue;
+    if (last !== undefined) top.pop();
+    top.splice(placeOf(candidate, top), 0, candidate);
+  }
+  return top;
+}
+
+function placeOf(candidate: RankedTool, top: readonly RankedTool[]): number {
+  let from = 0;
+  let to = top.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    const other = top[middle];
+    if (other !== undefined && compare(candidate, other) < 0) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
+
+function compare(one: RankedTool, other: RankedTool): number {
+  if (one.score !== other.score) return other.score - one.score;
+  return compareNames(one.registered, other.registered);
+}
+
+/** The order of every listing: by qualified name, in UTF-16 units. */
+export function compareNames(one: RegisteredTool, other: RegisteredTool): number {
+  if (one.qualifiedName === other.qualifiedName) return 0;
+  return one.qualifiedName < other.qualifiedName ? -1 : 1;
+}

@@ -1,0 +1,136 @@
+/** What the registry keeps of one toolset: whether it can be called, and its tools by name. */
+import { ToolError } from "../core/error.ts";
+import type { CallSettings, Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { inheritSettings } from "./call-settings.ts";
+import { RegisteredTool } from "./registered-tool.ts";
+
+/** `closed` is before `open` and after `close`; an error is why the toolset could not be opened. */
+export type ToolsetState = "open" | "closed" | ToolError;
+
+export class ToolsetEntry {
+  readonly toolset: Toolset;
+  /** By unqualified name. */
+  readonly families = new Map<string, ToolFamily>();
+  /** Why no call of the toolset can run now; undefined when calls can. */
+  blocked: ToolError | undefined = undefined;
+  readonly #settings: Required<CallSettings>;
+  #enabled: boolean;
+  #state: ToolsetState = "open";
+
+  constructor(toolset: Toolset, inherited: Required<CallSettings>) {
+    this.toolset = toolset;
+    this.#settings = inheritSettings(toolset.defaults ?? {}, inherited);
+    this.#enabled = toolset.enabled !== false;
+    this.#judge();
+  }
+
+  get enabled(): boolean {
+    return this.#enabled;
+  }
+
+  set enabled(enabled: boolean) {
+    this.#enabled = enabled;
+    this.#judge();
+  }
+
+  set state(state: ToolsetState) {
+    this.#state = state;
+    this.#judge();
+  }
+
+  /** False for a toolset that is disabled or could not be opened: its tools are not offered to anybody. */
+  get offered(): boolean {
+    return this.#enabled && !(this.#state instanceof ToolError);
+  }
+
+  makeTool(tool: Tool): RegisteredTool {
+    return new RegisteredTool(tool, this.toolset, this.#settings);
+  }
+
+  /** Adds a tool to the family of its name, which is made for the first one. */
+  add(registered: RegisteredTool): ToolFamily {
+    const { name } = registered.tool;
+    let family = this.families.get(name);
+    if (family === undefined) {
+      family = new ToolFamily(this, registered);
+      this.families.set(name, family);
+    } else family.add(registered);
+    return family;
+  }
+
+  #judge(): void {
+    this.blocked = this.#reason();
+  }
+
+  #reason(): ToolError | undefined {
+    const name = JSON.stringify(this.toolset.name);
+    if (!this.#enabled) return new ToolError("unavailable", `The toolset ${name} is disabled.`);
+    if (this.#state === "open") return undefined;
+    if (this.#state === "closed") {
+      return new ToolError("unavailable", `The toolset ${name} is not open.`, { hint: "Its tools can be called between open() and close()." });
+    }
+    const { message, details, hint } = this.#state;
+    return new ToolError("unavailable", `The toolset ${name} could not be opened: ${message}`, {
+      details,
+      ...(hint === undefined ? {} : { hint }),
+      cause: this.#state,
+    });
+  }
+}
+
+/** All tools of one qualified name: one, or several overloads in the order of their registration. */
+export class ToolFamily {
+  readonly entry: ToolsetEntry;
+  tools: readonly RegisteredTool[];
+  /** Those that are enabled: the same array as `tools` when all are. */
+  callable: readonly RegisteredTool[];
+  readonly #first: RegisteredTool;
+
+  constructor(entry: ToolsetEntry, first: RegisteredTool) {
+    this.entry = entry;
+    this.#first = first;
+    this.tools = [first];
+    this.callable = first.enabled ? this.tools : [];
+  }
+
+  /** Unqualified. */
+  get name(): string {
+    return this.#first.tool.name;
+  }
+
+  get qualifiedName(): string {
+    return this.#first.qualifiedName;
+  }
+
+  add(registered: RegisteredTool): void {
+    this.tools = [...this.tools, registered];
+    this.#sift();
+  }
+
+  setEnabled(enabled: boolean): void {
+    for (const registered of this.tools) registered.enabled = enabled;
+    this.#sift();
+  }
+
+  /** True when its tools are shown to those who choose among tools. */
+  get offered(): boolean {
+    return this.callable.length > 0 && this.entry.offered;
+  }
+
+  /** True unless somebody switched it off: whether it opened or not, it bears its name. */
+  get bearsName(): boolean {
+    return this.callable.length > 0 && this.entry.enabled;
+  }
+
+  /** Why none of its tools can be called now. */
+  get blocked(): ToolError | undefined {
+    if (this.entry.blocked !== undefined) return this.entry.blocked;
+    if (this.callable.length > 0) return undefined;
+    return new ToolError("unavailable", `The tool ${JSON.stringify(this.qualifiedName)} is disabled.`);
+  }
+
+  #sift(): void {
+    this.callable = this.tools.every((registered) => registered.enabled) ? this.tools : this.tools.filter((registered) => registered.enabled);
+  }
+}

@@ -1,0 +1,80 @@
+/** The JSON Schema validator: compiles a schema once, and checks any number of values. */
+import { ToolError } from "../core/error.ts";
+import type { JsonSchema } from "../core/tool.ts";
+import { type SchemaNode, ValidationRun } from "./compiled-schema.ts";
+import { evaluate } from "./evaluate.ts";
+import { compileDocument } from "./schema-compiler.ts";
+import { MAX_PROBLEMS, MAX_STEPS } from "./schema-limits.ts";
+import { type SchemaProblem, problemAt } from "./schema-problem.ts";
+
+export type { SchemaProblem } from "./schema-problem.ts";
+
+export interface CompileOptions {
+  /** Steps one validation may take; a subschema visited is one, costlier work is charged in proportion. @default 1_000_000 */
+  readonly maxSteps?: number;
+}
+
+export interface Validator {
+  readonly schema: JsonSchema;
+  /** True when the value fits. Never throws. */
+  check(value: unknown): boolean;
+  /**
+   * Says how the value breaks the schema: at most `max` problems (default 20), [] when it fits.
+   *
+   * A value is described in this order: type, enum and const, length and range, array size, items, required
+   * fields, declared fields in schema order, other fields sorted, and then everything else. A wrong type ends
+   * the description of that value. A validation that exceeds its bounds ends with a problem `limit`. Never throws.
+   */
+  problems(value: unknown, max?: number): readonly SchemaProblem[];
+}
+
+/**
+ * Compiles a JSON Schema of draft 2020-12, or of what its `$schema` names: 2019-09 or draft-07.
+ *
+ * The schema may come from a stranger: no code is generated, nothing is fetched, patterns are matched in linear
+ * time, and size, nesting, references and the work of each validation are bounded. `format` and `content…` are
+ * annotations; unknown keywords are ignored. The schema must not be changed afterwards.
+ *
+ * @throws ToolError `invalid_schema` with the pointer of the place, for malformed keywords, unknown dialects,
+ * references that lead nowhere, out of the document or in circles, and schemas past the bounds.
+ */
+export function compileSchema(schema: unknown, options: CompileOptions = {}): Validator {
+  try {
+    const root = compileDocument(schema);
+    return new CompiledValidator(schema as JsonSchema, root, options.maxSteps ?? MAX_STEPS); // compileDocument refuses all else
+  } catch (error: unknown) {
+    throw ToolError.fromUnknown(error, "invalid_schema");
+  }
+}
+
+class CompiledValidator implements Validator {
+  readonly schema: JsonSchema;
+  private readonly root: SchemaNode;
+  private readonly maxSteps: number;
+
+  constructor(schema: JsonSchema, root: SchemaNode, maxSteps: number) {
+    this.schema = schema;
+    this.root = root;
+    this.maxSteps = maxSteps;
+  }
+
+  check(value: unknown): boolean {
+    const run = new ValidationRun(this.maxSteps, 0);
+    try {
+      return evaluate(this.root, value, run) && run.limit === undefined;
+    } catch {
+      return false; // a getter or proxy of the value threw
+    }
+  }
+
+  problems(value: unknown, max: number = MAX_PROBLEMS): readonly SchemaProblem[] {
+    const run = new ValidationRun(this.maxSteps, max);
+    try {
+      evaluate(this.root, value, run);
+    } catch {
+      run.giveUp("the value cannot be read");
+    }
+    if (run.limit === undefined) return run.problems;
+    return [...run.problems.slice(0, Math.max(0, max - 1)), problemAt([], "limit", run.limit)];
+  }
+}

@@ -1,0 +1,181 @@
+/** The words of a compiled schema: its nodes and rules, the resources they lie in, and one run over a value. */
+import type { Evaluated } from "./evaluated.ts";
+import { type SchemaProblem, escapePointer, problemAt, showValue } from "./schema-problem.ts";
+
+export interface RawSchema {
+  readonly [keyword: string]: unknown;
+}
+
+/** One keyword, or several that belong together, made ready. Returns the verdict, and reports problems if the run explains. */
+export type Rule = (value: unknown, run: ValidationRun) => boolean;
+
+/** The JSON types as bits; `integer` is also a `number`. */
+export const TYPE_BITS: ReadonlyMap<string, number> = new Map([
+  ["null", 1],
+  ["boolean", 2],
+  ["integer", 4],
+  ["number", 4 | 8],
+  ["string", 16],
+  ["array", 32],
+  ["object", 64],
+]);
+export const ANY_TYPE = -1;
+const NO_RULES: readonly Rule[] = [];
+/** The rules of the schema `false`. */
+export const NEVER: readonly Rule[] = [(_value, run) => run.report("false", "nothing is allowed here")];
+
+/** Where a subschema stands in its parent: under a keyword, and there maybe under a name or number. */
+export interface Location {
+  readonly parent: SchemaNode | undefined;
+  readonly keyword: string;
+  readonly step: string | number | undefined;
+}
+
+/** A compiled subschema. */
+export class SchemaNode implements Location {
+  readonly raw: RawSchema;
+  readonly parent: SchemaNode | undefined;
+  readonly keyword: string;
+  readonly step: string | number | undefined;
+  /** Set once, right after the `$id` is known. */
+  resource: SchemaResource;
+  readonly nesting: number;
+  types = ANY_TYPE;
+  rules: readonly Rule[] = NO_RULES;
+  /** True when a visit needs more than the rules: see `evaluate`. */
+  special = false;
+  /** Rules that ask what the other rules evaluated; they run last, and only when all others hold. */
+  readonly lateRules: Rule[] = [];
+  /** The subschemas held against the same value as this one, references included. */
+  readonly inPlace: SchemaNode[] = [];
+
+  constructor(raw: RawSchema, location: Location, resource: SchemaResource) {
+    this.raw = raw;
+    this.parent = location.parent;
+    this.keyword = location.keyword;
+    this.step = location.step;
+    this.resource = resource;
+    this.nesting = location.parent === undefined ? 0 : location.parent.nesting + 1;
+  }
+}
+
+/** Spells where a subschema, or a keyword of it, stands: `#/properties/a/pattern`. */
+export function schemaPointer(location: Location | undefined, keyword = ""): string {
+  const steps: string[] = keyword === "" ? [] : [keyword];
+  for (let at = location; at !== undefined; at = at.parent) {
+    if (at.step !== undefined) steps.push(escapePointer(String(at.step)));
+    if (at.keyword !== "") steps.push(at.keyword);
+  }
+  return ["#", ...steps.reverse()].join("/");
+}
+
+/** A schema document, or a part of it with its own `$id`: what `#` stands for in references. */
+export interface SchemaResource {
+  /** Absolute, without a fragment. */
+  readonly uri: string;
+  readonly dialect: string;
+  readonly raw: RawSchema;
+  readonly anchors: Map<string, SchemaNode>;
+  readonly dynamicAnchors: Map<string, SchemaNode>;
+}
+
+/** The resources entered on the way to the present subschema; `$dynamicRef` looks for the outermost. */
+export interface DynamicScope {
+  readonly resource: SchemaResource;
+  readonly outer: DynamicScope | undefined;
+}
+
+/** What a judgement made aside found. */
+export interface Aside {
+  readonly valid: boolean;
+  readonly problems: readonly SchemaProblem[];
+}
+
+const MAX_ASIDE_PROBLEMS = 5;
+
+/** Shared by all runs for a verdict only, which never write to them. */
+const NO_PROBLEMS: SchemaProblem[] = [];
+const NO_PATH: (string | number)[] = [];
+const NOTHING_SHOWN = new Map<object, string>();
+/** What it costs to word a problem. */
+const STEPS_PER_PROBLEM = 60;
+
+/** The state of one validation: its budget, the place it has reached, and what it found. */
+export class ValidationRun {
+  stepsLeft: number;
+  depth = 0;
+  /** Why the validation was given up; its verdict is then "invalid", whatever the rules say. */
+  limit: string | undefined = undefined;
+  /** True while problems are wanted; false while only the verdict is. */
+  explaining: boolean;
+  problems: SchemaProblem[];
+  /** Where the present value is; kept only while explaining. */
+  readonly path: (string | number)[];
+  /** Set while a subschema around needs to know what was evaluated of the present value. */
+  evaluated: Evaluated | undefined = undefined;
+  scope: DynamicScope | undefined = undefined;
+  private maxProblems: number;
+  private readonly shown: Map<object, string>;
+
+  constructor(maxSteps: number, maxProblems: number) {
+    this.stepsLeft = maxSteps;
+    this.maxProblems = maxProblems;
+    this.explaining = maxProblems > 0;
+    this.problems = this.explaining ? [] : NO_PROBLEMS;
+    this.path = this.explaining ? [] : NO_PATH;
+    this.shown = this.explaining ? new Map() : NOTHING_SHOWN;
+  }
+
+  /** Charges for work besides visits. Returns false when the budget is used up. */
+  spend(steps: number): boolean {
+    this.stepsLeft = Math.floor(this.stepsLeft - steps); // kept whole, which is faster than fractions
+    return this.stepsLeft >= 0 || this.giveUp("the value takes too much work to check");
+  }
+
+  /** Ends the validation: every further visit fails at once. Returns false. */
+  giveUp(reason: string): false {
+    this.limit ??= reason;
+    this.stepsLeft = -1;
+    return false;
+  }
+
+  /** Notes a problem with the present value, or with its part `step`. Returns false. */
+  report(keyword: string, message: string, step?: string | number): false {
+    if (!this.goesOn() || !this.spend(STEPS_PER_PROBLEM + 2 * this.path.length)) return false;
+    this.problems.push(problemAt(step === undefined ? this.path : [...this.path, step], keyword, message));
+    return false;
+  }
+
+  /** A short text for a value; each object is read once, since finding the first of its keys means listing them all. */
+  show(value: unknown): string {
+    if (typeof value !== "object" || value === null) return showValue(value);
+    const known = this.shown.get(value);
+    if (known !== undefined) return known;
+    const text = showValue(value);
+    this.shown.set(value, text);
+    return text;
+  }
+
+  /** True when, after a failure, the rest is still worth checking. */
+  goesOn(): boolean {
+    return this.explaining && this.limit === undefined && this.problems.length < this.maxProblems;
+  }
+
+  /** Runs `judge` while explaining, and hands its first few problems to the caller instead of reporting them. */
+  aside(judge: () => boolean): Aside {
+    const { problems, maxProblems } = this;
+    const found: SchemaProblem[] = [];
+    this.problems = found;
+    this.maxProblems = Math.min(MAX_ASIDE_PROBLEMS, maxProblems);
+    const valid = judge();
+    this.problems = problems;
+    this.maxProblems = maxProblems;
+    return { valid, problems: found };
+  }
+
+  /** Reports problems that were found aside. Returns false. */
+  adopt(problems: readonly SchemaProblem[]): false {
+    for (const problem of problems) if (this.goesOn()) this.problems.push(problem);
+    return false;
+  }
+}

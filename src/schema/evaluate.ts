@@ -1,0 +1,112 @@
+/** Holds a value against a compiled subschema. */
+import { ANY_TYPE, type Rule, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
+import { Evaluated } from "./evaluated.ts";
+import { MAX_VISIT_DEPTH } from "./schema-limits.ts";
+import { typeName } from "./schema-problem.ts";
+
+const [NULL, BOOLEAN, INTEGER, FRACTION, STRING, ARRAY, OBJECT] = [1, 2, 4, 8, 16, 32, 64] as const;
+
+/**
+ * Tells whether a value fits a subschema.
+ *
+ * A wrong type ends the check of this value. Without explaining, the first failure does; while explaining,
+ * all rules run until enough problems are found.
+ */
+export function evaluate(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
+  if (--run.stepsLeft < 0) return run.spend(0);
+  if (node.types !== ANY_TYPE && (node.types & typeBit(value)) === 0) return run.explaining && reportType(node, value, run);
+  if (node.rules.length === 0 && !node.special) return true;
+  if (run.depth >= MAX_VISIT_DEPTH) return run.giveUp(`the value is nested too deeply (more than ${MAX_VISIT_DEPTH} steps of checking)`);
+  run.depth++;
+  const valid = node.special || run.evaluated !== undefined ? applyTracking(node, value, run) : applyRules(node.rules, value, run);
+  run.depth--;
+  return valid;
+}
+
+/** Holds an item or property of the present value against a subschema. */
+export function evaluateChild(node: SchemaNode, value: unknown, run: ValidationRun, step: string | number): boolean {
+  if (!run.explaining && run.evaluated === undefined) return evaluate(node, value, run);
+  const evaluated = run.evaluated;
+  run.evaluated = undefined;
+  if (run.explaining) run.path.push(step);
+  const valid = evaluate(node, value, run);
+  if (run.explaining) run.path.pop();
+  run.evaluated = evaluated;
+  return valid;
+}
+
+/** As `evaluate`, for the verdict only: nothing is reported. */
+export function test(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
+  const explaining = run.explaining;
+  run.explaining = false;
+  const valid = evaluate(node, value, run);
+  run.explaining = explaining;
+  return valid;
+}
+
+/** As `evaluateChild`, for the verdict only. */
+export function testChild(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
+  const evaluated = run.evaluated;
+  run.evaluated = undefined;
+  const valid = test(node, value, run);
+  run.evaluated = evaluated;
+  return valid;
+}
+
+function applyRules(rules: readonly Rule[], value: unknown, run: ValidationRun): boolean {
+  let valid = true;
+  for (let index = 0; index < rules.length; index++) {
+    if (rules[index]?.(value, run) === true) continue;
+    if (!run.goesOn()) return false;
+    valid = false;
+  }
+  return valid;
+}
+
+/** Keeps the dynamic scope and the record of evaluated parts, where a schema uses them. */
+function applyTracking(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
+  const { scope, evaluated: outer } = run;
+  if (scope?.resource !== node.resource) run.scope = { resource: node.resource, outer: scope };
+  const valid = node.lateRules.length > 0 ? applyWithOwnRecord(node, value, run) : applyWithRecord(node, value, run, outer);
+  run.scope = scope;
+  return valid;
+}
+
+function applyWithRecord(node: SchemaNode, value: unknown, run: ValidationRun, record: Evaluated | undefined): boolean {
+  const mark = record?.mark();
+  const valid = applyRules(node.rules, value, run);
+  if (!valid && mark !== undefined) record?.rewind(mark);
+  return valid;
+}
+
+/** `unevaluated…` sees what this subschema and those inside it evaluated, not what its cousins did. */
+function applyWithOwnRecord(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
+  const outer = run.evaluated;
+  const own = new Evaluated();
+  run.evaluated = own;
+  const valid = applyRules(node.rules, value, run) && applyRules(node.lateRules, value, run);
+  run.evaluated = outer;
+  if (valid && outer !== undefined && run.spend(own.size)) outer.addAll(own);
+  return valid;
+}
+
+function typeBit(value: unknown): number {
+  switch (typeof value) {
+    case "string":
+      return STRING;
+    case "number":
+      return Number.isInteger(value) ? INTEGER : Number.isFinite(value) ? FRACTION : 0;
+    case "boolean":
+      return BOOLEAN;
+    case "object":
+      return value === null ? NULL : Array.isArray(value) ? ARRAY : OBJECT;
+    default:
+      return 0;
+  }
+}
+
+function reportType(node: SchemaNode, value: unknown, run: ValidationRun): false {
+  const declared = node.raw["type"];
+  const expected = Array.isArray(declared) ? declared.join(" or ") : String(declared);
+  return run.report("type", `expected type ${expected}, got ${typeName(value)}`);
+}

@@ -1,0 +1,140 @@
+/** Schemas as other systems write them, with the type words of Python, Java and others, to JSON Schema. */
+import { ToolError } from "../core/error.ts";
+import { copyJson, isJsonObject, jsonPath } from "../core/json.ts";
+import type { JsonLimits, JsonObject, JsonValue } from "../core/json.ts";
+import type { JsonSchema } from "../core/tool.ts";
+import { showValue } from "./schema-problem.ts";
+
+export interface ImportedSchema {
+  /** Deeply frozen plain JSON. */
+  readonly schema: JsonSchema;
+  /** One line for each change, with the `$` path of the changed keyword. */
+  readonly notes: readonly string[];
+}
+
+/** Foreign type words in lower case; undefined = any type, so the keyword is left out. */
+const TYPE_WORDS: ReadonlyMap<string, string | undefined> = new Map([
+  ...wordsFor("object", "object dict dictionary hashmap hashtable map"),
+  ...wordsFor("array", "array list arraylist tuple set queue stack"),
+  ...wordsFor("number", "number float double decimal"),
+  ...wordsFor("integer", "integer int long short byte bigint"),
+  ...wordsFor("string", "string str char text"),
+  ...wordsFor("boolean", "boolean bool"),
+  ...wordsFor("null", "null none"),
+  ...wordsFor(undefined, "any"),
+  ["", undefined] as const,
+]);
+
+function wordsFor(type: string | undefined, words: string): (readonly [string, string | undefined])[] {
+  return words.split(" ").map((word) => [word, type] as const);
+}
+
+/** Keywords whose value is one schema (or, for `items`, a list). */
+const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
+  "items",
+  "additionalItems",
+  "additionalProperties",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "contains",
+  "propertyNames",
+  "contentSchema",
+  "not",
+  "if",
+  "then",
+  "else",
+]);
+const LIST_KEYWORDS: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems", "items"]);
+const MAP_KEYWORDS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
+
+/**
+ * Turns type words that JSON Schema does not have (`dict`, `float`, `tuple`, `any`, in any case) into those it
+ * has, wherever a schema stands, and leaves everything else as it is: a property or an enum member called
+ * "dict" is none. The schema given is not changed. An unknown word stays, for the compiler to refuse.
+ *
+ * A schema that is missing (`undefined`, `null`) is that of a tool without parameters.
+ *
+ * @throws ToolError `invalid_schema` when it is no object or boolean, or no JSON.
+ */
+export function importSchema(raw: unknown): ImportedSchema {
+  if (raw === undefined || raw === null) return { schema: Object.freeze({ type: "object" }), notes: [] };
+  const copy = copySchema(raw);
+  if (typeof copy === "boolean") return { schema: copy, notes: [] };
+  const notes: string[] = [];
+  return { schema: importNode(copy, [], notes), notes };
+}
+
+/** Schemas nest deeper than values: two levels of JSON for each of a value. */
+const SCHEMA_LIMITS: JsonLimits = { maxDepth: 256 };
+
+/**
+ * A deeply frozen copy of a schema as it is, so that nobody can change it after it was compiled.
+ *
+ * @throws ToolError `invalid_schema` when it is no object or boolean, or no JSON.
+ */
+export function copySchema(raw: unknown): boolean | JsonObject {
+  let copy: JsonValue;
+  try {
+    copy = copyJson(raw, SCHEMA_LIMITS).value;
+  } catch (error: unknown) {
+    throw new ToolError("invalid_schema", `The schema is not JSON: ${ToolError.fromUnknown(error).message}`, { cause: error });
+  }
+  if (typeof copy === "boolean" || isJsonObject(copy)) return copy;
+  throw new ToolError("invalid_schema", `A schema is an object, true or false, not ${showValue(copy)}.`);
+}
+
+/** The copy has capped the depth. */
+function importNode(schema: JsonObject, steps: readonly (string | number)[], notes: string[]): JsonObject {
+  const members: [keyword: string, value: JsonValue][] = [];
+  let changed = false;
+  for (const [keyword, value] of Object.entries(schema)) {
+    const imported = importKeyword(keyword, value, [...steps, keyword], notes);
+    changed ||= imported !== value;
+    if (imported !== undefined) members.push([keyword, imported]);
+  }
+  return changed ? Object.freeze(Object.fromEntries(members)) : schema;
+}
+
+/** The value of a keyword; undefined leaves the keyword out. */
+function importKeyword(keyword: string, value: JsonValue, steps: readonly (string | number)[], notes: string[]): JsonValue | undefined {
+  if (keyword === "type") return importType(value, steps, notes);
+  if (Array.isArray(value)) {
+    return LIST_KEYWORDS.has(keyword)
+      ? mapList(value as readonly JsonValue[], (item, index) => importChild(item, [...steps, index], notes))
+      : value;
+  }
+  if (!isJsonObject(value)) return value;
+  if (SCHEMA_KEYWORDS.has(keyword)) return importNode(value, steps, notes);
+  if (!MAP_KEYWORDS.has(keyword)) return value;
+  const members = Object.entries(value).map(([name, child]) => [name, importChild(child, [...steps, name], notes)] as const);
+  return members.some(([name, child]) => child !== value[name]) ? Object.freeze(Object.fromEntries(members)) : value;
+}
+
+function importChild(child: JsonValue, steps: readonly (string | number)[], notes: string[]): JsonValue {
+  return isJsonObject(child) ? importNode(child, steps, notes) : child;
+}
+
+function mapList(list: readonly JsonValue[], change: (item: JsonValue, index: number) => JsonValue): readonly JsonValue[] {
+  const mapped = list.map(change);
+  return mapped.some((item, index) => item !== list[index]) ? Object.freeze(mapped) : list;
+}
+
+function importType(type: JsonValue, steps: readonly (string | number)[], notes: string[]): JsonValue | undefined {
+  if (typeof type === "string") {
+    const word = importWord(type);
+    if (word !== type)
+      notes.push(`${jsonPath(steps)}: ${JSON.stringify(type)} → ${word === undefined ? "any type" : JSON.stringify(word)}`);
+    return word;
+  }
+  if (!Array.isArray(type)) return type;
+  const words = (type as readonly JsonValue[]).map((word) => (typeof word === "string" ? importWord(word) : word));
+  const distinct = words.includes(undefined) ? undefined : [...new Set(words)].filter((word) => word !== undefined);
+  if (distinct !== undefined && distinct.length === type.length && words.every((word, index) => word === type[index])) return type;
+  notes.push(`${jsonPath(steps)}: ${JSON.stringify(type)} → ${distinct === undefined ? "any type" : JSON.stringify(distinct)}`);
+  return distinct === undefined ? undefined : Object.freeze(distinct);
+}
+
+function importWord(word: string): string | undefined {
+  const known = word.trim().toLowerCase();
+  return TYPE_WORDS.has(known) ? TYPE_WORDS.get(known) : word;
+}

@@ -1,0 +1,122 @@
+/** Judges how much work a backtracking engine can be made to do by a pattern, whatever the text. */
+import type { PatternNode } from "./pattern-syntax.ts";
+
+/** Upper bounds, multiplied out, so ambiguity anywhere counts against the whole pattern. */
+interface Work {
+  /** Ways in which the term can match at one place, apart from its one unbounded repeat. */
+  readonly ways: number;
+  /** Character comparisons for one way, an unbounded repeat counted once round. */
+  readonly steps: number;
+  /** How many unbounded repeats can multiply each other: the power of the text's length. */
+  readonly degree: number;
+}
+
+/** How much a native match may cost: `fixed` comparisons a text, and `perCharacter` for each of its characters. */
+export interface MatchCost {
+  readonly fixed: number;
+  readonly perCharacter: number;
+}
+
+const MAX_FIXED = 20_000;
+const MAX_PER_CHARACTER = 100;
+/** Past any bound, and still safe to multiply. */
+const TOO_MUCH = 1e9;
+const ONE: Work = { ways: 1, steps: 1, degree: 0 };
+
+/** The cost of running a pattern natively, or undefined when it is not proven to be linear and small. */
+export function nativeCost(tree: PatternNode): MatchCost | undefined {
+  let fixed = 0;
+  let perCharacter = 0;
+  for (const branch of tree.type === "choice" ? tree.branches : [tree]) {
+    const { ways, steps, degree } = work(branch);
+    const comparisons = steps + ways;
+    const power = degree + (isAnchored(branch) ? 0 : 1); // an unanchored search starts anew at each character
+    if (power > 1) return undefined;
+    if (power === 1) perCharacter += comparisons;
+    else fixed += comparisons;
+  }
+  return fixed <= MAX_FIXED && perCharacter <= MAX_PER_CHARACTER ? { fixed, perCharacter } : undefined;
+}
+
+/** True when a match can begin at the start of the text only. */
+export function isAnchored(tree: PatternNode): boolean {
+  if (tree.type === "edge") return tree.edge === "start";
+  return tree.type === "sequence" && tree.items[0]?.type === "edge" && tree.items[0].edge === "start";
+}
+
+/** How many states the pattern has when its repeats are written out. */
+export function patternSize(tree: PatternNode): number {
+  switch (tree.type) {
+    case "set":
+    case "edge":
+      return 1;
+    case "sequence":
+      return tree.items.reduce((sum, item) => sum + patternSize(item), 0);
+    case "choice":
+      return tree.branches.reduce((sum, branch) => sum + patternSize(branch) + 1, 0);
+    case "repeat":
+      return Math.min(TOO_MUCH, (patternSize(tree.body) + 1) * Math.max(1, tree.max === Infinity ? tree.min : tree.max));
+    case "look":
+      return patternSize(tree.body) + 1;
+  }
+}
+
+function work(tree: PatternNode): Work {
+  switch (tree.type) {
+    case "set":
+    case "edge":
+      return ONE;
+    case "sequence":
+      return sequenceWork(tree.items);
+    case "choice":
+      return choiceWork(tree.branches);
+    case "repeat":
+      return repeatWork(work(tree.body), tree.min, tree.max);
+    case "look":
+      return work(tree.body);
+  }
+}
+
+/** Each item runs once for every way in which the items before it matched. */
+function sequenceWork(items: readonly PatternNode[]): Work {
+  let ways = 1;
+  let steps = 0;
+  let degree = 0;
+  for (const item of items) {
+    const part = work(item);
+    steps = bounded(steps + ways * part.steps);
+    ways = bounded(ways * part.ways);
+    degree += part.degree;
+  }
+  return { ways, steps, degree };
+}
+
+function choiceWork(branches: readonly PatternNode[]): Work {
+  let ways = 0;
+  let steps = 0;
+  let degree = 0;
+  for (const branch of branches) {
+    const part = work(branch);
+    ways = bounded(ways + part.ways);
+    steps = bounded(steps + part.steps);
+    degree = Math.max(degree, part.degree);
+  }
+  return { ways, steps, degree };
+}
+
+function repeatWork(body: Work, min: number, max: number): Work {
+  if (max === Infinity) {
+    // A body with one way and no repeat of its own takes its turns one after the other; any other may multiply them.
+    const plain = body.degree === 0 && body.ways === 1;
+    return { ways: 1, steps: bounded(body.steps * Math.max(1, min)), degree: plain ? 1 : 2 };
+  }
+  if (max === 0) return { ways: 1, steps: 0, degree: 0 };
+  const degree = body.degree * max;
+  if (body.ways === 1) return { ways: max - min + 1, steps: bounded(body.steps * max), degree };
+  const ways = bounded((max - min + 1) * body.ways ** max);
+  return { ways, steps: bounded(ways * body.steps * max), degree };
+}
+
+function bounded(amount: number): number {
+  return amount < TOO_MUCH ? amount : TOO_MUCH; // NaN, of Infinity × 0, also ends here
+}

@@ -1,0 +1,253 @@
+/** Reads an ECMAScript regular expression into a small tree that can be judged and rewritten. */
+
+/** One member of a character class, or the whole of a single-character term. */
+export type SetMember =
+  | { readonly type: "range"; readonly from: number; readonly to: number }
+  | { readonly type: "class"; readonly name: "d" | "D" | "w" | "W" | "s" | "S" }
+  | { readonly type: "property"; readonly name: string; readonly negated: boolean };
+
+export type PatternNode =
+  | { readonly type: "set"; readonly negated: boolean; readonly members: readonly SetMember[] }
+  | { readonly type: "edge"; readonly edge: "start" | "end" | "word" | "not-word" }
+  | { readonly type: "sequence"; readonly items: readonly PatternNode[] }
+  | { readonly type: "choice"; readonly branches: readonly PatternNode[] }
+  | { readonly type: "repeat"; readonly body: PatternNode; readonly min: number; readonly max: number }
+  | {
+      readonly type: "look";
+      readonly ahead: boolean;
+      readonly negated: boolean;
+      readonly body: PatternNode;
+      readonly start: number;
+      readonly end: number;
+    };
+
+/** A construct that this reader leaves alone: back-references, inline flags, nesting past the limit. */
+export class UnreadablePattern extends Error {}
+
+const MAX_GROUP_DEPTH = 64;
+const CLASS_ESCAPES = "dDwWsS";
+const CONTROL_ESCAPES: ReadonlyMap<string, number> = new Map([
+  ["t", 9],
+  ["n", 10],
+  ["v", 11],
+  ["f", 12],
+  ["r", 13],
+]);
+const LAST_CODE_POINT = 0x10ffff;
+/** Everything but the four line ends, which is what `.` stands for without the `s` flag. */
+const DOT: PatternNode = { type: "set", negated: true, members: [single(10), single(13), range(0x2028, 0x2029)] };
+
+/**
+ * Reads a pattern that `new RegExp` has already accepted, with the flag `u` when `unicode`.
+ *
+ * @throws UnreadablePattern for what no linear engine can run, or what the tree has no word for.
+ */
+export function readPattern(source: string, unicode: boolean): PatternNode {
+  const reader = new PatternReader(source, unicode);
+  const tree = reader.choice(0);
+  if (reader.at < source.length) throw new UnreadablePattern(`unexpected ${source.charAt(reader.at)}`);
+  return tree;
+}
+
+function range(from: number, to: number): SetMember {
+  return { type: "range", from, to };
+}
+
+function single(code: number): SetMember {
+  return range(code, code);
+}
+
+function oneOf(member: SetMember): PatternNode {
+  return { type: "set", negated: false, members: [member] };
+}
+
+class PatternReader {
+  at = 0;
+  private readonly source: string;
+  private readonly unicode: boolean;
+
+  constructor(source: string, unicode: boolean) {
+    this.source = source;
+    this.unicode = unicode;
+  }
+
+  choice(depth: number): PatternNode {
+    if (depth > MAX_GROUP_DEPTH) throw new UnreadablePattern("groups are nested too deeply");
+    const branches = [this.sequence(depth)];
+    while (this.take("|")) branches.push(this.sequence(depth));
+    const [first] = branches;
+    return branches.length === 1 && first !== undefined ? first : { type: "choice", branches };
+  }
+
+  private sequence(depth: number): PatternNode {
+    const items: PatternNode[] = [];
+    while (this.at < this.source.length && !this.sees("|") && !this.sees(")")) items.push(this.repeated(this.term(depth)));
+    const [first] = items;
+    return items.length === 1 && first !== undefined ? first : { type: "sequence", items };
+  }
+
+  private term(depth: number): PatternNode {
+    if (this.take("^")) return { type: "edge", edge: "start" };
+    if (this.take("$")) return { type: "edge", edge: "end" };
+    if (this.take(".")) return DOT;
+    if (this.take("[")) return this.characterClass();
+    if (this.take("(")) return this.group(depth);
+    if (this.take("\\")) return this.escapedTerm();
+    return oneOf(single(this.codePoint()));
+  }
+
+  private group(depth: number): PatternNode {
+    if (!this.take("?")) return this.closed(depth);
+    if (this.take(":")) return this.closed(depth);
+    for (const [mark, ahead, negated] of LOOKS) {
+      if (!this.take(mark)) continue;
+      const start = this.at;
+      const body = this.closed(depth);
+      return { type: "look", ahead, negated, body, start, end: this.at - 1 };
+    }
+    if (!this.take("<")) throw new UnreadablePattern("inline flags are not supported");
+    this.at = this.source.indexOf(">", this.at) + 1;
+    return this.closed(depth);
+  }
+
+  private closed(depth: number): PatternNode {
+    const body = this.choice(depth + 1);
+    if (!this.take(")")) throw new UnreadablePattern("a group is not closed");
+    return body;
+  }
+
+  private repeated(body: PatternNode): PatternNode {
+    const bounds = this.bounds();
+    if (bounds === undefined) return body;
+    this.take("?"); // laziness does not change whether there is a match
+    return { type: "repeat", body, min: bounds[0], max: bounds[1] };
+  }
+
+  private bounds(): readonly [number, number] | undefined {
+    if (this.take("*")) return [0, Infinity];
+    if (this.take("+")) return [1, Infinity];
+    if (this.take("?")) return [0, 1];
+    BRACES.lastIndex = this.at;
+    const braces = BRACES.exec(this.source);
+    if (braces === null) return undefined; // without `u` a lone "{" is an ordinary character
+    this.at = BRACES.lastIndex;
+    const min = Number(braces[1]);
+    if (braces[2] === undefined) return [min, min];
+    return [min, braces[3] === "" ? Infinity : Number(braces[3])];
+  }
+
+  private escapedTerm(): PatternNode {
+    if (this.take("b")) return { type: "edge", edge: "word" };
+    if (this.take("B")) return { type: "edge", edge: "not-word" };
+    const next = this.source.charAt(this.at);
+    if (next >= "1" && next <= "9") throw new UnreadablePattern("back-references are not supported");
+    if (next === "k") throw new UnreadablePattern("named back-references are not supported");
+    return oneOf(this.escape());
+  }
+
+  private characterClass(): PatternNode {
+    const negated = this.take("^");
+    const members: SetMember[] = [];
+    while (!this.take("]")) {
+      const low = this.classAtom();
+      if (!this.sees("-") || this.source.charAt(this.at + 1) === "]") {
+        members.push(low);
+        continue;
+      }
+      this.at++;
+      const high = this.classAtom();
+      if (low.type === "range" && high.type === "range") members.push(range(low.from, high.to));
+      else members.push(low, single(45), high); // without `u`, `[\w-x]` holds a plain hyphen
+    }
+    return { type: "set", negated, members };
+  }
+
+  private classAtom(): SetMember {
+    if (this.at >= this.source.length) throw new UnreadablePattern("a character class is not closed");
+    if (!this.take("\\")) return single(this.codePoint());
+    if (this.take("b")) return single(8);
+    return this.escape();
+  }
+
+  /** What follows a backslash, where it stands for one character out of a set. */
+  private escape(): SetMember {
+    const letter = this.source.charAt(this.at);
+    if (letter !== "" && CLASS_ESCAPES.includes(letter)) {
+      this.at++;
+      return { type: "class", name: letter as "d" }; // one of CLASS_ESCAPES, checked the line above
+    }
+    const control = CONTROL_ESCAPES.get(letter);
+    if (control !== undefined) {
+      this.at++;
+      return single(control);
+    }
+    if (this.unicode && (letter === "p" || letter === "P")) return this.property();
+    for (const form of NUMERIC_ESCAPES) {
+      form.lastIndex = this.at;
+      const found = form.exec(this.source);
+      if (found === null || (found[0].startsWith("u{") && !this.unicode)) continue;
+      this.at = form.lastIndex;
+      return single(escapedCode(found));
+    }
+    if (letter >= "0" && letter <= "9") return this.legacyOctal();
+    if (letter === "c") throw new UnreadablePattern("a control escape without a letter");
+    return single(this.codePoint());
+  }
+
+  private property(): SetMember {
+    PROPERTY.lastIndex = this.at;
+    const found = PROPERTY.exec(this.source);
+    if (found === null) throw new UnreadablePattern("a Unicode property without a name");
+    this.at = PROPERTY.lastIndex;
+    return { type: "property", name: found[2] ?? "", negated: found[1] === "P" };
+  }
+
+  private legacyOctal(): SetMember {
+    if (this.source.charAt(this.at) !== "0" || /^0[0-9]/u.test(this.source.slice(this.at, this.at + 2))) {
+      throw new UnreadablePattern("octal escapes are not supported");
+    }
+    this.at++;
+    return single(0);
+  }
+
+  private codePoint(): number {
+    const code = this.source.codePointAt(this.at) ?? 0;
+    this.at += code > 0xffff ? 2 : 1;
+    return code;
+  }
+
+  private sees(text: string): boolean {
+    return this.source.startsWith(text, this.at);
+  }
+
+  private take(text: string): boolean {
+    if (!this.source.startsWith(text, this.at)) return false;
+    this.at += text.length;
+    return true;
+  }
+}
+
+const LOOKS: readonly (readonly [mark: string, ahead: boolean, negated: boolean])[] = [
+  ["=", true, false],
+  ["!", true, true],
+  ["<=", false, false],
+  ["<!", false, true],
+];
+const BRACES = /\{(\d+)(,(\d*))?\}/uy;
+const PROPERTY = /([pP])\{([^}]*)\}/uy;
+/** A surrogate pair, `\u{…}`, `\uXXXX`, `\xXX` and `\cX`, in that order. */
+const NUMERIC_ESCAPES: readonly RegExp[] = [
+  /u([dD][89abAB][\da-fA-F]{2})\\u([dD][c-fC-F][\da-fA-F]{2})/y,
+  /u\{([\da-fA-F]+)\}/y,
+  /u([\da-fA-F]{4})/y,
+  /x([\da-fA-F]{2})/y,
+  /c([a-zA-Z])/y,
+];
+
+function escapedCode(found: RegExpExecArray): number {
+  const [text, digits = "", trail] = found;
+  if (text.startsWith("c")) return digits.charCodeAt(0) % 32;
+  const code = Number.parseInt(digits, 16);
+  if (trail === undefined) return Math.min(code, LAST_CODE_POINT);
+  return (code - 0xd800) * 0x400 + (Number.parseInt(trail, 16) - 0xdc00) + 0x10000;
+}

@@ -1,0 +1,98 @@
+/** Makes an input fit its schema: as it is if it fits, else by defaults and repairs that lose nothing. */
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { Repair } from "../core/result.ts";
+import type { Validator } from "./compile-schema.ts";
+import { fillDefaults, lacksDefault, planDefaults, type PlannedDefaults } from "./default-plan.ts";
+import { RepairWalk } from "./repair-walk.ts";
+import { problemAt, typeName, type SchemaProblem } from "./schema-problem.ts";
+import { SchemaShapes } from "./schema-shape.ts";
+
+export interface RepairOptions {
+  /** Leave out keys that the schema forbids, each with a report: right for reads, not for writes. */
+  readonly dropUnknownKeys: boolean;
+  /** Repair text that spells another type, JSON inside text, near keys and enum members. @default true */
+  readonly coerce?: boolean;
+}
+
+export type RepairOutcome =
+  | { readonly ok: true; readonly value: JsonObject; readonly repairs: readonly Repair[] }
+  | { readonly ok: false; readonly problems: readonly SchemaProblem[] };
+
+const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
+
+/**
+ * Fits a plain JSON input to a schema, strictly first.
+ *
+ * An input that fits and lacks no default comes back as the very same object. Else defaults of missing optional
+ * properties are filled in, and only if the input is still wrong it is repaired: `"5"` → 5 and `"true"` → true
+ * where the schema does not allow text, JSON text → object or array, enum members and keys that differ in case
+ * or separators alone, forbidden keys dropped when the options say so. Never null to anything, a number to text,
+ * or a value out of or into an array. Every change is listed, and nothing is changed unless the whole then
+ * validates. The problems are those of the input as it was sent.
+ */
+export function fitInput(input: JsonValue, validator: Validator, options: RepairOptions): RepairOutcome {
+  return fitterOf(validator).fit(input, options);
+}
+
+/** One line for each default of the schema that breaks its own schema and is therefore never applied. */
+export function defaultWarnings(validator: Validator): readonly string[] {
+  return fitterOf(validator).planned.warnings;
+}
+
+const fitters = new WeakMap<Validator, InputFitter>();
+
+function fitterOf(validator: Validator): InputFitter {
+  let fitter = fitters.get(validator);
+  if (fitter === undefined) {
+    fitter = new InputFitter(validator);
+    fitters.set(validator, fitter);
+  }
+  return fitter;
+}
+
+/** What one validator's inputs need, worked out on first use. */
+class InputFitter {
+  readonly planned: PlannedDefaults;
+  readonly #validator: Validator;
+  readonly #shapes: SchemaShapes;
+
+  constructor(validator: Validator) {
+    this.#validator = validator;
+    this.#shapes = new SchemaShapes(validator.schema);
+    this.planned = planDefaults(this.#shapes);
+  }
+
+  fit(input: JsonValue, options: RepairOptions): RepairOutcome {
+    if (isJsonObject(input)) {
+      const { plan } = this.planned;
+      if (plan === undefined || !lacksDefault(plan, input)) {
+        if (this.#validator.check(input)) return { ok: true, value: input, repairs: NO_REPAIRS };
+      } else {
+        const outcome = this.#accept(input, []);
+        if (outcome !== undefined) return outcome;
+      }
+    }
+    return this.#repair(input, options);
+  }
+
+  /** The value with defaults if it then fits, else without them; undefined if it fits neither way. */
+  #accept(value: JsonObject, repairs: readonly Repair[]): RepairOutcome | undefined {
+    const { plan } = this.planned;
+    if (plan !== undefined) {
+      const all = [...repairs];
+      const filled = fillDefaults(plan, value, [], all);
+      if (isJsonObject(filled) && this.#validator.check(filled)) return { ok: true, value: filled, repairs: Object.freeze(all) };
+    }
+    return this.#validator.check(value) ? { ok: true, value, repairs: Object.freeze(repairs) } : undefined;
+  }
+
+  #repair(input: JsonValue, options: RepairOptions): RepairOutcome {
+    const walk = new RepairWalk(this.#shapes, { dropUnknownKeys: options.dropUnknownKeys, coerce: options.coerce ?? true });
+    const read = walk.readWhole(input);
+    if (!isJsonObject(read)) return { ok: false, problems: [problemAt([], "type", `expected type object, got ${typeName(input)}`)] };
+    const repaired = walk.walk(read);
+    const outcome = repaired !== input && isJsonObject(repaired) ? this.#accept(repaired, walk.repairs) : undefined;
+    return outcome ?? { ok: false, problems: this.#validator.problems(read) };
+  }
+}

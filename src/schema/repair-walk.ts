@@ -1,0 +1,182 @@
+/** One walk over a value and its schema that mends what a model gets wrong without changing what it means. */
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, jsonPath } from "../core/json.ts";
+import type { Repair } from "../core/result.ts";
+import { coerceText, kindOf, nearestMember } from "./coerce.ts";
+import { fixJsonText, MAX_FIXABLE_CHARS, readJsonText } from "./fix-json-text.ts";
+import { countNodes, stepsFor } from "./schema-part.ts";
+import { showValue } from "./schema-problem.ts";
+import type { SchemaShape, SchemaShapes } from "./schema-shape.ts";
+
+export interface WalkOptions {
+  readonly dropUnknownKeys: boolean;
+  readonly coerce: boolean;
+}
+
+/** Largest value that is repaired, in values of its tree; a larger one must fit as it is. */
+const MAX_NODES = 20_000;
+/** Steps of one walk; a value visited is one, and so are twenty steps of the validator. Some 200 ms in the worst case. */
+const MAX_STEPS = 100_000;
+const VALIDATOR_STEPS = 20;
+/** Most text that is read as JSON in one walk, in UTF-16 units. */
+const MAX_TEXT = 1024 * 1024;
+
+/**
+ * Repairs one input. The result is a proposal: only the validator says whether it fits.
+ *
+ * Bounded by its budget, not by the input: when that is spent, the rest is left as it came.
+ */
+export class RepairWalk {
+  readonly repairs: Repair[] = [];
+  readonly #shapes: SchemaShapes;
+  readonly #options: WalkOptions;
+  readonly #steps: (string | number)[] = [];
+  #stepsLeft = MAX_STEPS;
+  #textLeft = MAX_TEXT;
+  #fixableLeft = MAX_FIXABLE_CHARS;
+
+  constructor(shapes: SchemaShapes, options: WalkOptions) {
+    this.#shapes = shapes;
+    this.#options = options;
+  }
+
+  /** Reads an input that came as JSON text, one time only: text inside the text stays text. */
+  readWhole(input: JsonValue): JsonValue {
+    const read = typeof input === "string" && this.#options.coerce ? this.#readText(input, ["object"]) : undefined;
+    return read ?? input;
+  }
+
+  /** A frozen repaired copy, or the very same value where there is nothing to repair. */
+  walk(input: JsonValue): JsonValue {
+    return countNodes(input, MAX_NODES) > MAX_NODES ? input : this.#repair(this.#shapes.root, input);
+  }
+
+  #repair(schema: JsonValue | undefined, value: JsonValue): JsonValue {
+    const shape = this.#shapes.shapeOf(schema);
+    if (shape === undefined || --this.#stepsLeft < 0 || this.#steps.length >= DEFAULT_MAX_DEPTH) return value;
+    let repaired = typeof value === "string" && this.#options.coerce ? this.#repairText(shape, value) : value;
+    if (isJsonArray(repaired)) repaired = this.#repairArray(shape, repaired);
+    else if (isJsonObject(repaired)) repaired = this.#repairObject(shape, repaired);
+    for (const members of shape.unions) repaired = this.#chooseMember(members, repaired);
+    return repaired;
+  }
+
+  #repairText(shape: SchemaShape, text: string): JsonValue {
+    const { types, members } = shape;
+    if (members !== undefined) {
+      this.#stepsLeft -= members.length;
+      if (members.includes(text) || this.#stepsLeft < 0) return text;
+      const near = nearestMember(text, members);
+      if (near !== undefined) return this.#coerced(text, near);
+    }
+    const wanted = types ?? members?.map(kindOf);
+    if (wanted === undefined || wanted.includes("string")) return text;
+    const primitive = coerceText(text, wanted);
+    if (primitive !== undefined) return this.#coerced(text, primitive);
+    return wanted.includes("object") || wanted.includes("array") ? (this.#readText(text, wanted) ?? text) : text;
+  }
+
+  #coerced(from: JsonValue, to: JsonValue): JsonValue {
+    this.#note("coerced", `${showValue(from)} → ${showValue(to)}`);
+    return to;
+  }
+
+  #readText(text: string, wanted: readonly string[]): JsonValue | undefined {
+    if ((this.#textLeft -= text.length) < 0) return undefined;
+    const maxDepth = DEFAULT_MAX_DEPTH - this.#steps.length;
+    let value = readJsonText(text, maxDepth);
+    const broken = value === undefined;
+    if (broken && (this.#fixableLeft -= text.length) >= 0) value = fixJsonText(text, maxDepth);
+    if (value === undefined || !wanted.includes(kindOf(value))) return undefined;
+    this.#note(broken ? "fixed-json" : "parsed-json", `${broken ? "broken JSON text" : "JSON text"} → ${kindOf(value)}`);
+    return value;
+  }
+
+  #repairArray(shape: SchemaShape, array: readonly JsonValue[]): JsonValue {
+    if (shape.items === undefined && shape.prefixItems.length === 0) return array;
+    let copy: JsonValue[] | undefined;
+    for (const [index, item] of array.entries()) {
+      const repaired = this.#repairChild(shape.prefixItems[index] ?? shape.items, item, index);
+      if (repaired === item) continue;
+      copy ??= [...array];
+      copy[index] = repaired;
+    }
+    return copy === undefined ? array : Object.freeze(copy);
+  }
+
+  #repairObject(shape: SchemaShape, object: JsonObject): JsonValue {
+    const renames = this.#options.coerce ? this.#renames(shape, object) : undefined;
+    const members: [key: string, value: JsonValue][] = [];
+    let changed = false;
+    for (const [key, value] of Object.entries(object)) {
+      const name = renames?.get(key) ?? key;
+      if (this.#options.dropUnknownKeys && this.#shapes.forbids(shape, name)) {
+        this.#noteAt(key, "dropped", "the schema has no such key");
+        changed = true;
+        continue;
+      }
+      if (name !== key) this.#noteAt(name, "renamed", `${showValue(key)} → ${showValue(name)}`);
+      const repaired = this.#repairChild(shape.properties.get(name) ?? shape.additional, value, name);
+      changed ||= name !== key || repaired !== value;
+      members.push([name, repaired]);
+    }
+    return changed ? Object.freeze(Object.fromEntries(members)) : object; // defines own properties, __proto__ too
+  }
+
+  #repairChild(schema: JsonValue | undefined, value: JsonValue, step: string | number): JsonValue {
+    this.#steps.push(step);
+    const repaired = this.#repair(schema, value);
+    this.#steps.pop();
+    return repaired;
+  }
+
+  /**
+   * Unknown keys that are a missing property but for case and separators, one for one. Only where that cures
+   * something: the property is required, or the unknown key is forbidden.
+   */
+  #renames(shape: SchemaShape, object: JsonObject): ReadonlyMap<string, string> | undefined {
+    let found: Map<string, string | undefined> | undefined;
+    for (const key of Object.keys(object)) {
+      if (shape.properties.has(key)) continue;
+      const name = this.#shapes.nearKey(shape, key);
+      if (name === undefined || Object.hasOwn(object, name) || !(shape.required.has(name) || this.#shapes.forbids(shape, key))) continue;
+      found ??= new Map();
+      found.set(name, found.has(name) ? undefined : key);
+    }
+    if (found === undefined) return undefined;
+    const renames = new Map<string, string>();
+    for (const [name, key] of found) if (key !== undefined) renames.set(key, name);
+    return renames;
+  }
+
+  /** The value as the first member of a union that it can be repaired to; members that take text come last. */
+  #chooseMember(members: readonly JsonValue[], value: JsonValue): JsonValue {
+    for (const member of members) {
+      if (this.#fits(member, value) || this.#stepsLeft < 0) return value;
+    }
+    for (const takesText of [false, true]) {
+      for (const member of members) {
+        if ((this.#shapes.shapeOf(member)?.types?.includes("string") ?? false) !== takesText) continue;
+        const mark = this.repairs.length;
+        const repaired = this.#repair(member, value);
+        if (repaired !== value && this.#fits(member, repaired)) return repaired;
+        this.repairs.length = mark;
+      }
+    }
+    return value;
+  }
+
+  #fits(member: JsonValue, value: JsonValue): boolean {
+    const maxSteps = stepsFor(countNodes(value, MAX_NODES));
+    this.#stepsLeft -= maxSteps / VALIDATOR_STEPS;
+    return this.#stepsLeft >= 0 && this.#shapes.parts.fits(member, value, maxSteps);
+  }
+
+  #note(kind: Repair["kind"], note: string): void {
+    this.repairs.push({ path: jsonPath(this.#steps), kind, note });
+  }
+
+  #noteAt(key: string, kind: Repair["kind"], note: string): void {
+    this.repairs.push({ path: jsonPath([...this.#steps, key]), kind, note });
+  }
+}

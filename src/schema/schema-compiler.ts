@@ -1,0 +1,195 @@
+/** Turns a schema document into nodes: one walk over its subschemas, then its references. */
+import { isJsonObject } from "../core/json.ts";
+import { type Location, NEVER, type RawSchema, type Rule, SchemaNode, type SchemaResource } from "./compiled-schema.ts";
+import { DIALECTS, LATEST, dialectNamed, dialectOf } from "./dialects.ts";
+import { type Reference, type SubschemaCompiler, keywordValue, refuse, stringOf } from "./keyword.ts";
+import { checkReferenceGraph } from "./reference-graph.ts";
+import { DEFAULT_URI, absoluteUri, splitUri, walkPointer } from "./reference-uri.ts";
+import { RECURSIVE_ANCHOR } from "./reference-keywords.ts";
+import { MAX_SCHEMA_DEPTH, MAX_SCHEMA_VALUES, MAX_SUBSCHEMAS } from "./schema-limits.ts";
+import { showValue } from "./schema-problem.ts";
+
+const ROOT: Location = { parent: undefined, keyword: "", step: undefined };
+const EMPTY: RawSchema = {};
+
+/**
+ * Compiles a whole schema document.
+ *
+ * @throws ToolError `invalid_schema` naming the place, for what is malformed, too large, cyclic or elsewhere.
+ */
+export function compileDocument(schema: unknown): SchemaNode {
+  const compiler = new DocumentCompiler();
+  const root = compiler.compile(schema, ROOT, rootResource(schema));
+  compiler.resolveReferences();
+  return root;
+}
+
+function rootResource(schema: unknown): SchemaResource {
+  const raw = isJsonObject(schema) ? schema : EMPTY;
+  return newResource(raw, DEFAULT_URI, declaredDialect(raw, ROOT) ?? LATEST.name);
+}
+
+function newResource(raw: RawSchema, uri: string, dialect: string): SchemaResource {
+  return { uri, dialect, raw, anchors: new Map(), dynamicAnchors: new Map() };
+}
+
+function declaredDialect(raw: RawSchema, location: Location): string | undefined {
+  const uri = keywordValue(raw, "$schema");
+  if (uri === undefined) return undefined;
+  const found = typeof uri === "string" ? dialectOf(uri) : undefined;
+  if (found !== undefined) return found.name;
+  const known = DIALECTS.map((dialect) => dialect.uri).join(", ");
+  return refuse(location, "$schema", `the dialect ${showValue(uri)} is not supported`, `These dialects work: ${known}.`);
+}
+
+class DocumentCompiler implements SubschemaCompiler {
+  /** By the object they were made of, for pointers. */
+  private readonly nodes = new Map<RawSchema, SchemaNode>();
+  /** All of them: a program may use one object in several places. */
+  private readonly allNodes: SchemaNode[] = [];
+  private readonly resources = new Map<string, SchemaResource>();
+  private readonly references: Reference[] = [];
+  private subschemas = 0;
+  private values = 0;
+
+  compile(raw: unknown, location: Location, outer: SchemaResource): SchemaNode {
+    if (typeof raw !== "boolean" && !isJsonObject(raw)) {
+      return refuse(location, "", `a schema must be an object, true or false, not ${showValue(raw)}`);
+    }
+    if (++this.subschemas > MAX_SUBSCHEMAS) return refuse(location, "", `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
+    const node = new SchemaNode(typeof raw === "boolean" ? EMPTY : raw, location, outer);
+    if (node.nesting > MAX_SCHEMA_DEPTH) return refuse(location, "", `the schema is nested more than ${MAX_SCHEMA_DEPTH} levels deep`);
+    if (typeof raw === "boolean") {
+      if (!raw) node.rules = NEVER;
+      return node;
+    }
+    this.nodes.set(raw, node);
+    this.allNodes.push(node);
+    if (location === ROOT) this.resources.set(outer.uri, outer);
+    if (Object.hasOwn(raw, "$id")) this.identify(node);
+    this.compileKeywords(node);
+    return node;
+  }
+
+  private compileKeywords(node: SchemaNode): void {
+    const { raw } = node;
+    const { bits, compilers, besideRef } = dialectNamed(node.resource.dialect);
+    let present = 0;
+    for (const keyword of Object.keys(raw)) {
+      const bit = bits.get(keyword);
+      if (bit !== undefined && raw[keyword] !== undefined) present |= bit;
+    }
+    if (besideRef !== -1 && Object.hasOwn(raw, "$ref")) present &= besideRef;
+    if (present === 0) return;
+    const rules: Rule[] = [];
+    while (present !== 0) {
+      const bit = present & -present;
+      present ^= bit;
+      const rule = compilers[31 - Math.clz32(bit)]?.(node, this);
+      if (rule !== undefined) rules.push(rule);
+    }
+    if (rules.length > 0) node.rules = rules;
+    if (node.lateRules.length > 0) node.special = true;
+  }
+
+  /** Gives a subschema with an `$id` its own resource, or, up to draft-07, an anchor. */
+  private identify(node: SchemaNode): void {
+    const outer = node.resource;
+    const { idNamesAnchors, besideRef } = dialectNamed(outer.dialect);
+    if (besideRef !== -1 && Object.hasOwn(node.raw, "$ref")) return;
+    const id = stringOf(node, "$id") ?? "";
+    const { base, fragment } = splitUri(id);
+    if (fragment !== "" && !idNamesAnchors) {
+      return refuse(node, "$id", `$id must have no fragment, as ${showValue(id)} has`, "Name a part of a schema with $anchor.");
+    }
+    const uri = base === "" ? outer.uri : absoluteUri(base, outer.uri);
+    if (uri === undefined) return refuse(node, "$id", `${showValue(id)} is not a URI reference`);
+    if (uri !== outer.uri) this.enter(node, newResource(node.raw, uri, declaredDialect(node.raw, node) ?? outer.dialect));
+    if (fragment !== "") this.anchor(node, "$id", fragment, false);
+  }
+
+  private enter(node: SchemaNode, resource: SchemaResource): void {
+    if (this.resources.has(resource.uri)) refuse(node, "$id", `the $id ${showValue(resource.uri)} is used twice`);
+    this.resources.set(resource.uri, resource);
+    node.resource = resource;
+  }
+
+  child(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode {
+    return this.compile(raw, { parent, keyword, step }, parent.resource);
+  }
+
+  inPlaceChild(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode {
+    const node = this.child(parent, keyword, raw, step);
+    parent.inPlace.push(node);
+    return node;
+  }
+
+  reference(from: SchemaNode, keyword: string, uri: string): Reference {
+    const reference: Reference = { from, keyword, uri, target: undefined, dynamicAnchor: undefined };
+    this.references.push(reference);
+    return reference;
+  }
+
+  anchor(node: SchemaNode, keyword: string, name: string, dynamic: boolean): void {
+    const { anchors, dynamicAnchors } = node.resource;
+    const known = anchors.get(name);
+    if (known !== undefined && known !== node) refuse(node, keyword, `the anchor ${showValue(name)} is used twice`);
+    anchors.set(name, node);
+    if (dynamic) dynamicAnchors.set(name, node);
+  }
+
+  spend(node: SchemaNode, keyword: string, values: number): void {
+    this.values += values;
+    if (this.values <= MAX_SCHEMA_VALUES) return;
+    refuse(node, keyword, `the schema has too many names, values and patterns: more than ${MAX_SCHEMA_VALUES}, a pattern counting as many`);
+  }
+
+  /** Finds the target of every reference; a target in an unknown place is compiled on the way, and may add more. */
+  resolveReferences(): void {
+    if (this.references.length === 0) return;
+    let isDynamic = false;
+    for (const reference of this.references) {
+      const { base, fragment } = splitUri(reference.uri);
+      const target = this.find(reference, base, fragment);
+      reference.target = target;
+      reference.dynamicAnchor = dynamicAnchorOf(reference, target, fragment);
+      if (reference.dynamicAnchor === undefined) reference.from.inPlace.push(target);
+      else isDynamic = true;
+    }
+    if (isDynamic) for (const node of this.allNodes) node.special = true;
+    checkReferenceGraph(this.allNodes);
+  }
+
+  private find(reference: Reference, base: string, fragment: string): SchemaNode {
+    const { from, keyword, uri } = reference;
+    const resource = base === "" ? from.resource : this.resources.get(absoluteUri(base, from.resource.uri) ?? "");
+    if (resource === undefined) {
+      return refuse(
+        from,
+        keyword,
+        `${showValue(uri)} is not part of this schema, and schemas are never fetched`,
+        "Put the schema it means under $defs and refer to it as #/$defs/name.",
+      );
+    }
+    const target = this.findWithin(resource, fragment);
+    return target ?? refuse(from, keyword, `${showValue(uri)} leads to nothing`);
+  }
+
+  private findWithin(resource: SchemaResource, fragment: string): SchemaNode | undefined {
+    const root = this.nodes.get(resource.raw);
+    if (fragment === "") return root;
+    if (!fragment.startsWith("/")) return resource.anchors.get(fragment);
+    let nearest = root;
+    const found = walkPointer(resource.raw, fragment, (raw) => (nearest = this.nodes.get(raw) ?? nearest));
+    if (found === undefined || nearest === undefined) return undefined;
+    if (isJsonObject(found) && this.nodes.get(found) === nearest) return nearest;
+    return this.compile(found, { parent: nearest, keyword: "", step: fragment.slice(fragment.lastIndexOf("/") + 1) }, nearest.resource);
+  }
+}
+
+/** A dynamic reference is looked up anew in each validation only if its first target is a dynamic anchor itself. */
+function dynamicAnchorOf(reference: Reference, target: SchemaNode, fragment: string): string | undefined {
+  if (reference.keyword === "$ref") return undefined;
+  const name = reference.keyword === "$recursiveRef" ? RECURSIVE_ANCHOR : fragment;
+  return target.resource.dynamicAnchors.get(name) === target ? name : undefined;
+}

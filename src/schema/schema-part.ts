@@ -1,0 +1,106 @@
+/** Checks a value against a part of a schema, with the references in that part still meaning the whole document. */
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isJsonObject } from "../core/json.ts";
+import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
+import { escapePointer } from "./schema-problem.ts";
+
+/** Most subschemas that are compiled a second time, as parts, for one schema: some 200 ms in the worst case, once. */
+const MAX_PART_SCHEMAS = 100_000;
+const EMPTY: JsonObject = Object.freeze({});
+
+/** The parts of one schema document, each compiled on first use. */
+export class SchemaParts {
+  readonly #root: JsonValue;
+  readonly #validators = new Map<number, Map<JsonObject, Validator | undefined>>();
+  #places: Places | undefined;
+  #schemasLeft = MAX_PART_SCHEMAS;
+
+  constructor(root: JsonValue) {
+    this.#root = root;
+  }
+
+  /**
+   * True when the value fits this part of the schema; false also where the part cannot be checked on its own, or
+   * not within `maxSteps` of the validator.
+   */
+  fits(schema: JsonValue, value: JsonValue, maxSteps: number): boolean {
+    if (typeof schema === "boolean") return schema;
+    if (!isJsonObject(schema)) return false;
+    let parts = this.#validators.get(maxSteps);
+    if (parts === undefined) this.#validators.set(maxSteps, (parts = new Map()));
+    if (!parts.has(schema)) parts.set(schema, this.#compile(schema, { maxSteps }));
+    return parts.get(schema)?.check(value) ?? false;
+  }
+
+  /** Compiles a part so that references inside it still mean the whole document. */
+  #compile(part: JsonObject, options: CompileOptions): Validator | undefined {
+    if (!isJsonObject(this.#root)) return undefined;
+    this.#places ??= placesOf(this.#root);
+    const dialect = ownKeyword(this.#root, "$schema");
+    const head = dialect === undefined ? EMPTY : { $schema: dialect };
+    try {
+      const { pointers, hasReferences } = this.#places;
+      this.#schemasLeft -= hasReferences ? pointers.size : placesOf(part).pointers.size;
+      if (this.#schemasLeft < 0) return undefined;
+      if (!hasReferences) return compileSchema({ ...head, allOf: [part] }, options);
+      const pointer = pointers.get(part);
+      if (pointer === undefined) return undefined;
+      const id = ownKeyword(this.#root, "$id");
+      const base = typeof id === "string" ? id : "urn:haft:document";
+      const definitions = dialect === undefined || String(dialect).includes("2020") ? "$defs" : "definitions";
+      const document = { ...this.#root, $id: base };
+      return compileSchema({ ...head, allOf: [{ $ref: `${base}#${pointer}` }], [definitions]: { document } }, options);
+    } catch {
+      return undefined; // a part that cannot stand alone is left unrepaired
+    }
+  }
+}
+
+interface Places {
+  /** JSON pointers, ready to stand in a URI. */
+  readonly pointers: ReadonlyMap<JsonObject, string>;
+  readonly hasReferences: boolean;
+}
+
+function placesOf(root: JsonObject): Places {
+  const pointers = new Map<JsonObject, string>([[root, ""]]);
+  let hasReferences = false;
+  const open: (readonly [value: JsonValue, pointer: string])[] = [[root, ""]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [value, pointer] = next;
+    if (typeof value !== "object" || value === null) continue;
+    for (const [key, child] of Object.entries(value)) {
+      if (key === "$ref" || key === "$dynamicRef") hasReferences = true;
+      const childPointer = `${pointer}/${encodeURIComponent(escapePointer(key.toWellFormed()))}`;
+      if (isJsonObject(child)) pointers.set(child, childPointer);
+      open.push([child, childPointer]);
+    }
+  }
+  return { pointers, hasReferences };
+}
+
+/** Most steps the check of one part of a value may take: enough for plain schemas, and few sizes, so that parts are compiled seldom. */
+export function stepsFor(nodes: number): number {
+  let steps = 1_024;
+  while (steps < 50 * nodes) steps *= 4;
+  return steps;
+}
+
+/** How many values a tree has; stops counting above `limit`. */
+export function countNodes(value: JsonValue, limit: number): number {
+  let count = 0;
+  const open: JsonValue[] = [value];
+  for (let next = open.pop(); next !== undefined && count <= limit; next = open.pop()) {
+    count++;
+    if (typeof next !== "object" || next === null) continue;
+    const children: readonly JsonValue[] = Object.values(next);
+    if (count + children.length > limit) return limit + 1;
+    for (const child of children) open.push(child);
+  }
+  return count;
+}
+
+/** The value of a keyword that the schema itself has, whatever its prototype does. */
+export function ownKeyword(schema: JsonObject, keyword: string): JsonValue | undefined {
+  return Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
+}

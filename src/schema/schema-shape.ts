@@ -1,0 +1,202 @@
+/** What a schema says about one value, gathered over `$ref` and `allOf`: all that repairs need to know of it. */
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/json.ts";
+import type { JsonSchema } from "../core/tool.ts";
+import { compileSchema, type Validator } from "./compile-schema.ts";
+import { foldKey } from "./coerce.ts";
+import { ownKeyword, SchemaParts } from "./schema-part.ts";
+
+export interface SchemaShape {
+  /** Undefined where any type will do. */
+  readonly types: readonly string[] | undefined;
+  /** The members of `enum`, or the one of `const`. */
+  readonly members: readonly JsonValue[] | undefined;
+  readonly properties: ReadonlyMap<string, JsonValue>;
+  readonly required: ReadonlySet<string>;
+  /** Keys that are neither among `properties` nor match one of `patterns` are forbidden. */
+  readonly closed: boolean;
+  /** The keys of `patternProperties`. */
+  readonly patterns: readonly string[];
+  /** The schema of keys that are not among `properties`. */
+  readonly additional: JsonValue | undefined;
+  readonly prefixItems: readonly JsonValue[];
+  readonly items: JsonValue | undefined;
+  /** Every `anyOf` and `oneOf`. */
+  readonly unions: readonly (readonly JsonValue[])[];
+  readonly defaultValue: JsonValue | undefined;
+}
+
+const MAX_FACETS = 32;
+const EMPTY: JsonObject = Object.freeze({});
+
+/**
+ * Reads the shapes of one schema and of its parts, each once.
+ *
+ * Follows `$ref` within the document (`#` and JSON pointers). What it does not follow (`$dynamicRef`, `if`,
+ * `patternProperties`) is only left unrepaired: the validator has the last word on every repaired value.
+ */
+export class SchemaShapes {
+  readonly root: JsonValue;
+  readonly parts: SchemaParts;
+  readonly #shapes = new Map<JsonObject, SchemaShape>();
+  readonly #foldedKeys = new Map<SchemaShape, ReadonlyMap<string, string | undefined>>();
+  readonly #patternNames = new Map<SchemaShape, Validator>();
+
+  constructor(root: JsonSchema) {
+    this.root = root as JsonValue; // what can be compiled is plain JSON
+    this.parts = new SchemaParts(this.root);
+  }
+
+  shapeOf(schema: JsonValue | undefined): SchemaShape | undefined {
+    if (!isJsonObject(schema)) return undefined;
+    let shape = this.#shapes.get(schema);
+    if (shape === undefined) {
+      shape = gather(this.#facets(schema));
+      this.#shapes.set(schema, shape);
+    }
+    return shape;
+  }
+
+  /** True when the object may not have this key. */
+  forbids(shape: SchemaShape, key: string): boolean {
+    if (!shape.closed || shape.properties.has(key)) return false;
+    if (shape.patterns.length === 0) return true;
+    let names = this.#patternNames.get(shape);
+    if (names === undefined) {
+      names = compileSchema({
+        type: "object",
+        patternProperties: Object.fromEntries(shape.patterns.map((pattern) => [pattern, true])),
+        additionalProperties: false,
+      });
+      this.#patternNames.set(shape, names);
+    }
+    return !names.check(Object.fromEntries([[key, null]]));
+  }
+
+  /** The property whose name is `key` but for case and separators; undefined if none or several. */
+  nearKey(shape: SchemaShape, key: string): string | undefined {
+    let folded = this.#foldedKeys.get(shape);
+    if (folded === undefined) {
+      const names = new Map<string, string | undefined>();
+      for (const name of shape.properties.keys()) {
+        const fold = foldKey(name);
+        names.set(fold, names.has(fold) ? undefined : name);
+      }
+      folded = names;
+      this.#foldedKeys.set(shape, folded);
+    }
+    return folded.get(foldKey(key));
+  }
+
+  /** The schema and everything that holds for the same value. */
+  #facets(schema: JsonObject): readonly JsonObject[] {
+    const facets = [schema];
+    for (let next = 0; next < facets.length && facets.length < MAX_FACETS; next++) {
+      const facet = facets[next] ?? EMPTY;
+      const reference = ownKeyword(facet, "$ref");
+      const target = typeof reference === "string" ? this.#follow(reference) : undefined;
+      for (const part of [target, ...arrayAt(facet, "allOf")]) {
+        if (isJsonObject(part) && !facets.includes(part)) facets.push(part);
+      }
+    }
+    return facets;
+  }
+
+  #follow(reference: string): JsonValue | undefined {
+    if (reference === "#") return this.root;
+    if (!reference.startsWith("#/")) return undefined;
+    let at: JsonValue | undefined = this.root;
+    for (const step of reference.slice(2).split("/")) {
+      const key = unescapeStep(step);
+      if (key === undefined) return undefined;
+      at = isJsonArray(at) ? at[Number(key)] : isJsonObject(at) ? ownKeyword(at, key) : undefined;
+    }
+    return at;
+  }
+}
+
+/** Lays the facets of one value over each other; where two speak of the same key, the first one holds. */
+function gather(facets: readonly JsonObject[]): SchemaShape {
+  const properties = new Map<string, JsonValue>();
+  const required = new Set<string>();
+  const unions: (readonly JsonValue[])[] = [];
+  let types: readonly string[] | undefined;
+  const patterns: string[] = [];
+  let closed = false;
+  for (const facet of facets) {
+    const type = typesOf(ownKeyword(facet, "type"));
+    if (type !== undefined) types = types === undefined ? type : types.filter((name) => type.includes(name));
+    for (const [name, schema] of Object.entries(objectAt(facet, "properties"))) if (!properties.has(name)) properties.set(name, schema);
+    for (const name of arrayAt(facet, "required")) if (typeof name === "string") required.add(name);
+    for (const union of ["anyOf", "oneOf"]) if (Object.hasOwn(facet, union)) unions.push(arrayAt(facet, union));
+    patterns.push(...Object.keys(objectAt(facet, "patternProperties")));
+    closed ||=
+      ownKeyword(facet, "additionalProperties") === false ||
+      (ownKeyword(facet, "unevaluatedProperties") === false && !facets.some(mayKnowMore));
+  }
+  return {
+    types,
+    members: membersOf(facets),
+    properties,
+    required,
+    closed,
+    patterns,
+    additional: first(facets, "additionalProperties"),
+    ...itemsOf(facets),
+    unions,
+    defaultValue: first(facets, "default"),
+  };
+}
+
+/** A key that only one of these declares counts as evaluated, and may be allowed although `properties` lacks it. */
+function mayKnowMore(facet: JsonObject): boolean {
+  return ["anyOf", "oneOf", "if", "dependentSchemas", "$dynamicRef"].some((keyword) => Object.hasOwn(facet, keyword));
+}
+
+function typesOf(type: JsonValue | undefined): readonly string[] | undefined {
+  if (typeof type === "string") return [type];
+  return isJsonArray(type) ? type.filter((name) => typeof name === "string") : undefined;
+}
+
+function membersOf(facets: readonly JsonObject[]): readonly JsonValue[] | undefined {
+  for (const facet of facets) {
+    const constant = ownKeyword(facet, "const");
+    if (constant !== undefined) return [constant];
+    if (Object.hasOwn(facet, "enum")) return arrayAt(facet, "enum");
+  }
+  return undefined;
+}
+
+/** Draft-07 writes `items: [a, b]` and `additionalItems: c` for what is now `prefixItems: [a, b]` and `items: c`. */
+function itemsOf(facets: readonly JsonObject[]): Pick<SchemaShape, "prefixItems" | "items"> {
+  const items = first(facets, "items");
+  if (isJsonArray(items)) return { prefixItems: items, items: first(facets, "additionalItems") };
+  const prefix = first(facets, "prefixItems");
+  return { prefixItems: isJsonArray(prefix) ? prefix : [], items };
+}
+
+function first(facets: readonly JsonObject[], keyword: string): JsonValue | undefined {
+  for (const facet of facets) {
+    const value = ownKeyword(facet, keyword);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+function objectAt(facet: JsonObject, keyword: string): JsonObject {
+  const value = ownKeyword(facet, keyword);
+  return isJsonObject(value) ? value : EMPTY;
+}
+
+function arrayAt(facet: JsonObject, keyword: string): readonly JsonValue[] {
+  const value = ownKeyword(facet, keyword);
+  return isJsonArray(value) ? value : [];
+}
+
+function unescapeStep(step: string): string | undefined {
+  try {
+    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return undefined;
+  }
+}

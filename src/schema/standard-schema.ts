@@ -1,0 +1,153 @@
+/** Standard Schema both ways: any schema library in, and our JSON Schemas out to any framework. */
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { ToolError } from "../core/error.ts";
+import { copyJson, jsonPath } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { JsonSchema, ParsedInput } from "../core/tool.ts";
+import type { Validator } from "./compile-schema.ts";
+import { fitInput, type RepairOptions } from "./repair-input.ts";
+import type { SchemaProblem } from "./schema-problem.ts";
+
+/** A schema library's schema as a tool needs it. */
+export interface ParsingSchema {
+  readonly jsonSchema: JsonSchema;
+  /** Runs the library's validation. Resolves or returns what it made of the value, or its issues as lines with `$` paths; never throws. */
+  readonly parse: (value: unknown) => ParsedInput | Promise<ParsedInput>;
+}
+
+/** True for what a schema library makes: an object or function with a `~standard` of version 1. */
+export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null || !("~standard" in value)) return false;
+  const standard = value["~standard"];
+  return typeof standard === "object" && standard !== null && "validate" in standard && typeof standard.validate === "function";
+}
+
+/**
+ * Reads a schema of zod, arktype, valibot or any other library that speaks Standard Schema.
+ *
+ * `direction` says which side of its transforms the JSON Schema describes: what goes in, or what comes out.
+ *
+ * @throws ToolError `invalid_schema` when the library gives no JSON Schema for it.
+ * @see https://standardschema.dev/json-schema
+ */
+export function fromStandardSchema(schema: StandardSchemaV1, direction: "input" | "output" = "input"): ParsingSchema {
+  const standard = schema["~standard"];
+  return { jsonSchema: convert(standard, direction), parse: (value) => parse(standard, value) };
+}
+
+function convert(standard: StandardSchemaV1.Props, direction: "input" | "output"): JsonSchema {
+  if (!hasJsonSchema(standard)) {
+    throw new ToolError(
+      "invalid_schema",
+      `The schema of ${JSON.stringify(standard.vendor)} gives no JSON Schema, so no model can be told about it.`,
+      {
+        hint:
+          standard.vendor === "valibot"
+            ? "Wrap it: toStandardJsonSchema(schema) from @valibot/to-json-schema."
+            : "Use a version of the library that has `~standard.jsonSchema` (zod ≥ 4.2, arktype ≥ 2.1.28), or give a JSON Schema.",
+      },
+    );
+  }
+  try {
+    return standard.jsonSchema[direction]({ target: "draft-2020-12" });
+  } catch (error: unknown) {
+    const cause = ToolError.fromUnknown(error);
+    throw new ToolError(
+      "invalid_schema",
+      `${JSON.stringify(standard.vendor)} cannot write the ${direction} of this schema as JSON Schema: ${cause.message}`,
+      {
+        hint: "Use types that JSON has, and transform them: a date is a string on the way in.",
+        cause: error,
+      },
+    );
+  }
+}
+
+function hasJsonSchema(standard: StandardSchemaV1.Props): standard is StandardSchemaV1.Props & StandardJSONSchemaV1.Props {
+  return "jsonSchema" in standard && typeof standard.jsonSchema === "object" && standard.jsonSchema !== null;
+}
+
+function parse(standard: StandardSchemaV1.Props, value: unknown): ParsedInput | Promise<ParsedInput> {
+  try {
+    const result = standard.validate(value);
+    return "then" in result ? Promise.resolve(result).then(toParsed).catch(toIssues) : toParsed(result);
+  } catch (error: unknown) {
+    return toIssues(error);
+  }
+}
+
+function toParsed(result: StandardSchemaV1.Result<unknown>): ParsedInput {
+  return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueLine) };
+}
+
+function toIssues(error: unknown): ParsedInput {
+  return { issues: [`$: ${ToolError.fromUnknown(error).message}`] };
+}
+
+function issueLine(issue: StandardSchemaV1.Issue): string {
+  const steps = (issue.path ?? []).map((segment) => {
+    const key = typeof segment === "object" ? segment.key : segment;
+    return typeof key === "number" ? key : String(key);
+  });
+  return `${jsonPath(steps)}: ${issue.message}`;
+}
+
+/**
+ * A JSON Schema that is a Standard Schema as well: AI SDK, OpenAI Agents, Mastra and the MCP SDK take it as it is.
+ *
+ * It prints as the JSON Schema alone.
+ */
+export type StandardJsonSchema<Value = unknown> = { readonly [keyword: string]: unknown } & {
+  readonly "~standard": StandardSchemaV1.Props<Value> & StandardJSONSchemaV1.Props<Value>;
+};
+
+/**
+ * Puts a hidden `~standard` on a frozen, shallow copy of the validator's schema.
+ *
+ * Its `validate` answers with plain JSON. With `repair` it does to an input what the runtime does to a call's
+ * (`fitInput`); without, it only checks. `jsonSchema` knows the targets `draft-2020-12` and `draft-07`, and answers
+ * both with the schema as it is written: the two differ in rare keywords only, and `validate` holds for all of them.
+ */
+export function withStandardSchema<Value = unknown>(validator: Validator, repair?: RepairOptions): StandardJsonSchema<Value> {
+  const { schema } = validator;
+  const plain = typeof schema !== "boolean" ? schema : schema ? {} : { not: {} };
+  const write = (options: StandardJSONSchemaV1.Options): Record<string, unknown> => writeSchema(plain, options.target);
+  const standard = Object.freeze({
+    version: 1,
+    vendor: "haft",
+    validate: (value: unknown): StandardSchemaV1.Result<JsonValue> => check(value, validator, repair),
+    jsonSchema: Object.freeze({ input: write, output: write }),
+  });
+  return Object.freeze(Object.defineProperty({ ...plain }, "~standard", { value: standard })) as StandardJsonSchema<Value>; // Value is what the schema lets through
+}
+
+function writeSchema(schema: Readonly<Record<string, unknown>>, target: string): Record<string, unknown> {
+  if (target !== "draft-2020-12" && target !== "draft-07") {
+    throw new ToolError("invalid_argument", `A schema cannot be written for the target ${JSON.stringify(target)}.`, {
+      hint: 'Ask for "draft-2020-12" or "draft-07".',
+    });
+  }
+  return structuredClone(schema); // the caller's own, to change as it likes
+}
+
+function check(value: unknown, validator: Validator, repair: RepairOptions | undefined): StandardSchemaV1.Result<JsonValue> {
+  let json: JsonValue;
+  try {
+    json = copyJson(value).value;
+  } catch (error: unknown) {
+    return { issues: [{ message: ToolError.fromUnknown(error).message }] };
+  }
+  if (repair !== undefined) {
+    const outcome = fitInput(json, validator, repair);
+    return outcome.ok ? { value: outcome.value } : { issues: outcome.problems.map(toIssue) };
+  }
+  return validator.check(json) ? { value: json } : { issues: validator.problems(json).map(toIssue) };
+}
+
+function toIssue(problem: SchemaProblem): StandardSchemaV1.Issue {
+  const path = problem.pointer
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return { message: problem.message, path };
+}

@@ -1,0 +1,68 @@
+/** Strict checks of a value against a schema, without a tool or a runtime, in the words of seed 002. */
+import { ToolError } from "../core/error.ts";
+import { compileSchema } from "./compile-schema.ts";
+
+/** What was checked. */
+export type ValidationSubject = "input" | "output";
+
+/** The outcome of one or several checks. Immutable. */
+export class ValidationResult {
+  readonly valid: boolean;
+  /** One line per problem, `$.a: required field missing`, those of the first check first. */
+  readonly errors: readonly string[];
+  /** What was checked; merging keeps the first. */
+  readonly subject: ValidationSubject;
+
+  /** Without errors the result is valid. */
+  constructor(errors: readonly string[] = [], subject: ValidationSubject = "input") {
+    this.valid = errors.length === 0;
+    this.errors = Object.freeze([...errors]);
+    this.subject = subject;
+  }
+
+  /** A new result: valid when both are, with the errors of both. Neither of the two is changed. */
+  merge(other: ValidationResult): ValidationResult {
+    return new ValidationResult([...this.errors, ...other.errors], this.subject);
+  }
+
+  /** One sentence that says what was checked and how it went, then the errors, one a line. */
+  toString(): string {
+    return this.valid
+      ? `The ${this.subject} is valid.`
+      : [`The ${this.subject} is invalid:`, ...this.errors.map((error) => `- ${error}`)].join("\n");
+  }
+
+  toJSON(): { readonly valid: boolean; readonly errors: readonly string[] } {
+    return { valid: this.valid, errors: this.errors };
+  }
+}
+
+/** Most problems that one result lists. */
+const MAX_ERRORS = 1_000;
+
+/**
+ * Checks data strictly, without coercion or defaults, and reports every problem.
+ *
+ * Never throws: a schema that cannot be used gives a result with one error that says so. Compiles the schema each
+ * time; to check many values, use `compileSchema` once.
+ */
+export function validateInput(data: unknown, schema: unknown): ValidationResult {
+  return validate(data, schema, "input");
+}
+
+/** Does what `validateInput` does, and reports about an output. */
+export function validateOutput(data: unknown, schema: unknown): ValidationResult {
+  return validate(data, schema, "output");
+}
+
+function validate(data: unknown, schema: unknown, subject: ValidationSubject): ValidationResult {
+  try {
+    const problems = compileSchema(schema).problems(data, MAX_ERRORS);
+    return new ValidationResult(
+      problems.map((problem) => `${problem.path}: ${problem.message}`),
+      subject,
+    );
+  } catch (error: unknown) {
+    return new ValidationResult([`${subject} schema: ${ToolError.fromUnknown(error).message}`], subject);
+  }
+}

@@ -1,0 +1,66 @@
+/** A workspace folder as a toolset: read, list, search and, unless told otherwise, change its files. */
+import { checkName } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { editTool, multiEditTool } from "./files/edit-file.ts";
+import { globTool } from "./files/glob.ts";
+import { grepTool } from "./files/grep.ts";
+import { jsonReadTool, jsonWriteTool } from "./files/json-file.ts";
+import { listTool } from "./files/list-files.ts";
+import { readTool } from "./files/read-file.ts";
+import { type PathGuard, Workspace } from "./files/workspace-path.ts";
+import { writeTool } from "./files/write-file.ts";
+
+export interface FilesOptions {
+  /** The workspace: an existing folder. Relative paths in calls start here. */
+  readonly root: string;
+  /** The namespace of the tools. @default "files" */
+  readonly name?: string;
+  /** What happens to paths outside the workspace. @default "block" */
+  readonly guard?: PathGuard;
+  /** Leave out the tools that change files. @default false */
+  readonly readOnly?: boolean;
+  /**
+   * Globs, relative to the workspace, of files that may be changed although other programs run or obey them,
+   * such as `package.json`, `.vscode/**` or `.git/hooks/**`. `**` allows all. @default none
+   */
+  readonly allowSensitive?: readonly string[];
+  /** Answer a repeated read of an unchanged file with one line instead of its text. @default false */
+  readonly unchangedReads?: boolean;
+}
+
+const GUARDS: ReadonlySet<unknown> = new Set(["block", "warn", "off"] satisfies PathGuard[]);
+
+/**
+ * Makes the tools `read`, `list`, `glob`, `grep`, `json_read`, and with them `write`, `edit`, `multi_edit` and
+ * `json_write`, over one folder.
+ *
+ * Every call declares the files it touches, so that changes of one file wait for each other. A session must have
+ * read an existing file before it changes it, and a change made on disk in between is noticed. Links are
+ * followed only to what lies inside the workspace; files that other programs run or obey are not written.
+ *
+ * @throws ToolError `invalid_config` when the root is not a folder that can be read, `invalid_argument` for other options
+ */
+export function filesToolset(options: FilesOptions): Toolset {
+  const { root, name = "files", guard = "block", readOnly = false, allowSensitive = [], unchangedReads = false } = options;
+  checkName(name, "toolset");
+  if (typeof root !== "string" || root === "")
+    throw new ToolError("invalid_config", `The toolset ${JSON.stringify(name)} needs a root: the path of its folder.`);
+  if (!GUARDS.has(guard))
+    throw new ToolError("invalid_argument", `The guard ${JSON.stringify(guard)} is unknown. Use "block", "warn" or "off".`);
+  const workspace = new Workspace({ root, guard, allowSensitive });
+  const reading: readonly Tool[] = [
+    readTool(workspace, { unchangedReads }),
+    listTool(workspace),
+    globTool(workspace),
+    grepTool(workspace),
+    jsonReadTool(workspace),
+  ];
+  const changing: readonly Tool[] = [writeTool(workspace), editTool(workspace), multiEditTool(workspace), jsonWriteTool(workspace)];
+  return {
+    name,
+    description: `The files of the folder ${workspace.root}.`,
+    tools: readOnly ? reading : [...reading, ...changing],
+  };
+}

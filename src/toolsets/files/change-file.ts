@@ -1,0 +1,175 @@
+/** The one way a file is changed: read before, compared, written beside, and put in place in one step. */
+import type { Stats } from "node:fs";
+import { constants, lstat, open, rename, rm } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { join } from "node:path";
+import type { ToolContext } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import { HEAD_BYTES, refuseBinary } from "./binary.ts";
+import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, readWhole, tooLargeFile } from "./file-bytes.ts";
+import { fileError, systemCode } from "./file-error.ts";
+import { inTurn } from "./file-queue.ts";
+import { type OpenFolder, childPath, openFile, openParent } from "./open-place.ts";
+import { checkRead, recordRead, stale } from "./read-record.ts";
+import type { Place, Workspace } from "./workspace-path.ts";
+
+export interface ChangeRequest {
+  readonly workspace: Workspace;
+  readonly path: string;
+  readonly context: ToolContext;
+  /** Gives the new text from the old; undefined before means there is no such file. Throwing leaves the file as it is. */
+  readonly revise: (before: CurrentFile | undefined) => string | Promise<string>;
+}
+
+export interface Change {
+  readonly shown: string;
+  readonly created: boolean;
+  readonly bytes: number;
+}
+
+/** A file as it is before the change. */
+export interface CurrentFile {
+  readonly shown: string;
+  readonly stats: Stats;
+  readonly known: Fingerprint;
+  /** Undefined when the file is larger than may be taken into memory. */
+  readonly bytes: Buffer | undefined;
+}
+
+/**
+ * Changes or makes a file.
+ *
+ * An existing file must have been read in this session and be unchanged since. Changes of one file run one
+ * after the other, and afterwards the session counts as having read what it wrote. The new text is written to
+ * a file beside it, flushed, and renamed: nobody ever sees half of it, and hard links elsewhere keep the old text.
+ * New files and folders are for their owner only (0600, 0700); a replaced file keeps its permissions.
+ */
+export async function changeFile(request: ChangeRequest): Promise<Change> {
+  const { workspace, path, context } = request;
+  const found = await workspace.resolveForChange(path, context);
+  return inTurn(found.real, async () => {
+    context.signal.throwIfAborted();
+    const place = await workspace.resolveForChange(path, context); // an earlier change may have made it
+    const before = place.missing.length > 0 ? undefined : await loadCurrent(place, context.signal);
+    if (before === undefined) refuseBinary(place.shown);
+    else checkRead(context.state, place, before.known);
+    const bytes = encode(await request.revise(before));
+    const known = await replace(place, { bytes, before, context });
+    recordRead(context.state, place.real, known);
+    return { shown: place.shown, created: before === undefined, bytes: bytes.length };
+  });
+}
+
+export async function loadCurrent(place: Place, signal: AbortSignal): Promise<CurrentFile> {
+  const file = await openFile(place);
+  try {
+    const bytes = await readWhole(file, { maxBytes: MAX_TEXT_BYTES, signal });
+    return { shown: place.shown, stats: file.stats, bytes, known: fingerprint(file.stats, bytes) };
+  } catch (thrown: unknown) {
+    throw fileError(thrown, { verb: "read", shown: place.shown });
+  } finally {
+    await file.handle.close();
+  }
+}
+
+/** The text of a file to be edited. @throws ToolError when it is too large, binary, or not UTF-8 */
+export function textOf(file: CurrentFile): string {
+  if (file.bytes === undefined) throw tooLargeFile(file.shown, MAX_TEXT_BYTES);
+  refuseBinary(file.shown, file.bytes.subarray(0, HEAD_BYTES));
+  try {
+    return UTF8.decode(file.bytes);
+  } catch (thrown: unknown) {
+    throw new ToolError(
+      "execution_failed",
+      `${JSON.stringify(file.shown)} is not UTF-8 text: saving a change would damage the rest of it.`,
+      {
+        outcome: "failed",
+        cause: thrown,
+      },
+    );
+  }
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function encode(text: string): Buffer {
+  if (!text.isWellFormed()) throw new ToolError("invalid_input", "The text holds half a surrogate pair, which no file can hold as UTF-8.");
+  return Buffer.from(text, "utf8");
+}
+
+interface Replacement {
+  readonly bytes: Buffer;
+  readonly before: CurrentFile | undefined;
+  readonly context: ToolContext;
+}
+
+async function replace(place: Place, replacement: Replacement): Promise<Fingerprint> {
+  const parent = await openParent(place);
+  try {
+    const temporary = join(parent.path, temporaryName(replacement.context));
+    const stats = await writeTemporary(temporary, replacement);
+    try {
+      await refuseIfChanged(parent, place, replacement.before);
+      replacement.context.signal.throwIfAborted();
+      await rename(temporary, childPath(parent, place));
+    } catch (thrown: unknown) {
+      await rm(temporary, { force: true });
+      throw thrown;
+    }
+    return fingerprint(stats, replacement.bytes.length > MAX_TEXT_BYTES ? undefined : replacement.bytes);
+  } catch (thrown: unknown) {
+    throw fileError(thrown, { verb: "write", shown: place.shown });
+  } finally {
+    await parent.handle.close();
+  }
+}
+
+/** Unique by the call's id, which is unique for ever; a leftover of the same name is never written through. */
+function temporaryName(context: ToolContext): string {
+  return `.haft-${context.callId.replaceAll(/[^\w-]/g, "_").slice(0, 100)}-${context.attempt}.tmp`;
+}
+
+async function writeTemporary(path: string, { bytes, before }: Replacement): Promise<Stats> {
+  const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+  try {
+    await handle.writeFile(bytes);
+    if (before !== undefined) await keepOwnerAndMode(handle, before.stats);
+    await handle.sync();
+    return await handle.stat();
+  } catch (thrown: unknown) {
+    await rm(path, { force: true });
+    throw thrown;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function keepOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {
+  const { uid, gid } = await handle.stat();
+  if (uid !== old.uid || gid !== old.gid) {
+    try {
+      await handle.chown(old.uid, old.gid);
+    } catch (thrown: unknown) {
+      if (systemCode(thrown) !== "EPERM") throw thrown; // only root may give files away; as with any editor, the file is then ours
+    }
+  }
+  await handle.chmod(old.mode & 0o777);
+}
+
+/** The last look before the rename: another program may have written since the file was read. */
+async function refuseIfChanged(parent: OpenFolder, place: Place, before: CurrentFile | undefined): Promise<void> {
+  const now = await lstatIfThere(childPath(parent, place));
+  if (before === undefined && now === undefined) return;
+  if (before !== undefined && now?.ino === before.stats.ino && now.mtimeMs === before.stats.mtimeMs && now.size === before.stats.size)
+    return;
+  throw stale(place.shown);
+}
+
+async function lstatIfThere(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch (thrown: unknown) {
+    if (systemCode(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  }
+}

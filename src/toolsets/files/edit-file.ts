@@ -1,0 +1,180 @@
+/** The tools `edit` and `multi_edit`: exact replacements in a file that was read. */
+import type { ToolContext } from "../../core/context.ts";
+import { ToolOutput } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { type CurrentFile, changeFile, textOf } from "./change-file.ts";
+import { letOthersRun } from "./file-bytes.ts";
+import { refusal } from "./file-error.ts";
+import { type TextEdit, applyEdit } from "./text-edit.ts";
+import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+
+interface EditInput extends TextEdit {
+  readonly path: string;
+}
+
+/** `strict`: all or nothing; `partial`: up to the first that fails; `best_effort`: all that can be applied. */
+type EditMode = "strict" | "partial" | "best_effort";
+
+interface MultiEditInput {
+  readonly path: string;
+  readonly edits: readonly TextEdit[];
+  readonly mode?: EditMode;
+}
+
+const PATH = { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description: "Path of the file, relative to the workspace." };
+const EDIT = {
+  old: {
+    type: "string",
+    minLength: 1,
+    description: "The exact text to replace, without line numbers. It must occur once, unless replaceAll is true.",
+  },
+  new: { type: "string", description: "The text to put in its place; empty to delete it." },
+  replaceAll: { type: "boolean", description: "Replace every occurrence. Default false." },
+};
+
+const MULTI_EDIT_SCHEMA: JsonSchema = {
+  type: "object",
+  properties: {
+    path: PATH,
+    edits: {
+      type: "array",
+      minItems: 1,
+      maxItems: 100,
+      items: { type: "object", properties: EDIT, required: ["old", "new"], additionalProperties: false },
+    },
+    mode: { enum: ["strict", "partial", "best_effort"], description: "What happens when an edit fails. Default strict." },
+  },
+  required: ["path", "edits"],
+  additionalProperties: false,
+};
+
+export function editTool(workspace: Workspace): Tool {
+  return {
+    name: "edit",
+    description: "Replaces an exact piece of text in a file. The file must have been read before, and must not have changed since.",
+    inputSchema: { type: "object", properties: { path: PATH, ...EDIT }, required: ["path", "old", "new"], additionalProperties: false },
+    effects: { writes: (input) => [workspace.key(input["path"])], idempotent: false },
+    execute: (input: EditInput, context: ToolContext) => editFile(workspace, input, context),
+  };
+}
+
+export function multiEditTool(workspace: Workspace): Tool {
+  return {
+    name: "multi_edit",
+    description:
+      "Makes several exact replacements in one file, in order; each sees what the ones before it left. The file must have been read before. " +
+      "Mode strict (default) writes all edits or none, partial those before the first that fails, best_effort all that can be applied.",
+    inputSchema: MULTI_EDIT_SCHEMA,
+    effects: { writes: (input) => [workspace.key(input["path"])], idempotent: false },
+    execute: (input: MultiEditInput, context: ToolContext) => multiEditFile(workspace, input, context),
+  };
+}
+
+async function editFile(workspace: Workspace, input: EditInput, context: ToolContext): Promise<ToolOutput> {
+  let replacements = 0;
+  let line = 0;
+  const change = await changeFile({
+    workspace,
+    path: input.path,
+    context,
+    revise: (before) => {
+      const outcome = applyEdit(textToEdit(before, input.path), input);
+      if ("problem" in outcome)
+        throw refusal(`Cannot edit ${JSON.stringify(input.path)}: ${outcome.problem}. Nothing was written.`, outcome.hint);
+      ({ replacements, line } = outcome);
+      return outcome.text;
+    },
+  });
+  const text = `Updated ${change.shown}: ${count(replacements, "replacement")}, the first at line ${line}.`;
+  return new ToolOutput({ content: [{ type: "text", text }], output: { path: change.shown, replacements, line } });
+}
+
+async function multiEditFile(workspace: Workspace, input: MultiEditInput, context: ToolContext): Promise<ToolOutput> {
+  let reports: readonly EditReport[] = [];
+  const change = await changeFile({
+    workspace,
+    path: input.path,
+    context,
+    revise: async (before) => {
+      const run = await applyEdits(textToEdit(before, input.path), input, context.signal);
+      reports = run.reports;
+      const applied = appliedCount(reports);
+      if (applied === 0 || (applied < reports.length && (input.mode ?? "strict") === "strict")) throw nothingWritten(input, reports);
+      return run.text;
+    },
+  });
+  const summary = `Updated ${change.shown}: ${appliedCount(reports)} of ${count(reports.length, "edit")} applied.`;
+  const text = [summary, ...reports.map(describeReport)].join("\n");
+  return new ToolOutput({ content: [{ type: "text", text }], output: { path: change.shown, edits: reports } });
+}
+
+function textToEdit(before: CurrentFile | undefined, path: string): string {
+  if (before === undefined) throw refusal(`Cannot edit ${JSON.stringify(path)}: it does not exist.`, "Use write to make it.");
+  return textOf(before);
+}
+
+interface EditReport {
+  /** Counts from 1, as a person would. */
+  readonly edit: number;
+  readonly status: "applied" | "failed" | "skipped";
+  readonly note: string;
+}
+
+const LONG_TEXT = 256 * 1024;
+
+/** Tries every edit in strict mode too, so that one answer names all that is wrong. */
+async function applyEdits(
+  before: string,
+  input: MultiEditInput,
+  signal: AbortSignal,
+): Promise<{ text: string; reports: readonly EditReport[] }> {
+  const reports: EditReport[] = [];
+  let text = before;
+  let failed = false;
+  for (const [index, edit] of input.edits.entries()) {
+    if (failed && input.mode === "partial") {
+      reports.push({ edit: index + 1, status: "skipped", note: "an edit before it failed" });
+      continue;
+    }
+    if (text.length > LONG_TEXT) await letOthersRun(signal);
+    const outcome = applyEdit(text, edit);
+    if ("problem" in outcome) {
+      failed = true;
+      reports.push({ edit: index + 1, status: "failed", note: `${outcome.problem}. ${outcome.hint}` });
+    } else {
+      text = outcome.text;
+      reports.push({
+        edit: index + 1,
+        status: "applied",
+        note: `${count(outcome.replacements, "replacement")}, the first at line ${outcome.line}`,
+      });
+    }
+  }
+  return { text, reports };
+}
+
+function nothingWritten(input: MultiEditInput, reports: readonly EditReport[]): ToolError {
+  const failed = reports.filter(({ status }) => status === "failed");
+  return new ToolError(
+    "execution_failed",
+    `${failed.length} of ${count(reports.length, "edit")} of ${JSON.stringify(input.path)} failed. Nothing was written.`,
+    {
+      outcome: "failed",
+      hint: "Correct the edits that failed and send all of them again.",
+      details: failed.map(describeReport),
+    },
+  );
+}
+
+function describeReport(report: EditReport): string {
+  return `edit ${report.edit} ${report.status}: ${report.note}`;
+}
+
+function appliedCount(reports: readonly EditReport[]): number {
+  return reports.filter(({ status }) => status === "applied").length;
+}
+
+function count(amount: number, noun: string): string {
+  return amount === 1 ? `1 ${noun}` : `${amount} ${noun}s`;
+}

@@ -1,0 +1,78 @@
+/** Reads the bytes of an opened file in pieces, so that nothing waits long for it and nothing grows without bound. */
+import { createHash } from "node:crypto";
+import type { Stats } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { ToolError } from "../../core/error.ts";
+import type { OpenFile } from "./open-place.ts";
+
+/** Largest text file that is taken into memory, to change it or to compare it byte by byte. */
+export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
+const PIECE_BYTES = 256 * 1024;
+const MIN_PIECE_BYTES = 4096;
+
+/**
+ * Yields the file from its start. The buffer is used again for the next piece: copy what you keep.
+ *
+ * @throws the signal's reason when it aborts
+ */
+export async function* pieces({ handle, stats }: OpenFile, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+  const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, Math.max(stats.size + 1, MIN_PIECE_BYTES)));
+  for (let position = 0; ;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/** The first bytes of a file. */
+export async function readHead(handle: FileHandle, maxBytes: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(maxBytes);
+  const { bytesRead } = await handle.read(buffer, 0, maxBytes, 0);
+  return buffer.subarray(0, bytesRead);
+}
+
+/** The whole file, or undefined when it has more than `maxBytes`. */
+export async function readWhole(
+  file: OpenFile,
+  limits: { readonly maxBytes: number; readonly signal: AbortSignal },
+): Promise<Buffer | undefined> {
+  if (file.stats.size > limits.maxBytes) return undefined;
+  const kept: Buffer[] = [];
+  let size = 0;
+  for await (const piece of pieces(file, limits.signal)) {
+    size += piece.length;
+    if (size > limits.maxBytes) return undefined;
+    kept.push(Buffer.from(piece));
+  }
+  return Buffer.concat(kept, size);
+}
+
+/** What a file was at one moment; `hash` is empty for files that are too large to compare byte by byte. */
+export interface Fingerprint {
+  readonly mtimeMs: number;
+  readonly size: number;
+  readonly hash: string;
+}
+
+export function fingerprint(stats: Stats, bytes: Buffer | undefined): Fingerprint {
+  const hash = bytes === undefined ? "" : createHash("sha256").update(bytes).digest("base64");
+  return { mtimeMs: stats.mtimeMs, size: stats.size, hash };
+}
+
+export function sameFingerprint(one: Fingerprint, other: Fingerprint): boolean {
+  return one.mtimeMs === other.mtimeMs && one.size === other.size && one.hash === other.hash;
+}
+
+/** Lets the rest of the program run before long work goes on. */
+export async function letOthersRun(signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  signal.throwIfAborted();
+}
+
+export function tooLargeFile(shown: string, maxBytes: number): ToolError {
+  return new ToolError("too_large", `${JSON.stringify(shown)} is larger than ${maxBytes / 1024 / 1024} MiB.`, {
+    hint: "Read parts of it with offset and limit, or search it with grep.",
+  });
+}

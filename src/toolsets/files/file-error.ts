@@ -1,0 +1,62 @@
+/** Turns what the file system throws into errors a model can act on. */
+import { ToolError } from "../../core/error.ts";
+import type { ErrorCode } from "../../core/error.ts";
+
+/** The system's code of an error (`ENOENT`), or undefined when it is no system error. */
+export function systemCode(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || !("code" in thrown)) return undefined;
+  return typeof thrown.code === "string" ? thrown.code : undefined;
+}
+
+interface Explanation {
+  readonly code: ErrorCode;
+  readonly text: string;
+  readonly hint?: string;
+  readonly retryable?: boolean;
+}
+
+const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map<string, Explanation>([
+  [
+    "ENOENT",
+    { code: "execution_failed", text: "it does not exist", hint: "List the folder, or look for the name with a glob such as **/name.*." },
+  ],
+  ["ENOTDIR", { code: "execution_failed", text: "a part of the path is a file, not a folder" }],
+  ["EISDIR", { code: "execution_failed", text: "it is a folder", hint: "Give the path of a file." }],
+  ["ELOOP", { code: "execution_failed", text: "the path holds a link that leads in a circle, or became a link while it was opened" }],
+  ["ENXIO", { code: "execution_failed", text: "it is a socket or device, not a regular file" }],
+  ["EACCES", { code: "permission_denied", text: "the operating system does not allow it" }],
+  ["EPERM", { code: "permission_denied", text: "the operating system does not allow it" }],
+  ["EROFS", { code: "permission_denied", text: "the disk is read-only" }],
+  ["ENAMETOOLONG", { code: "invalid_input", text: "a name in the path is too long", hint: "A name may have 255 bytes." }],
+  ["ENOSPC", { code: "execution_failed", text: "the disk is full" }],
+  ["EDQUOT", { code: "execution_failed", text: "the disk quota is used up" }],
+  ["EMFILE", { code: "execution_failed", text: "too many files are open", retryable: true }],
+  ["ENFILE", { code: "execution_failed", text: "too many files are open", retryable: true }],
+]);
+
+/**
+ * Explains a failure of the file system: `Cannot read "a.txt": it does not exist.`
+ *
+ * A ToolError comes back unchanged. The outcome is `failed`: files are replaced in one step at the very end,
+ * so whatever threw before it changed nothing.
+ */
+export function fileError(thrown: unknown, action: { readonly verb: string; readonly shown: string }): ToolError {
+  if (thrown instanceof ToolError) return thrown;
+  const systemError = systemCode(thrown);
+  if (systemError === undefined) return ToolError.fromUnknown(thrown);
+  const { code, text, hint, retryable } = EXPLANATIONS.get(systemError) ?? {
+    code: "execution_failed",
+    text: `the file system answered ${systemError}`,
+  };
+  return new ToolError(code, `Cannot ${action.verb} ${JSON.stringify(action.shown)}: ${text}.`, {
+    outcome: "failed",
+    cause: thrown,
+    ...(hint === undefined ? {} : { hint }),
+    ...(retryable === undefined ? {} : { retryable }),
+  });
+}
+
+/** A call that was understood and refused or failed without changing anything. */
+export function refusal(message: string, hint?: string): ToolError {
+  return new ToolError("execution_failed", message, { outcome: "failed", ...(hint === undefined ? {} : { hint }) });
+}

@@ -1,0 +1,107 @@
+/** The tool `glob`: files by the pattern of their path, newest first. */
+import { lstat } from "node:fs/promises";
+import type { ToolContext } from "../../core/context.ts";
+import { ToolOutput } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { fileError, systemCode } from "./file-error.ts";
+import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
+import { pathLine, withNotes } from "./path-list.ts";
+import { MAX_ENTRIES, Walk } from "./walk.ts";
+import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1000;
+const STATS_AT_ONCE = 64;
+
+interface GlobInput {
+  readonly pattern: string;
+  readonly path?: string;
+  readonly limit?: number;
+}
+
+const INPUT_SCHEMA: JsonSchema = {
+  type: "object",
+  properties: {
+    pattern: {
+      type: "string",
+      minLength: 1,
+      maxLength: MAX_PATTERN_LENGTH,
+      description: "* and ? match inside a name, ** any number of folders, [a-z] a character, {a,b} either.",
+    },
+    path: {
+      type: "string",
+      minLength: 1,
+      maxLength: MAX_PATH_LENGTH,
+      description: "Folder the pattern begins in. Default: the workspace.",
+    },
+    limit: { type: "integer", minimum: 1, maximum: MAX_LIMIT, description: `Most files to show. Default ${DEFAULT_LIMIT}.` },
+  },
+  required: ["pattern"],
+  additionalProperties: false,
+};
+
+export function globTool(workspace: Workspace): Tool {
+  return {
+    name: "glob",
+    description:
+      'Finds files by the pattern of their path, newest first: "**/*.ts" for all TypeScript files, "src/*.{js,css}" for those directly in src. ' +
+      "What .gitignore excludes is left out, and so are .git and node_modules.",
+    inputSchema: INPUT_SCHEMA,
+    effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    execute: (input: GlobInput, context: ToolContext) => glob(workspace, input, context),
+  };
+}
+
+async function glob(workspace: Workspace, input: GlobInput, context: ToolContext): Promise<ToolOutput> {
+  const matches = compileGlob(checkPattern(input.pattern));
+  const place = await workspace.resolve(input.path ?? ".", context);
+  const walk = new Walk({ workspace, signal: context.signal });
+  const start = await walk.start(place);
+  const found = await newestFirst(await matching(walk.files(start), place.real, matches), context.signal);
+  const limit = input.limit ?? DEFAULT_LIMIT;
+  const paths = found.slice(0, limit).map((real) => workspace.shown(real));
+  const more = found.length > limit;
+  const notes = [
+    more ? `more files match; the ${limit} newest of ${found.length} are shown` : undefined,
+    walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a folder below` : undefined,
+    found.length === 0 ? `no file matches ${input.pattern}${walk.ignored > 0 ? "; ignored files were not searched" : ""}` : undefined,
+  ];
+  const output = { paths, more: more || walk.stopped };
+  return new ToolOutput({ content: [{ type: "text", text: withNotes(paths.map(pathLine), notes) }], output });
+}
+
+function checkPattern(pattern: string): string {
+  if (!pattern.startsWith("/") && !pattern.split("/").includes("..")) return pattern;
+  throw new ToolError("invalid_input", `The pattern ${JSON.stringify(pattern)} leads out of the folder it begins in.`, {
+    hint: 'Give the folder as path, and a pattern relative to it, such as "**/*.ts".',
+  });
+}
+
+async function matching(files: AsyncIterable<{ readonly real: string }>, start: string, matches: PathMatcher): Promise<string[]> {
+  const found: string[] = [];
+  const prefix = start.endsWith("/") ? start.length : start.length + 1;
+  for await (const { real } of files) {
+    if (matches(real.slice(prefix).split(/[\\/]/u))) found.push(real);
+  }
+  return found;
+}
+
+async function newestFirst(paths: readonly string[], signal: AbortSignal): Promise<string[]> {
+  const dated: { readonly path: string; readonly mtimeMs: number }[] = [];
+  for (let from = 0; from < paths.length; from += STATS_AT_ONCE) {
+    signal.throwIfAborted();
+    const times = await Promise.all(paths.slice(from, from + STATS_AT_ONCE).map(dateOf));
+    for (const time of times) if (time !== undefined) dated.push(time);
+  }
+  return dated.sort((one, other) => other.mtimeMs - one.mtimeMs || (one.path < other.path ? -1 : 1)).map(({ path }) => path);
+}
+
+async function dateOf(path: string): Promise<{ readonly path: string; readonly mtimeMs: number } | undefined> {
+  try {
+    return { path, mtimeMs: (await lstat(path)).mtimeMs };
+  } catch (thrown: unknown) {
+    if (systemCode(thrown) === "ENOENT") return undefined; // deleted since it was listed
+    throw fileError(thrown, { verb: "look at", shown: path });
+  }
+}

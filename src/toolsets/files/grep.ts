@@ -1,0 +1,215 @@
+/** The tool `grep`: lines that match a regular expression. */
+import { lstat } from "node:fs/promises";
+import type { ToolContext } from "../../core/context.ts";
+import { ToolOutput } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { type LinearPattern, linearPattern } from "../../schema/pattern.ts";
+import { binaryReason } from "./binary.ts";
+import { fileError } from "./file-error.ts";
+import { MAX_PATTERN_LENGTH, compileGlob } from "./glob-pattern.ts";
+import { type FoundLine, LineSearch, searchFile } from "./line-search.ts";
+import { type OpenFile, openFile } from "./open-place.ts";
+import { pathLine, withNotes } from "./path-list.ts";
+import { type Entry, MAX_ENTRIES, Walk } from "./walk.ts";
+import { MAX_PATH_LENGTH, type Place, type Workspace } from "./workspace-path.ts";
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 500;
+const MAX_CONTEXT = 10;
+const MAX_SEARCHED_BYTES = 256 * 1024 * 1024;
+
+interface GrepInput {
+  readonly pattern: string;
+  readonly path?: string;
+  readonly glob?: string;
+  readonly limit?: number;
+  readonly context?: number;
+}
+
+const INPUT_SCHEMA: JsonSchema = {
+  type: "object",
+  properties: {
+    pattern: {
+      type: "string",
+      minLength: 1,
+      maxLength: MAX_PATTERN_LENGTH,
+      description: "Regular expression; escape ( [ { . * + ? | ^ $ \\ to find them.",
+    },
+    path: {
+      type: "string",
+      minLength: 1,
+      maxLength: MAX_PATH_LENGTH,
+      description: "Folder or file to search. Default: the workspace.",
+    },
+    glob: {
+      type: "string",
+      minLength: 1,
+      maxLength: MAX_PATTERN_LENGTH,
+      description: 'Only files like this: "*.ts" by name, "src/**/*.ts" by path below the folder searched.',
+    },
+    limit: { type: "integer", minimum: 1, maximum: MAX_LIMIT, description: `Most matches to show. Default ${DEFAULT_LIMIT}.` },
+    context: {
+      type: "integer",
+      minimum: 0,
+      maximum: MAX_CONTEXT,
+      description: "Lines to show before and after each match. Default 0.",
+    },
+  },
+  required: ["pattern"],
+  additionalProperties: false,
+};
+
+export function grepTool(workspace: Workspace): Tool {
+  return {
+    name: "grep",
+    description:
+      "Finds lines that match a regular expression (JavaScript syntax, one line at a time, case-sensitive), as path:line: text. " +
+      "Searches text files only; what .gitignore excludes is left out, and so are .git and node_modules.",
+    inputSchema: INPUT_SCHEMA,
+    effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    execute: (input: GrepInput, context: ToolContext) => new Grep(workspace, input, context).run(),
+  };
+}
+
+interface FileMatches {
+  readonly path: string;
+  readonly lines: readonly FoundLine[];
+}
+
+class Grep {
+  readonly #workspace: Workspace;
+  readonly #input: GrepInput;
+  readonly #signal: AbortSignal;
+  readonly #context: ToolContext;
+  readonly #pattern: LinearPattern;
+  readonly #wanted: (path: string) => boolean;
+  readonly #limit: number;
+  readonly #found: FileMatches[] = [];
+  #matches = 0;
+  #bytesLeft = MAX_SEARCHED_BYTES;
+  #unreadable = 0;
+
+  constructor(workspace: Workspace, input: GrepInput, context: ToolContext) {
+    this.#workspace = workspace;
+    this.#input = input;
+    this.#context = context;
+    this.#signal = context.signal;
+    this.#pattern = compile(input.pattern);
+    this.#wanted = compileFilter(input.glob);
+    this.#limit = input.limit ?? DEFAULT_LIMIT;
+  }
+
+  async run(): Promise<ToolOutput> {
+    const place = await this.#workspace.resolve(this.#input.path ?? ".", this.#context);
+    const walk = new Walk({ workspace: this.#workspace, signal: this.#signal });
+    const prefix = place.real.endsWith("/") ? place.real.length : place.real.length + 1;
+    for await (const entry of await filesOf(walk, place)) {
+      if (entry.kind === "link" || !this.#wanted(entry.real.slice(prefix)) || binaryReason(entry.name) !== undefined) continue;
+      await this.#search(entry, entry.real === place.real);
+      if (this.#matches > this.#limit || this.#bytesLeft <= 0) break;
+    }
+    return this.#describe(walk);
+  }
+
+  /** One match more than is shown is looked for, to know whether there are more. */
+  async #search(entry: Entry, mustRead: boolean): Promise<void> {
+    const path = this.#workspace.shown(entry.real);
+    let file: OpenFile;
+    try {
+      file = await openFile({ real: entry.real, shown: path, existing: entry.real, missing: [] });
+    } catch (thrown: unknown) {
+      if (mustRead) throw thrown;
+      this.#unreadable++;
+      return;
+    }
+    try {
+      const limit = this.#limit - this.#matches + 1;
+      const search = new LineSearch({ pattern: this.#pattern, context: this.#input.context ?? 0, limit });
+      this.#bytesLeft -= await searchFile(search, file, { signal: this.#signal, maxBytes: this.#bytesLeft });
+      if (search.matches > 0) this.#found.push({ path, lines: search.found });
+      this.#matches += search.matches;
+    } finally {
+      await file.handle.close();
+    }
+  }
+
+  #describe(walk: Walk): ToolOutput {
+    const more = this.#matches > this.#limit;
+    const shown = firstMatches(this.#found, this.#limit);
+    const notes = [
+      more ? `more matches exist; only ${this.#limit} are shown: narrow the pattern, path or glob` : undefined,
+      this.#bytesLeft <= 0 ? `stopped after ${MAX_SEARCHED_BYTES / 1024 / 1024} MiB; search in a folder below` : undefined,
+      walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a folder below` : undefined,
+      this.#unreadable > 0 ? `${this.#unreadable} files could not be opened` : undefined,
+      shown.length === 0 ? `no line matches ${this.#input.pattern}` : undefined,
+    ];
+    const matches = shown.flatMap(({ path, lines }) =>
+      lines.filter(({ matched }) => matched).map(({ line, text }) => ({ path, line, text })),
+    );
+    const output = { matches, more: more || walk.stopped || this.#bytesLeft <= 0 };
+    return new ToolOutput({ content: [{ type: "text", text: withNotes(shown.flatMap(describeFile), notes) }], output });
+  }
+}
+
+function compile(source: string): LinearPattern {
+  try {
+    return linearPattern(source);
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown);
+    throw new ToolError("invalid_input", `Cannot search: ${error.message}`, {
+      cause: thrown,
+      hint: error.hint ?? "Escape ( [ { . * + ? | ^ $ \\ to find these characters themselves.",
+    });
+  }
+}
+
+function compileFilter(glob: string | undefined): (path: string) => boolean {
+  if (glob === undefined) return () => true;
+  const byName = !glob.includes("/");
+  const matches = compileGlob(glob);
+  return (path) => {
+    const names = path.split(/[\\/]/u);
+    return matches(byName ? names.slice(-1) : names);
+  };
+}
+
+/** The files to search: those below a folder, or the one file. */
+async function filesOf(walk: Walk, place: Place): Promise<AsyncIterable<Entry> | readonly Entry[]> {
+  if (await isFolder(place)) return walk.files(await walk.start(place));
+  return [{ name: place.shown.split("/").at(-1) ?? "", kind: "file", real: place.real }];
+}
+
+async function isFolder(place: Place): Promise<boolean> {
+  try {
+    return (await lstat(place.real)).isDirectory();
+  } catch (thrown: unknown) {
+    throw fileError(thrown, { verb: "search", shown: place.shown });
+  }
+}
+
+/** Cuts after the last match that may be shown, and the lines around it that belong to it. */
+function firstMatches(found: readonly FileMatches[], limit: number): readonly FileMatches[] {
+  let left = limit;
+  const shown: FileMatches[] = [];
+  for (const { path, lines } of found) {
+    const end = lines.findIndex(({ matched }) => matched && left-- === 0);
+    const kept = end < 0 ? lines : lines.slice(0, end);
+    if (kept.some(({ matched }) => matched)) shown.push({ path, lines: kept });
+  }
+  return shown;
+}
+
+/** As grep writes it: `path:12: text` for matches, `path-11- text` for lines around them, `--` between groups. */
+function describeFile({ path, lines }: FileMatches): readonly string[] {
+  const name = pathLine(path);
+  const written: string[] = [];
+  let last: number | undefined;
+  const grouped = lines.some(({ matched }) => !matched);
+  for (const { line, text, matched } of lines) {
+    if (grouped && last !== undefined && line > last + 1) written.push("--");
+    written.push(matched ? `${name}:${line}: ${text}` : `${name}-${line}- ${text}`);
+    last = line;
+  }
+  return written;
+}

@@ -1,0 +1,84 @@
+/** The rules of .gitignore files: which entries of a folder a listing or search leaves out. */
+import { type PathMatcher, MAX_PATTERN_LENGTH, compilePlainGlob } from "./glob-pattern.ts";
+
+/** Left out wherever they lie, with or without a .gitignore. */
+const ALWAYS_IGNORED: ReadonlySet<string> = new Set([".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"]);
+/** A file with more rules is not read further; nobody writes them by hand. */
+const MAX_RULES = 1000;
+
+interface Rule {
+  readonly negated: boolean;
+  readonly foldersOnly: boolean;
+  /** Matches the path below the rule's folder, or only the name when the pattern has no slash. */
+  readonly anchored: boolean;
+  readonly matches: PathMatcher;
+}
+
+/** The rules that hold in one folder: its own, and those of the folders above. */
+export interface IgnoreRules {
+  readonly own: readonly Rule[];
+  readonly above: IgnoreRules | undefined;
+}
+
+/** The rules of a folder from the text of its .gitignore; lines that are no rule are passed over, as git does. */
+export function ignoreRules(above: IgnoreRules | undefined, gitignore: string): IgnoreRules {
+  return { own: readRules(gitignore), above };
+}
+
+/**
+ * Says whether an entry of the rules' folder is left out. The last matching rule of the nearest file decides.
+ *
+ * `folderNames` leads from the outermost folder with rules to this one.
+ */
+export function isIgnored(
+  nearest: IgnoreRules,
+  entry: { readonly name: string; readonly isFolder: boolean },
+  folderNames: readonly string[],
+): boolean {
+  if (ALWAYS_IGNORED.has(entry.name)) return true;
+  let names: readonly string[] = [entry.name];
+  let depth = folderNames.length;
+  for (let rules: IgnoreRules | undefined = nearest; rules !== undefined; rules = rules.above) {
+    const verdict = verdictOf(rules.own, names, entry.isFolder);
+    if (verdict !== undefined) return verdict;
+    names = [folderNames[--depth] ?? "", ...names];
+  }
+  return false;
+}
+
+function verdictOf(rules: readonly Rule[], names: readonly string[], isFolder: boolean): boolean | undefined {
+  const nameOnly = names.slice(-1);
+  for (let index = rules.length - 1; index >= 0; index--) {
+    const rule = rules[index];
+    if (rule === undefined || (rule.foldersOnly && !isFolder)) continue;
+    if (rule.matches(rule.anchored ? names : nameOnly)) return !rule.negated;
+  }
+  return undefined;
+}
+
+function readRules(gitignore: string): Rule[] {
+  const rules: Rule[] = [];
+  for (const line of gitignore.split(/\r?\n/u)) {
+    const rule = readRule(line);
+    if (rule !== undefined && rules.push(rule) >= MAX_RULES) break;
+  }
+  return rules;
+}
+
+function readRule(line: string): Rule | undefined {
+  let pattern = withoutTrailingSpaces(line.startsWith("\ufeff") ? line.slice(1) : line);
+  if (pattern === "" || pattern.startsWith("#") || pattern.length > MAX_PATTERN_LENGTH) return undefined;
+  const negated = pattern.startsWith("!");
+  if (negated) pattern = pattern.slice(1);
+  const foldersOnly = pattern.endsWith("/");
+  if (foldersOnly) pattern = pattern.slice(0, -1);
+  if (pattern === "") return undefined;
+  return { negated, foldersOnly, anchored: pattern.includes("/"), matches: compilePlainGlob(pattern) };
+}
+
+/** Trailing spaces do not count, unless a backslash stands before them. */
+function withoutTrailingSpaces(line: string): string {
+  let end = line.length;
+  while (end > 0 && line[end - 1] === " " && line[end - 2] !== "\\") end--;
+  return line.slice(0, end);
+}

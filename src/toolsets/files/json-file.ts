@@ -1,0 +1,126 @@
+/** The tools `json_read` and `json_write`: one value of a JSON file. */
+import type { ToolContext } from "../../core/context.ts";
+import { ToolOutput } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import { DEFAULT_MAX_DEPTH } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import type { Tool } from "../../core/tool.ts";
+import { changeFile, loadCurrent, textOf } from "./change-file.ts";
+import { parsePlace, valueAt, withValueAt } from "./json-place.ts";
+import { recordRead } from "./read-record.ts";
+import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+
+const MAX_JSON_CHARS = 4 * 1024 * 1024;
+const DEFAULT_INDENT = "  ";
+
+interface JsonReadInput {
+  readonly path: string;
+  readonly at?: string;
+}
+
+interface JsonWriteInput {
+  readonly path: string;
+  readonly at: string;
+  readonly value: JsonValue;
+}
+
+const PATH = { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description: "Path of the JSON file, relative to the workspace." };
+const AT = {
+  type: "string",
+  maxLength: 1000,
+  description: 'Where in the document: a.b[0].c, or ["my.key"] for a key with other characters; "" is the whole document.',
+};
+
+export function jsonReadTool(workspace: Workspace): Tool {
+  return {
+    name: "json_read",
+    description: "Reads one value of a JSON file, or the whole of it. The file counts as read afterwards.",
+    inputSchema: { type: "object", properties: { path: PATH, at: AT }, required: ["path"], additionalProperties: false },
+    effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    execute: (input: JsonReadInput, context: ToolContext) => readJson(workspace, input, context),
+  };
+}
+
+export function jsonWriteTool(workspace: Workspace): Tool {
+  return {
+    name: "json_write",
+    description:
+      "Sets one value of a JSON file; missing objects on the way are made, and so is a missing file. An existing file must have been read before. " +
+      'A string that is JSON is stored as that value ("5" as the number 5); to store such a string itself, put it in quotes ("\\"5\\"").',
+    inputSchema: {
+      type: "object",
+      properties: { path: PATH, at: AT, value: { description: "The value to store." } },
+      required: ["path", "at", "value"],
+      additionalProperties: false,
+    },
+    effects: { writes: (input) => [workspace.key(input["path"])], idempotent: true },
+    execute: (input: JsonWriteInput, context: ToolContext) => writeJson(workspace, input, context),
+  };
+}
+
+async function readJson(workspace: Workspace, input: JsonReadInput, context: ToolContext): Promise<JsonValue> {
+  const steps = parsePlace(input.at ?? "");
+  const place = await workspace.resolve(input.path, context);
+  const file = await loadCurrent(place, context.signal);
+  const value = valueAt(parseDocument(textOf(file), file.shown), steps);
+  recordRead(context.state, place.real, file.known);
+  return value;
+}
+
+async function writeJson(workspace: Workspace, input: JsonWriteInput, context: ToolContext): Promise<ToolOutput> {
+  const steps = parsePlace(input.at);
+  const value = typedValue(input.value);
+  parseJson(JSON.stringify(value), { maxDepth: DEFAULT_MAX_DEPTH - steps.length }); // deeper, and the file could not be read again
+  const change = await changeFile({
+    workspace,
+    path: input.path,
+    context,
+    revise: (before) => {
+      const text = before === undefined ? undefined : textOf(before);
+      const document = text === undefined ? undefined : parseDocument(text, input.path);
+      return writeDocument(withValueAt(document, steps, value), text);
+    },
+  });
+  const text = `${change.created ? "Created" : "Updated"} ${change.shown}.`;
+  return new ToolOutput({
+    content: [{ type: "text", text }],
+    output: { path: change.shown, created: change.created, at: input.at, value },
+  });
+}
+
+/** A string that is JSON means its value: models often send numbers and objects as text. */
+function typedValue(value: JsonValue): JsonValue {
+  if (typeof value !== "string") return value;
+  try {
+    return parseJson(value);
+  } catch {
+    return value;
+  }
+}
+
+function parseDocument(text: string, shown: string): JsonValue {
+  try {
+    return parseJson(withoutMark(text), { maxChars: MAX_JSON_CHARS });
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown);
+    const code = error.code === "too_large" ? "too_large" : "execution_failed";
+    throw new ToolError(code, `${JSON.stringify(shown)}: ${error.message}`, {
+      outcome: "failed",
+      cause: thrown,
+      hint: "Use read and edit to work on its text.",
+    });
+  }
+}
+
+/** With the indentation, the byte order mark and the last line end that the file had. */
+function writeDocument(document: JsonValue, before: string | undefined): string {
+  if (before === undefined) return `${JSON.stringify(document, null, DEFAULT_INDENT)}\n`;
+  const indent = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutMark(before))?.[1] ?? (before.includes("\n") ? DEFAULT_INDENT : "");
+  const mark = before.startsWith("\ufeff") ? "\ufeff" : "";
+  return `${mark}${JSON.stringify(document, null, indent)}${before.endsWith("\n") ? "\n" : ""}`;
+}
+
+function withoutMark(text: string): string {
+  return text.startsWith("\ufeff") ? text.slice(1) : text;
+}

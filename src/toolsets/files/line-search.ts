@@ -1,0 +1,114 @@
+/** Finds the lines of one file that a pattern matches, with the lines around them. */
+import { StringDecoder } from "node:string_decoder";
+import type { LinearPattern } from "../../schema/pattern.ts";
+import { binaryReason } from "./binary.ts";
+import { letOthersRun, pieces } from "./file-bytes.ts";
+import type { OpenFile } from "./open-place.ts";
+import { cutLine } from "./line-window.ts";
+
+/** Only the first part of a longer line is searched: no file may hold up the program. */
+const MAX_SEARCHED_CHARS = 10_000;
+const MAX_SHOWN_CHARS = 500;
+/** Some 10 ms of matching. */
+const STEPS_PER_TURN = 100_000;
+
+export interface FoundLine {
+  /** Counts from 1. */
+  readonly line: number;
+  readonly text: string;
+  /** False for a line that only surrounds a match. */
+  readonly matched: boolean;
+}
+
+export interface SearchOptions {
+  readonly pattern: LinearPattern;
+  /** Lines to show before and after each match. */
+  readonly context: number;
+  /** Most matches wanted of this file. */
+  readonly limit: number;
+}
+
+export class LineSearch {
+  readonly found: FoundLine[] = [];
+  matches = 0;
+  /** Steps of the pattern since the caller last set this to 0. */
+  steps = 0;
+  readonly #options: SearchOptions;
+  #line = 0;
+  #before: FoundLine[] = [];
+  #after = 0;
+
+  constructor(options: SearchOptions) {
+    this.#options = options;
+  }
+
+  /** True when the wanted matches and the lines after the last one were found. */
+  get done(): boolean {
+    return this.matches >= this.#options.limit && this.#after === 0;
+  }
+
+  take(whole: string): void {
+    const { pattern, context, limit } = this.#options;
+    this.#line++;
+    const text = whole.slice(0, MAX_SEARCHED_CHARS);
+    this.steps += 1 + pattern.stepsPerTest + text.length * pattern.stepsPerCharacter;
+    const matched = this.matches < limit && pattern.test(text.endsWith("\r") ? text.slice(0, -1) : text);
+    if (matched) this.#match(whole);
+    else if (this.#after > 0) {
+      this.#after--;
+      this.found.push(this.#show(whole, false));
+    } else if (context > 0) {
+      if (this.#before.length >= context) this.#before.shift();
+      this.#before.push(this.#show(whole, false));
+    }
+  }
+
+  #match(whole: string): void {
+    this.matches++;
+    if (this.#before.length > 0) this.found.push(...this.#before);
+    this.#before = [];
+    this.found.push(this.#show(whole, true));
+    this.#after = this.#options.context;
+  }
+
+  #show(whole: string, matched: boolean): FoundLine {
+    return { line: this.#line, text: cutLine(whole, whole.length, MAX_SHOWN_CHARS), matched };
+  }
+}
+
+/** Searches a file until its end, the wanted matches, or `maxBytes`; a binary file is passed over. Returns how many bytes it read. */
+export async function searchFile(
+  search: LineSearch,
+  file: OpenFile,
+  { signal, maxBytes }: { readonly signal: AbortSignal; readonly maxBytes: number },
+): Promise<number> {
+  const decoder = new StringDecoder("utf8");
+  let bytes = 0;
+  let rest = "";
+  let skipping = false; // the end of a line whose first part was searched already
+  for await (const piece of pieces(file, signal)) {
+    if (bytes === 0 && binaryReason("", piece) !== undefined) return piece.length;
+    bytes += piece.length;
+    const text = rest + decoder.write(piece);
+    let from = skipping ? text.indexOf("\n") + 1 : 0;
+    if (skipping && from === 0) continue;
+    skipping = false;
+    for (let end = text.indexOf("\n", from); end >= 0; end = text.indexOf("\n", from)) {
+      search.take(text.slice(from, end));
+      if (search.done) return bytes;
+      from = end + 1;
+      if (search.steps > STEPS_PER_TURN) {
+        search.steps = 0;
+        await letOthersRun(signal);
+      }
+    }
+    if (bytes >= maxBytes) return bytes;
+    rest = text.slice(from);
+    skipping = rest.length > MAX_SEARCHED_CHARS;
+    if (!skipping) continue;
+    search.take(rest);
+    rest = "";
+  }
+  if (rest !== "") search.take(rest);
+  return bytes;
+}

@@ -1,0 +1,88 @@
+/** Picks numbered lines out of a file that comes in pieces, in bounded memory. */
+
+export const MAX_LINE_CHARS = 2000;
+const MAX_SHOWN_BYTES = 200_000;
+/** Enough bytes for 2,000 UTF-16 units in any script. */
+const MAX_KEPT_BYTES = MAX_LINE_CHARS * 4;
+
+export class LineWindow {
+  /** `    12\ttext`, in order. */
+  readonly lines: string[] = [];
+  /** The first line that was asked for and left out because 200 kB were reached. */
+  stoppedAt: number | undefined;
+  readonly #first: number;
+  readonly #last: number;
+  #line = 1;
+  #shownBytes = 0;
+  #kept: Buffer[] = [];
+  #keptBytes = 0;
+  #lineBytes = 0;
+
+  /** `first` counts from 1. */
+  constructor(first: number, count: number) {
+    this.#first = first;
+    this.#last = first + count - 1;
+  }
+
+  /** True when nothing that comes later can still be shown. */
+  get full(): boolean {
+    return this.stoppedAt !== undefined || this.#line > this.#last;
+  }
+
+  /** How many lines came so far. */
+  get count(): number {
+    return this.#lineBytes === 0 ? this.#line - 1 : this.#line;
+  }
+
+  add(piece: Buffer): void {
+    for (let from = 0; from < piece.length;) {
+      const found = piece.indexOf(0x0a, from);
+      const end = found < 0 ? piece.length : found;
+      this.#take(piece, from, end);
+      if (found < 0) return;
+      this.#endLine();
+      from = end + 1;
+    }
+  }
+
+  /** Ends a last line without a line end. */
+  end(): void {
+    if (this.#lineBytes > 0) this.#showLine();
+  }
+
+  #take(piece: Buffer, from: number, end: number): void {
+    this.#lineBytes += end - from;
+    if (!this.#wanted || this.#keptBytes >= MAX_KEPT_BYTES) return;
+    const part = Buffer.from(piece.subarray(from, Math.min(end, from + MAX_KEPT_BYTES - this.#keptBytes)));
+    this.#kept.push(part);
+    this.#keptBytes += part.length;
+  }
+
+  #endLine(): void {
+    this.#showLine();
+    this.#line++;
+    this.#lineBytes = 0;
+    this.#keptBytes = 0;
+    if (this.#kept.length > 0) this.#kept = [];
+  }
+
+  get #wanted(): boolean {
+    return this.#line >= this.#first && this.#line <= this.#last && this.stoppedAt === undefined;
+  }
+
+  #showLine(): void {
+    if (!this.#wanted) return;
+    const text = Buffer.concat(this.#kept, this.#keptBytes).toString("utf8");
+    const line = `${String(this.#line).padStart(6)}\t${cutLine(text, this.#lineBytes, MAX_LINE_CHARS)}`;
+    this.#shownBytes += Buffer.byteLength(line) + 1;
+    if (this.#shownBytes > MAX_SHOWN_BYTES) this.stoppedAt = this.#line;
+    else this.lines.push(line);
+  }
+}
+
+/** A line as shown: without its carriage return, cut at `maxChars` with a note of its whole size. */
+export function cutLine(text: string, totalBytes: number, maxChars: number): string {
+  const line = text.endsWith("\r") ? text.slice(0, -1) : text;
+  if (line.length <= maxChars) return line;
+  return `${line.slice(0, maxChars).toWellFormed()}… (line cut; ${totalBytes} bytes in all)`;
+}

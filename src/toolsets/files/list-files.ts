@@ -1,0 +1,77 @@
+/** The tool `list`: what is in a folder, to a given depth. */
+import type { ToolContext } from "../../core/context.ts";
+import { ToolOutput } from "../../core/content.ts";
+import type { Tool } from "../../core/tool.ts";
+import { pathLine, withNotes } from "./path-list.ts";
+import { type Level, MAX_ENTRIES, Walk } from "./walk.ts";
+import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+
+const LIST_LIMIT = 100;
+const MAX_DEPTH = 20;
+
+interface ListInput {
+  readonly path?: string;
+  readonly depth?: number;
+}
+
+export function listTool(workspace: Workspace): Tool {
+  return {
+    name: "list",
+    description:
+      `Lists a folder of the workspace, at most ${LIST_LIMIT} entries, the upper levels first. Folders end in "/", links in "@". ` +
+      "What .gitignore excludes is left out, and so are .git and node_modules.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        path: {
+          type: "string",
+          minLength: 1,
+          maxLength: MAX_PATH_LENGTH,
+          description: "The folder, relative to the workspace. Default: the workspace.",
+        },
+        depth: { type: "integer", minimum: 1, maximum: MAX_DEPTH, description: "How many levels to show. Default 1." },
+      },
+      additionalProperties: false,
+    },
+    effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    execute: (input: ListInput, context: ToolContext) => listFiles(workspace, input, context),
+  };
+}
+
+async function listFiles(workspace: Workspace, input: ListInput, context: ToolContext): Promise<ToolOutput> {
+  const place = await workspace.resolve(input.path ?? ".", context);
+  const walk = new Walk({ workspace, signal: context.signal });
+  const { paths, more } = await collect(walk, { workspace, start: await walk.start(place), depth: input.depth ?? 1 });
+  const notes = [
+    more ? `more entries exist; only ${LIST_LIMIT} are shown: list a folder below, or use glob` : undefined,
+    walk.stopped ? `stopped after ${MAX_ENTRIES} entries` : undefined,
+    walk.ignored > 0 ? `${walk.ignored} ignored, not shown` : undefined,
+    paths.length === 0 ? `${place.shown} is empty` : undefined,
+  ];
+  const output = { path: place.shown, entries: paths, more: more || walk.stopped };
+  return new ToolOutput({ content: [{ type: "text", text: withNotes(paths.map(pathLine), notes) }], output });
+}
+
+interface Collecting {
+  readonly workspace: Workspace;
+  readonly start: Level;
+  readonly depth: number;
+}
+
+/** Level by level, so that a large folder deep down does not hide what lies beside it. */
+async function collect(walk: Walk, { workspace, start, depth }: Collecting): Promise<{ paths: readonly string[]; more: boolean }> {
+  const paths: string[] = [];
+  let levels = [start];
+  for (let level = 1; level <= depth && levels.length > 0; level++) {
+    const below: Level[] = [];
+    for (const folder of levels) {
+      for (const entry of await walk.entries(folder)) {
+        if (paths.length >= LIST_LIMIT) return { paths: paths.sort(), more: true };
+        paths.push(workspace.shown(entry.real) + (entry.kind === "folder" ? "/" : entry.kind === "link" ? "@" : ""));
+        if (entry.kind === "folder" && level < depth) below.push(await walk.enter(folder, entry));
+      }
+    }
+    levels = below;
+  }
+  return { paths: paths.sort(), more: false };
+}

@@ -1,0 +1,104 @@
+/** Opens exactly what the path guard looked at: a folder that was swapped for a link in between is noticed. */
+import { existsSync } from "node:fs";
+import type { Stats } from "node:fs";
+import { constants, mkdir, open, readlink, realpath, stat } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { fileError, refusal, systemCode } from "./file-error.ts";
+import type { Place } from "./workspace-path.ts";
+
+/** Where the system says which file a handle holds; elsewhere the path is resolved and compared again after opening. */
+const HANDLE_LINKS = "/proc/self/fd";
+const HAS_HANDLE_LINKS = process.platform === "linux" && existsSync(HANDLE_LINKS);
+const MAX_TRIES = 3;
+const LOOKS = 8;
+
+export interface OpenFile {
+  readonly handle: FileHandle;
+  readonly stats: Stats;
+}
+
+/** A folder held open. Children reached through `path` are its own, even if its name now leads elsewhere. */
+export interface OpenFolder {
+  readonly path: string;
+  readonly handle: FileHandle;
+}
+
+/** Opens a regular file for reading. Never waits on a pipe, follows no link, and fails when the file is no longer where it was. */
+export async function openFile(place: Place): Promise<OpenFile> {
+  const handle = await openExactly(place.real, constants.O_RDONLY, place.shown);
+  try {
+    const stats = await handle.stat();
+    if (stats.isDirectory()) throw refusal(`${JSON.stringify(place.shown)} is a folder.`, "Use list to see what is in it.");
+    if (!stats.isFile()) throw refusal(`${JSON.stringify(place.shown)} is not a regular file but a pipe, socket or device.`);
+    return { handle, stats };
+  } catch (thrown: unknown) {
+    await handle.close();
+    throw fileError(thrown, { verb: "open", shown: place.shown });
+  }
+}
+
+/** Opens a folder by its canonical path, under the same conditions. */
+export async function openFolder(real: string, shown: string): Promise<OpenFolder> {
+  const handle = await openExactly(real, constants.O_RDONLY | constants.O_DIRECTORY, shown);
+  return { handle, path: HAS_HANDLE_LINKS ? `${HANDLE_LINKS}/${handle.fd}` : real };
+}
+
+/** Opens the folder a place lies in, making the folders that are missing, readable for the owner only. */
+export async function openParent(place: Place): Promise<OpenFolder> {
+  if (place.missing.length === 0) return openFolder(dirname(place.real), place.shown);
+  let real = place.existing;
+  let folder = await openFolder(real, place.shown);
+  for (const name of place.missing.slice(0, -1)) {
+    try {
+      await makeFolder(join(folder.path, name), place.shown);
+      real = join(real, name);
+      const next = await openFolder(real, place.shown);
+      await folder.handle.close();
+      folder = next;
+    } catch (thrown: unknown) {
+      await folder.handle.close();
+      throw thrown;
+    }
+  }
+  return folder;
+}
+
+/** The path of a place's own name inside its opened parent. */
+export function childPath(parent: OpenFolder, place: Place): string {
+  return join(parent.path, basename(place.real));
+}
+
+async function makeFolder(path: string, shown: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (thrown: unknown) {
+    if (systemCode(thrown) !== "EEXIST") throw fileError(thrown, { verb: "make the folders of", shown });
+  }
+}
+
+/** Tries again when another program replaced the file between opening and looking. */
+async function openExactly(real: string, flags: number, shown: string): Promise<FileHandle> {
+  for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
+    try {
+      const handle = await open(real, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      if (await holds(handle, real)) return handle;
+      await handle.close();
+    } catch (thrown: unknown) {
+      throw fileError(thrown, { verb: "open", shown });
+    }
+  }
+  throw refusal(`Cannot open ${JSON.stringify(shown)}: its path changed while it was opened.`, "Another program is moving it; try again.");
+}
+
+/** Says whether a handle holds the file of this path: exactly on Linux, elsewhere as far as looking again and again can tell. */
+async function holds(handle: FileHandle, real: string): Promise<boolean> {
+  if (HAS_HANDLE_LINKS) return (await readlink(`${HANDLE_LINKS}/${handle.fd}`)) === real;
+  const opened = await handle.stat();
+  for (let look = 1; look <= LOOKS; look++) {
+    if ((await realpath(real)) !== real) return false;
+    const now = await stat(real);
+    if (opened.ino !== now.ino || opened.dev !== now.dev) return false;
+  }
+  return true;
+}

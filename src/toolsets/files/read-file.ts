@@ -1,0 +1,147 @@
+/** The tool `read`: numbered lines of a text file, an image, or a PDF. */
+import type { ToolContext } from "../../core/context.ts";
+import { ToolOutput } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { createHash } from "node:crypto";
+import { HEAD_BYTES, type Media, detectMedia, refuseBinary } from "./binary.ts";
+import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, pieces, readHead, readWhole } from "./file-bytes.ts";
+import { fileError, refusal } from "./file-error.ts";
+import { LineWindow, MAX_LINE_CHARS } from "./line-window.ts";
+import { type OpenFile, openFile } from "./open-place.ts";
+import { recordRead, wasShown } from "./read-record.ts";
+import { type Place, type Workspace, MAX_PATH_LENGTH } from "./workspace-path.ts";
+
+const MAX_MEDIA_BYTES = 20 * 1024 * 1024;
+
+interface ReadInput {
+  readonly path: string;
+  readonly offset?: number;
+  readonly limit?: number;
+}
+
+const INPUT_SCHEMA: JsonSchema = {
+  type: "object",
+  properties: {
+    path: { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description: "Path of the file, relative to the workspace." },
+    offset: { type: "integer", minimum: 1, description: "First line to read; lines count from 1. Default 1." },
+    limit: { type: "integer", minimum: 1, description: "Most lines to read. Default: as many as fit." },
+  },
+  required: ["path"],
+  additionalProperties: false,
+};
+
+export interface ReadOptions {
+  /** Answer a repeated read of an unchanged file with one line. */
+  readonly unchangedReads: boolean;
+}
+
+export function readTool(workspace: Workspace, options: ReadOptions): Tool {
+  return {
+    name: "read",
+    description:
+      "Reads a file of the workspace. Text comes with line numbers (the number and the tab after it are not part of the file); images (PNG, JPEG, GIF, WebP) and PDFs come as they are. " +
+      `Long files stop at 200 kB and say how to go on; lines over ${MAX_LINE_CHARS} characters are cut. A file must be read before it can be changed.`,
+    inputSchema: INPUT_SCHEMA,
+    effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    maxResultBytes: 0, // it keeps its own limits, and a PDF cut short is no PDF
+    execute: (input: ReadInput, context: ToolContext) => readFile({ workspace, options, input, context }),
+  };
+}
+
+interface ReadRequest {
+  readonly workspace: Workspace;
+  readonly options: ReadOptions;
+  readonly input: ReadInput;
+  readonly context: ToolContext;
+}
+
+async function readFile(request: ReadRequest): Promise<ToolOutput> {
+  const place = await request.workspace.resolve(request.input.path, request.context);
+  const file = await openFile(place);
+  try {
+    const head = await readHead(file.handle, HEAD_BYTES);
+    const media = detectMedia(head);
+    if (media !== undefined) return await readMedia(request, { place, file, media });
+    refuseBinary(place.shown, head);
+    return await readLines(request, place, file);
+  } catch (thrown: unknown) {
+    throw fileError(thrown, { verb: "read", shown: place.shown });
+  } finally {
+    await file.handle.close();
+  }
+}
+
+async function readMedia(request: ReadRequest, found: { place: Place; file: OpenFile; media: Media }): Promise<ToolOutput> {
+  const { place, file, media } = found;
+  const bytes = await readWhole(file, { maxBytes: MAX_MEDIA_BYTES, signal: request.context.signal });
+  if (bytes === undefined) throw new ToolError("too_large", `${JSON.stringify(place.shown)} is an image or PDF of more than 20 MiB.`);
+  const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
+  if (isRepeat(request, place, known)) return unchanged(place);
+  recordRead(request.context.state, place.real, known, viewOf(request.input));
+  const data = bytes.toString("base64");
+  const output = { path: place.shown, mediaType: media.mediaType, bytes: bytes.length };
+  if (media.kind === "image") return new ToolOutput({ content: [{ type: "image", mediaType: media.mediaType, data }], output });
+  const uri = `data:${media.mediaType};base64,${data}`;
+  return new ToolOutput({ content: [{ type: "file", uri, mediaType: media.mediaType, name: place.shown }], output });
+}
+
+async function readLines(request: ReadRequest, place: Place, file: OpenFile): Promise<ToolOutput> {
+  const first = request.input.offset ?? 1;
+  const window = new LineWindow(first, request.input.limit ?? Number.MAX_SAFE_INTEGER);
+  const known = await scan(file, window, request.context.signal);
+  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) {
+    throw refusal(`${JSON.stringify(place.shown)} has ${window.count} lines; line ${first} is past its end.`);
+  }
+  if (isRepeat(request, place, known.fingerprint)) return unchanged(place);
+  recordRead(request.context.state, place.real, known.fingerprint, viewOf(request.input));
+  const total = known.complete ? window.count : undefined;
+  return describeLines(place, { first, window, total });
+}
+
+/** Files too large to be compared byte by byte are read no further than what is shown. */
+async function scan(file: OpenFile, window: LineWindow, signal: AbortSignal): Promise<{ fingerprint: Fingerprint; complete: boolean }> {
+  const { mtimeMs, size } = file.stats;
+  const hash = size > MAX_TEXT_BYTES ? undefined : createHash("sha256");
+  let seen = 0;
+  for await (const piece of pieces(file, signal)) {
+    seen += piece.length;
+    window.add(piece);
+    hash?.update(piece);
+    if (window.full && (hash === undefined || seen > MAX_TEXT_BYTES)) return { fingerprint: { mtimeMs, size, hash: "" }, complete: false };
+  }
+  window.end();
+  return { fingerprint: { mtimeMs, size, hash: hash?.digest("base64") ?? "" }, complete: true };
+}
+
+function describeLines(place: Place, shown: { first: number; window: LineWindow; total: number | undefined }): ToolOutput {
+  const { first, window, total } = shown;
+  const last = first + window.lines.length - 1;
+  const output = { path: place.shown, firstLine: first, lastLine: last, ...(total === undefined ? {} : { totalLines: total }) };
+  if (total === 0) return textOutput("(the file is empty)", output);
+  const lines = window.lines.join("\n");
+  if (first === 1 && last === total) return textOutput(lines, output);
+  const range = `lines ${first}–${last} of ${total ?? "a file over 10 MiB"}`;
+  const reason = window.stoppedAt === undefined ? "" : "; stopped at 200 kB";
+  const next = last === total ? "" : `; read on with offset ${last + 1}`;
+  return textOutput(`${lines}\n(${range}${reason}${next})`, output);
+}
+
+function isRepeat({ options, context, input }: ReadRequest, place: Place, now: Fingerprint): boolean {
+  return options.unchangedReads && wasShown(context.state, place.real, now, viewOf(input));
+}
+
+function viewOf(input: ReadInput): string {
+  return `${input.offset ?? 1}:${input.limit ?? ""}`;
+}
+
+function unchanged(place: Place): ToolOutput {
+  return textOutput(`(${place.shown} is unchanged since you read this part of it; see the earlier result)`, {
+    path: place.shown,
+    unchanged: true,
+  });
+}
+
+function textOutput(text: string, output: unknown): ToolOutput {
+  return new ToolOutput({ content: [{ type: "text", text }], output });
+}

@@ -1,0 +1,84 @@
+/** Replaces an exact piece of a text, and says why when it cannot. */
+
+export interface TextEdit {
+  readonly old: string;
+  readonly new: string;
+  readonly replaceAll?: boolean;
+}
+
+export type EditOutcome =
+  | { readonly text: string; readonly replacements: number; readonly line: number }
+  | { readonly problem: string; readonly hint: string };
+
+const MAX_REPLACEMENTS = 100_000;
+const MAX_RESULT_CHARS = 16 * 1024 * 1024;
+const MAX_NAMED_LINES = 5;
+
+/**
+ * Applies one edit; `old` must occur exactly once unless `replaceAll`.
+ *
+ * In a file with Windows line ends, an `old` with plain ones is found too, and `new` gets the file's line ends.
+ */
+export function applyEdit(text: string, edit: TextEdit): EditOutcome {
+  if (edit.old === edit.new) return { problem: "old and new are the same text", hint: "Leave this edit out." };
+  const { old, replacement } = withLineEndsOf(text, edit);
+  const places = findAll(text, old, MAX_REPLACEMENTS + 1);
+  const [first] = places;
+  if (first === undefined) {
+    return {
+      problem: "old does not occur in the file",
+      hint: "Read the file and copy the text exactly, white space included and line numbers left out.",
+    };
+  }
+  if (places.length > 1 && edit.replaceAll !== true) {
+    const lines = places.slice(0, MAX_NAMED_LINES).map((at) => lineAt(text, at));
+    const more = places.length > MAX_NAMED_LINES ? " and more" : "";
+    return {
+      problem: `old occurs ${places.length > MAX_REPLACEMENTS ? `over ${MAX_REPLACEMENTS}` : places.length} times, at lines ${lines.join(", ")}${more}`,
+      hint: "Add lines before or after it until it is unique, or set replaceAll.",
+    };
+  }
+  const length = text.length + places.length * (replacement.length - old.length);
+  if (places.length > MAX_REPLACEMENTS || length > MAX_RESULT_CHARS) {
+    return {
+      problem: `${places.length} replacements would make the file too large or take too long`,
+      hint: "Replace a longer and rarer text.",
+    };
+  }
+  return { text: replaceAt(text, places, { old, replacement }), replacements: places.length, line: lineAt(text, first) };
+}
+
+function withLineEndsOf(text: string, edit: TextEdit): { readonly old: string; readonly replacement: string } {
+  const plain = { old: edit.old, replacement: edit.new };
+  if (!edit.old.includes("\n") && !edit.new.includes("\n")) return plain;
+  if (!text.includes("\r\n") || edit.old.includes("\r\n") || (edit.old.includes("\n") && text.includes(edit.old))) return plain;
+  return { old: withWindowsLineEnds(edit.old), replacement: withWindowsLineEnds(edit.new) };
+}
+
+function withWindowsLineEnds(text: string): string {
+  return text.replaceAll("\r\n", "\n").replaceAll("\n", "\r\n");
+}
+
+/** Where `old` begins, overlaps left out. */
+function findAll(text: string, old: string, most: number): readonly number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(old); at >= 0 && places.length < most; at = text.indexOf(old, at + old.length)) places.push(at);
+  return places;
+}
+
+function replaceAt(text: string, places: readonly number[], change: { readonly old: string; readonly replacement: string }): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const at of places) {
+    parts.push(text.slice(from, at));
+    from = at + change.old.length;
+  }
+  parts.push(text.slice(from));
+  return parts.join(change.replacement);
+}
+
+function lineAt(text: string, place: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at >= 0 && at < place; at = text.indexOf("\n", at + 1)) line++;
+  return line;
+}

@@ -1,0 +1,148 @@
+/** Goes through folders in order of names, leaving out what is ignored, without following links and within bounds. */
+import type { Dirent } from "node:fs";
+import { opendir } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+import { fileError } from "./file-error.ts";
+import { letOthersRun, readWhole } from "./file-bytes.ts";
+import { type IgnoreRules, ignoreRules, isIgnored } from "./ignore-rules.ts";
+import { openFile, openFolder } from "./open-place.ts";
+import { type Place, type Workspace, isInsideFolder } from "./workspace-path.ts";
+
+export const MAX_ENTRIES = 50_000;
+const MAX_IGNORE_BYTES = 1024 * 1024;
+const ENTRIES_PER_TURN = 256;
+
+export interface Entry {
+  readonly name: string;
+  readonly kind: "file" | "folder" | "link";
+  /** Canonical but for the entry itself when it is a link. */
+  readonly real: string;
+}
+
+/** A folder on the way, with the rules that hold in it. */
+export interface Level {
+  readonly real: string;
+  readonly rules: IgnoreRules;
+  /** The names from the outermost folder with rules to this one. */
+  readonly names: readonly string[];
+}
+
+export interface WalkOptions {
+  readonly workspace: Workspace;
+  readonly signal: AbortSignal;
+  /** Most entries looked at, ignored ones included. @default 50_000 */
+  readonly maxEntries?: number;
+}
+
+export class Walk {
+  /** True when `maxEntries` ended the walk early. */
+  stopped = false;
+  /** How many entries were left out because of ignore rules. */
+  ignored = 0;
+  readonly #workspace: Workspace;
+  readonly #signal: AbortSignal;
+  #left: number;
+
+  constructor(options: WalkOptions) {
+    this.#workspace = options.workspace;
+    this.#signal = options.signal;
+    this.#left = options.maxEntries ?? MAX_ENTRIES;
+  }
+
+  /** The folder to begin with, under the rules of every folder of the workspace above it. */
+  async start(place: Place): Promise<Level> {
+    const { root } = this.#workspace;
+    const top = isInsideFolder(place.real, root) ? root : place.real;
+    let level: Level = { real: top, names: [], rules: ignoreRules(undefined, await this.#gitignore(top)) };
+    for (const name of relative(top, place.real).split(sep)) {
+      if (name !== "") level = await this.enter(level, { name, kind: "folder", real: join(level.real, name) });
+    }
+    return level;
+  }
+
+  async enter(level: Level, folder: Entry): Promise<Level> {
+    return {
+      real: folder.real,
+      names: [...level.names, folder.name],
+      rules: ignoreRules(level.rules, await this.#gitignore(folder.real)),
+    };
+  }
+
+  /** The entries of a folder that are not ignored, sorted by name. */
+  async entries(level: Level): Promise<readonly Entry[]> {
+    const found: Entry[] = [];
+    let seen = 0;
+    for await (const dirent of this.#read(level.real)) {
+      if (++seen % ENTRIES_PER_TURN === 0) await letOthersRun(this.#signal);
+      const kind = kindOf(dirent);
+      if (kind === undefined) continue;
+      if (isIgnored(level.rules, { name: dirent.name, isFolder: kind === "folder" }, level.names)) this.ignored++;
+      else found.push({ name: dirent.name, kind, real: join(level.real, dirent.name) });
+    }
+    return found.sort((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  /** Every file and link below a folder, folder by folder. */
+  async *files(start: Level): AsyncGenerator<Entry, void> {
+    const open: Level[] = [start];
+    for (let level = open.pop(); level !== undefined; level = open.pop()) {
+      this.#signal.throwIfAborted();
+      const folders: Level[] = [];
+      for (const entry of await this.#entriesIfReadable(level, start)) {
+        if (entry.kind === "folder") folders.push(await this.enter(level, entry));
+        else yield entry;
+      }
+      open.push(...folders.toReversed());
+    }
+  }
+
+  /** A folder below the first one that may not be read, or is gone by now, is passed over. */
+  async #entriesIfReadable(level: Level, start: Level): Promise<readonly Entry[]> {
+    try {
+      return await this.entries(level);
+    } catch (thrown: unknown) {
+      this.#signal.throwIfAborted();
+      if (level === start) throw thrown;
+      return [];
+    }
+  }
+
+  async *#read(real: string): AsyncGenerator<Dirent, void> {
+    const shown = this.#workspace.shown(real);
+    const folder = await openFolder(real, shown);
+    try {
+      for await (const dirent of await opendir(folder.path, { bufferSize: ENTRIES_PER_TURN })) {
+        if (this.#left-- <= 0) {
+          this.stopped = true;
+          return;
+        }
+        yield dirent;
+      }
+    } catch (thrown: unknown) {
+      throw fileError(thrown, { verb: "list", shown });
+    } finally {
+      await folder.handle.close();
+    }
+  }
+
+  async #gitignore(folder: string): Promise<string> {
+    const real = join(folder, ".gitignore");
+    try {
+      const file = await openFile({ real, shown: this.#workspace.shown(real), existing: real, missing: [] });
+      try {
+        return (await readWhole(file, { maxBytes: MAX_IGNORE_BYTES, signal: this.#signal }))?.toString("utf8") ?? "";
+      } finally {
+        await file.handle.close();
+      }
+    } catch {
+      this.#signal.throwIfAborted();
+      return ""; // none, or one that git would not follow either: a link, a folder, unreadable
+    }
+  }
+}
+
+function kindOf(dirent: Dirent): Entry["kind"] | undefined {
+  if (dirent.isFile()) return "file";
+  if (dirent.isDirectory()) return "folder";
+  return dirent.isSymbolicLink() ? "link" : undefined;
+}

@@ -1,0 +1,197 @@
+/** The path guard: says which real file a path from a model means, and whether the model may touch it. */
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
+import { lstat, realpath } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { ToolContext } from "../../core/context.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { fileError, refusal, systemCode } from "./file-error.ts";
+import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
+import { isSensitive } from "./sensitive-paths.ts";
+
+/**
+ * What happens to a path outside the workspace: `block` refuses it; `warn` refuses it the first time, and lets
+ * the same path pass when the session asks for it again; `off` lets it pass.
+ */
+export type PathGuard = "block" | "warn" | "off";
+
+/** Where a path leads, all links followed. */
+export interface Place {
+  /** Absolute, and canonical as far as the path exists. */
+  readonly real: string;
+  /** How messages name it: relative to the workspace, or absolute outside it; always with `/`. */
+  readonly shown: string;
+  /** The deepest folder or file of the path that exists. */
+  readonly existing: string;
+  /** The names below `existing`, which do not exist yet; none when the path exists. */
+  readonly missing: readonly string[];
+}
+
+export interface WorkspaceOptions {
+  readonly root: string;
+  readonly guard: PathGuard;
+  readonly allowSensitive: readonly string[];
+}
+
+export const MAX_PATH_LENGTH = 4096;
+
+export class Workspace {
+  /** The canonical path of the workspace's folder. */
+  readonly root: string;
+  readonly #givenRoot: string;
+  readonly #guard: PathGuard;
+  readonly #allowed: readonly PathMatcher[];
+
+  /** @throws ToolError `invalid_config` when the root is not a folder this process can read */
+  constructor(options: WorkspaceOptions) {
+    this.#givenRoot = resolve(options.root);
+    this.root = openRoot(this.#givenRoot);
+    this.#guard = options.guard;
+    this.#allowed = options.allowSensitive.map(compileGlob);
+  }
+
+  /** The resource key of a path: a pure function of its text, so that links are not followed. */
+  key(path: JsonValue | undefined): string {
+    return `file:${withSlashes(this.#absolute(typeof path === "string" ? path : "."))}`;
+  }
+
+  /**
+   * Follows a path to where it really leads.
+   *
+   * @throws ToolError `invalid_input` for a spelling that is no plain path, `permission_denied` when it leads
+   *   outside the workspace and the guard does not let it, `unavailable` when the workspace itself is gone
+   */
+  async resolve(path: string, context: ToolContext): Promise<Place> {
+    checkSpelling(path);
+    const absolute = this.#absolute(path);
+    const inside = isInsideFolder(absolute, this.root);
+    if (!inside && this.#guard === "block") throw this.#outside(path);
+    const place = await this.#follow(absolute, inside);
+    if (!isInsideFolder(place.real, this.root)) this.#leave(path, place, context);
+    return place;
+  }
+
+  /** As `resolve`, and refuses files that other programs run or obey, however they are spelled. */
+  async resolveForChange(path: string, context: ToolContext): Promise<Place> {
+    const place = await this.resolve(path, context);
+    for (const shown of [this.shown(this.#absolute(path)), place.shown]) {
+      const segments = shown.split("/").filter((segment) => segment !== "");
+      if (!isSensitive(segments) || this.#allowed.some((allows) => allows(segments))) continue;
+      throw new ToolError("permission_denied", `${JSON.stringify(shown)} may not be changed: other programs run or obey it.`, {
+        hint: "Ask the user to change it, or to allow it with the option allowSensitive.",
+      });
+    }
+    return place;
+  }
+
+  /** A canonical path as messages name it. */
+  shown(real: string): string {
+    if (!isInsideFolder(real, this.root)) return withSlashes(real);
+    return withSlashes(relative(this.root, real)) || ".";
+  }
+
+  #absolute(path: string): string {
+    const absolute = resolve(this.root, path);
+    if (this.#givenRoot === this.root || !isAbsolute(path) || !isInsideFolder(absolute, this.#givenRoot)) return absolute;
+    return join(this.root, relative(this.#givenRoot, absolute));
+  }
+
+  async #follow(absolute: string, inside: boolean): Promise<Place> {
+    const missing: string[] = [];
+    for (let at = absolute; ; at = dirname(at)) {
+      const existing = await realPathOf(at, this.shown(absolute));
+      if (existing !== undefined) {
+        if (missing.length > 0) await refuseDeadLink(at, missing[0] ?? "", this.shown(absolute));
+        const real = join(existing, ...missing);
+        return { real, shown: this.shown(real), existing, missing };
+      }
+      if (inside && at === this.root) throw new ToolError("unavailable", `The workspace folder ${JSON.stringify(this.root)} is gone.`);
+      if (at === dirname(at)) throw fileError(new Error("no root folder"), { verb: "find", shown: this.shown(absolute) });
+      missing.unshift(basename(at));
+    }
+  }
+
+  #leave(path: string, place: Place, context: ToolContext): void {
+    if (this.#guard === "off") return;
+    if (this.#guard === "block") throw this.#outside(path);
+    const key = `outside:${place.real}`;
+    if (context.state.get(key) === true) return;
+    context.state.update(key, () => true);
+    throw new ToolError("permission_denied", `${JSON.stringify(path)} lies outside the workspace ${this.root}. Nothing was done.`, {
+      hint: "If that is what the user wants, make the same call again: it will then be allowed.",
+    });
+  }
+
+  #outside(path: string): ToolError {
+    return new ToolError("permission_denied", `${JSON.stringify(path.slice(0, 200))} lies outside the workspace ${this.root}.`, {
+      hint: 'Give a path inside the workspace, relative to it, such as "src/main.ts".',
+    });
+  }
+}
+
+function openRoot(root: string): string {
+  try {
+    const real = realpathSync.native(root);
+    if (!statSync(real).isDirectory())
+      throw new ToolError("invalid_config", `The workspace ${JSON.stringify(root)} is a file, not a folder.`);
+    accessSync(real, constants.R_OK | constants.X_OK);
+    return real;
+  } catch (thrown: unknown) {
+    if (thrown instanceof ToolError) throw thrown;
+    throw new ToolError("invalid_config", `The workspace ${JSON.stringify(root)} cannot be used: ${describeThrown(thrown)}.`, {
+      hint: "Give the path of an existing folder that this process may read.",
+      cause: thrown,
+    });
+  }
+}
+
+/** True for the folder itself and everything in it; compares whole names, so that `/a/bc` is not inside `/a/b`. */
+export function isInsideFolder(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}
+
+function withSlashes(path: string): string {
+  return sep === "/" ? path : path.replaceAll(sep, "/");
+}
+
+/** Refuses what other systems or programs would read as a way somewhere else. */
+function checkSpelling(path: string): void {
+  const problem = spellingProblem(path);
+  if (problem === undefined) return;
+  throw new ToolError("invalid_input", `${JSON.stringify(path.slice(0, 200))} is not a usable path: ${problem}.`, {
+    hint: 'Give a path relative to the workspace, with "/" between folders, such as "src/main.ts".',
+  });
+}
+
+function spellingProblem(path: string): string | undefined {
+  if (path === "") return "it is empty";
+  if (path.length > MAX_PATH_LENGTH) return `it has ${path.length} characters, and ${MAX_PATH_LENGTH} is the limit`;
+  if (path.includes("\u0000")) return "it holds a NUL character";
+  if (!path.isWellFormed()) return "it holds half a surrogate pair";
+  if (path === "~" || path.startsWith("~/") || path.startsWith("~\\")) return '"~" is not expanded';
+  if (/^(?:file:|[a-z][a-z\d+.-]*:\/\/)/iu.test(path)) return "it is a URL";
+  if (sep === "/" && /^[a-z]:(?:$|[\\/])/iu.test(path)) return "it names a drive";
+  if (sep === "/" && path.includes("\\")) return "it holds a backslash";
+  return undefined;
+}
+
+async function realPathOf(path: string, shown: string): Promise<string | undefined> {
+  try {
+    return await realpath(path);
+  } catch (thrown: unknown) {
+    if (systemCode(thrown) === "ENOENT") return undefined;
+    throw fileError(thrown, { verb: "open", shown });
+  }
+}
+
+/** A name that cannot be followed and is nevertheless there is a link to nothing; writing to it would create its target. */
+async function refuseDeadLink(folder: string, name: string, shown: string): Promise<void> {
+  try {
+    await lstat(join(folder, name));
+  } catch (thrown: unknown) {
+    if (systemCode(thrown) === "ENOENT") return;
+    throw fileError(thrown, { verb: "open", shown });
+  }
+  throw refusal(`Cannot open ${JSON.stringify(shown)}: ${JSON.stringify(name)} is a link to something that does not exist.`);
+}

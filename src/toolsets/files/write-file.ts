@@ -1,0 +1,50 @@
+/** The tool `write`: makes a file, or replaces the whole of one that was read. */
+import type { ToolContext } from "../../core/context.ts";
+import { ToolOutput } from "../../core/content.ts";
+import type { Tool } from "../../core/tool.ts";
+import { refuseBinary } from "./binary.ts";
+import { changeFile } from "./change-file.ts";
+import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
+
+interface WriteInput {
+  readonly path: string;
+  readonly content: string;
+}
+
+export function writeTool(workspace: Workspace): Tool {
+  return {
+    name: "write",
+    description:
+      "Writes a whole text file, replacing what it held; missing folders are made. " +
+      "An existing file must have been read before, and must not have changed since. To change a part of a file, use edit.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        path: { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description: "Path of the file, relative to the workspace." },
+        content: { type: "string", description: "The whole new text of the file." },
+      },
+      required: ["path", "content"],
+      additionalProperties: false,
+    },
+    effects: { writes: (input) => [workspace.key(input["path"])], idempotent: true },
+    execute: (input: WriteInput, context: ToolContext) => writeFile(workspace, input, context),
+  };
+}
+
+async function writeFile(workspace: Workspace, input: WriteInput, context: ToolContext): Promise<ToolOutput> {
+  const change = await changeFile({
+    workspace,
+    path: input.path,
+    context,
+    revise: (before) => {
+      if (before !== undefined) refuseBinary(before.shown);
+      return input.content;
+    },
+  });
+  const verb = change.created ? "Created" : "Updated";
+  const output = { path: change.shown, created: change.created, bytes: change.bytes };
+  return new ToolOutput({
+    content: [{ type: "text", text: `${verb} ${change.shown} (${change.bytes} ${change.bytes === 1 ? "byte" : "bytes"}).` }],
+    output,
+  });
+}

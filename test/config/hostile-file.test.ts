@@ -1,0 +1,157 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parse } from "smol-toml";
+import { loadConfig } from "../../src/config/load-config.ts";
+import { configError, configFolder, load, problemsOf } from "./config-folder.ts";
+
+describe("files", () => {
+  test.each([
+    ["no file", "none.toml", "there is no such file.", undefined],
+    ["a folder", "folder.toml", "it is a folder.", "Name the file inside it, such as haft.toml."],
+    ["a path through a file", "haft.toml/x.toml", "there is no such file.", undefined],
+    ["another ending", "haft.ini", "its name must end in .toml, .yaml, .yml or .json.", undefined],
+  ])("J06 %s is a clear error", async (_what, name, reason, hint) => {
+    const path = join(configFolder({ "haft.toml": "", "haft.ini": "", "folder.toml/haft.toml": "" }), name);
+
+    const error = await configError(loadConfig(path));
+
+    expect({ message: error.message, hint: error.hint }).toEqual({ message: `Cannot read the configuration ${path}: ${reason}`, hint });
+  });
+
+  test.skipIf(!existsSync("/dev/zero"))("J06 an endless device is refused unread", async () => {
+    expect((await configError(loadConfig("/dev/zero"))).message).toBe(
+      "Cannot read the configuration /dev/zero: it is not a regular file but a pipe, socket or device.",
+    );
+  });
+
+  test.skipIf(spawnSync("mkfifo", ["--version"]).error !== undefined)(
+    "J06 a pipe (needs mkfifo) is refused without waiting for its writer",
+    async () => {
+      const path = join(configFolder(), "haft.toml");
+      spawnSync("mkfifo", [path]);
+
+      expect((await configError(loadConfig(path))).message).toBe(
+        `Cannot read the configuration ${path}: it is not a regular file but a pipe, socket or device.`,
+      );
+    },
+  );
+
+  test.each([
+    ["UTF-16 with a mark", Buffer.from("\uFEFFa = 1", "utf16le"), "it is in UTF-16."],
+    ["UTF-16 without a mark", Buffer.from("a = 1", "utf16le"), "it holds NUL characters, as a file in UTF-16 does."],
+    ["bytes that are no text", Buffer.from([0x61, 0xff]), "it is not valid UTF-8."],
+    ["more than a mebibyte", `# ${"x".repeat(1024 * 1024)}`, "it is larger than 1048576 bytes."],
+  ])("J06 %s is refused", async (_what, text, reason) => {
+    expect(await problemsOf("haft.toml", text)).toEqual([`Cannot read the configuration haft.toml: ${reason}`]);
+  });
+
+  test("J06 a byte order mark and CRLF change nothing, not even the places", async () => {
+    expect(await problemsOf("haft.toml", "\uFEFF[runtime]\r\nfoo = 1\r\n")).toEqual([
+      "haft.toml:2:1: runtime.foo: unknown key. There are: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, maxConcurrent, strict.",
+    ]);
+  });
+});
+
+describe("YAML", () => {
+  test("J01 an alias bomb is refused before it is built", async () => {
+    const levels = "bcdefghi".split("").map((name, index) => `${name}: &${name} [${Array(9).fill(`*${"abcdefgh"[index]}`).join(", ")}]`);
+
+    expect(await problemsOf("haft.yaml", `a: &a [lol]\n${levels.join("\n")}\n`)).toEqual([
+      expect.stringMatching(/^haft\.yaml:3:\d+: more than 100 aliases are followed\.$/u),
+    ]);
+  });
+
+  test("J01 an alias of itself ends at the depth limit", async () => {
+    expect(await problemsOf("haft.yaml", "a: &a [*a]\n")).toEqual(["haft.yaml:1:8: nested deeper than 32 levels."]);
+  });
+
+  test("anchors and aliases are followed", async () => {
+    const { config } = await load("haft.yaml", "permission: { allow: &all ['*'] }\napproval: { never: *all }\n");
+
+    expect(config.approval).toEqual({ never: ["*"] });
+  });
+
+  test("J02 a merge key is refused, and __proto__ is a key like any other", async () => {
+    expect(await problemsOf("haft.yaml", "runtime:\n  <<: { __proto__: { polluted: 1 } }\n")).toEqual([
+      "haft.yaml:2:3: merge keys (<<) are not read; write the keys out.",
+    ]);
+    expect(await problemsOf("haft.yaml", "permission:\n  __proto__: { polluted: 1 }\n")).toEqual([
+      "haft.yaml:2:3: permission.__proto__: unknown key. There are: allow, deny.",
+    ]);
+    expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
+  });
+
+  test.each(["1e3", "012", "0x1f", "~", "null", "true", "1.5", ".inf"])("J03 the name %s is no text, and must be quoted", async (name) => {
+    expect(await problemsOf("haft.yaml", `toolsets:\n  ${name}: { type: files, root: . }\n`)).toEqual([
+      `haft.yaml:2:3: the key ${name} is not text in YAML; write it in quotes: "${name}".`,
+    ]);
+  });
+
+  test.each(["no", "on", "off", "yes", "2024-01-01"])("J03 the name %s is text, as YAML 1.2 has it", async (name) => {
+    const { config } = await load("haft.yaml", `toolsets:\n  ${name}: { type: files, root: . }\n`);
+
+    expect([...config.toolsets.keys()]).toEqual([name]);
+  });
+
+  test.each([
+    ["a value meant as a boolean", "runtime:\n  strict: yes\n", "2:3: runtime.strict: must be true or false, not a string."],
+    ["a key given twice", "runtime: {}\nruntime: {}\n", '2:1: the key "runtime" comes twice.'],
+    ["YAML 1.1", "%YAML 1.1\n---\nruntime: {}\n", "1:1: YAML 1.1 is not read; leave the %YAML line out."],
+    ["a tag", "runtime: !!js/function x\n", "1:10: not valid YAML: Unresolved tag: tag:yaml.org,2002:js/function."],
+    ["a list as key", "? [a]\n: 1\n", "1:3: a key must be plain text."],
+    ["an alias without anchor", "runtime: *none\n", "1:10: no anchor &none stands before this alias."],
+    ["two documents", "runtime: {}\n---\nruntime: {}\n", "2:1: only one YAML document is read; take the --- out."],
+  ])("J03 %s is refused with its place", async (_what, text, problem) => {
+    expect(await problemsOf("haft.yaml", text)).toEqual([`haft.yaml:${problem}`]);
+  });
+
+  test.each(["[", "{", "- ", "? ", "&a ", "[]", "a: b: c\n", "%a\n", '"'])("J04 a mebibyte of %j is refused soon", async (piece) => {
+    const [problem] = await problemsOf("haft.yaml", piece.repeat(1_000_000 / piece.length));
+
+    expect(problem).toBe("haft.yaml:1:1: more than 50000 YAML tokens are too many for a configuration.");
+  });
+});
+
+describe("TOML", () => {
+  test.each([
+    ["deep inline tables", `a = ${"{a = ".repeat(200_000)}`],
+    ["deep lists", `a = ${"[".repeat(900_000)}`],
+    ["a key of many parts", `a${".a".repeat(400_000)} = 1`],
+    ["many keys", Array.from({ length: 60_000 }, (_, index) => `k${index} = 1`).join("\n")],
+    ["a long list", `a = [${"1,".repeat(400_000)}]`],
+  ])("J04 %s are refused soon", async (_what, text) => {
+    expect((await problemsOf("haft.toml", text))[0]).toMatch(/^haft\.toml:1:\d+: /u);
+  });
+
+  test("J04 a mebibyte of comments is a configuration of nothing", async () => {
+    const { config } = await load("haft.toml", "# x\n".repeat(262_144));
+
+    expect(config.toolsets.size).toBe(0);
+  });
+
+  test("places hold behind strings that look like tables, quoted names, dotted keys and inline tables", async () => {
+    const text = `[toolsets . "my \\u0066iles"] # [x]
+type = 'files'
+root = '''
+[toolsets.fake]
+rooot = 1''''
+description = """a \\""" " # no comment"""""
+bad1 = 1
+[toolsets]
+y = { type = "mcp", command = "]", args = [ # [
+  "a", 'b]', # ,
+  1 ], bad2 = {} }
+z.type = "mcp"
+z . "command" = "x" ; 
+`.replace(" ; ", "");
+    parse(text); // it is TOML
+
+    expect(await problemsOf("haft.toml", text)).toEqual([
+      expect.stringMatching(/^haft\.toml:7:1: toolsets\["my files"\]\.bad1: unknown key\./u),
+      "haft.toml:11:3: toolsets.y.args[2]: must be a string, not a number.",
+      expect.stringMatching(/^haft\.toml:11:8: toolsets\.y\.bad2: unknown key\./u),
+    ]);
+  });
+});

@@ -1,0 +1,41 @@
+/** What a runtime hands to an engine, as small as it can be. */
+import type { ToolContext } from "../../src/core/context.ts";
+import type { EngineContext, EngineRequest } from "../../src/core/engine.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { MemoryLog } from "../../src/testing/fake-ports.ts";
+
+export function engineContext(
+  options: { readonly toolset?: string; readonly signal?: AbortSignal; readonly log?: MemoryLog } = {},
+): EngineContext {
+  return {
+    toolset: options.toolset ?? "strange",
+    signal: options.signal ?? new AbortController().signal,
+    log: options.log ?? new MemoryLog(),
+  };
+}
+
+export function toolContext(options: Partial<ToolContext> = {}): ToolContext {
+  return {
+    callId: "call_1",
+    toolName: "strange::tool",
+    sessionId: "session_1",
+    turnId: "turn_1",
+    attempt: 1,
+    signal: new AbortController().signal,
+    deadline: Infinity,
+    state: { get: () => undefined, update: () => undefined },
+    data: {},
+    progress: () => undefined,
+    log: () => undefined,
+    ...options,
+  };
+}
+
+export function request(name: string, input: JsonObject = {}): EngineRequest {
+  return requestOf({ name, description: "", inputSchema: true }, input);
+}
+
+export function requestOf(tool: Tool, input: JsonObject = {}): EngineRequest {
+  return { tool, input, parsed: input };
+}

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest";
+import { checkArchitecture } from "./check-architecture.ts";
+import type { HouseRules } from "./check-architecture.ts";
+import { readTree } from "./source-tree.ts";
+
+const RULES: HouseRules = {
+  floors: {
+    core: 1,
+    schema: 2,
+    store: 2,
+    queue: 2,
+    policy: 3,
+    wire: 3,
+    engine: 3,
+    runtime: 4,
+    model: 4,
+    compose: 5,
+    toolsets: 5,
+    testing: 5,
+    config: 6,
+    server: 7,
+    "index.ts": 7,
+    cli: 8,
+    dashboard: 8,
+  },
+  worldly: ["engine", "toolsets", "config", "cli", "src/runtime/system-ports.ts"],
+  late: ["@modelcontextprotocol/client"],
+  maxLines: 400,
+};
+
+test("the source keeps the rules of the house", () => {
+  expect(checkArchitecture(readTree("src/**/*.ts"), RULES)).toEqual([]);
+});
+
+describe("the checker catches", () => {
+  const cases: readonly { readonly what: string; readonly files: Readonly<Record<string, string>>; readonly problem: string }[] = [
+    {
+      what: "a room that imports a higher floor",
+      files: { "src/core/a.ts": 'import { b } from "../runtime/b.ts";\n', "src/runtime/b.ts": "" },
+      problem: "src/core/a.ts: core (floor 1) may not import src/runtime/b.ts (floor 4)",
+    },
+    {
+      what: "a type imported from a room on the same floor",
+      files: { "src/policy/a.ts": 'import type {\n  B,\n} from "../engine/b.ts";\n', "src/engine/b.ts": "" },
+      problem: "src/policy/a.ts: policy (floor 3) may not import src/engine/b.ts (floor 3)",
+    },
+    {
+      what: "a re-export of a higher floor",
+      files: { "src/core/a.ts": 'export { b } from "../schema/b.ts";\n', "src/schema/b.ts": "" },
+      problem: "src/core/a.ts: core (floor 1) may not import src/schema/b.ts (floor 2)",
+    },
+    {
+      what: "a late import of a higher floor",
+      files: { "src/core/a.ts": 'const b = await import("../schema/b.ts");\n', "src/schema/b.ts": "" },
+      problem: "src/core/a.ts: core (floor 1) may not import src/schema/b.ts (floor 2)",
+    },
+    {
+      what: "a room on no floor",
+      files: { "src/attic/a.ts": "" },
+      problem: "src/attic/a.ts: the room attic is on no floor",
+    },
+    {
+      what: "the import of an index",
+      files: { "src/cli/a.ts": 'import { b } from "../index.ts";\n', "src/index.ts": "" },
+      problem: "src/cli/a.ts: imports an index, src/index.ts",
+    },
+    {
+      what: "an import without extension",
+      files: { "src/core/a.ts": 'import { b } from "./b";\n', "src/core/b.ts": "" },
+      problem: 'src/core/a.ts: import "./b" lacks its extension .ts',
+    },
+    {
+      what: "an import of nothing",
+      files: { "src/core/a.ts": 'import { b } from "./b.ts";\n' },
+      problem: 'src/core/a.ts: import "./b.ts" leads to no file',
+    },
+    {
+      what: "a file that is too long",
+      files: { "src/core/a.ts": "\n".repeat(401) },
+      problem: "src/core/a.ts: 401 lines; 400 is the limit",
+    },
+    {
+      what: "a vague name",
+      files: { "src/core/helpers.ts": "" },
+      problem: 'src/core/helpers.ts: "helpers" says nothing about what is inside',
+    },
+    {
+      what: "a name in camel case",
+      files: { "src/core/parseJson.ts": "" },
+      problem: 'src/core/parseJson.ts: "parseJson" is not kebab-case',
+    },
+    {
+      what: "the file system in a room that has no business with it",
+      files: { "src/policy/a.ts": 'import { readFile } from "node:fs/promises";\n' },
+      problem:
+        "src/policy/a.ts: node:fs/promises reaches the outside world; only engine, toolsets, config, cli, src/runtime/system-ports.ts may",
+    },
+    {
+      what: "a heavy package loaded with the main entry",
+      files: {
+        "src/index.ts": 'export { b } from "./engine/b.ts";\n',
+        "src/engine/b.ts": 'import { Client } from "@modelcontextprotocol/client/stdio";\n',
+      },
+      problem: "src/engine/b.ts: @modelcontextprotocol/client/stdio is loaded by src/index.ts; import it where it is used",
+    },
+    {
+      what: "a circle, through a type import as well",
+      files: {
+        "src/core/a.ts": 'import { b } from "./b.ts";\n',
+        "src/core/b.ts": 'import { c } from "./c.ts";\n',
+        "src/core/c.ts": 'import type { A } from "./a.ts";\n',
+      },
+      problem: "circle: src/core/a.ts → src/core/b.ts → src/core/c.ts → src/core/a.ts",
+    },
+  ];
+  test.each(cases)("$what", ({ files, problem }) => {
+    expect(checkArchitecture(new Map(Object.entries(files)), RULES)).toEqual([problem]);
+  });
+});
+
+test("the checker passes what keeps the rules", () => {
+  const files = {
+    "src/core/a.ts": '/** import { z } from "../cli/z.ts"; */\n// import "../cli/z.ts";\nexport const a = "from";\n',
+    "src/runtime/system-ports.ts": 'import { readFileSync } from "node:fs";\nimport { a } from "../core/a.ts";\n',
+    "src/engine/mcp.ts":
+      'const client = await import("@modelcontextprotocol/client");\nimport type { Client } from "@modelcontextprotocol/client";\n',
+    "src/index.ts": 'export { mcp } from "./engine/mcp.ts";\n',
+  };
+  expect(checkArchitecture(new Map(Object.entries(files)), RULES)).toEqual([]);
+});

@@ -1,0 +1,44 @@
+/** Every requirement and attack case the project answers to has a test that names it, or a reason why not. */
+import { globSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+const REQUIREMENTS = [
+  ...range("F0.", 1, 10),
+  ...["F1.1", "F1.2", "F1.3", "F1.4", "F1.9", "F1.16", "F1.29", "F1.33", "F1.34", "F1.35", "F1.36", "F1.49", "F1.50", "F1.65", "F1.66", "F1.67", "F1.68"],
+  ...range("F2.", 1, 21),
+  "F2.30",
+  ...range("F3.", 1, 14),
+  ...range("F3.", 18, 20),
+  ...range("F3.", 23, 30),
+  "F3.36",
+  ...range("F4.", 1, 5),
+  ...range("F4.", 24, 28),
+];
+const ATTACKS = [...range("A", 1, 24, 2), ...range("B", 1, 18, 2), "G01", "G02", "G03", "G04", "D06", "D09", "D10", "D14", "J01", "J02", "J03", "J06"];
+
+/** What has no test of its own, and why. */
+const WAIVED: Readonly<Record<string, string>> = {
+  A19: "text formats for tool calls come with the wire formats; nothing here parses model prose",
+  A21: "as A19: calls are taken from structured messages only",
+  B17: "handlers run in the program's own process and are trusted like it; docs/concepts/calls.md says so",
+  "F3.28": "provider-shaped tool lists come with the wire formats",
+  "F3.26": "categories decide the loop, which comes with the models; a batch treats ASYNC_REQUIRED like any other tool",
+};
+
+function range(prefix: string, from: number, to: number, digits = 1): readonly string[] {
+  return Array.from({ length: to - from + 1 }, (_, index) => `${prefix}${String(from + index).padStart(digits, "0")}`);
+}
+
+function namedInTests(): ReadonlySet<string> {
+  const named = new Set<string>();
+  for (const file of globSync("test/**/*.test.ts").filter((path) => !path.endsWith("coverage.test.ts"))) {
+    for (const match of readFileSync(file, "utf8").matchAll(/\b(?:F\d\.\d+|[A-J]\d{2})\b/gu)) named.add(match[0]);
+  }
+  return named;
+}
+
+test("every requirement and attack case is named by a test or waived with a reason", () => {
+  const named = namedInTests();
+  const missing = [...REQUIREMENTS, ...ATTACKS].filter((id) => !named.has(id) && WAIVED[id] === undefined);
+  expect(missing).toEqual([]);
+});

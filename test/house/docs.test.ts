@@ -1,0 +1,48 @@
+import { existsSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { errorsPage } from "../../scripts/generate-errors.ts";
+import { brokenLinks, untestedBlocks, untestedExamples } from "./check-docs.ts";
+import { readTree } from "./source-tree.ts";
+
+const documents = new Map([...readTree("*.md"), ...readTree("docs/**/*.md")]);
+const examples = readTree("examples/**/*.ts");
+
+test("every TypeScript block of the documents runs in an example", () => {
+  expect(untestedBlocks(documents, examples)).toEqual([]);
+});
+
+test("every @example of the source runs in an example", () => {
+  expect(untestedExamples(readTree("src/**/*.ts"), examples)).toEqual([]);
+});
+
+test("every relative link of the documents leads somewhere", () => {
+  expect(brokenLinks(documents, (path) => existsSync(new URL(`../../${path}`, import.meta.url)))).toEqual([]);
+});
+
+test("the page of error codes is what `npm run docs` makes of the table", () => {
+  expect(readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8")).toBe(errorsPage());
+});
+
+test("a block that differs from its example is found, and one that is indented there is not", () => {
+  const guide = "Text.\n\n```ts\nif (a) {\n  b();\n}\n```\n\n```ts\nif (a) {\n  c();\n}\n```\n\n```sh\nnpm start\n```\n";
+  const example = "function main() {\n  if (a) {\n    b();\n  }\n}\n";
+  expect(untestedBlocks(new Map([["guide.md", guide]]), new Map([["example.ts", example]]))).toEqual([
+    "guide.md:9: no file in examples/ has this block",
+  ]);
+});
+
+test("an @example is found when it has no block and when no example has it", () => {
+  const source = "/**\n * Adds.\n *\n * @example\n * add(1, 2)\n */\n/**\n * @example\n * ```ts\n * add(1);\n * ```\n */\n";
+  expect(untestedExamples(new Map([["add.ts", source]]), new Map())).toEqual([
+    "add.ts:4: @example without a ```ts block",
+    "add.ts:9: no file in examples/ has this block",
+  ]);
+});
+
+test("links to missing files and headings are found; addresses and code are left alone", () => {
+  const page = "# The `one` page\n[a](b.md) [b](#the-one-page) [c](#two) [d](https://example.com) `[e](f.md)`\n\n```\n[g](h.md)\n```\n";
+  expect(brokenLinks(new Map([["docs/a.md", page]]), (path) => path === "docs/a.md")).toEqual([
+    "docs/a.md: the link b.md leads to no file",
+    "docs/a.md: the link #two leads to no heading",
+  ]);
+});

@@ -1,0 +1,237 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
+import type { ErrorInfo } from "../../src/core/error.ts";
+import { ApprovalGate } from "../../src/policy/approval.ts";
+import type { ApprovalQuestion, ApprovalSettings } from "../../src/policy/approval.ts";
+import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
+import type { FakePorts } from "../../src/testing/fake-ports.ts";
+
+const HINT = "Do not call it again with this input unless the user asks for it; go on without it, or ask the user what to do.";
+
+function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
+  return {
+    callId: "call_1",
+    sessionId: "session_1",
+    toolName: "files::delete",
+    description: "Deletes a file.",
+    input: { path: "/a" },
+    reason: "files::delete destroys something.",
+    signal: new AbortController().signal,
+    ...fields,
+  };
+}
+
+function gate(settings: ApprovalSettings, ports: FakePorts = fakePorts()): ApprovalGate {
+  return new ApprovalGate(settings, ports);
+}
+
+/** An approver that answers when the test says so. */
+function patientApprover(): { approve: Approver; requests: ApprovalRequest[]; answer: (index: number, answer: ApprovalAnswer) => void } {
+  const requests: ApprovalRequest[] = [];
+  const answers: ((answer: ApprovalAnswer) => void)[] = [];
+  return {
+    requests,
+    approve: (request) => {
+      requests.push(request);
+      return new Promise((resolve) => answers.push(resolve));
+    },
+    answer: (index, answer) => answers[index]?.(answer),
+  };
+}
+
+function busDown(): never {
+  throw new Error("bus down");
+}
+
+async function denial(approve: unknown): Promise<ErrorInfo | undefined> {
+  const error = await gate({ approve: approve as Approver }).ask(question()); // approvers as programs without types write them
+  return error?.toJSON();
+}
+
+function denied(why: string): ErrorInfo {
+  return {
+    code: "approval_denied",
+    message: `files::delete was not approved: ${why}.`,
+    retryable: false,
+    outcome: "not_started",
+    hint: HINT,
+  };
+}
+
+describe("F1.50 a call is denied when", () => {
+  test("the answer is no", async () => {
+    expect(await denial(() => "deny")).toEqual(denied("the answer was no"));
+  });
+
+  test.each<[unknown, string]>([
+    ["yes", '"yes"'],
+    [true, "of type boolean"],
+    [undefined, "of type undefined"],
+    [null, "of type null"],
+    [{ answer: "allow-once" }, "of type object"],
+  ])("the answer is %j", async (answer, shown) => {
+    expect(await denial(() => answer)).toEqual(denied(`the answer ${shown} is none of "allow-once", "allow-always" and "deny"`));
+  });
+
+  test("the approver throws, rejects, returns a broken promise or is no function", async () => {
+    const broken = {
+      // oxlint-disable-next-line unicorn/no-thenable -- the case
+      get then() {
+        throw new Error("trap");
+      },
+    };
+    expect(await denial(busDown)).toEqual(denied("the approver failed: bus down"));
+    expect(await denial(() => Promise.reject(new Error("bus down")))).toEqual(denied("the approver failed: bus down"));
+    expect(await denial(() => broken)).toEqual(denied("the approver failed: trap"));
+    expect((await denial("yes"))?.code).toBe("approval_denied");
+  });
+
+  test("no answer comes in time; the question's signal aborts and a late answer changes nothing", async () => {
+    const ports = fakePorts();
+    const { approve, requests, answer } = patientApprover();
+    const approvals = gate({ approve, timeoutMs: 5_000 }, ports);
+    const asked = approvals.ask(question());
+    await ports.clock.advance(5_000);
+    expect((await asked)?.toJSON()).toEqual(denied("no answer came within 5000 ms"));
+    expect(requests[0]?.signal.aborted).toBe(true);
+    answer(0, "allow-always");
+    await settle();
+    void approvals.ask(question());
+    await settle();
+    expect(requests).toHaveLength(2);
+  });
+});
+
+test("F1.50 an approver that failed is reported to the operator", async () => {
+  const ports = fakePorts();
+  await gate({ approve: busDown }, ports).ask(question());
+  expect(ports.log.lines).toEqual([
+    { level: "warn", message: "The approver failed on files::delete: bus down", fields: { callId: "call_1" } },
+  ]);
+});
+
+test("F1.50 without an approver the call needs approval, and the hint says how to give one", async () => {
+  expect((await gate({}).ask(question()))?.toJSON()).toEqual({
+    code: "approval_required",
+    message: "files::delete needs approval, and nobody is there to ask. files::delete destroys something.",
+    retryable: false,
+    outcome: "not_started",
+    hint: 'Give the runtime an approver ("approval: { approve }"), list the tool under "approval: { never }", or pass --yes on the command line.',
+  });
+});
+
+test("F1.50 allow-once allows this call only and leaves no timer behind", async () => {
+  const ports = fakePorts();
+  let asked = 0;
+  const approve = (): ApprovalAnswer => {
+    asked++;
+    return "allow-once";
+  };
+  const approvals = gate({ approve, timeoutMs: 5_000 }, ports);
+  expect([await approvals.ask(question()), await approvals.ask(question())]).toEqual([undefined, undefined]);
+  expect({ asked, timers: ports.clock.pending }).toEqual({ asked: 2, timers: 0 });
+});
+
+test("F1.50 allow-always holds for this tool in this session until the session is forgotten", async () => {
+  const asked: string[] = [];
+  const approve = ({ sessionId, toolName }: ApprovalRequest): ApprovalAnswer => {
+    asked.push(`${sessionId} ${toolName}`);
+    return "allow-always";
+  };
+  const approvals = gate({ approve });
+  await approvals.ask(question());
+  await approvals.ask(question({ input: { path: "/b" } }));
+  await approvals.ask(question({ toolName: "files::move" }));
+  await approvals.ask(question({ sessionId: "session_2" }));
+  approvals.forget("session_1");
+  await approvals.ask(question());
+  expect(asked).toEqual(["session_1 files::delete", "session_1 files::move", "session_2 files::delete", "session_1 files::delete"]);
+});
+
+test("F1.50 allow-always answers the open questions about the same tool and session, and withdraws them", async () => {
+  const { approve, requests, answer } = patientApprover();
+  const approvals = gate({ approve });
+  const first = approvals.ask(question({ callId: "call_1" }));
+  const sibling = approvals.ask(question({ callId: "call_2", input: { path: "/b" } }));
+  let otherEnded = false;
+  void approvals.ask(question({ callId: "call_3", toolName: "files::move" })).then(() => (otherEnded = true));
+  answer(0, "allow-always");
+  expect([await first, await sibling]).toEqual([undefined, undefined]);
+  answer(1, "deny");
+  await settle();
+  expect(requests.map((request) => request.signal.aborted)).toEqual([false, true, false]);
+  expect(otherEnded).toBe(false);
+});
+
+test("F1.50 a session that was forgotten keeps no grant that is answered later", async () => {
+  const { approve, requests, answer } = patientApprover();
+  const approvals = gate({ approve });
+  const asked = approvals.ask(question());
+  approvals.forget("session_1");
+  answer(0, "allow-always");
+  expect(await asked).toBeUndefined();
+  void approvals.ask(question());
+  await settle();
+  expect(requests).toHaveLength(2);
+});
+
+test("F1.50 cancelling the call ends the wait with cancelled, before anything ran", async () => {
+  const { approve, requests } = patientApprover();
+  const controller = new AbortController();
+  const approvals = gate({ approve });
+  const asked = approvals.ask(question({ signal: controller.signal }));
+  controller.abort();
+  const expected = {
+    code: "cancelled",
+    message: "files::delete was cancelled while it waited for approval.",
+    retryable: false,
+    outcome: "not_started",
+  };
+  expect((await asked)?.toJSON()).toEqual(expected);
+  expect(requests[0]?.signal.aborted).toBe(true);
+  expect((await approvals.ask(question({ signal: controller.signal })))?.toJSON()).toEqual(expected);
+  expect(requests).toHaveLength(1);
+});
+
+test("H12 the request is frozen and bound to the tool and the canonical input", async () => {
+  const { approve, requests } = patientApprover();
+  const approvals = gate({ approve });
+  void approvals.ask(question({ input: { b: 1, a: [true, null] } }));
+  void approvals.ask(question({ input: { a: [true, null], b: 1 } }));
+  void approvals.ask(question({ input: { a: [true, null], b: 2 } }));
+  await settle();
+  const expected = createHash("sha256").update('{"input":{"a":[true,null],"b":1},"tool":"files::delete"}').digest("hex");
+  expect(requests.map(({ digest }) => digest === expected)).toEqual([true, true, false]);
+  expect(requests.every((request) => Object.isFrozen(request))).toBe(true);
+});
+
+test("F1.50 what needs approval: destructive tools and the always list, never the allow-list", () => {
+  const approvals = gate({ always: ["mail::*", "files::clean"], never: ["files::delete", "mail::draft"] });
+  const reasons = (destructive: boolean): readonly (string | undefined)[] =>
+    ["files::delete", "files::clean", "mail::draft", "mail::send", "web::get"].map((name) => approvals.needed(name, destructive));
+  expect(reasons(false)).toEqual([
+    undefined,
+    "The approval rules ask before files::clean runs.",
+    undefined,
+    "The approval rules ask before mail::send runs.",
+    undefined,
+  ]);
+  expect(reasons(true)).toEqual([
+    undefined,
+    "files::clean destroys something.",
+    undefined,
+    "mail::send destroys something.",
+    "web::get destroys something.",
+  ]);
+  expect(gate({}).needed("web::get", false)).toBeUndefined();
+  expect(gate({ always: ["*"] }).needed("web::get", false)).toBe("The approval rules ask before web::get runs.");
+});
+
+test.each<[ApprovalSettings, string]>([
+  [{ always: ["delete"] }, '"always" has the pattern "delete", which fits no tool: names are toolset::tool.'],
+  [{ never: ["delete"] }, '"never" has the pattern "delete", which fits no tool: names are toolset::tool.'],
+  [{ timeoutMs: -1 }, "The approval's timeoutMs is a number of at least 0, not -1."],
+])("the settings %j are refused", (settings, message) => {
+  expect(() => gate(settings)).toThrow(message);
+});

@@ -1,0 +1,165 @@
+import { describe, expect, test } from "vitest";
+import { ERROR_CODES, ToolError } from "../../src/core/error.ts";
+import type { ErrorCode } from "../../src/core/error.ts";
+import { Circuit, circuitOutcome } from "../../src/policy/circuit.ts";
+import type { CircuitOutcome, CircuitSettings } from "../../src/policy/circuit.ts";
+import { FakeClock } from "../../src/testing/fake-ports.ts";
+
+function setUp(settings: CircuitSettings = {}): { clock: FakeClock; circuit: Circuit; changes: string[] } {
+  const clock = new FakeClock();
+  const changes: string[] = [];
+  return { clock, changes, circuit: new Circuit(settings, clock, (state) => changes.push(state)) };
+}
+
+function call(circuit: Circuit, outcome: CircuitOutcome, times = 1): void {
+  for (let count = 0; count < times; count++) {
+    expect(circuit.admit()).toBe(0);
+    circuit.record(outcome);
+  }
+}
+
+describe("F3.36 a closed circuit", () => {
+  test("opens at the threshold and then fails fast with the time until the next probe", async () => {
+    const { clock, circuit, changes } = setUp();
+    call(circuit, "failure", 4);
+    expect(circuit.state).toBe("closed");
+    call(circuit, "failure");
+    await clock.advance(10_000.5);
+    expect({ state: circuit.state, waitMs: circuit.admit(), changes }).toEqual({ state: "open", waitMs: 20_000, changes: ["open"] });
+  });
+
+  test("counts failures in a rolling window, however many successes lie between", () => {
+    const { circuit } = setUp();
+    for (let pair = 0; pair < 4; pair++) {
+      call(circuit, "success");
+      call(circuit, "failure");
+    }
+    call(circuit, "success");
+    call(circuit, "failure");
+    expect(circuit.state).toBe("open");
+  });
+
+  test("stays closed while most calls succeed", () => {
+    const { circuit } = setUp();
+    call(circuit, "success", 100);
+    call(circuit, "failure", 99);
+    expect(circuit.state).toBe("closed");
+    call(circuit, "failure");
+    expect(circuit.state).toBe("open");
+  });
+
+  test("forgets failures that have left the window, a tenth at a time", async () => {
+    const { clock, circuit } = setUp();
+    call(circuit, "failure", 2);
+    await clock.advance(30_000);
+    call(circuit, "failure", 2);
+    await clock.advance(30_000);
+    call(circuit, "failure", 2);
+    expect(circuit.state).toBe("closed");
+    call(circuit, "failure");
+    expect(circuit.state).toBe("open");
+  });
+
+  test("forgets successes that have left the window, after any time", async () => {
+    const { clock, circuit } = setUp();
+    call(circuit, "success", 1_000);
+    await clock.advance(86_400_000);
+    call(circuit, "failure", 5);
+    expect(circuit.state).toBe("open");
+  });
+
+  test("is not moved by ignored outcomes", () => {
+    const { circuit } = setUp();
+    call(circuit, "ignored", 1_000);
+    call(circuit, "failure", 5);
+    expect(circuit.state).toBe("open");
+  });
+});
+
+describe("F3.36 a half-open circuit", () => {
+  test("closes after a probe succeeded, and starts counting anew", async () => {
+    const { clock, circuit, changes } = setUp();
+    call(circuit, "failure", 5);
+    await clock.advance(30_000);
+    call(circuit, "success");
+    call(circuit, "failure", 4);
+    expect({ state: circuit.state, changes }).toEqual({ state: "closed", changes: ["open", "half-open", "closed"] });
+  });
+
+  test("opens again when a probe fails", async () => {
+    const { clock, circuit, changes } = setUp();
+    call(circuit, "failure", 5);
+    await clock.advance(30_000);
+    call(circuit, "failure");
+    expect({ waitMs: circuit.admit(), changes }).toEqual({ waitMs: 30_000, changes: ["open", "half-open", "open"] });
+  });
+
+  test("needs as many successes as it has probes", async () => {
+    const { clock, circuit } = setUp({ probes: 2 });
+    call(circuit, "failure", 5);
+    await clock.advance(30_000);
+    call(circuit, "success");
+    expect(circuit.state).toBe("half-open");
+    call(circuit, "success");
+    expect(circuit.state).toBe("closed");
+  });
+
+  test("lets another probe through at once when one said nothing", async () => {
+    const { clock, circuit } = setUp();
+    call(circuit, "failure", 5);
+    await clock.advance(30_000);
+    call(circuit, "ignored", 3);
+    call(circuit, "success");
+    expect(circuit.state).toBe("closed");
+  });
+
+  test("gives up a probe that never reports, so that it cannot stay half-open for ever", async () => {
+    const { clock, circuit } = setUp();
+    call(circuit, "failure", 5);
+    await clock.advance(30_000);
+    expect(circuit.admit()).toBe(0);
+    await clock.advance(29_999);
+    expect(circuit.admit()).toBe(1);
+    await clock.advance(1);
+    expect(circuit.admit()).toBe(0);
+  });
+});
+
+test.each([1, 3])("B15 of 1,000 callers waiting at a half-open circuit at most %d pass", async (probes) => {
+  const { clock, circuit } = setUp({ probes });
+  call(circuit, "failure", 5);
+  await clock.advance(30_000);
+  const waits = Array.from({ length: 1_000 }, () => circuit.admit());
+  expect(waits.filter((waitMs) => waitMs === 0)).toHaveLength(probes);
+  expect(waits.slice(probes).every((waitMs) => waitMs === 30_000)).toBe(true);
+});
+
+test("B15 what 1,000 calls from before report while the circuit is open lets nobody through", async () => {
+  const { clock, circuit } = setUp();
+  for (let count = 0; count < 1_000; count++) circuit.admit();
+  for (let count = 0; count < 5; count++) circuit.record("failure");
+  for (let count = 0; count < 995; count++) circuit.record(count % 2 === 0 ? "success" : "failure");
+  expect({ state: circuit.state, waitMs: circuit.admit() }).toEqual({ state: "open", waitMs: 30_000 });
+  await clock.advance(30_000);
+  expect([circuit.admit(), circuit.admit()]).toEqual([0, 30_000]);
+});
+
+test.each([
+  [{ failures: 0 }, "A circuit's failures is an integer of at least 1, not 0."],
+  [{ probes: 1.5 }, "A circuit's probes is an integer of at least 1, not 1.5."],
+  [{ openMs: Number.NaN }, "A circuit's openMs is at least 1 ms, not NaN."],
+  [{ windowMs: Infinity }, "A circuit's windowMs is at least 10 ms, not Infinity."],
+  [{ minimumRate: 2 }, "A circuit's minimumRate is a share from 0 to 1, not 2."],
+])("the settings %o are refused", (settings, message) => {
+  expect(() => new Circuit(settings, new FakeClock())).toThrow(message);
+});
+
+test("F3.36 only what says that a tool cannot be reached counts as a failure", () => {
+  const codes = Object.keys(ERROR_CODES) as ErrorCode[]; // the keys of the table are its codes
+  const failures = (thrownByTool: boolean): readonly string[] =>
+    codes.filter((code) => circuitOutcome(new ToolError(code, "x"), thrownByTool) === "failure");
+  expect(failures(true)).toEqual(["unavailable", "timeout", "network_error", "rate_limited"]);
+  expect(failures(false)).toEqual(["unavailable", "timeout", "network_error", "rate_limited", "execution_failed"]);
+  expect(circuitOutcome(undefined, false)).toBe("success");
+  expect(circuitOutcome(new ToolError("invalid_input", "x"), false)).toBe("ignored");
+});

@@ -1,0 +1,209 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
+import { Limit } from "../../src/policy/limit.ts";
+import type { LimitWaiter } from "../../src/policy/limit.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
+
+function full(slots: number): Limit {
+  const limit = new Limit(slots);
+  for (let count = 0; count < slots; count++) expect(limit.tryTake()).toBe(true);
+  return limit;
+}
+
+describe("misuse", () => {
+  test.each([0, -1, 1.5, Number.NaN, -Infinity, 2 ** 53])("maxConcurrent %s throws invalid_argument", (maxConcurrent) => {
+    expect(() => new Limit(maxConcurrent)).toThrow(ToolError);
+    expect(() => new Limit(maxConcurrent)).toThrow(`maxConcurrent is ${maxConcurrent}; it must be an integer of at least 1, or Infinity.`);
+  });
+
+  test("a release of a slot that nobody took throws, and the count stays 0", () => {
+    const limit = new Limit(1);
+    expect(() => limit.release()).toThrow("A slot was released that nobody had taken");
+    expect(limit.running).toBe(0);
+  });
+});
+
+describe("slots", () => {
+  test("tryTake fails when all slots are taken, and works again after a release", () => {
+    const limit = full(2);
+    expect(limit.tryTake()).toBe(false);
+    limit.release();
+    expect(limit.tryTake()).toBe(true);
+    expect([limit.running, limit.waiting]).toEqual([2, 0]);
+  });
+
+  test("tryTake does not overtake: a freed slot is the waiter's before anyone can try", () => {
+    const limit = full(1);
+    const waiter = limit.wait("session");
+    limit.release();
+    expect(waiter.taken).toBe(true);
+    expect(limit.tryTake()).toBe(false);
+  });
+
+  test("wait takes a free slot at once", async () => {
+    const limit = new Limit(1);
+    const waiter = limit.wait("session");
+    expect([waiter.taken, limit.running, limit.waiting]).toEqual([true, 1, 0]);
+    await waiter.whenTaken();
+  });
+
+  test("Infinity never makes anyone wait", () => {
+    const limit = new Limit(Infinity);
+    for (let count = 0; count < 1_000; count++) expect(limit.tryTake()).toBe(true);
+    expect(limit.wait("session").taken).toBe(true);
+  });
+});
+
+describe("cancel", () => {
+  test("leaves the line: the slot goes to the one behind", async () => {
+    const limit = full(1);
+    const order: string[] = [];
+    const [first, second] = [limit.wait("session"), limit.wait("session")];
+    void first.whenTaken().then(() => order.push("first"));
+    void second.whenTaken().then(() => order.push("second"));
+    first.cancel();
+    expect(limit.waiting).toBe(1);
+    limit.release();
+    await settle();
+    expect([first.taken, second.taken, order]).toEqual([false, true, ["second"]]);
+  });
+
+  test("gives a taken slot on to the next, once", () => {
+    const limit = full(1);
+    const waiters = [limit.wait("a"), limit.wait("b"), limit.wait("c")];
+    limit.release();
+    waiters[0]?.cancel();
+    waiters[0]?.cancel();
+    expect(waiters.map((waiter) => waiter.taken)).toEqual([true, true, false]);
+    expect([limit.running, limit.waiting]).toEqual([1, 1]);
+  });
+
+  test("of the only waiter of a lane leaves the turns of the others as they were", () => {
+    const limit = full(1);
+    const [a, b, c] = [limit.wait("a"), limit.wait("b"), limit.wait("c")];
+    a.cancel();
+    limit.release();
+    expect([b.taken, c.taken]).toEqual([true, false]);
+    c.cancel();
+    limit.release();
+    expect([limit.running, limit.waiting]).toEqual([0, 0]);
+    expect(limit.tryTake()).toBe(true);
+  });
+});
+
+describe("fairness", () => {
+  test("B18 behind 100,000 calls of one session, another session's one call has the second slot that is freed", () => {
+    const limit = full(1);
+    const many = Array.from({ length: 100_000 }, () => limit.wait("greedy"));
+    const one = limit.wait("modest");
+    limit.release();
+    expect([many[0]?.taken, one.taken]).toEqual([true, false]);
+    limit.release();
+    expect(one.taken).toBe(true);
+    for (let count = 1; count < 100_000; count++) limit.release();
+    expect(many.every((waiter) => waiter.taken)).toBe(true);
+    expect([limit.running, limit.waiting]).toEqual([1, 0]);
+    limit.release();
+    expect(limit.running).toBe(0);
+  });
+
+  test("lanes take turns, and within a lane the first come is first served", () => {
+    const limit = full(1);
+    const waiters = ["a1", "a2", "a3", "b1", "b2", "c1"].map((name) => ({ name, waiter: limit.wait(name.slice(0, 1)) }));
+    const served: string[] = [];
+    for (let count = 0; count < 6; count++) {
+      limit.release();
+      for (const { name, waiter } of waiters) if (waiter.taken && !served.includes(name)) served.push(name);
+    }
+    expect(served).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
+  });
+
+  test("a session that comes back after its turn stands behind those that wait", () => {
+    const limit = full(1);
+    const first = limit.wait("a");
+    const other = limit.wait("b");
+    limit.release();
+    const again = limit.wait("a");
+    limit.release();
+    expect([first.taken, other.taken, again.taken]).toEqual([true, true, false]);
+  });
+
+  test("a session named __proto__ is a session like any other", () => {
+    const limit = full(1);
+    const waiters = [limit.wait("__proto__"), limit.wait("constructor")];
+    limit.release();
+    limit.release();
+    expect(waiters.map((waiter) => waiter.taken)).toEqual([true, true]);
+  });
+});
+
+/** The rule written out plainly: lanes in an array, each an array of waiters. */
+class PlainLimit {
+  running = 0;
+  lanes: { readonly name: string; readonly line: number[] }[] = [];
+  readonly taken = new Set<number>();
+
+  wait(id: number, name: string, slots: number): void {
+    if (this.running < slots) {
+      this.running++;
+      this.taken.add(id);
+      return;
+    }
+    const lane = this.lanes.find((other) => other.name === name);
+    if (lane === undefined) this.lanes.push({ name, line: [id] });
+    else lane.line.push(id);
+  }
+
+  release(): void {
+    const lane = this.lanes.shift();
+    const next = lane?.line.shift();
+    if (lane === undefined || next === undefined) {
+      this.running--;
+      return;
+    }
+    this.taken.add(next);
+    if (lane.line.length > 0) this.lanes.push(lane);
+  }
+
+  leave(id: number): void {
+    this.lanes = this.lanes
+      .map(({ name, line }) => ({ name, line: line.filter((other) => other !== id) }))
+      .filter(({ line }) => line.length > 0);
+  }
+}
+
+test("any history of waits, releases and cancels serves exactly whom the plain rule serves", () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant("wait" as const), lane: fc.constantFrom("a", "b", "c", "d") }),
+    fc.record({ kind: fc.constant("release" as const) }),
+    fc.record({ kind: fc.constant("cancel" as const), back: fc.nat({ max: 8 }) }),
+  );
+  const history = fc.array(step, { maxLength: 60, size: "max" });
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 3 }), history, (slots, steps) => {
+      const limit = new Limit(slots);
+      const plain = new PlainLimit();
+      const waiters: LimitWaiter[] = [];
+      const ended = new Set<number>();
+      for (const one of steps) {
+        if (one.kind === "wait") {
+          plain.wait(waiters.length, one.lane, slots);
+          waiters.push(limit.wait(one.lane));
+        } else {
+          const held = [...plain.taken].find((id) => !ended.has(id));
+          const id = one.kind === "cancel" ? waiters.length - 1 - one.back : held;
+          if (id === undefined || id < 0 || ended.has(id)) continue;
+          ended.add(id);
+          if (one.kind === "cancel") waiters[id]?.cancel();
+          else limit.release();
+          if (plain.taken.has(id)) plain.release();
+          else plain.leave(id);
+        }
+        expect(waiters.map((waiter) => waiter.taken)).toEqual(waiters.map((_, id) => plain.taken.has(id)));
+        expect([limit.running, limit.waiting]).toEqual([plain.running, plain.lanes.reduce((sum, { line }) => sum + line.length, 0)]);
+      }
+    }),
+    { seed: 5, numRuns: 1_000 },
+  );
+});

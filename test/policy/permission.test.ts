@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { permissionGate } from "../../src/policy/permission.ts";
+import type { PermissionRules } from "../../src/policy/permission.ts";
+
+function allowed(rules: PermissionRules, names: readonly string[]): readonly string[] {
+  const gate = permissionGate(rules);
+  return names.filter((name) => gate(name) === undefined);
+}
+
+function fits(pattern: string, name: string): boolean {
+  return permissionGate({ allow: [pattern] })(name) === undefined;
+}
+
+const NAMES = ["files::read", "files::delete", "mail::send", "default::__proto__"];
+
+test("a denied tool gets permission_denied with the pattern that denies it", () => {
+  const error = permissionGate({ allow: ["*"], deny: ["files::*"] })("files::read");
+  expect(error?.toJSON()).toEqual({
+    code: "permission_denied",
+    message: 'The permission rules deny files::read by the pattern "files::*".',
+    retryable: false,
+    outcome: "not_started",
+    hint: "Use a tool that is allowed, or tell the user that this one is not.",
+  });
+});
+
+test("a tool that no allow pattern fits is denied", () => {
+  const error = permissionGate({ allow: ["mail::*"] })("files::read");
+  expect(error?.message).toBe("The permission rules allow certain tools only, and files::read is none of them.");
+});
+
+test.each<[PermissionRules, readonly string[]]>([
+  [{}, NAMES],
+  [{ allow: [] }, []],
+  [{ deny: [] }, NAMES],
+  [{ allow: ["*"], deny: ["*"] }, []],
+  [{ allow: ["*::read", "mail::send"] }, ["files::read", "mail::send"]],
+  [{ deny: ["*::delete"] }, ["files::read", "mail::send", "default::__proto__"]],
+  [{ allow: ["files::*"], deny: ["files::delete"] }, ["files::read"]],
+  [{ deny: ["*::__proto__"] }, ["files::read", "files::delete", "mail::send"]],
+])("the rules %j allow %j", (rules, expected) => {
+  expect(allowed(rules, NAMES)).toEqual(expected);
+});
+
+test("a star stands for any text, also none, and overlapping ends do not fit twice", () => {
+  expect(fits("a*b*c", "abc")).toBe(true);
+  expect(fits("a*b*c", "a::b::c")).toBe(true);
+  expect(fits("a*b*c", "acb")).toBe(false);
+  expect(fits("ab*ba", "aba")).toBe(false);
+  expect(fits("a*bc*c", "abc")).toBe(false);
+  expect(fits("a**b", "ab")).toBe(true);
+});
+
+test("the same verdict comes again from memory, and no more than 10,000 are remembered", () => {
+  const gate = permissionGate({ deny: ["*9"] });
+  const denials = (): number =>
+    Array.from({ length: 25_000 }, (_, index) => gate(`t::${index}`)).filter((error) => error !== undefined).length;
+  expect([denials(), denials()]).toEqual([2_500, 2_500]);
+});
+
+test("a pattern of a thousand stars is matched without delay", () => {
+  const gate = permissionGate({ deny: ["*a".repeat(500)] });
+  const startedAt = performance.now();
+  expect(gate(`${"a".repeat(500)}::b`)).toBeUndefined();
+  expect(performance.now() - startedAt).toBeLessThan(100);
+});
+
+test.each<[unknown, string]>([
+  [{ allow: ["read"] }, '"allow" has the pattern "read", which fits no tool: names are toolset::tool.'],
+  [{ deny: [""] }, '"deny" has a pattern that is not text: .'],
+  [{ deny: [5] }, '"deny" has a pattern that is not text: 5.'],
+  [{ deny: "files::*" }, '"deny" is a list of name patterns, not a string.'],
+  [{ deny: ["*".repeat(1_025)] }, '"deny" has a pattern of 1025 characters; 1024 is the limit.'],
+])("the rules %j are refused", (rules, message) => {
+  expect(() => permissionGate(rules as PermissionRules)).toThrow(message); // rules as a program without types gives them
+});

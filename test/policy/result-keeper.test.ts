@@ -1,0 +1,229 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { jsonPath } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/json.ts";
+import { ResultKeeper } from "../../src/policy/result-keeper.ts";
+import type { ResultPage, ResultRequest } from "../../src/policy/result-keeper.ts";
+
+function readOne(output: JsonValue, request: ResultRequest = {}): ResultPage {
+  const keeper = new ResultKeeper();
+  return keeper.read("s1", keeper.keep("s1", "call_1", output, undefined), request);
+}
+
+/** Reads every page in turn. */
+function readAll(output: JsonValue, request: ResultRequest = {}): readonly ResultPage[] {
+  const pages: ResultPage[] = [];
+  let offset: number | undefined = 0;
+  while (offset !== undefined && pages.length < 10_000) {
+    const page: ResultPage = readOne(output, { ...request, offset });
+    pages.push(page);
+    offset = page.nextOffset;
+  }
+  return pages;
+}
+
+describe("a handle is refused with not_found when it", () => {
+  const unknown = { code: "not_found", message: 'No result is kept under the handle "call_1".' };
+
+  test("was never given", () => {
+    expect(() => new ResultKeeper().read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
+  });
+
+  test("C01 belongs to another session", () => {
+    const keeper = new ResultKeeper();
+    keeper.keep("s1", "call_1", "secret", undefined);
+    expect(() => keeper.read("s2", "call_1", {})).toThrow(expect.objectContaining(unknown));
+  });
+
+  test("was dropped with its session", () => {
+    const keeper = new ResultKeeper();
+    keeper.keep("s1", "call_1", "a", undefined);
+    keeper.keep("s2", "call_2", "b", undefined);
+    keeper.forget("s1");
+    expect(() => keeper.read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
+    expect(keeper.read("s2", "call_2", {}).text).toBe("b");
+  });
+
+  test("was the oldest when room was needed, whatever its session; the newest is always kept", () => {
+    const keeper = new ResultKeeper({ maxBytes: 2_500 });
+    keeper.keep("s1", "call_1", "x".repeat(1_000), undefined);
+    keeper.keep("s2", "call_2", "y".repeat(1_000), undefined);
+    keeper.keep("s2", "call_3", "z".repeat(1_000), undefined);
+    expect(() => keeper.read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
+    expect(keeper.read("s2", "call_2", {}).totalLines).toBe(1);
+    keeper.keep("s2", "call_4", "w".repeat(10_000), undefined);
+    expect(() => keeper.read("s2", "call_3", {})).toThrow("No result is kept");
+    expect(keeper.read("s2", "call_4", {}).totalLines).toBe(10);
+  });
+});
+
+test("keeping a result under the same id again replaces it and frees its room", () => {
+  const keeper = new ResultKeeper({ maxBytes: 2_500 });
+  keeper.keep("s1", "call_0", "a".repeat(1_000), undefined);
+  for (let time = 0; time < 5; time++) keeper.keep("s1", "call_1", "b".repeat(1_000), undefined);
+  expect(keeper.read("s1", "call_0", {}).text).toBe("a".repeat(1_000));
+});
+
+test("images count for the room that results take", () => {
+  const keeper = new ResultKeeper({ maxBytes: 2_500 });
+  keeper.keep("s1", "call_1", undefined, [{ type: "image", mediaType: "image/png", data: "A".repeat(2_000) }]);
+  keeper.keep("s1", "call_2", "x".repeat(1_000), undefined);
+  expect(() => keeper.read("s1", "call_1", {})).toThrow("No result is kept");
+});
+
+describe("F1.29 a kept result is read", () => {
+  test("as the text it is", () => {
+    expect(readOne("a\nb\n\nc\n")).toEqual({ text: "a\nb\n\nc", totalLines: 4, from: 0, to: 3 });
+  });
+
+  test("as JSON laid out in lines", () => {
+    expect(readOne({ a: [1] })).toEqual({ text: '{\n "a": [\n  1\n ]\n}', totalLines: 5, from: 0, to: 4 });
+  });
+
+  test("as the content the model was shown, without the data of images", () => {
+    const keeper = new ResultKeeper();
+    keeper.keep("s1", "call_1", { hidden: true }, [
+      { type: "text", text: "one" },
+      { type: "image", mediaType: "image/png", data: "AAAA" },
+      { type: "file", uri: "file:/a", text: "two" },
+      { type: "file", uri: "file:/b" },
+    ]);
+    expect(keeper.read("s1", "call_1", {}).text).toBe("one\n[image image/png]\ntwo\nfile:/b");
+    expect(keeper.read("s1", "call_1", { path: "$.hidden" }).text).toBe("true");
+  });
+
+  test("when it is empty", () => {
+    expect(readOne("")).toEqual({ text: "", totalLines: 1, from: 0, to: 0 });
+  });
+
+  test("from an offset, a number of lines at a time", () => {
+    expect(readOne("a\nb\nc\nd", { offset: 1, limit: 2 })).toEqual({ text: "b\nc", totalLines: 4, from: 1, to: 2, nextOffset: 3 });
+    expect(readOne("a\nb\nc\nd", { offset: 3, limit: 2 })).toEqual({ text: "d", totalLines: 4, from: 3, to: 3 });
+  });
+
+  test("a page at a time, every line once", () => {
+    const text = Array.from({ length: 5_000 }, (_, line) => `line ${line}`).join("\n");
+    const pages = readAll(text);
+    expect(pages.length).toBe(25);
+    expect(pages.map((page) => page.text).join("\n")).toBe(text);
+  });
+
+  test("in pages of at most 16,000 characters, whatever limit is asked for", () => {
+    const pages = readAll(`${"x".repeat(900)}\n`.repeat(100), { limit: 1_000_000 });
+    expect(Math.max(...pages.map((page) => page.text.length))).toBeLessThanOrEqual(16_000);
+    expect(pages.reduce((lines, page) => lines + page.to - page.from + 1, 0)).toBe(100);
+  });
+
+  test("although it is one line of a megabyte, without halving a code point", () => {
+    const text = `a${"😀".repeat(250_000)}`;
+    const pages = readAll(text, { limit: 1_000_000 });
+    expect(pages.map((page) => page.text.replaceAll("\n", "")).join("")).toBe(text);
+    expect(pages.every((page) => page.text.isWellFormed())).toBe(true);
+  });
+
+  test("to the end by its pages, whatever the text", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.string({ maxLength: 1_500, unit: "binary" }), { maxLength: 5 }),
+        fc.integer({ min: 1, max: 3 }),
+        (parts, limit) => {
+          const text = parts.join("\n");
+          const shown = readAll(text, { limit }).map((page) => page.text);
+          expect(shown.join("").replaceAll("\n", "")).toBe(text.replaceAll("\n", ""));
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("F1.29 grep", () => {
+  test("shows the lines that hold the text, with their numbers", () => {
+    expect(readOne("one\ntwo a+\nthree\nfour a+", { grep: "a+" })).toEqual({
+      text: "1: two a+\n3: four a+",
+      totalLines: 4,
+      from: 1,
+      to: 3,
+    });
+  });
+
+  test("goes on after a limit with the next line that holds the text", () => {
+    const page = readOne("x\nx\ny\nx", { grep: "x", offset: 1, limit: 1 });
+    expect(page).toEqual({ text: "1: x", totalLines: 4, from: 1, to: 1, nextOffset: 3 });
+  });
+
+  test("says so when nothing holds the text", () => {
+    expect(readOne("a\nb", { grep: "c" })).toEqual({ text: "", totalLines: 2, from: 0, to: -1 });
+  });
+
+  test("finds what stands across two lines, or where a long line was parted", () => {
+    expect(readOne("ab\ncd", { grep: "b\nc" }).text).toBe("0: ab\nc");
+    const parted = readOne(`${"x".repeat(998)}needle`, { grep: "needle" });
+    expect(parted.text).toBe(`0: ${"x".repeat(998)}needle`);
+  });
+
+  test("A10 takes time linear in the text for a text that almost matches everywhere", () => {
+    const keeper = new ResultKeeper();
+    keeper.keep("s1", "call_1", "a".repeat(4_000_000), undefined);
+    const startedAt = performance.now();
+    expect(keeper.read("s1", "call_1", { grep: `${"a".repeat(500)}b${"a".repeat(499)}` }).text).toBe("");
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+});
+
+describe("a path", () => {
+  const output = { items: [{ "a b": 1 }, { name: "two\nlines" }], empty: "", "": 7 };
+
+  test.each<[string, string]>([
+    ["$", JSON.stringify(output, null, 1)],
+    ["$.items[1].name", "two\nlines"],
+    ['$.items[0]["a b"]', "1"],
+    ["$.empty", ""],
+    ['$[""]', "7"],
+  ])("%s leads to its value", (path, text) => {
+    expect(readOne(output, { path }).text).toBe(text);
+  });
+
+  test.each<[string, string]>([
+    ["$.items[2]", "$.items[2] leads nowhere: $.items is an array of 2 items."],
+    ["$.items.name", "$.items.name leads nowhere: $.items is an array of 2 items."],
+    ["$.item", '$.item leads nowhere: $ is an object with the keys "items", "empty", "".'],
+    ["$.empty.x", "$.empty.x leads nowhere: $.empty is a string."],
+    ["$.constructor", '$.constructor leads nowhere: $ is an object with the keys "items", "empty", "".'],
+    ["$.items.length", "$.items.length leads nowhere: $.items is an array of 2 items."],
+  ])("%s that leads nowhere says where it ends", (path, message) => {
+    expect(() => readOne(output, { path })).toThrow(expect.objectContaining({ code: "not_found", message }));
+  });
+
+  test.each(["items", "$items", "$.", "$..a", "$[", "$[-1]", "$[1.5]", '$["a]', '$["\\x"]', "$[*]", `$${".a".repeat(1_001)}`])(
+    "%s cannot be read",
+    (path) => {
+      expect(() => readOne(output, { path })).toThrow(expect.objectContaining({ code: "invalid_input" }));
+    },
+  );
+
+  test("as jsonPath spells it leads to any key", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (key) => {
+        const value = Object.fromEntries([[key, [null, "found"]]]);
+        expect(readOne(value, { path: jsonPath([key, 1]) }).text).toBe("found");
+      }),
+    );
+  });
+
+  test("into a result that has content only is refused", () => {
+    const keeper = new ResultKeeper();
+    keeper.keep("s1", "call_1", undefined, [{ type: "text", text: "{}" }]);
+    expect(() => keeper.read("s1", "call_1", { path: "$.a" })).toThrow('The result is text, not JSON: read it without "path".');
+  });
+});
+
+test.each<[ResultRequest, string]>([
+  [{ offset: 4 }, '"offset" is 4, and the result has 4 lines.'],
+  [{ offset: -1 }, '"offset" is a whole number of at least 0, not -1.'],
+  [{ offset: 0.5 }, '"offset" is a whole number of at least 0, not 0.5.'],
+  [{ limit: 0 }, '"limit" is a whole number of at least 1, not 0.'],
+  [{ grep: "x".repeat(1_001) }, '"grep" has 1001 characters; 1000 is the limit.'],
+])("the request %j is refused", (request, message) => {
+  expect(() => readOne("a\nb\nc\nd", request)).toThrow(expect.objectContaining({ code: "invalid_input", message }));
+});

@@ -1,0 +1,176 @@
+import { expect, test, vi } from "vitest";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
+import { gate, testRuntime, tool } from "./bench-runtime.ts";
+
+test("F3.11 F1.4 B06 a deaf tool is answered at its timeout, counted as an orphan, and its late result stays out", async () => {
+  const door = gate<string>();
+  const { runtime, ports, events } = testRuntime({ tools: [tool("deaf", () => door.promise, { timeoutMs: 50, maxAttempts: 1 })] });
+  const pending = runtime.execute({ name: "deaf" });
+  await ports.clock.advance(49);
+  expect(runtime.running.length).toBe(1);
+  await ports.clock.advance(1);
+  const result = await pending;
+  expect([result.status, result.error?.code, result.error?.outcome, result.durationMs]).toEqual(["error", "timeout", "unknown", 50]);
+  expect(runtime.counters.orphans).toBe(1);
+  door.open("too late");
+  await settle();
+  expect(runtime.counters).toEqual({ calls: 1, attempts: 1, repairs: 0, orphans: 0, abandoned: 1 });
+  expect(events.filter((event) => event.type === "call-late").length).toBe(1);
+  expect(events.filter((event) => event.type === "call-end").length).toBe(1);
+});
+
+test("F3.11 the default timeout is 30 s, and a handler sees its signal abort", async () => {
+  let reason: unknown;
+  const { runtime, ports } = testRuntime({
+    tools: [tool("wait", (_, context) => new Promise((_resolve, reject) => context.signal.addEventListener("abort", () => { reason = context.signal.reason; reject(new Error("stopped")); })), { maxAttempts: 1 })],
+  });
+  const pending = runtime.execute({ name: "wait" });
+  await ports.clock.advance(29_999);
+  expect(runtime.running.length).toBe(1);
+  await ports.clock.advance(1);
+  expect((await pending).error?.code).toBe("timeout");
+  expect(reason).toMatchObject({ code: "timeout" });
+});
+
+test("F1.4 timeoutMs 0 never ends an attempt; tool beats toolset beats runtime", async () => {
+  const never = (): Promise<never> => new Promise(() => {});
+  const { runtime, ports } = testRuntime({
+    timeoutMs: 300,
+    maxAttempts: 1,
+    tools: [tool("runtime", never), tool("none", never, { timeoutMs: 0 })],
+    toolsets: [{ name: "set", defaults: { timeoutMs: 200 }, tools: [tool("toolset", never), tool("tool", never, { timeoutMs: 100 })] }],
+  });
+  const took: Record<string, number> = {};
+  for (const name of ["runtime", "none", "toolset", "tool"]) void runtime.execute({ name }).then((result) => (took[name] = result.durationMs));
+  await ports.clock.advance(100_000);
+  expect(took).toEqual({ runtime: 300, toolset: 200, tool: 100 });
+});
+
+test("B01 ten thousand rejections that come after the timeout are seen once each and crash nothing", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  const door = gate();
+  const { runtime, ports, events } = testRuntime({ tools: [tool("late", () => door.promise, { timeoutMs: 10, maxAttempts: 1 })] });
+  const pending = Promise.all(Array.from({ length: 10_000 }, () => runtime.execute({ name: "late" })));
+  await ports.clock.advance(10);
+  expect((await pending).every((result) => result.error?.code === "timeout" || result.error?.code === "circuit_open")).toBe(true);
+  door.fail(new Error("late"));
+  await settle();
+  await settle();
+  process.off("unhandledRejection", unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
+  expect(events.filter((event) => event.type === "call-late").length).toBe(runtime.counters.abandoned);
+  expect(runtime.counters.orphans).toBe(0);
+});
+
+test("B02 a timeout of thirty days is waited for, and nonsense is refused where it stands", async () => {
+  const { runtime, ports } = testRuntime({ tools: [tool("month", () => new Promise(() => {}), { timeoutMs: 2_592_000_000, maxAttempts: 1 })] });
+  const pending = runtime.execute({ name: "month" });
+  await ports.clock.advance(2_591_999_999);
+  expect(runtime.running.length).toBe(1);
+  await ports.clock.advance(1);
+  expect((await pending).error?.code).toBe("timeout");
+  for (const timeoutMs of [Number.POSITIVE_INFINITY, -1, Number.NaN, "5"]) {
+    expect(() => createRuntime({ timeoutMs: timeoutMs as number })).toThrow(/timeoutMs of the runtime is .*; it takes a number from 0 to/);
+  }
+});
+
+test("B02 the real clock chains timers longer than Node's limit instead of firing at once", async () => {
+  const runtime = createRuntime({ tools: [tool("quick", () => new Promise((resolve) => setImmediate(() => resolve("done"))), { timeoutMs: 2_592_000_000 })] });
+  expect((await runtime.execute({ name: "quick" })).output).toBe("done");
+});
+
+test("B03 a handler that blocks the event loop is reported with its name and time", async () => {
+  const { runtime, ports, events } = testRuntime({ tools: [tool("busy", () => { void ports.clock.advance(150); return 1; })] });
+  const blocked = testRuntime({ ports: { clock: { now: () => (now += 150), wallTime: () => 0, timer: () => () => {} } }, tools: [tool("busy", () => 1)] });
+  let now = 0;
+  await blocked.runtime.execute({ name: "busy" });
+  expect(blocked.events.filter((event) => event.type === "call-block").length).toBe(1);
+  await runtime.execute({ name: "busy" });
+  expect(events.filter((event) => event.type === "call-block").length).toBeLessThanOrEqual(1);
+});
+
+test("B06 a thousand deaf tools at once are all answered at their timeout and leave nothing behind", async () => {
+  const { runtime, ports } = testRuntime({ circuit: false, tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 50, maxAttempts: 1 })] });
+  const pending = runtime.execute(Array.from({ length: 1_000 }, () => ({ name: "deaf" })));
+  await ports.clock.advance(50);
+  expect((await pending).filter((result) => result.error?.code === "timeout").length).toBe(1_000);
+  expect(runtime.counters.orphans).toBe(1_000);
+  await ports.clock.advance(10_000);
+  expect(ports.clock.pending).toBe(0);
+});
+
+test("B06 with the real clock a deaf tool is answered within 50 ms of its deadline", async () => {
+  const runtime = createRuntime({ tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 60, maxAttempts: 1 })] });
+  const result = await runtime.execute({ name: "deaf" });
+  expect(result.error?.code).toBe("timeout");
+  expect(result.durationMs).toBeGreaterThanOrEqual(59);
+  expect(result.durationMs).toBeLessThan(60 + 1_000);
+});
+
+test("B10 cancelling at any moment gives each call exactly one end", async () => {
+  const { runtime, ports, events } = testRuntime({ circuit: false, tools: [tool("step", async (input) => { await new Promise<void>((resolve) => ports.clock.timer(resolve, Number(input["ms"]))); return 1; }, { effects: { writes: ["x"] } })] });
+  const pending = Array.from({ length: 500 }, (_, index) => {
+    const controller = new AbortController();
+    ports.clock.timer(() => controller.abort(), (index * 7) % 40);
+    return runtime.execute([{ name: "step", input: { ms: index % 30 } }, { name: "step", input: { ms: (index * 3) % 30 } }], { signal: controller.signal });
+  });
+  await ports.clock.advance(60_000);
+  const results = (await Promise.all(pending)).flat();
+  const ends = events.filter((event) => event.type === "call-end").map((event) => event.callId);
+  expect(ends.length).toBe(1_000);
+  expect(new Set(ends).size).toBe(1_000);
+  expect(new Set(results.map((result) => result.status))).toEqual(new Set(["ok", "cancelled"]));
+  expect(runtime.running).toEqual([]);
+});
+
+test("B11 one signal shared by many calls keeps one listener while they run and none after", async () => {
+  const controller = new AbortController();
+  const add = vi.spyOn(controller.signal, "addEventListener");
+  const remove = vi.spyOn(controller.signal, "removeEventListener");
+  const door = gate();
+  const { runtime, ports } = testRuntime({ tools: [tool("wait", () => door.promise)] });
+  const pending = Promise.all(Array.from({ length: 10_000 }, () => runtime.execute({ name: "wait" }, { signal: controller.signal })));
+  await settle();
+  expect(add).toHaveBeenCalledTimes(1);
+  door.open();
+  await pending;
+  expect(remove).toHaveBeenCalledTimes(1);
+  expect(ports.clock.pending).toBe(0);
+});
+
+test("deadlineMs ends the whole call, retries and waits included", async () => {
+  const { runtime, ports } = testRuntime({
+    tools: [tool("flaky", () => { throw Object.assign(new Error("reset"), { code: "ECONNRESET" }); }, { deadlineMs: 2_000 })],
+  });
+  const pending = runtime.execute({ name: "flaky" });
+  await ports.clock.advance(2_000);
+  const result = await pending;
+  expect(result.error?.code).toBe("network_error");
+  expect(result.durationMs).toBeLessThan(2_000);
+  expect(result.attempts).toBeLessThan(4);
+});
+
+test("an orphan keeps what it writes locked for a while; a waiter whose deadline passes is told by whom", async () => {
+  const writes = { effects: { writes: ["file:/a"] }, maxAttempts: 1 };
+  const { runtime, ports } = testRuntime({
+    tools: [tool("deaf", () => new Promise(() => {}), { ...writes, timeoutMs: 50 }), tool("hurried", () => "ran", { ...writes, deadlineMs: 1_000 }), tool("patient", () => "ran", writes)],
+  });
+  const pending = runtime.execute([{ name: "deaf" }, { name: "hurried" }, { name: "patient" }]);
+  await ports.clock.advance(10_060);
+  const [deaf, hurried, patient] = await pending;
+  expect(deaf?.error?.code).toBe("timeout");
+  expect([hurried?.error?.code, hurried?.attempts]).toEqual(["resource_busy", 0]);
+  expect(hurried?.error?.message).toContain("default::deaf (call_1, abandoned but still running)");
+  expect([patient?.output, patient?.durationMs]).toEqual(["ran", 10_050]);
+});
+
+test("closing the runtime cancels what runs, and every call still has its one result", async () => {
+  const { runtime, events } = testRuntime({ tools: [tool("wait", () => new Promise(() => {}))] });
+  const pending = runtime.execute([{ name: "wait" }, { name: "wait" }]);
+  await settle();
+  await runtime.close();
+  expect((await pending).map((result) => result.status)).toEqual(["cancelled", "cancelled"]);
+  expect(events.filter((event) => event.type === "call-end").length).toBe(2);
+});

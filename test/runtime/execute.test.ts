@@ -1,0 +1,341 @@
+import { expect, test } from "vitest";
+import type { ToolCall } from "../../src/core/call.ts";
+import { ToolOutput } from "../../src/core/content.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { withSuccessShape } from "../../src/runtime/success-shape.ts";
+import { gate, testRuntime, tool } from "./bench-runtime.ts";
+
+const echo = tool("echo", (input) => input, {
+  inputSchema: { type: "object", properties: { a: { type: "integer" } }, required: ["a"], additionalProperties: false },
+});
+
+test("F2.14 F3.5 an unknown name is a not_found result that suggests the near one", async () => {
+  const { runtime } = testRuntime({ tools: [tool("search", () => 1)] });
+  const result = await runtime.execute({ id: "c1", name: "serch", input: {} });
+  expect(result.status).toBe("error");
+  expect(result.id).toBe("c1");
+  expect(result.error?.code).toBe("not_found");
+  expect(`${result.error?.message} ${result.error?.hint ?? ""}`).toContain("search");
+  expect(result.attempts).toBe(0);
+});
+
+test("F2.15 F3.6 F1.9 an input that does not fit never reaches the handler, and every fault is listed", async () => {
+  let ran = 0;
+  const { runtime } = testRuntime({ tools: [{ ...echo, execute: () => ran++ }] });
+  const result = await runtime.execute({ name: "echo", input: { a: "x", b: 1 } });
+  expect(ran).toBe(0);
+  expect(result.error?.code).toBe("invalid_input");
+  expect(result.error?.details?.some((detail) => detail.startsWith("$.a: expected type integer"))).toBe(true);
+});
+
+test("F1.9 malformed JSON text as input is an invalid_input result", async () => {
+  const { runtime } = testRuntime({ tools: [echo] });
+  const result = await runtime.execute({ name: "echo", input: '{"a": ' });
+  expect(result.error?.code).toBe("invalid_input");
+});
+
+test("F2.16 F1.2 F3.30 a handler that throws gives its text, sync or async", async () => {
+  const { runtime } = testRuntime({
+    tools: [
+      tool("sync", () => {
+        throw new Error("no such city");
+      }),
+      tool("later", () => Promise.reject(new Error("no such city"))),
+    ],
+  });
+  const results = await runtime.execute([{ name: "sync" }, { name: "later" }]);
+  expect(results.map((result) => [result.status, result.error?.code, result.error?.message])).toEqual([
+    ["error", "execution_failed", "no such city"],
+    ["error", "execution_failed", "no such city"],
+  ]);
+});
+
+test("F2.13 F2.18 F3.30 plain values and promises are awaited and returned", async () => {
+  const { runtime } = testRuntime({ tools: [tool("plain", () => 1), tool("later", async () => ({ b: [2] })), tool("nothing", () => undefined), tool("text", () => "hi")] });
+  const results = await runtime.execute([{ name: "plain" }, { name: "later" }, { name: "nothing" }, { name: "text" }]);
+  expect(results.map((result) => [result.status, result.output, result.origin])).toEqual([
+    ["ok", 1, "live"],
+    ["ok", { b: [2] }, "live"],
+    ["ok", null, "live"],
+    ["ok", "hi", "live"],
+  ]);
+});
+
+test("F2.17 an output that breaks its schema is partial, kept, and says how", async () => {
+  const { runtime } = testRuntime({ tools: [tool("count", () => ({ n: "x" }), { outputSchema: { type: "object", properties: { n: { type: "integer" } } } })] });
+  const result = await runtime.execute({ name: "count" });
+  expect(result.status).toBe("partial");
+  expect(result.output).toEqual({ n: "x" });
+  expect(result.error?.code).toBe("invalid_output");
+  expect(result.error?.details).toEqual(["$.n: expected type integer, got str"]);
+});
+
+test("F2.18 validate: false skips the checks of input and output", async () => {
+  const { runtime } = testRuntime({ tools: [{ ...echo, outputSchema: { type: "string" } }] });
+  const result = await runtime.execute({ name: "echo", input: { a: "x" } }, { validate: false });
+  expect([result.status, result.output]).toEqual(["ok", { a: "x" }]);
+});
+
+test("F1.39 F3.8 a number in a string is coerced and the repair is listed", async () => {
+  const { runtime } = testRuntime({ tools: [echo] });
+  const result = await runtime.execute({ name: "echo", input: { a: "5" } });
+  expect(result.output).toEqual({ a: 5 });
+  expect(result.repairs.map((repair) => [repair.path, repair.kind])).toEqual([["$.a", "coerced"]]);
+});
+
+test("F3.2 parameters beside the name are taken for the input with a warning; an empty input stays empty", async () => {
+  const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
+  const misplaced: unknown = { tool: "echo", parameters: {}, city: "Oslo", reasoning: "look" };
+  const [moved, empty] = await runtime.execute([misplaced, { name: "echo", input: {} }] as unknown as readonly ToolCall[]);
+  expect(moved?.output).toEqual({ city: "Oslo" });
+  expect(moved?.warnings).toEqual(['The input stood beside the name instead of in "input": city.']);
+  expect([empty?.output, empty?.warnings]).toEqual([{}, []]);
+});
+
+test("F4.28 A07 malformed calls are results that say what a call looks like", async () => {
+  const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
+  const hostile: unknown[] = [
+    null,
+    5,
+    "echo",
+    [],
+    {},
+    { name: 7 },
+    { name: "" },
+    {
+      get name() {
+        throw new Error("boom");
+      },
+    },
+    { name: "echo", input: null },
+    { name: "echo", input: [1] },
+    { name: "echo", input: 5 },
+    { name: "echo", input: "" },
+    { name: "echo", input: { f: () => 1 } },
+  ];
+  const results = await runtime.execute(hostile as unknown as readonly ToolCall[]);
+  expect(results.map((result) => result.error?.code)).toEqual([...Array<string>(8).fill("invalid_call"), ...Array<string>(5).fill("invalid_input")]);
+});
+
+test("F0.4 three calls, one without id: three results in order, ids echoed, names qualified", async () => {
+  const { runtime } = testRuntime({ tools: [tool("echo", (input) => input), tool("fail", () => Promise.reject(new Error("no")))] });
+  const results = await runtime.execute([{ id: "a", name: "echo" }, { name: "fail" }, { id: "c", name: "default::echo" }]);
+  expect(results.map((result) => [result.id, result.name, result.status])).toEqual([
+    ["a", "default::echo", "ok"],
+    [undefined, "default::fail", "error"],
+    ["c", "default::echo", "ok"],
+  ]);
+});
+
+test("B14 missing, empty and huge ids get their own call ids; a true duplicate is refused by its position", async () => {
+  const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
+  const results = await runtime.execute([{ id: "a", name: "echo", input: { n: 1 } }, { id: "a", name: "echo", input: { n: 2 } }, { id: "", name: "echo" }, { id: null, name: "echo" }, { id: "x".repeat(10_240), name: "echo" }] as unknown as readonly ToolCall[]);
+  expect(results.map((result) => result.error?.code)).toEqual([undefined, "invalid_call", undefined, undefined, undefined]);
+  expect(new Set(results.map((result) => result.callId)).size).toBe(5);
+});
+
+test("F4.2 F4.3 B13 the handler gets frozen input, its tool's name and the program's data", async () => {
+  const seen: unknown[] = [];
+  const { runtime } = testRuntime({
+    tools: [
+      tool("look", (input, context) => {
+        seen.push(Object.isFrozen(input), Object.isFrozen(input["list"]), context.toolName, context.data["user"], context.attempt);
+        return null;
+      }),
+    ],
+  });
+  const sent = { list: [1] };
+  await runtime.execute({ name: "look", input: sent }, { data: { user: "ada" } });
+  expect(seen).toEqual([true, true, "default::look", "ada", 1]);
+  expect(Object.isFrozen(sent)).toBe(false);
+});
+
+test("F3.29 a tool that requires data is refused without it", async () => {
+  const { runtime } = testRuntime({ tools: [tool("say", () => "hi", { requires: ["character"] })] });
+  const refused = await runtime.execute({ name: "say" });
+  const ran = await runtime.execute({ name: "say" }, { data: { character: "Ada" } });
+  expect([refused.error?.code, refused.error?.hint, ran.output]).toEqual(["unavailable", "Give it as data: execute(calls, { data: { character: … } }).", "hi"]);
+});
+
+test("F1.17 a tool of the provider is never executed here", async () => {
+  let ran = 0;
+  const { runtime } = testRuntime({ tools: [tool("web_search", () => ran++, { providerExecuted: true })] });
+  expect((await runtime.execute({ name: "web_search" })).error?.code).toBe("not_executable");
+  expect(ran).toBe(0);
+});
+
+test("F1.3 content parts reach the result beside its JSON", async () => {
+  const content = [
+    { type: "text", text: "a cat" },
+    { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" },
+  ] as const;
+  const { runtime } = testRuntime({ tools: [tool("draw", () => new ToolOutput({ content, output: { id: 1 }, metadata: { took: 2 } }))] });
+  const result = await runtime.execute({ name: "draw" });
+  expect([result.content, result.output, result.metadata]).toEqual([content, { id: 1 }, { took: 2 }]);
+});
+
+test("B05 odd results become documented JSON or a not_json error, and the process lives", async () => {
+  const cyclic: Record<string, unknown> = {};
+  cyclic["self"] = cyclic;
+  const odd: Record<string, unknown> = {
+    bigint: 1n,
+    map: new Map([[1, 2]]),
+    set: new Set([1]),
+    date: new Date(Number.NaN),
+    symbol: Symbol("x"),
+    function: () => 1,
+    cyclic,
+    getter: {
+      get boom() {
+        throw new Error("no");
+      },
+    },
+    proxy: new Proxy({}, { ownKeys: () => { throw new Error("no"); } }),
+    nan: Number.NaN,
+    thenThrows: {
+      get then() {
+        throw new Error("no");
+      },
+    },
+  };
+  const { runtime } = testRuntime({ tools: Object.entries(odd).map(([name, value]) => tool(name, () => value, { maxAttempts: 1 })) });
+  const results = await runtime.execute(Object.keys(odd).map((name) => ({ name })));
+  expect(results.map((result) => result.status)).toEqual(Object.keys(odd).map(() => "error"));
+  const fine = await Promise.all([{ at: new Date(0) }, Buffer.from("a"), new URL("http://a/")].map((value) => testRuntime({ tools: [tool("x", () => value)] }).runtime.execute({ name: "x" })));
+  expect(fine.map((result) => result.output)).toEqual([{ at: "1970-01-01T00:00:00.000Z" }, { type: "Buffer", data: [97] }, "http://a/"]);
+});
+
+test("B04 odd throws give one error result with a string message", async () => {
+  const thrown: unknown[] = [null, undefined, "s", 5, { get message() { throw 1; } }, new Error("x".repeat(10_000_000)), new Proxy({}, { get() { throw 1; }, getPrototypeOf() { throw 1; } })];
+  const { runtime } = testRuntime({ tools: thrown.map((value, index) => tool(`t${index}`, () => { throw value; }, { maxAttempts: 1 })) });
+  const results = await runtime.execute(thrown.map((_, index) => ({ name: `t${index}` })));
+  expect(results.map((result) => [result.status, typeof result.error?.message, (result.error?.message.length ?? 0) <= 4096])).toEqual(thrown.map(() => ["error", "string", true]));
+});
+
+test("A01 a __proto__ key in an input never reaches the handler or a prototype", async () => {
+  let got: unknown;
+  const { runtime } = testRuntime({ tools: [tool("echo", (input) => { got = Object.assign({}, input); return input; })] });
+  const input: unknown = JSON.parse('{"a":1,"__proto__":{"admin":true},"list":[{"__proto__":{"admin":true}}],"constructor":{"prototype":{"admin":true}}}');
+  const result = await runtime.execute({ name: "echo", input });
+  expect(Reflect.get(got as object, "admin")).toBeUndefined();
+  expect(Reflect.get({}, "admin")).toBeUndefined();
+  expect(result.repairs.map((repair) => repair.path)).toEqual(["$.__proto__", "$.list[0].__proto__"]);
+});
+
+test("A02 built-in names are unknown tools until they are registered, and then call their own handler", async () => {
+  const names = ["__proto__", "constructor", "toString", "hasOwnProperty"];
+  const { runtime } = testRuntime();
+  const before = await runtime.execute(names.map((name) => ({ name })));
+  expect(before.map((result) => result.error?.code)).toEqual(names.map(() => "not_found"));
+  for (const name of names) runtime.registry.register(tool(name, () => name));
+  const after = await runtime.execute(names.map((name) => ({ name })));
+  expect(after.map((result) => result.output)).toEqual(names);
+});
+
+test("A05 A06 deep and huge inputs are refused before the handler, and calls beside them run", async () => {
+  const { runtime } = testRuntime({ tools: [tool("echo", () => "ran")], inputLimits: { maxNodes: 100_000, maxChars: 1_000_000 } });
+  let deep: unknown = [];
+  for (let level = 0; level < 100_000; level++) deep = [deep];
+  const results = await runtime.execute([
+    { name: "echo", input: { deep } },
+    { name: "echo", input: { text: "x".repeat(2_000_000) } },
+    { name: "echo", input: { list: Array.from({ length: 200_000 }, () => 0) } },
+    { name: "echo", input: {} },
+  ]);
+  expect(results.map((result) => result.error?.code ?? result.output)).toEqual(["too_large", "too_large", "too_large", "ran"]);
+});
+
+test("A08 NUL and lone surrogates go through unchanged", async () => {
+  const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
+  const input = { s: "a\u0000b", half: "\ud800" };
+  expect((await runtime.execute({ name: "echo", input })).output).toEqual(input);
+});
+
+test("A09 -0 is kept, and a result of NaN is an error, not null", async () => {
+  const { runtime } = testRuntime({ tools: [tool("zero", (input) => input["n"]), tool("nan", () => [1, Number.NaN])] });
+  const [zero, nan] = await runtime.execute([{ name: "zero", input: { n: -0 } }, { name: "nan" }]);
+  expect(Object.is(zero?.output, -0)).toBe(true);
+  expect([nan?.error?.code, nan?.error?.message]).toEqual(["not_json", "default::nan ran, but its answer cannot be recorded: $[1]: NaN is not a JSON number"]);
+});
+
+test("F3.9 a tool's own rules are listed like those of its schema", async () => {
+  const { runtime } = testRuntime({ tools: [tool("move", () => 1, { validate: (input) => (input["from"] === input["to"] ? ["$.to: must differ from $.from"] : []) })] });
+  const result = await runtime.execute({ name: "move", input: { from: 1, to: 1 } });
+  expect([result.error?.code, result.error?.details]).toEqual(["invalid_input", ["$.to: must differ from $.from"]]);
+});
+
+test("F3.10 a read drops keys its schema forbids with a report, and a write refuses them", async () => {
+  const { runtime } = testRuntime({ tools: [{ ...echo, name: "read", effects: { reads: ["x"] } }, { ...echo, name: "write", effects: { writes: ["x"] } }, withSuccessShape({ ...echo, name: "preset", execute: (input) => ({ success: true, input }), effects: { writes: ["x"] } })] });
+  const [read, write, preset] = await runtime.execute(["read", "write", "preset"].map((name) => ({ name, input: { a: 1, extra: true } })));
+  expect([read?.output, read?.repairs.map((repair) => repair.kind)]).toEqual([{ a: 1 }, ["dropped"]]);
+  expect(write?.error?.code).toBe("invalid_input");
+  expect([preset?.output, preset?.repairs.length]).toEqual([{ success: true, input: { a: 1 } }, 1]);
+});
+
+test("F3.19 F3.20 the success shape: broken answers are invalid_output, success: false is an error", async () => {
+  const answers: unknown[] = [undefined, [], { success: "yes" }, { success: true, error: 5 }, { success: false, error: "no gold" }, { success: true, data: 1, location: "hall" }];
+  const { runtime } = testRuntime({ tools: answers.map((answer, index) => withSuccessShape(tool(`t${index}`, () => answer))) });
+  const results = await runtime.execute(answers.map((_, index) => ({ name: `t${index}` })));
+  expect(results.map((result) => result.error?.code ?? result.output)).toEqual(["invalid_output", "invalid_output", "invalid_output", "invalid_output", "execution_failed", { success: true, data: 1, location: "hall" }]);
+  expect(results[4]?.error?.message).toBe("no gold");
+});
+
+test("F1.29 a large text is cut, and read_result reads the rest in the same session only", async () => {
+  const text = Array.from({ length: 5_000 }, (_, line) => `line ${line} äöü`).join("\n");
+  const { runtime } = testRuntime({ tools: [tool("dump", () => text, { maxResultBytes: 1_000 })] });
+  const session = runtime.session();
+  const cut = await session.execute({ name: "dump" });
+  expect(Buffer.byteLength(String(cut.output))).toBeLessThanOrEqual(1_300);
+  expect(cut.truncation?.totalBytes).toBe(Buffer.byteLength(text));
+  const handle = cut.truncation?.handle;
+  const rest = await session.execute({ name: "read_result", input: { handle, offset: 4_998, limit: 2 } });
+  expect(JSON.stringify(rest.output)).toContain("line 4999 äöü");
+  const other = await runtime.session().execute({ name: "read_result", input: { handle } });
+  expect(other.error?.code).toBe("not_found");
+});
+
+test("F4.24 each category of failure has its code", async () => {
+  const { runtime, ports } = testRuntime({
+    permission: { deny: ["default::secret"] },
+    tools: [
+      echo,
+      tool("secret", () => 1),
+      tool("hang", () => new Promise(() => {}), { timeoutMs: 50, maxAttempts: 1 }),
+      tool("net", () => { throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }); }, { maxAttempts: 1 }),
+      tool("bug", () => { throw new TypeError("x is undefined"); }),
+      tool("domain", () => { throw new ToolError("execution_failed", "no such order", { hint: "List the orders first." }); }),
+    ],
+  });
+  const pending = runtime.execute(["echo", "secret", "hang", "net", "bug", "domain"].map((name) => ({ name })));
+  await ports.clock.advance(50);
+  const results = await pending;
+  expect(results.map((result) => result.error?.code)).toEqual(["invalid_input", "permission_denied", "timeout", "network_error", "execution_failed", "execution_failed"]);
+  expect(results[5]?.error?.hint).toBe("List the orders first.");
+});
+
+test("F4.4 F3.1 F3.3 a call is recorded with its reasoning before anything runs, and its end after everything", async () => {
+  const order: string[] = [];
+  const { runtime, events } = testRuntime({ tools: [tool("echo", () => { order.push("handler"); return 1; }, { validate: () => { order.push("validate"); return []; } })], hooks: [{ name: "h", beforeCall: () => { order.push("before"); }, afterCall: () => { order.push("after"); } }] });
+  await runtime.execute({ name: "echo", reasoning: "because" });
+  expect(order).toEqual(["before", "validate", "handler", "after"]);
+  expect(events.map((event) => event.type)).toEqual(["call-start", "call-attempt", "call-end"]);
+  expect(events[0]?.type === "call-start" ? events[0].call.reasoning : undefined).toBe("because");
+});
+
+test("F2.30 fuzzed calls never throw and each has one result", async () => {
+  const { runtime, events } = testRuntime({ tools: [echo] });
+  const pieces: unknown[] = [undefined, null, 0, "", "echo", [], {}, { name: "echo" }, { name: "echo", input: { a: 1 } }, Symbol("x"), 1n, () => 1, new Date(), new Proxy({}, { get() { throw new Error("no"); } })];
+  const results = await runtime.execute(pieces as unknown as readonly ToolCall[]);
+  expect(results.length).toBe(pieces.length);
+  expect(events.filter((event) => event.type === "call-end").length).toBe(pieces.length);
+});
+
+test("B12 ten thousand interleaved calls of a hundred sessions each see their own session", async () => {
+  const doors = Array.from({ length: 100 }, () => gate());
+  const { runtime } = testRuntime({ tools: [tool("who", async (input, context) => { await doors[Number(input["door"])]?.promise; return context.sessionId; })] });
+  const sessions = Array.from({ length: 100 }, () => runtime.session());
+  const pending = sessions.flatMap((session, at) => Array.from({ length: 100 }, (_, door) => session.execute({ name: "who", input: { door: (door + at) % 100 } }).then((result) => result.output === session.id)));
+  for (const door of doors.toReversed()) door.open();
+  const right = await Promise.all(pending);
+  expect(right.filter((ok) => !ok)).toEqual([]);
+});

@@ -1,0 +1,103 @@
+import { expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
+import { testRuntime, tool } from "./bench-runtime.ts";
+
+const reset = (): never => {
+  throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+};
+
+test("F3.12 F3.14 a failing read is attempted four times at about 0, 1, 3 and 7 s, and the result says so", async () => {
+  const at: number[] = [];
+  const { runtime, ports } = testRuntime({ tools: [tool("flaky", () => { at.push(ports.clock.now()); return reset(); }, { effects: { reads: ["x"] } })] });
+  const pending = runtime.execute({ name: "flaky" });
+  await ports.clock.advance(60_000);
+  const result = await pending;
+  expect([result.status, result.error?.code, result.attempts]).toEqual(["error", "network_error", 4]);
+  expect(at.length).toBe(4);
+  for (const [index, about] of [0, 1_000, 3_000, 7_000].entries()) expect(Math.abs((at[index] ?? Infinity) - about)).toBeLessThanOrEqual(about * 0.6);
+});
+
+test("F3.12 a call that succeeds on the third attempt is ok, with its retries in the events", async () => {
+  let left = 2;
+  const { runtime, ports, trace } = testRuntime({ tools: [tool("flaky", () => (left-- > 0 ? reset() : "done"))] });
+  const pending = runtime.execute({ name: "flaky" });
+  await ports.clock.advance(10_000);
+  const result = await pending;
+  expect([result.status, result.output, result.attempts]).toEqual(["ok", "done", 3]);
+  expect(trace()).toEqual(["call-start", "call-attempt", "call-retry", "call-attempt", "call-retry", "call-attempt", "call-end"]);
+});
+
+test("F3.13 each word of the seed is retried for a read; other errors end at once", async () => {
+  const words = ["timeout", "connection", "network", "temporary", "rate limit", "try again"];
+  const { runtime, ports } = testRuntime({ tools: [...words, "bad value"].map((word) => tool(word, () => { throw new Error(`upstream: ${word} problem`); }, { maxAttempts: 2 })) });
+  const pending = runtime.execute([...words, "bad value"].map((name) => ({ name })));
+  await ports.clock.advance(60_000);
+  expect((await pending).map((result) => result.attempts)).toEqual([2, 2, 2, 2, 2, 2, 1]);
+});
+
+test("B07 F3.13 a write that may have happened is never repeated; one that did not begin is", async () => {
+  let charges = 0;
+  const writes = { effects: { writes: ["account"], external: true } };
+  const { runtime, ports } = testRuntime({
+    tools: [
+      tool("charge", () => { charges++; return new Promise(() => {}); }, { ...writes, timeoutMs: 100 }),
+      tool("refused", () => { throw new ToolError("network_error", "nobody listens there", { outcome: "not_started" }); }, writes),
+      tool("put", reset, { effects: { writes: ["account2"], idempotent: true } }),
+    ],
+  });
+  const pending = runtime.execute([{ name: "charge" }, { name: "refused" }, { name: "put" }]);
+  await ports.clock.advance(120_000);
+  const [charge, refused, put] = await pending;
+  expect(charges).toBe(1);
+  expect([charge?.error?.code, charge?.attempts, refused?.attempts, put?.attempts]).toEqual(["timeout", 1, 4, 4]);
+  expect(charge?.error?.message).toContain("What it did is not known");
+});
+
+test("B08 a dependency that fails always sees at most 1.1 attempts a request", async () => {
+  let seen = 0;
+  const { runtime, ports } = testRuntime({ circuit: false, tools: [tool("down", () => { seen++; return reset(); })] });
+  const pending = Promise.all(Array.from({ length: 1_000 }, () => runtime.execute({ name: "down" })));
+  await ports.clock.advance(60_000);
+  await pending;
+  expect(seen).toBeGreaterThan(1_000);
+  expect(seen).toBeLessThanOrEqual(1_100);
+});
+
+test("Retry-After is waited for, and a thrower that says not retryable is obeyed", async () => {
+  const at: number[] = [];
+  const { runtime, ports } = testRuntime({
+    tools: [
+      tool("limited", () => { at.push(ports.clock.now()); if (at.length === 1) throw new ToolError("rate_limited", "slow down", { retryAfterMs: 5_000 }); return 1; }),
+      tool("final", () => { throw new ToolError("network_error", "gone", { retryable: false }); }),
+    ],
+  });
+  const pending = runtime.execute([{ name: "limited" }, { name: "final" }]);
+  await ports.clock.advance(60_000);
+  const [limited, final] = await pending;
+  expect([limited?.status, at[1], final?.attempts]).toEqual(["ok", 5_000, 1]);
+});
+
+test("F3.36 B15 a circuit opens on failures, refuses fast, probes once, and closes on success", async () => {
+  let healthy = false;
+  const { runtime, ports, events } = testRuntime({
+    circuit: { failures: 3, windowMs: 60_000, openMs: 5_000, probes: 1 },
+    maxAttempts: 1,
+    tools: [tool("down", async () => (healthy ? "up" : reset()))],
+  });
+  for (let call = 0; call < 3; call++) await runtime.execute({ name: "down" });
+  const refused = await runtime.execute({ name: "down" });
+  expect([refused.error?.code, refused.attempts]).toEqual(["circuit_open", 0]);
+  await ports.clock.advance(5_000);
+  healthy = true;
+  const waiting = await Promise.all(Array.from({ length: 1_000 }, () => runtime.execute({ name: "down" })));
+  expect(waiting.filter((result) => result.status === "ok").length).toBe(1);
+  expect((await runtime.execute({ name: "down" })).output).toBe("up");
+  expect(events.filter((event) => event.type === "circuit-change").map((event) => event.state)).toEqual(["open", "half-open", "closed"]);
+});
+
+test("F3.36 errors a tool throws on purpose do not open its circuit", async () => {
+  const { runtime } = testRuntime({ circuit: { failures: 2 }, tools: [tool("find", () => { throw new ToolError("execution_failed", "no such order"); })] });
+  const codes: unknown[] = [];
+  for (let call = 0; call < 10; call++) codes.push((await runtime.execute({ name: "find" })).error?.code);
+  expect(new Set(codes)).toEqual(new Set(["execution_failed"]));
+});

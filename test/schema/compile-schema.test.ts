@@ -1,0 +1,308 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
+import { canonicalJson, type JsonValue } from "../../src/core/json.ts";
+import { compileSchema } from "../../src/schema/compile-schema.ts";
+
+function lines(schema: unknown, value: unknown): readonly string[] {
+  return compileSchema(schema)
+    .problems(value)
+    .map(({ path, message }) => `${path}: ${message}`);
+}
+
+function refusal(schema: unknown): { readonly code: string; readonly message: string; readonly details: readonly string[] } {
+  try {
+    compileSchema(schema);
+  } catch (error: unknown) {
+    if (error instanceof ToolError) return { code: error.code, message: error.message, details: error.details };
+    throw error;
+  }
+  throw new Error(`accepted ${JSON.stringify(schema)}`);
+}
+
+describe("what a value is told about itself", () => {
+  test("F2.3 five faults come as five lines, in the stated order", () => {
+    const schema = {
+      type: "object",
+      required: ["a", "b"],
+      properties: {
+        b: { type: "string", minLength: 3, enum: ["abc", "abd"] },
+        c: { type: "array", maxItems: 1, items: { type: "integer" } },
+      },
+      additionalProperties: false,
+    };
+    expect(lines(schema, { z: 1, b: "x", c: [1, "2"], y: 2 })).toEqual([
+      "$.a: required field missing",
+      '$.b: expected one of "abc", "abd", got "x"',
+      "$.b: expected at least 3 characters, got 1",
+      "$.c: expected at most 1 items, got 2",
+      "$.c[1]: expected type integer, got str",
+      '$.y: unexpected field; known fields: "b", "c"',
+      '$.z: unexpected field; known fields: "b", "c"',
+    ]);
+  });
+
+  test("F2.3 the seed's two lines come out word for word", () => {
+    const schema = { required: ["a"], properties: { c: { items: { type: "integer" } } } };
+    expect(lines(schema, { c: [1, "x"] })).toEqual(["$.a: required field missing", "$.c[1]: expected type integer, got str"]);
+  });
+
+  test("F2.3 a problem names its place as path and as pointer, and its keyword", () => {
+    const schema = { properties: { "a/b": { items: { required: ["c~"] } } } };
+    expect(compileSchema(schema).problems({ "a/b": [{}] })).toEqual([
+      { path: '$["a/b"][0]["c~"]', pointer: "/a~1b/0/c~0", keyword: "required", message: "required field missing" },
+    ]);
+  });
+
+  test("F2.3 a wrong type ends the description of that value", () => {
+    expect(lines({ type: "string", minLength: 5, enum: ["x"] }, 5)).toEqual(["$: expected type string, got int"]);
+  });
+
+  test.each([
+    [{ type: "integer" }, 1.5, "expected type integer, got float"],
+    [{ type: "number" }, true, "expected type number, got bool"],
+    [{ type: "string" }, null, "expected type string, got NoneType"],
+    [{ type: "object" }, [], "expected type object, got list"],
+    [{ type: "array" }, {}, "expected type array, got dict"],
+    [{ type: ["string", "null"] }, 1, "expected type string or null, got int"],
+    [{ type: ["integer", "number"] }, "1", "expected type integer or number, got str"],
+    [{ const: { a: 1 } }, { a: 2 }, 'expected {"a":1}, got {"a":2}'],
+    [{ maxLength: 2 }, "abc", "expected at most 2 characters, got 3"],
+    [{ pattern: "^a$" }, "b", 'expected a string that matches ^a$, got "b"'],
+    [{ minimum: 5 }, 3, "expected at least 5, got 3"],
+    [{ maximum: 5 }, 7, "expected at most 5, got 7"],
+    [{ exclusiveMinimum: 5 }, 5, "expected more than 5, got 5"],
+    [{ exclusiveMaximum: 5 }, 5, "expected less than 5, got 5"],
+    [{ multipleOf: 5 }, 7, "expected a multiple of 5, got 7"],
+    [{ minItems: 2 }, [1], "expected at least 2 items, got 1"],
+    [{ uniqueItems: true }, [1, 2, 1], "expected items that all differ, but item 2 repeats an earlier one"],
+    [{ contains: { const: 1 } }, [2], "expected at least 1 matching items, got 0"],
+    [{ minProperties: 1 }, {}, "expected at least 1 fields, got 0"],
+    [{ not: { type: "string" } }, "x", "fits a schema that it must not fit"],
+    [{ oneOf: [{ minimum: 1 }, { minimum: 2 }] }, 3, "expected to fit exactly one of 2 alternatives, but fits 2 (number 1, 2)"],
+    [
+      { anyOf: [{ type: "string" }, { type: "null" }] },
+      1,
+      "fits none of 2 alternatives (1: expected type string, got int; 2: expected type null, got int)",
+    ],
+    [false, 1, "nothing is allowed here"],
+  ])("F2.3 %j tells %j: %s", (schema, value, message) => {
+    expect(lines(schema, value)).toEqual([`$: ${message}`]);
+  });
+
+  test("the alternative that was meant is described by its own problems", () => {
+    const schema = { properties: { to: { anyOf: [{ type: "object", required: ["id"] }, { type: "null" }] } } };
+    expect(lines(schema, { to: {} })).toEqual(["$.to.id: required field missing"]);
+    const kinds = ["cat", "dog"].map((kind) => ({
+      properties: { kind: { const: kind }, age: { type: "integer" } },
+      required: ["kind", "age"],
+    }));
+    expect(lines({ oneOf: kinds }, { kind: "dog", age: "3" })).toEqual(["$.age: expected type integer, got str"]);
+  });
+
+  test("values in messages are cut to 80 characters, paths to 200", () => {
+    const [problem] = compileSchema({ additionalProperties: { const: 1 } }).problems({ ["k".repeat(5000)]: "x".repeat(5000) });
+    expect(problem?.message).toBe(`expected 1, got "${"x".repeat(78)}…`);
+    expect(problem?.path.length).toBe(200);
+    expect(problem?.pointer.length).toBe(5001);
+  });
+});
+
+describe("what fits and what does not", () => {
+  test.each([
+    [{ type: "string" }, "x", 1],
+    [{ required: ["a"] }, { a: 1 }, {}],
+    [{ properties: { a: { type: "null" } } }, { a: null }, { a: 1 }],
+    [{ items: { type: "null" } }, [null], [1]],
+    [{ enum: [1, "a"] }, "a", "b"],
+    [{ minimum: 1 }, 1, 0],
+    [{ maximum: 1 }, 1, 2],
+    [{ minLength: 2 }, "ab", "a"],
+    [{ maxLength: 2 }, "ab", "abc"],
+    [{ minItems: 1 }, [1], []],
+    [{ maxItems: 1 }, [1], [1, 2]],
+    [{ additionalProperties: false }, {}, { a: 1 }],
+  ])("F2.2 %j accepts %j and rejects %j", (schema, good, bad) => {
+    const validator = compileSchema(schema);
+    expect([validator.check(good), validator.check(bad)]).toEqual([true, false]);
+  });
+
+  test("F2.2 the empty schema and true accept everything", () => {
+    for (const schema of [{}, true]) expect(compileSchema(schema).problems({ anything: [1] })).toEqual([]);
+  });
+
+  test("F2.4 a union of types accepts each of them", () => {
+    const validator = compileSchema({ type: ["string", "null"] });
+    expect([null, "x", 1].map((value) => validator.check(value))).toEqual([true, true, false]);
+  });
+
+  test("F2.5 true is no integer, 1.0 is one, and 1 is not true", () => {
+    const integer = compileSchema({ type: "integer" });
+    expect([integer.check(true), integer.check(JSON.parse("1.0")), compileSchema({ enum: [1] }).check(true)]).toEqual([false, true, false]);
+  });
+
+  test("F2.5 lengths count code points, not UTF-16 units", () => {
+    const two = compileSchema({ minLength: 2, maxLength: 2 });
+    expect(["😀😀", "😀", "😀😀😀", "a😀"].map((text) => two.check(text))).toEqual([true, false, false, true]);
+  });
+
+  test("F2.5 pattern, const, oneOf, $ref and a schema under additionalProperties are enforced", () => {
+    const schema = {
+      $defs: { id: { pattern: "^i" } },
+      properties: { id: { $ref: "#/$defs/id" }, kind: { const: "k" }, one: { oneOf: [{ type: "string" }, { type: "null" }] } },
+      additionalProperties: { type: "number" },
+    };
+    expect(lines(schema, { id: "x", kind: "l", one: 1, other: "1" }).map((line) => line.split(":")[0])).toEqual([
+      "$.id",
+      "$.kind",
+      "$.one",
+      "$.other",
+    ]);
+  });
+
+  test("format is an annotation", () => {
+    expect(compileSchema({ format: "email" }).check("nobody")).toBe(true);
+  });
+
+  test("draft-07: a list under items, additionalItems, dependencies, and $ref hides its siblings", () => {
+    const $schema = "http://json-schema.org/draft-07/schema#";
+    const tuple = compileSchema({ $schema, items: [{ type: "string" }], additionalItems: false, dependencies: { a: ["b"] } });
+    expect([tuple.check(["x"]), tuple.check(["x", 1]), tuple.check([1]), tuple.check({ a: 1 })]).toEqual([true, false, false, false]);
+    expect(compileSchema({ $schema, definitions: { any: true }, $ref: "#/definitions/any", type: "string" }).check(1)).toBe(true);
+  });
+
+  test("decimals are divided as they were written", () => {
+    const validator = compileSchema({ multipleOf: 0.01 });
+    expect([0.07, 19.99, 1e300, 0.075].map((value) => validator.check(value))).toEqual([true, true, true, false]);
+  });
+});
+
+describe("values that are not JSON", () => {
+  const strange: readonly unknown[] = [
+    undefined,
+    NaN,
+    10n,
+    Symbol("s"),
+    () => 1,
+    new Date(0),
+    new Map(),
+    new Proxy({}, { get: throwIt, ownKeys: throwIt }),
+  ];
+
+  function throwIt(): never {
+    throw new Error("hostile");
+  }
+
+  test("F2.2 are refused by a type and never make check or problems throw", () => {
+    const validator = compileSchema({ type: ["string", "array"], uniqueItems: true });
+    for (const value of strange) expect([validator.check(value), validator.problems(value).length]).toEqual([false, 1]);
+    const open = compileSchema({ properties: { a: {} }, required: ["a"], additionalProperties: { enum: [{ b: 1 }] }, uniqueItems: true });
+    for (const value of strange) expect(() => [open.check([value, value]), open.problems({ a: value, b: value })]).not.toThrow();
+  });
+
+  test("a getter that throws ends as a problem", () => {
+    const value = {
+      get a(): never {
+        return throwIt();
+      },
+    };
+    const validator = compileSchema({ properties: { a: { type: "string" } } });
+    expect([validator.check(value), validator.problems(value)]).toEqual([
+      false,
+      [{ path: "$", pointer: "", keyword: "limit", message: "the value cannot be read" }],
+    ]);
+  });
+
+  test("a field that holds undefined is absent", () => {
+    expect(
+      lines({ required: ["a"], properties: { b: { type: "string" } }, additionalProperties: false }, { a: undefined, b: undefined }),
+    ).toEqual(["$.a: required field missing"]);
+  });
+});
+
+describe("schemas that are refused", () => {
+  test.each([
+    [
+      { $schema: "http://json-schema.org/draft-04/schema#" },
+      "#/$schema",
+      'the dialect "http://json-schema.org/draft-04/schema#" is not supported',
+    ],
+    [{ items: [{}] }, "#/items", "items must be one schema, not a list of them"],
+    [{ $ref: "#/$defs/none" }, "#/$ref", '"#/$defs/none" leads to nothing'],
+    [{ properties: { a: 5 } }, "#/properties/a", "a schema must be an object, true or false, not 5"],
+    [{ minLength: -1 }, "#/minLength", "minLength must be a whole number from 0 up, not -1"],
+    [{ multipleOf: 0 }, "#/multipleOf", "multipleOf must be more than 0, not 0"],
+    [{ anyOf: [] }, "#/anyOf", "anyOf must be a list of at least one schema, not []"],
+    [{ $defs: { "a/b": { enum: "x" } } }, "#/$defs/a~1b/enum", 'enum must be a list of values, not "x"'],
+    [{ $id: "http://x.y/#a" }, "#/$id", '$id must have no fragment, as "http://x.y/#a" has'],
+    [{ properties: { a: { $anchor: "x" }, b: { $anchor: "x" } } }, "#/properties/b/$anchor", 'the anchor "x" is used twice'],
+    [null, "#", "a schema must be an object, true or false, not null"],
+  ])("%j, at %s", (schema, pointer, problem) => {
+    expect(refusal(schema)).toEqual({
+      code: "invalid_schema",
+      message: `The schema cannot be used: at ${pointer}, ${problem}.`,
+      details: [`${pointer}: ${problem}`],
+    });
+  });
+});
+
+test("check() and problems() agree, and problems() keeps to its maximum, for generated schemas and values", () => {
+  const key = fc.constantFrom("a", "b", "c", "__proto__", "toString");
+  const value = fc.letrec<{ any: unknown }>((tie) => ({
+    any: fc.oneof(
+      { depthSize: "small" },
+      fc.constantFrom(null, true, 0, 1, 1.5, "", "a", "bb"),
+      fc.array(tie("any"), { maxLength: 3 }),
+      fc.dictionary(key, tie("any"), { maxKeys: 3 }),
+    ),
+  })).any;
+  const schema = fc.letrec<{ any: unknown }>((tie) => ({
+    any: fc.oneof(
+      { depthSize: "small" },
+      fc.boolean(),
+      fc.record(
+        {
+          type: fc.constantFrom("object", "array", "string", "integer", ["null", "object"]),
+          enum: fc.array(value, { minLength: 1, maxLength: 3 }),
+          minLength: fc.nat(2),
+          required: fc.array(key, { maxLength: 2 }),
+          properties: fc.dictionary(key, tie("any"), { maxKeys: 3 }),
+          additionalProperties: tie("any"),
+          patternProperties: fc.dictionary(fc.constantFrom("^a", "o"), tie("any"), { maxKeys: 2 }),
+          items: tie("any"),
+          contains: tie("any"),
+          uniqueItems: fc.boolean(),
+          allOf: fc.array(tie("any"), { minLength: 1, maxLength: 2 }),
+          anyOf: fc.array(tie("any"), { minLength: 1, maxLength: 3 }),
+          oneOf: fc.array(tie("any"), { minLength: 1, maxLength: 3 }),
+          not: tie("any"),
+          if: tie("any"),
+          then: tie("any"),
+          unevaluatedProperties: tie("any"),
+          unevaluatedItems: tie("any"),
+        },
+        { requiredKeys: [] },
+      ),
+    ),
+  })).any;
+  fc.assert(
+    fc.property(schema, value, (anySchema, anyValue) => {
+      const validator = compileSchema(anySchema);
+      const count = validator.problems(anyValue).length;
+      expect(count === 0).toBe(validator.check(anyValue));
+      expect(validator.problems(anyValue, 1).length).toBe(Math.min(count, 1));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("uniqueItems, enum and const compare as canonical JSON does", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }), (left, right) => {
+      const isEqual = canonicalJson(left as JsonValue) === canonicalJson(right as JsonValue); // fast-check's type for JSON is unknown
+      expect(compileSchema({ uniqueItems: true }).check([left, right])).toBe(!isEqual);
+      expect(compileSchema({ const: left }).check(right)).toBe(isEqual);
+      expect(compileSchema({ enum: [left] }).check(structuredClone(left))).toBe(true);
+    }),
+  );
+});

@@ -1,0 +1,59 @@
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
+import * as v from "valibot";
+import { expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonSchema } from "../../src/core/tool.ts";
+import type { InferInput, InferJson, InferReturn, InferSent } from "../../src/schema/infer-schema.ts";
+
+test("a literal gives required, optional and defaulted properties", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      path: { type: "string" },
+      limit: { type: "integer" },
+      unit: { enum: ["cm", "inch"], default: "cm" },
+      tags: { type: "array", items: { type: "string" } },
+      more: { type: "object", properties: { on: { type: "boolean" } }, required: ["on"] },
+    },
+    required: ["path", "tags"],
+  } as const;
+  expectTypeOf<InferInput<typeof schema>>().toEqualTypeOf<{
+    readonly path: string;
+    readonly tags: readonly string[];
+    readonly unit: "cm" | "inch";
+    readonly limit?: number;
+    readonly more?: { readonly on: boolean };
+  }>();
+});
+
+test("basic types, unions of types, const, maps, and unknown for the rest", () => {
+  expectTypeOf<InferJson<{ type: "null" }>>().toEqualTypeOf<null>();
+  expectTypeOf<InferJson<{ type: readonly ["number", "null"] }>>().toEqualTypeOf<number | null>();
+  expectTypeOf<InferJson<{ const: 5 }>>().toEqualTypeOf<5>();
+  expectTypeOf<InferJson<{ type: "array" }>>().toEqualTypeOf<readonly JsonValue[]>();
+  expectTypeOf<InferJson<{ type: "object"; additionalProperties: { type: "number" } }>>().toEqualTypeOf<{
+    readonly [key: string]: number;
+  }>();
+  expectTypeOf<InferJson<{ anyOf: readonly [{ type: "number" }] }>>().toBeUnknown();
+  expectTypeOf<InferJson<{ $ref: "#/$defs/a" }>>().toBeUnknown();
+  expectTypeOf<InferJson<true>>().toBeUnknown();
+});
+
+test("a schema that is no literal, or says nothing, gives an object of JSON", () => {
+  expectTypeOf<InferInput<JsonSchema>>().toEqualTypeOf<JsonObject>();
+  expectTypeOf<InferInput<{ type: "object" }>>().toEqualTypeOf<JsonObject>();
+  expectTypeOf<InferInput<true>>().toEqualTypeOf<JsonObject>();
+});
+
+test("a Standard Schema gives its output to the handler, and its input to whoever sends or returns", () => {
+  const zod = z.object({ n: z.string().transform(Number), o: z.string().optional() });
+  expectTypeOf<InferInput<typeof zod>>().toEqualTypeOf<{ n: number; o?: string | undefined }>();
+  expectTypeOf<InferSent<typeof zod>>().toEqualTypeOf<{ n: string; o?: string | undefined }>();
+  expectTypeOf<InferReturn<typeof zod>>().toEqualTypeOf<{ n: string; o?: string | undefined }>();
+  const ark = type({ name: "string", "age?": "number" });
+  expectTypeOf<InferInput<typeof ark>>().toEqualTypeOf<{ name: string; age?: number }>();
+  const valibot = toStandardJsonSchema(v.object({ n: v.pipe(v.string(), v.transform(Number)) }));
+  expectTypeOf<InferInput<typeof valibot>>().toEqualTypeOf<{ n: number }>();
+});

@@ -1,0 +1,397 @@
+import { describe, expect, test } from "vitest";
+import fc from "fast-check";
+import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import { copyJson } from "../../src/core/json.ts";
+import { parseJson } from "../../src/core/parse-json.ts";
+import { compileSchema } from "../../src/schema/compile-schema.ts";
+import { fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair-input.ts";
+
+const READ: RepairOptions = { dropUnknownKeys: true };
+const WRITE: RepairOptions = { dropUnknownKeys: false };
+
+function fit(schema: unknown, input: unknown, options: RepairOptions = WRITE): RepairOutcome {
+  return fitInput(copyJson(input).value, compileSchema(schema), options);
+}
+
+function object(properties: JsonObject, required: readonly string[] = [], more: JsonObject = {}): JsonObject {
+  return { type: "object", properties, required, ...more };
+}
+
+/** Fits `{v: value}` to a schema whose one required property is `v`; undefined when it is refused. */
+function fitValue(schema: JsonValue, value: unknown): unknown {
+  const outcome = fit(object({ v: schema }, ["v"]), { v: value });
+  return outcome.ok ? outcome.value["v"] : undefined;
+}
+
+describe("what could change the meaning is refused", () => {
+  test.each<[JsonValue, unknown]>([
+    [{ type: "number" }, null],
+    [{ type: "integer" }, null],
+    [{ type: "string" }, null],
+    [{ type: "boolean" }, null],
+    [{ type: "array" }, null],
+    [{ type: "boolean" }, "maybe"],
+    [{ type: "boolean" }, 1],
+    [{ type: "boolean" }, "1"],
+    [{ type: "boolean" }, "yes"],
+    [{ type: "integer" }, 5.5],
+    [{ type: "integer" }, "5.5"],
+    [{ type: "integer" }, true],
+    [{ type: "integer" }, ""],
+    [{ type: "integer" }, "007"],
+    [{ type: "integer" }, "+5"],
+    [{ type: "integer" }, "0x1f"],
+    [{ type: "integer" }, "1_000"],
+    [{ type: "integer" }, "9007199254740993"],
+    [{ type: "number" }, "1e400"],
+    [{ type: "number" }, "1915883588174806058"],
+    [{ type: "number" }, "NaN"],
+    [{ type: "number" }, "abc"],
+    [{ type: "string" }, 5],
+    [{ type: "string" }, true],
+    [{ type: "string" }, ["x"]],
+    [{ type: "integer" }, [5]],
+    [{ type: "array", items: { type: "integer" } }, 5],
+    [{ type: "array", items: { type: "string" } }, "x"],
+    [{ type: "null" }, ""],
+    [{ type: "object" }, "not json"],
+    [{ type: "object" }, "[1]"],
+    [{ type: "array" }, '{"a":1}'],
+    [{ type: "array" }, "[1,2"],
+    [{ type: "object" }, '{"a":"half a'],
+    [{ type: "array", items: { type: "integer" } }, "[1915883588174806058]"],
+    [{ type: "object" }, '{"a":1,"a":2}'],
+    [{ enum: ["red", "green"] }, "re"],
+    [{ enum: ["A", "a "] }, " a"],
+    [{ enum: [1, 2] }, "3"],
+    [{ type: "array", items: { type: "integer" } }, '["1","x"]'],
+  ])("A18 for the schema %j the value %j", (schema, value) => {
+    expect(fitValue(schema, value)).toBeUndefined();
+  });
+
+  test("A18 the problems are those of the input as it was sent", () => {
+    expect(fit(object({ a: { type: "integer" }, b: { type: "integer" } }), { a: "5", b: "x" })).toEqual({
+      ok: false,
+      problems: [
+        { path: "$.a", pointer: "/a", keyword: "type", message: "expected type integer, got str" },
+        { path: "$.b", pointer: "/b", keyword: "type", message: "expected type integer, got str" },
+      ],
+    });
+  });
+
+  test("A18 nothing is coerced when the options say so", () => {
+    const schema = object({ a: { type: "integer" } });
+    expect(fit(schema, { a: "5" }, { dropUnknownKeys: false, coerce: false }).ok).toBe(false);
+    expect(fit(schema, '{"a":5}', { dropUnknownKeys: false, coerce: false }).ok).toBe(false);
+  });
+
+  test.each(["process.exit(1)", '__import__("os").system("id")', "${7*7}", "{{constructor}}"])(
+    "A20 code in a value stays text: %s",
+    (text) => {
+      expect(fitValue({ type: "string" }, text)).toBe(text);
+      expect(fitValue({ type: "object" }, text)).toBeUndefined();
+      expect(fitValue({ type: "number" }, text)).toBeUndefined();
+    },
+  );
+});
+
+describe("an input is an object", () => {
+  test.each([
+    [null, "NoneType"],
+    [5, "int"],
+    [[], "list"],
+    [[{ a: 1 }], "list"],
+    ["", "str"],
+    ["text", "str"],
+    ['"{}"', "str"],
+    ["[1]", "str"],
+    ["null", "str"],
+  ])("A07 %j is refused whatever the schema allows", (input, type) => {
+    const problems = [{ path: "$", pointer: "", keyword: "type", message: `expected type object, got ${type}` }];
+    expect(fit({}, input)).toEqual({ ok: false, problems });
+    expect(fit(object({ a: { type: "integer" } }), input)).toEqual({ ok: false, problems });
+  });
+
+  test("A07 an input encoded twice is decoded once, and listed", () => {
+    expect(fit(object({ a: { type: "integer" } }), '{"a":1}')).toEqual({
+      ok: true,
+      value: { a: 1 },
+      repairs: [{ path: "$", kind: "parsed-json", note: "JSON text → object" }],
+    });
+    expect(fit(object({ a: { type: "integer" } }), JSON.stringify(JSON.stringify({ a: 1 }))).ok).toBe(false);
+  });
+
+  test("A07 problems of an input that came as text are those of the object in it", () => {
+    expect(fit(object({ a: { type: "integer" } }), '{"a":"x"}')).toEqual({
+      ok: false,
+      problems: [{ path: "$.a", pointer: "/a", keyword: "type", message: "expected type integer, got str" }],
+    });
+  });
+
+  test("broken JSON text is mended when it is closed, and listed as mended", () => {
+    expect(fit(object({ a: { type: "integer" }, b: {} }), "{'a': 1, b: None, // note\n}")).toEqual({
+      ok: true,
+      value: { a: 1, b: null },
+      repairs: [{ path: "$", kind: "fixed-json", note: "broken JSON text → object" }],
+    });
+  });
+});
+
+describe("what loses nothing is repaired", () => {
+  test.each<[JsonValue, unknown, unknown]>([
+    [{ type: "integer" }, "5", 5],
+    [{ type: "integer" }, " 5.0 ", 5],
+    [{ type: "integer" }, "1e3", 1000],
+    [{ type: "number" }, "-0.25", -0.25],
+    [{ type: "number" }, "-0", -0],
+    [{ type: "boolean" }, "true", true],
+    [{ type: "boolean" }, "False", false],
+    [{ type: ["integer", "null"] }, "null", null],
+    [{ type: ["integer", "null"] }, "7", 7],
+    [{ const: 5 }, "5", 5],
+    [{ enum: [1, 2] }, "2", 2],
+    [{ enum: ["celsius", "fahrenheit"] }, "Celsius ", "celsius"],
+    [{ type: "string", enum: ["New York"] }, "new  york", "New York"],
+    [{ type: "array", items: { type: "integer" } }, '["1", 2]', [1, 2]],
+    [{ type: "array", items: { type: "string" } }, "['a', 'b']", ["a", "b"]],
+    [{ type: "object", properties: { n: { type: "integer" } } }, '{"n":"7"}', { n: 7 }],
+    [{ type: "array", prefixItems: [{ type: "integer" }], items: { type: "boolean" } }, ["1", "true"], [1, true]],
+    [{ type: "object", additionalProperties: { type: "integer" } }, { a: "1" }, { a: 1 }],
+    [{ allOf: [{ type: "integer" }, { minimum: 1 }] }, "5", 5],
+    [{ anyOf: [{ type: "integer" }, { type: "null" }] }, "5", 5],
+    [{ oneOf: [{ type: "boolean" }, { type: "array", items: { type: "integer" } }] }, "[1]", [1]],
+    [{ anyOf: [{ type: "object", properties: { n: { type: "integer" } }, required: ["n"] }, { type: "null" }] }, { n: "1" }, { n: 1 }],
+  ])("F3.8 for the schema %j the value %j becomes %j", (schema, value, repaired) => {
+    expect(fitValue(schema, value)).toEqual(repaired);
+  });
+
+  test("F1.39 text for an integer parameter arrives as a number, and the repair says so", () => {
+    expect(fit(object({ n: { type: "integer" }, s: { type: "string" } }), { n: "5", s: "6" })).toEqual({
+      ok: true,
+      value: { n: 5, s: "6" },
+      repairs: [{ path: "$.n", kind: "coerced", note: '"5" → 5' }],
+    });
+  });
+
+  test("text that a union allows stays text; where it does not fit, members that are no text are tried first", () => {
+    const union = (text: JsonObject): JsonObject => ({
+      anyOf: [text, { type: "object", properties: { n: { type: "integer" } }, required: ["n"] }],
+    });
+    expect(fitValue(union({ type: "string" }), '{"n":1}')).toBe('{"n":1}');
+    expect(fitValue(union({ type: "string", enum: ['{"N":1}'] }), '{"n":1}')).toEqual({ n: 1 });
+    expect(fitValue(union({ type: "string", maxLength: 3 }), '{"n":"1"}')).toEqual({ n: 1 });
+    expect(fitValue(union({ enum: ["None"] }), "none")).toBe("None");
+  });
+
+  test("repairs of a union member that was tried in vain are not listed", () => {
+    const schema = object({ v: { anyOf: [object({ n: { type: "integer" } }, ["n", "m"]), object({ n: { type: "number" } }, ["n"])] } });
+    expect(fit(schema, { v: { n: "1" } })).toEqual({
+      ok: true,
+      value: { v: { n: 1 } },
+      repairs: [{ path: "$.v.n", kind: "coerced", note: '"1" → 1' }],
+    });
+  });
+
+  test("references are followed, recursive ones too", () => {
+    const schema = {
+      $ref: "#/$defs/node",
+      $defs: { node: object({ v: { type: "integer" }, next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] } }) },
+    };
+    expect(fit(schema, { v: "1", next: { v: "2", next: "null" } })).toMatchObject({
+      ok: true,
+      value: { v: 1, next: { v: 2, next: null } },
+    });
+    const draft7 = {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      ...object({ v: { anyOf: [{ $ref: "#/definitions/n" }, { type: "null" }] } }),
+      definitions: { n: { type: "integer" } },
+    };
+    expect(fit(draft7, { v: "1" })).toMatchObject({ ok: true, value: { v: 1 } });
+  });
+
+  test("F3.8 conditions between properties are checked after the repair, and are not repaired", () => {
+    const schema = object({ a: { type: "integer" }, b: { type: "integer" } }, [], {
+      if: { properties: { a: { const: 1 } }, required: ["a"] },
+      then: { required: ["b"] },
+      oneOf: [{ required: ["a"] }, { required: ["c"] }],
+    });
+    expect(fit(schema, { a: "1", b: "2" })).toMatchObject({ ok: true, value: { a: 1, b: 2 } });
+    expect(fit(schema, { a: "1" }).ok).toBe(false);
+    expect(fit(schema, { a: "2", c: 1 }).ok).toBe(false);
+  });
+});
+
+describe("keys", () => {
+  const closed = object({ file_path: { type: "string" }, limit: { type: "integer" } }, ["file_path"], { additionalProperties: false });
+
+  test("F3.10 a forbidden key is dropped for a read, with a report, and refused for a write", () => {
+    expect(fit(closed, { file_path: "a", extra: 1 }, READ)).toEqual({
+      ok: true,
+      value: { file_path: "a" },
+      repairs: [{ path: "$.extra", kind: "dropped", note: "the schema has no such key" }],
+    });
+    expect(fit(closed, { file_path: "a", extra: 1 }, WRITE)).toEqual({
+      ok: false,
+      problems: [{ path: "$.extra", pointer: "/extra", keyword: "additionalProperties", message: expect.any(String) }],
+    });
+  });
+
+  test("unknown keys stay where the schema allows them", () => {
+    const input = copyJson({ a: 1, extra: { b: 2 } }).value;
+    const outcome = fitInput(input, compileSchema(object({ a: { type: "integer" } })), READ);
+    expect(outcome).toEqual({ ok: true, value: input, repairs: [] });
+    expect(fit(object({ a: { type: "integer" } }), { a: "1", extra: "2" }, READ)).toMatchObject({ value: { a: 1, extra: "2" } });
+  });
+
+  test("keys that match a pattern, or that a branch declares for unevaluatedProperties, are not forbidden", () => {
+    const pattern = object({ a: { type: "integer" } }, [], { patternProperties: { "^x-": {} }, additionalProperties: false });
+    expect(fit(pattern, { a: "1", "x-b": 2, y: 3 }, READ)).toMatchObject({ ok: true, value: { a: 1, "x-b": 2 } });
+    const branch = { type: "object", anyOf: [object({ a: { type: "integer" } }, ["a"])], unevaluatedProperties: false };
+    expect(fit(branch, { a: "1" }, READ)).toMatchObject({ ok: true, value: { a: 1 } });
+    expect(fit(object({ a: {} }, [], { unevaluatedProperties: false }), { a: 1, b: 2 }, READ)).toMatchObject({ value: { a: 1 } });
+  });
+
+  test.each(["filePath", "FilePath", "file-path", "FILE_PATH", "file path"])(
+    "a missing property is found under its other spelling: %s",
+    (key) => {
+      expect(fit(closed, { [key]: "a" })).toEqual({
+        ok: true,
+        value: { file_path: "a" },
+        repairs: [{ path: "$.file_path", kind: "renamed", note: `"${key}" → "file_path"` }],
+      });
+    },
+  );
+
+  test("a key is not renamed when the property is there, when two keys want it, when two properties fit, or when nothing asks for it", () => {
+    expect(fit(closed, { file_path: "a", filePath: "b" }).ok).toBe(false);
+    expect(fit(closed, { filePath: "a", "file-path": "b" }).ok).toBe(false);
+    expect(fit(object({ ab: {}, a_b: {} }, ["ab"]), { A_B: 1 }).ok).toBe(false);
+    expect(fit(object({ file_path: {}, n: { type: "integer" } }), { filePath: "a", n: "1" })).toMatchObject({
+      value: { filePath: "a", n: 1 },
+    });
+  });
+
+  test("a renamed key keeps its place, and its value is repaired under the new name", () => {
+    const outcome = fit(object({ maxItems: { type: "integer" }, z: {} }, ["maxItems"]), { a: 0, max_items: "3", z: 1 });
+    expect(outcome).toMatchObject({ ok: true, value: { a: 0, maxItems: 3, z: 1 } });
+    expect(outcome.ok && Object.keys(outcome.value)).toEqual(["a", "maxItems", "z"]);
+  });
+});
+
+describe("nothing is done that is not needed", () => {
+  test("an input that fits is the very same object, with one shared empty list of repairs", () => {
+    const validator = compileSchema(object({ a: { type: "integer" }, d: { default: 1 } }));
+    const inputs: JsonObject[] = [{ a: 1, d: 2 }, { d: null }];
+    const outcomes = inputs.map((input) => fitInput(input, validator, WRITE));
+    for (const [index, outcome] of outcomes.entries()) expect(outcome.ok && outcome.value).toBe(inputs[index]);
+    expect(outcomes[0]?.ok && outcomes[1]?.ok && outcomes[0].repairs === outcomes[1].repairs && Object.isFrozen(outcomes[0].repairs)).toBe(
+      true,
+    );
+  });
+
+  test("the input is never changed, and a repaired one is frozen and shares what it did not touch", () => {
+    const input = copyJson({ n: "1", keep: { deep: [1] } }).value as JsonObject;
+    const outcome = fitInput(input, compileSchema(object({ n: { type: "integer" } })), WRITE);
+    expect(input).toEqual({ n: "1", keep: { deep: [1] } });
+    expect(outcome.ok && Object.isFrozen(outcome.value) && outcome.value["keep"] === input["keep"]).toBe(true);
+  });
+});
+
+describe("hostile input", () => {
+  test("A01 a __proto__ key stays an own key through repair and defaults, and pollutes nothing", () => {
+    const input = parseJson(
+      '{"n":"1","__proto__":{"admin":true},"o":{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}}',
+    );
+    const outcome = fitInput(input, compileSchema(object({ n: { type: "integer" }, o: object({ d: { default: 1 } }) })), WRITE);
+    expect(outcome.ok).toBe(true);
+    if (!outcome.ok) return;
+    expect(Object.keys(outcome.value)).toEqual(["n", "__proto__", "o"]);
+    expect(Object.getPrototypeOf(outcome.value)).toBe(Object.prototype);
+    expect((outcome.value as { admin?: unknown }).admin).toBeUndefined();
+    expect((outcome.value["o"] as { admin?: unknown }).admin).toBeUndefined();
+    expect(({} as { admin?: unknown }).admin).toBeUndefined();
+  });
+
+  test("A01 names of Object.prototype are keys like others", () => {
+    const schema = object({ toString: { type: "integer" }, constructor: { default: 1 } }, ["toString"]);
+    expect(fit(schema, {}).ok).toBe(false);
+    expect(fit(schema, { toString: "5" })).toMatchObject({ ok: true, value: { toString: 5, constructor: 1 } });
+  });
+
+  test("A05 text inside a deep value may not make it deeper than 64 levels", () => {
+    let schema: JsonObject = { type: "array" };
+    let value: JsonValue = "[".repeat(20) + "]".repeat(20);
+    for (let level = 0; level < 44; level++) [schema, value] = [object({ a: schema }), { a: value }];
+    expect(fit(schema, value)).toMatchObject({ ok: true });
+    expect(fit(object({ a: schema }), { a: value }).ok).toBe(false);
+  });
+
+  test("A05 text with a million brackets is refused quickly", () => {
+    const begun = performance.now();
+    expect(fitValue({ type: "array" }, "[".repeat(1_000_000) + "]".repeat(1_000_000))).toBeUndefined();
+    expect(fit({}, `{${'{"a":'.repeat(200_000)}}`).ok).toBe(false);
+    expect(performance.now() - begun).toBeLessThan(500);
+  });
+
+  test("A06 repairs end with their budget: huge, wide and deeply branching inputs are refused in time", () => {
+    const begun = performance.now();
+    const numbers = Array.from({ length: 30_000 }, () => "1");
+    expect(fitValue({ type: "array", items: { type: "integer" } }, numbers)).toBeUndefined();
+    const words = Array.from({ length: 5_000 }, (_, index) => `word ${index}`);
+    expect(
+      fitValue(
+        { type: "array", items: { enum: words } },
+        words.map((word) => word.toUpperCase()),
+      ),
+    ).toBeUndefined();
+    const levels: Record<string, JsonValue> = { level0: { type: "integer" } };
+    let value: JsonValue = "x";
+    for (let level = 1; level <= 20; level++) {
+      const below = { $ref: `#/$defs/level${level - 1}` };
+      levels[`level${level}`] = {
+        anyOf: [object({ a: below }, ["a"]), object({ a: below, b: {} }, ["a"]), object({ a: below, c: {} }, ["a"])],
+      };
+      value = { a: value };
+    }
+    const branching = { ...object({ v: { $ref: "#/$defs/level20" } }), $defs: levels };
+    expect(fit(branching, { v: value }).ok).toBe(false);
+    const wide = object(
+      { v: { anyOf: Array.from({ length: 3000 }, (_, index) => object({ [`k${index}`]: { $ref: "#/$defs/n" } }, [`k${index}`])) } },
+      ["v"],
+      { $defs: { n: { type: "integer" } } },
+    );
+    expect(fit(wide, { v: { x: "1" } }).ok).toBe(false);
+    expect(performance.now() - begun).toBeLessThan(3000);
+  });
+
+  test("A06 a schema whose references run in circles or lead nowhere is no trap for repairs", () => {
+    const circle = {
+      ...object({ a: { $ref: "#/$defs/a" } }),
+      $defs: { a: { allOf: [{ $ref: "#/$defs/b" }] }, b: { anyOf: [{ type: "integer" }, object({ a: { $ref: "#/$defs/a" } })] } },
+    };
+    expect(fit(circle, { a: { a: "5" } })).toMatchObject({ ok: true, value: { a: { a: 5 } } });
+  });
+
+  test("whatever is sent, an outcome is valid input or a list of problems, and nothing is thrown", () => {
+    const schema = object(
+      { a: { type: "integer" }, b: { type: "array", items: { enum: ["x", 1] } }, c: object({ d: { type: "boolean", default: true } }) },
+      ["a"],
+      { additionalProperties: false },
+    );
+    const validator = compileSchema(schema);
+    const leaf = fc.oneof(
+      fc.constantFrom("1", "true", '{"d":"true"}', '["X","1"]', "x", "{'d': true}", "[1,", "null"),
+      fc.jsonValue({ maxDepth: 2 }),
+    );
+    const input = fc.oneof(leaf, fc.dictionary(fc.constantFrom("a", "A", "b", "c", "C", "e", "__proto__"), leaf));
+    fc.assert(
+      fc.property(input, fc.boolean(), (sent, dropUnknownKeys) => {
+        const outcome = fitInput(copyJson(sent).value, validator, { dropUnknownKeys });
+        if (!outcome.ok) expect(outcome.problems.length).toBeGreaterThan(0);
+        else expect(validator.check(outcome.value)).toBe(true);
+        if (outcome.ok && outcome.repairs.length === 0) expect(outcome.value).toEqual(copyJson(sent).value);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

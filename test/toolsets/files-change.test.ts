@@ -1,0 +1,246 @@
+import { readdirSync, symlinkSync, utimesSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { FakeSession, TemporaryWorkspace } from "./temporary-workspace.ts";
+
+describe("F1.33 read before write", () => {
+  const CHANGES: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+    ["write", { content: "new" }],
+    ["edit", { old: "1", new: "2" }],
+    ["multi_edit", { edits: [{ old: "1", new: "2" }] }],
+    ["json_write", { at: "a", value: 2 }],
+  ];
+
+  test.each(CHANGES)("F1.33 %s of an existing file that was never read is refused with what to do", async (name, input) => {
+    const workspace = new TemporaryWorkspace({ "a.json": '{"a":1}' });
+    expect((await workspace.refusal(name, { ...input, path: "a.json" })).toJSON()).toEqual({
+      code: "execution_failed",
+      message: '"a.json" exists and was not read in this session.',
+      retryable: false,
+      outcome: "failed",
+      hint: "Read it first, then make the change.",
+    });
+    expect(workspace.text("a.json")).toBe('{"a":1}');
+  });
+
+  test.each(CHANGES)("F1.33 %s of a file that changed on disk since it was read is refused as stale", async (name, input) => {
+    const workspace = new TemporaryWorkspace({ "a.json": '{"a":1}' });
+    await workspace.call("read", { path: "a.json" });
+    workspace.put("a.json", '{"a":1,"b":1}');
+    expect((await workspace.refusal(name, { ...input, path: "a.json" })).message).toBe(
+      '"a.json" changed on disk since it was read; nothing was written.',
+    );
+    expect(workspace.text("a.json")).toBe('{"a":1,"b":1}');
+  });
+
+  test("F1.33 a change that keeps size and time is noticed, and so is a new time alone", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "one", "b.txt": "one" });
+    const time = new Date("2026-01-01");
+    for (const path of ["a.txt", "b.txt"]) {
+      utimesSync(workspace.path(path), time, time);
+      await workspace.call("read", { path });
+    }
+    workspace.put("a.txt", "two");
+    utimesSync(workspace.path("a.txt"), time, time);
+    utimesSync(workspace.path("b.txt"), time, new Date("2026-01-02"));
+    for (const path of ["a.txt", "b.txt"])
+      expect((await workspace.refusal("write", { path, content: "x" })).message).toContain("changed on disk");
+  });
+
+  test("F1.33 another session must read for itself, and its change makes ours stale", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "one" });
+    const other = new FakeSession();
+    await workspace.call("read", { path: "a.txt" });
+    expect((await workspace.refusal("write", { path: "a.txt", content: "x" }, other)).message).toContain("was not read");
+    await workspace.call("read", { path: "a.txt" }, other);
+    await workspace.call("write", { path: "a.txt", content: "theirs" }, other);
+    expect((await workspace.refusal("edit", { path: "a.txt", old: "one", new: "x" })).message).toContain("changed on disk");
+  });
+
+  test("F1.33 a new file needs no read, and one's own writes keep the record fresh", async () => {
+    const workspace = new TemporaryWorkspace();
+    await workspace.call("write", { path: "a.txt", content: "one" });
+    await workspace.call("edit", { path: "a.txt", old: "one", new: "two" });
+    await workspace.call("write", { path: "a.txt", content: "three" });
+    await workspace.call("multi_edit", { path: "a.txt", edits: [{ old: "three", new: "four" }] });
+    expect(workspace.text("a.txt")).toBe("four");
+  });
+
+  test("F1.33 five parallel edits after one read all survive", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "1 2 3 4 5" });
+    await workspace.call("read", { path: "a.txt" });
+    await Promise.all([1, 2, 3, 4, 5].map((digit) => workspace.call("edit", { path: "a.txt", old: String(digit), new: `<${digit}>` })));
+    expect(workspace.text("a.txt")).toBe("<1> <2> <3> <4> <5>");
+  });
+
+  test("F1.33 parallel edits through two spellings that meet in a link all survive, and so does the link", async () => {
+    const workspace = new TemporaryWorkspace({ "real/a.txt": "1 2 3 4 5 6" });
+    symlinkSync("real", workspace.path("alias"));
+    symlinkSync("real/a.txt", workspace.path("b.txt"));
+    await workspace.call("read", { path: "b.txt" });
+    const paths = ["real/a.txt", "alias/a.txt", "b.txt", workspace.path("real/a.txt"), "real/a.txt", "alias/a.txt"];
+    await Promise.all(paths.map((path, index) => workspace.call("edit", { path, old: String(index + 1), new: `<${index + 1}>` })));
+    expect(workspace.text("b.txt")).toBe("<1> <2> <3> <4> <5> <6>");
+    expect(readdirSync(workspace.root).sort()).toEqual(["alias", "b.txt", "real"]);
+  });
+
+  test("F1.33 of two parallel writes of a new file by two sessions, one is told that it exists", async () => {
+    const workspace = new TemporaryWorkspace();
+    const answers = await Promise.allSettled([
+      workspace.call("write", { path: "a.txt", content: "one" }),
+      workspace.call("write", { path: "a.txt", content: "two" }, new FakeSession()),
+    ]);
+    expect(answers.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+});
+
+describe("F1.65 write", () => {
+  test("F1.65 a write to a folder, or below a file, is refused and makes nothing", async () => {
+    const workspace = new TemporaryWorkspace({ "a/b.txt": "b" });
+    expect((await workspace.refusal("write", { path: "a", content: "x" })).message).toBe('"a" is a folder.');
+    expect((await workspace.refusal("write", { path: ".", content: "x" })).message).toBe('"." is a folder.');
+    expect((await workspace.refusal("write", { path: "a/b.txt/c", content: "x" })).message).toContain("a part of the path is a file");
+    expect(readdirSync(workspace.root, { encoding: "utf8", recursive: true }).sort()).toEqual(["a", "a/b.txt"]);
+  });
+
+  test("F1.65 text that no file can hold is refused", async () => {
+    const workspace = new TemporaryWorkspace();
+    expect((await workspace.refusal("write", { path: "a.txt", content: "a\ud800" })).code).toBe("invalid_input");
+  });
+
+  test("F1.65 a cancelled write changes nothing and leaves nothing behind", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "one" });
+    await workspace.call("read", { path: "a.txt" });
+    const controller = new AbortController();
+    const writing = workspace.callWith("write", { path: "a.txt", content: "two" }, workspace.session.context(controller.signal));
+    controller.abort(new Error("enough"));
+    await expect(writing).rejects.toThrow("enough");
+    expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "one"]);
+  });
+
+  test("F1.65 missing folders are made, and the answer says Created, then Updated", async () => {
+    const workspace = new TemporaryWorkspace();
+    expect(await workspace.call("write", { path: "a/b/c.txt", content: "žlutý" })).toMatchObject({
+      text: "Created a/b/c.txt (7 bytes).",
+      output: { path: "a/b/c.txt", created: true, bytes: 7 },
+    });
+    expect(await workspace.say("write", { path: "a/b/c.txt", content: "" })).toBe("Updated a/b/c.txt (0 bytes).");
+    expect(readdirSync(workspace.root, { encoding: "utf8", recursive: true }).sort()).toEqual(["a", "a/b", "a/b/c.txt"]);
+  });
+});
+
+describe("F1.66 edit", () => {
+  const edit = async (content: string, input: Readonly<Record<string, unknown>>): Promise<readonly [string, string]> => {
+    const workspace = new TemporaryWorkspace({ "a.txt": content });
+    await workspace.call("read", { path: "a.txt" });
+    const text = await workspace.say("edit", { path: "a.txt", ...input }).catch((error: Error) => error.message);
+    return [text, workspace.text("a.txt")];
+  };
+
+  test.each([
+    ["no match", { old: "c", new: "x" }, "old does not occur in the file"],
+    ["two matches", { old: "a", new: "x" }, "old occurs 2 times, at lines 1, 3"],
+    ["nothing to change", { old: "b", new: "b" }, "old and new are the same text"],
+  ])("F1.66 %s is an error and the file stays as it is", async (_what, input, problem) => {
+    expect(await edit("a\nb\na\n", input)).toEqual([`Cannot edit "a.txt": ${problem}. Nothing was written.`, "a\nb\na\n"]);
+  });
+
+  test("F1.66 a missing file, and one that is not UTF-8, are not edited", async () => {
+    const workspace = new TemporaryWorkspace({ "latin.txt": Buffer.from([0x61, 0xe9, 0x62]) });
+    await workspace.call("read", { path: "latin.txt" });
+    expect((await workspace.refusal("edit", { path: "none.txt", old: "a", new: "b" })).message).toBe(
+      'Cannot edit "none.txt": it does not exist.',
+    );
+    expect((await workspace.refusal("edit", { path: "latin.txt", old: "a", new: "b" })).message).toContain("is not UTF-8");
+  });
+
+  test.each([
+    ["one match", "a b c", { old: "b", new: "B" }, "a B c"],
+    ["all matches", "a b a", { old: "a", new: "aa", replaceAll: true }, "aa b aa"],
+    ["patterns of replacement taken as they are", "a b", { old: "b", new: "$& $1 $`" }, "a $& $1 $`"],
+    ["overlaps counted once", "aaa", { old: "aa", new: "b", replaceAll: true }, "ba"],
+    ["deletion", "a\nb\nc\n", { old: "b\n", new: "" }, "a\nc\n"],
+    ["Windows line ends kept", "a\r\nb\r\nc\r\n", { old: "a\nb", new: "x\ny\nz" }, "x\r\ny\r\nz\r\nc\r\n"],
+    ["a byte order mark kept", "\ufeffa", { old: "a", new: "b" }, "\ufeffb"],
+  ])("F1.66 %s", async (_what, content, input, after) => {
+    expect((await edit(content, input))[1]).toBe(after);
+  });
+
+  test("F1.66 the answer says how many replacements were made, and where", async () => {
+    expect(await edit("x\na\na\n", { old: "a", new: "b", replaceAll: true })).toEqual([
+      "Updated a.txt: 2 replacements, the first at line 2.",
+      "x\nb\nb\n",
+    ]);
+  });
+
+  test("F1.66 an edit that would blow the file up is refused", async () => {
+    expect(await edit("a".repeat(90_000), { old: "a", new: "b".repeat(1000), replaceAll: true })).toEqual([
+      expect.stringContaining("90000 replacements would make the file too large"),
+      "a".repeat(90_000),
+    ]);
+  });
+});
+
+describe("F1.66 multi_edit", () => {
+  const EDITS = [
+    { old: "one", new: "1" },
+    { old: "none", new: "x" },
+    { old: "three", new: "3" },
+  ];
+  const open = async (): Promise<TemporaryWorkspace> => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "one two three" });
+    await workspace.call("read", { path: "a.txt" });
+    return workspace;
+  };
+
+  test.each([{}, { mode: "strict" }])("F1.66 strict, the default: one failure leaves the file byte-identical %j", async (mode) => {
+    const workspace = await open();
+    const error = await workspace.refusal("multi_edit", { path: "a.txt", edits: [...EDITS, { old: "nothing", new: "" }], ...mode });
+    expect([error.message, error.details]).toEqual([
+      '2 of 4 edits of "a.txt" failed. Nothing was written.',
+      [expect.stringMatching(/^edit 2 failed: old does not occur/), expect.stringMatching(/^edit 4 failed: old does not occur/)],
+    ]);
+    expect(workspace.text("a.txt")).toBe("one two three");
+  });
+
+  test("F1.66 partial keeps the edits before the first failure, with a report per edit", async () => {
+    const workspace = await open();
+    expect((await workspace.call("multi_edit", { path: "a.txt", edits: EDITS, mode: "partial" })).output).toEqual({
+      path: "a.txt",
+      edits: [
+        { edit: 1, status: "applied", note: "1 replacement, the first at line 1" },
+        { edit: 2, status: "failed", note: expect.stringContaining("old does not occur") },
+        { edit: 3, status: "skipped", note: "an edit before it failed" },
+      ],
+    });
+    expect(workspace.text("a.txt")).toBe("1 two three");
+  });
+
+  test("F1.66 best_effort keeps all that can be applied", async () => {
+    const workspace = await open();
+    const { text } = await workspace.call("multi_edit", { path: "a.txt", edits: EDITS, mode: "best_effort" });
+    expect(text.split("\n")).toEqual([
+      "Updated a.txt: 2 of 3 edits applied.",
+      "edit 1 applied: 1 replacement, the first at line 1",
+      expect.stringMatching(/^edit 2 failed/),
+      "edit 3 applied: 1 replacement, the first at line 1",
+    ]);
+    expect(workspace.text("a.txt")).toBe("1 two 3");
+  });
+
+  test.each(["partial", "best_effort"])("F1.66 %s with nothing that can be applied is an error", async (mode) => {
+    const workspace = await open();
+    expect((await workspace.refusal("multi_edit", { path: "a.txt", edits: [EDITS[1]], mode })).message).toContain("1 of 1 edit of");
+  });
+
+  test("F1.66 edits are made in order: each sees what the ones before it left", async () => {
+    const workspace = await open();
+    await workspace.call("multi_edit", {
+      path: "a.txt",
+      edits: [
+        { old: "one", new: "two" },
+        { old: "two", new: "2", replaceAll: true },
+      ],
+    });
+    expect(workspace.text("a.txt")).toBe("2 2 three");
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { TemporaryWorkspace } from "./temporary-workspace.ts";
+
+describe("F1.68 json_read", () => {
+  const DOCUMENT = JSON.stringify({ a: { b: [{ c: 1 }, null], "d.e": "x", __proto: 0 }, "1": true });
+  const read = async (at: string): Promise<unknown> => {
+    const workspace = new TemporaryWorkspace({ "a.json": DOCUMENT });
+    return workspace.call("json_read", { path: "a.json", at }).then(
+      ({ output }) => output,
+      (error: Error) => error.message,
+    );
+  };
+
+  test.each([
+    ["a.x", '$.a has no key "x": it is an object with "b", "d.e", "__proto".'],
+    ["a.b[2]", "$.a.b has no index 2: it is an array of 2 items."],
+    ["a.b.length", '$.a.b has no key "length": it is an array of 2 items.'],
+    ["a.b[1].c", '$.a.b[1] has no key "c": it is null.'],
+    ["__proto__", '$ has no key "__proto__": it is an object with "1", "a".'],
+    ["constructor.name", '$ has no key "constructor": it is an object with "1", "a".'],
+    ["a..b", '"a..b" is not a place in a JSON document.'],
+    ["a[", '"a[" is not a place in a JSON document.'],
+    ["a[-1]", '"a[-1]" is not a place in a JSON document.'],
+    ["[0]b", '"[0]b" is not a place in a JSON document.'],
+  ])("F1.68 %s leads nowhere, and the answer says where it ends", async (at, message) => {
+    expect(await read(at)).toBe(message);
+  });
+
+  test.each([
+    ["a.b[0].c", 1],
+    ["a.b.0.c", 1],
+    ["$.a.b[1]", null],
+    ['a["d.e"]', "x"],
+    ["1", true],
+    ["", JSON.parse(DOCUMENT) as unknown],
+    ["$", JSON.parse(DOCUMENT) as unknown],
+  ])("F1.68 %s reads one value", async (at, value) => {
+    expect(await read(at)).toEqual(value);
+  });
+
+  test.each([
+    ["broken JSON", '{"a":', /^"a.json": Not valid JSON at line 1/],
+    ["A05 a million brackets", "[".repeat(1_000_000), /nests deeper than 64 levels/],
+    ["A06 more than 4 MiB", JSON.stringify("x".repeat(4 * 1024 * 1024)), /4194304 is the limit/],
+    ["digits a number cannot keep", "[12345678901234567890]", /would lose digits/],
+  ])("F1.68 a file with %s is refused", async (_what, content, message) => {
+    const workspace = new TemporaryWorkspace({ "a.json": content });
+    await workspace.call("read", { path: "a.json" });
+    expect((await workspace.refusal("json_read", { path: "a.json" })).message).toMatch(message);
+    expect((await workspace.refusal("json_write", { path: "a.json", at: "[0]", value: 1 })).message).toMatch(message);
+    expect(workspace.text("a.json")).toBe(content);
+  });
+});
+
+describe("F1.68 json_write", () => {
+  const write = async (before: string, at: string, value: unknown): Promise<string> => {
+    const workspace = new TemporaryWorkspace({ "a.json": before });
+    await workspace.call("json_read", { path: "a.json" });
+    return workspace.call("json_write", { path: "a.json", at, value }).then(
+      () => workspace.text("a.json"),
+      (error: Error) => error.message,
+    );
+  };
+
+  test.each([
+    ['{"a":[1]}', "a[2]", 0, "$.a has no index 2: it is an array of 1 items."],
+    ['{"a":[1]}', "a.x", 0, '$.a has no key "x": it is an array of 1 items.'],
+    ['{"a":1}', "a.b", 0, '$.a has no key "b": it is a number.'],
+  ])("F1.68 %s at %s cannot be set, and the file stays", async (before, at, value, message) => {
+    expect(await write(before, at, value)).toBe(message);
+  });
+
+  test("F1.68 a value too deep to be read again is refused", async () => {
+    const deep = JSON.parse("[".repeat(60) + "]".repeat(60)) as unknown;
+    expect(await write("{}", "a.b.c.d.e", deep)).toContain("nests deeper than 59 levels");
+  });
+
+  test.each([
+    ["a nested path is created", "{}", "a.b.c", 1, '{"a":{"b":{"c":1}}}'],
+    ["arrays for indexes in brackets", "{}", "a[0].b", 1, '{"a":[{"b":1}]}'],
+    ["an item is replaced", '{"a":[1,2]}', "a.1", 3, '{"a":[1,3]}'],
+    ["an item is added", '{"a":[1]}', "a[1]", 2, '{"a":[1,2]}'],
+    ["the whole document", '{"a":1}', "", [1], "[1]"],
+    ["text that is a number", "{}", "a", "5", '{"a":5}'],
+    ["text that is an object", "{}", "a", '{"b":[true]}', '{"a":{"b":[true]}}'],
+    ["text that is a quoted string", "{}", "a", '"5"', '{"a":"5"}'],
+    ["text that is no JSON", "{}", "a", "five", '{"a":"five"}'],
+    ["digits kept as text", "{}", "a", "12345678901234567890", '{"a":"12345678901234567890"}'],
+    ["a key that could reach a prototype", "{}", "__proto__.x", 1, '{"__proto__":{"x":1}}'],
+    ["other keys in their order", '{"z":1,"a":2}', "m", 3, '{"z":1,"a":2,"m":3}'],
+  ])("F1.68 %s", async (_what, before, at, value, after) => {
+    expect(await write(before, at, value)).toBe(after);
+    expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
+  });
+
+  test.each([
+    ["four spaces", '{\n    "a": 1\n}\n', '{\n    "a": 2\n}\n'],
+    ["tabs, no last line end", '{\n\t"a": 1\n}', '{\n\t"a": 2\n}'],
+    ["a byte order mark", '\ufeff{"a": 1}', '\ufeff{"a":2}'],
+  ])("F1.68 the file keeps %s", async (_what, before, after) => {
+    expect(await write(before, "a", 2)).toBe(after);
+  });
+
+  test("F1.68 a missing file is created, indented by two", async () => {
+    const workspace = new TemporaryWorkspace();
+    expect(await workspace.call("json_write", { path: "x/a.json", at: "a.b", value: true })).toMatchObject({
+      text: "Created x/a.json.",
+      output: { path: "x/a.json", created: true, at: "a.b", value: true },
+    });
+    expect(workspace.text("x/a.json")).toBe('{\n  "a": {\n    "b": true\n  }\n}\n');
+  });
+});

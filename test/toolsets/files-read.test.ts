@@ -1,0 +1,196 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, truncateSync, utimesSync } from "node:fs";
+import { createServer } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { TemporaryWorkspace } from "./temporary-workspace.ts";
+
+/** Where it is missing, the one test that needs it is skipped. */
+const PIPE_MAKER = "mkfifo";
+const PNG = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+const TEN_LINES = Array.from({ length: 10 }, (_none, index) => `line ${index + 1}\n`).join("");
+
+describe("F1.65 read", () => {
+  test("F1.65 a missing file is an error that says how to find it", async () => {
+    const workspace = new TemporaryWorkspace();
+    expect((await workspace.refusal("read", { path: "a/none.txt" })).toJSON()).toEqual({
+      code: "execution_failed",
+      message: 'Cannot open "a/none.txt": it does not exist.',
+      retryable: false,
+      outcome: "failed",
+      hint: "List the folder, or look for the name with a glob such as **/name.*.",
+    });
+  });
+
+  test("F1.65 a folder, a socket, and a file taken for a folder are refused", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "a" });
+    mkdirSync(workspace.path("folder"));
+    const server = createServer().listen(workspace.path("socket"));
+    onTestFinished(() => void server.close());
+    await new Promise((resolve) => server.once("listening", resolve));
+    const messages = await Promise.all(
+      ["folder", "socket", "a.txt/b"].map(async (path) => (await workspace.refusal("read", { path })).message),
+    );
+    expect(messages).toEqual([
+      '"folder" is a folder.',
+      'Cannot open "socket": it is a socket or device, not a regular file.',
+      'Cannot open "a.txt/b": a part of the path is a file, not a folder.',
+    ]);
+  });
+
+  test("F1.65 a pipe nobody writes to is refused at once, where the system can make one", async (context) => {
+    const workspace = new TemporaryWorkspace();
+    if (spawnSync(PIPE_MAKER, [workspace.path("pipe")]).status !== 0) return context.skip("no mkfifo");
+    expect((await workspace.refusal("read", { path: "pipe" })).message).toBe('"pipe" is not a regular file but a pipe, socket or device.');
+  });
+
+  test("F1.65 an offset past the end says how long the file is", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": TEN_LINES });
+    expect((await workspace.refusal("read", { path: "a.txt", offset: 11 })).message).toBe('"a.txt" has 10 lines; line 11 is past its end.');
+  });
+
+  test("F1.65 lines are numbered, and the numbers are right with offset and limit", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": TEN_LINES });
+    expect(await workspace.call("read", { path: "a.txt", offset: 9 })).toMatchObject({
+      text: "     9\tline 9\n    10\tline 10\n(lines 9–10 of 10)",
+      output: { path: "a.txt", firstLine: 9, lastLine: 10, totalLines: 10 },
+    });
+    expect(await workspace.say("read", { path: "a.txt", offset: 2, limit: 2 })).toBe(
+      "     2\tline 2\n     3\tline 3\n(lines 2–3 of 10; read on with offset 4)",
+    );
+  });
+
+  test.each([
+    ["nothing", "", "(the file is empty)"],
+    ["no last line end", "a\nb", "     1\ta\n     2\tb"],
+    ["empty lines", "\n\nx\n", "     1\t\n     2\t\n     3\tx"],
+    ["Windows line ends", "a\r\nb\r\n", "     1\ta\n     2\tb"],
+    ["letters of several bytes", "žluťoučký\n日本語 🎉", "     1\tžluťoučký\n     2\t日本語 🎉"],
+  ])("F1.65 a file with %s reads as it is", async (_what, content, text) => {
+    const workspace = new TemporaryWorkspace({ "a.txt": content });
+    expect(await workspace.say("read", { path: "a.txt" })).toBe(text);
+  });
+
+  test("F1.65 long lines are cut at 2,000 characters and say so", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": `${"x".repeat(2000)}\n${"ž".repeat(600_000)}\nshort` });
+    expect(await workspace.say("read", { path: "a.txt" })).toBe(
+      `     1\t${"x".repeat(2000)}\n     2\t${"ž".repeat(2000)}… (line cut; 1200000 bytes in all)\n     3\tshort`,
+    );
+  });
+
+  test("F1.65 at most 200 kB are shown, whole lines, with the place to read on", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": `${"x".repeat(999)}\n`.repeat(1000) });
+    const first = await workspace.call("read", { path: "a.txt" });
+    expect(Buffer.byteLength(first.text)).toBeLessThan(200_200);
+    expect(first.text.slice(-70)).toContain("(lines 1–198 of 1000; stopped at 200 kB; read on with offset 199)");
+    expect(await workspace.say("read", { path: "a.txt", offset: 199, limit: 1 })).toMatch(/^ {3}199\tx/);
+  });
+
+  test("F1.65 the beginning of a huge file is read without reading all of it", async () => {
+    const workspace = new TemporaryWorkspace({ "big.log": `first\nsecond\n${"text\n".repeat(2000)}` });
+    truncateSync(workspace.path("big.log"), 8 * 1024 * 1024 * 1024); // a sparse file: takes no room, and minutes to read
+    expect(await workspace.say("read", { path: "big.log", limit: 2 })).toBe(
+      "     1\tfirst\n     2\tsecond\n(lines 1–2 of a file over 10 MiB; read on with offset 3)",
+    );
+  });
+
+  test("F1.65 a read stops when the call is cancelled", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "a" });
+    const reason = new Error("enough");
+    await expect(workspace.callWith("read", { path: "a.txt" }, workspace.session.context(AbortSignal.abort(reason)))).rejects.toThrow(
+      "enough",
+    );
+  });
+
+  test("F1.65 images and PDFs come as parts, known by their content", async () => {
+    const workspace = new TemporaryWorkspace({ "a.png": PNG, "named.txt": PNG, "a.pdf": "%PDF-1.7 …" });
+    const image = { content: [{ type: "image", mediaType: "image/png", data: PNG.toString("base64") }] };
+    expect(await workspace.call("read", { path: "a.png" })).toMatchObject({
+      ...image,
+      output: { path: "a.png", mediaType: "image/png", bytes: PNG.length },
+    });
+    expect(await workspace.call("read", { path: "named.txt" })).toMatchObject(image);
+    expect((await workspace.call("read", { path: "a.pdf" })).content).toEqual([
+      {
+        type: "file",
+        uri: `data:application/pdf;base64,${Buffer.from("%PDF-1.7 …").toString("base64")}`,
+        mediaType: "application/pdf",
+        name: "a.pdf",
+      },
+    ]);
+  });
+
+  test("F1.65 an image of more than 20 MiB is refused", async () => {
+    const workspace = new TemporaryWorkspace({ "a.png": PNG });
+    truncateSync(workspace.path("a.png"), 20 * 1024 * 1024 + 1);
+    expect((await workspace.refusal("read", { path: "a.png" })).code).toBe("too_large");
+  });
+});
+
+describe("F1.35 the binary guard", () => {
+  test.each([
+    ["its extension", "a.zip", "text all the same", "its extension is .zip"],
+    ["a NUL byte", "a.txt", "text\u0000text", "it holds NUL bytes"],
+    ["control bytes over a tenth", "a.txt", "\u0001".repeat(11) + "x".repeat(89), "more than a tenth of it is control bytes"],
+  ])("F1.35 text tools refuse a file for %s", async (_what, path, content, reason) => {
+    const workspace = new TemporaryWorkspace({ [path]: content });
+    for (const [name, input] of [
+      ["read", {}],
+      ["json_read", {}],
+    ] as const) {
+      expect((await workspace.refusal(name, { ...input, path })).message).toBe(`"${path}" is a binary file: ${reason}.`);
+    }
+    expect(await workspace.say("grep", { pattern: "x" })).toBe("(no line matches x)");
+  });
+
+  test("F1.35 text is not written over an image that was looked at, nor to a name that means one", async () => {
+    const workspace = new TemporaryWorkspace({ "a.png": PNG, "b.txt": PNG });
+    await workspace.call("read", { path: "a.png" });
+    await workspace.call("read", { path: "b.txt" });
+    for (const [name, input] of [
+      ["write", { path: "a.png", content: "x" }],
+      ["write", { path: "new.jpg", content: "x" }],
+      ["edit", { path: "b.txt", old: "PNG", new: "x" }],
+    ] as const) {
+      expect((await workspace.refusal(name, input)).message).toContain("is a binary file");
+    }
+  });
+
+  test.each([
+    ["a tenth of control bytes", "\u0001".repeat(10) + "x".repeat(90)],
+    ["terminal colours", "\u001b[31mred\u001b[0m ".repeat(50)],
+    ["control bytes after the first 8 KiB", "x".repeat(8192) + "\u0001".repeat(5000)],
+  ])("F1.35 a file with %s is text", async (_what, content) => {
+    const workspace = new TemporaryWorkspace({ "a.txt": content });
+    expect((await workspace.say("read", { path: "a.txt" })).slice(0, 7)).toBe("     1\t");
+  });
+});
+
+describe("F1.36 unchanged reads", () => {
+  const SHORT = "(a.txt is unchanged since you read this part of it; see the earlier result)";
+
+  test("F1.36 off by default: a second read shows the text again", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "a" });
+    await workspace.call("read", { path: "a.txt" });
+    expect(await workspace.say("read", { path: "a.txt" })).toBe("     1\ta");
+  });
+
+  test("F1.36 a second identical read of an unchanged file is one line", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "a\nb\n" }, { unchangedReads: true });
+    await workspace.call("read", { path: "a.txt" });
+    expect(await workspace.call("read", { path: "./a.txt" })).toMatchObject({ text: SHORT, output: { path: "a.txt", unchanged: true } });
+    expect(await workspace.say("read", { path: "a.txt", offset: 2 })).toBe("     2\tb\n(lines 2–2 of 2)");
+  });
+
+  test("F1.36 a changed file is shown, even with the same size and time, and so is one's own change", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "one" }, { unchangedReads: true });
+    const time = new Date("2026-01-01");
+    utimesSync(workspace.path("a.txt"), time, time);
+    await workspace.call("read", { path: "a.txt" });
+    workspace.put("a.txt", "two");
+    utimesSync(workspace.path("a.txt"), time, time);
+    expect(await workspace.say("read", { path: "a.txt" })).toBe("     1\ttwo");
+    await workspace.call("write", { path: "a.txt", content: "six" });
+    expect(await workspace.say("read", { path: "a.txt" })).toBe("     1\tsix");
+    expect(await workspace.say("read", { path: "a.txt" })).toBe(SHORT);
+  });
+});

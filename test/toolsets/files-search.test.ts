@@ -1,0 +1,234 @@
+import { chmodSync, mkdirSync, symlinkSync, utimesSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { Walk } from "../../src/toolsets/files/walk.ts";
+import { Workspace } from "../../src/toolsets/files/workspace-path.ts";
+import { TemporaryWorkspace } from "./temporary-workspace.ts";
+
+const numbered = (count: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_none, index) => [`f${String(index).padStart(3, "0")}.txt`, "x\n"]));
+
+describe("F1.67 glob", () => {
+  const paths = async (workspace: TemporaryWorkspace, input: Readonly<Record<string, unknown>>): Promise<readonly string[]> => {
+    const { output } = await workspace.call("glob", input);
+    return [...(output as { paths: string[] }).paths].sort(); // glob's output, as its own description has it
+  };
+
+  test("F1.67 a pattern that leads out, is too long or has too many alternatives is an error", async () => {
+    const workspace = new TemporaryWorkspace();
+    for (const pattern of ["../*", "/etc/*", "a/../../*", "x".repeat(1001), "{a,b}".repeat(7)]) {
+      expect([pattern.slice(0, 20), (await workspace.refusal("glob", { pattern })).code]).toEqual([pattern.slice(0, 20), "invalid_input"]);
+    }
+    expect((await workspace.refusal("glob", { pattern: "*", path: "none" })).message).toContain("does not exist");
+  });
+
+  test("F1.67 files come newest first", async () => {
+    const workspace = new TemporaryWorkspace({ "old.ts": "", "new.ts": "", "sub/middle.ts": "", "other.js": "" });
+    for (const [path, day] of [
+      ["old.ts", 1],
+      ["sub/middle.ts", 2],
+      ["new.ts", 3],
+    ] as const) {
+      utimesSync(workspace.path(path), new Date(2026, 0, day), new Date(2026, 0, day));
+    }
+    expect(await workspace.call("glob", { pattern: "**/*.ts" })).toMatchObject({
+      text: "new.ts\nsub/middle.ts\nold.ts",
+      output: { paths: ["new.ts", "sub/middle.ts", "old.ts"], more: false },
+    });
+  });
+
+  test("F1.67 100 files are shown and the answer says that more match; limit changes the number", async () => {
+    const workspace = new TemporaryWorkspace(numbered(101));
+    const { text, output } = await workspace.call("glob", { pattern: "*.txt" });
+    expect([text.split("\n").length, text.split("\n").at(-1)]).toEqual([101, "(more files match; the 100 newest of 101 are shown)"]);
+    expect(output).toMatchObject({ more: true });
+    expect(await paths(workspace, { pattern: "*.txt", limit: 101 })).toHaveLength(101);
+    expect(await workspace.say("glob", { pattern: "*.md" })).toBe("(no file matches *.md)");
+  });
+
+  test("F1.67 .gitignore is respected: nested files, negation, folders, anchors; node_modules and .git always", async () => {
+    const workspace = new TemporaryWorkspace({
+      ".gitignore": "# comment\n*.log\n!keep.log\nbuild/\n/top.txt\ndocs/*.tmp\n\\#odd\n**/deep/*.bak\n",
+      "a.log": "",
+      "keep.log": "",
+      "build/out.js": "",
+      "sub/build/out.js": "",
+      "sub/builds": "",
+      "top.txt": "",
+      "sub/top.txt": "",
+      "docs/a.tmp": "",
+      "docs/x/a.tmp": "",
+      "#odd": "",
+      "x/deep/a.bak": "",
+      "sub/.gitignore": "!a.log\nsecret.*\n",
+      "sub/a.log": "",
+      "sub/b.log": "",
+      "sub/secret.txt": "",
+      "secret.txt": "",
+      "node_modules/m/index.js": "",
+      "sub/node_modules/m/index.js": "",
+      ".git/config": "",
+    });
+    expect(await paths(workspace, { pattern: "**" })).toEqual([
+      ".gitignore",
+      "docs/x/a.tmp",
+      "keep.log",
+      "secret.txt",
+      "sub/.gitignore",
+      "sub/a.log",
+      "sub/builds",
+      "sub/top.txt",
+    ]);
+    expect(await paths(workspace, { pattern: "**", path: "sub" })).toEqual(["sub/.gitignore", "sub/a.log", "sub/builds", "sub/top.txt"]);
+    expect(await paths(workspace, { pattern: "**", path: "node_modules/m" })).toEqual(["node_modules/m/index.js"]);
+  });
+
+  test("F1.67 a file that looks like several lines is quoted", async () => {
+    const workspace = new TemporaryWorkspace({ "a\nREAD ME.txt": "" });
+    expect(await workspace.say("glob", { pattern: "*" })).toBe('"a\\nREAD ME.txt"');
+  });
+});
+
+describe("F1.67 grep", () => {
+  test.each(["(", "[", "a{2,1}", "*", "(a)\\1"])("F1.67 %s is no usable pattern: an error, not a match", async (pattern) => {
+    const workspace = new TemporaryWorkspace({ "a.txt": pattern });
+    expect(await workspace.refusal("grep", { pattern })).toMatchObject({
+      code: "invalid_input",
+      message: expect.stringMatching(/^Cannot search: /),
+    });
+  });
+
+  test("F1.67 a path that does not exist is an error", async () => {
+    const workspace = new TemporaryWorkspace();
+    expect((await workspace.refusal("grep", { pattern: "a", path: "none" })).message).toBe('Cannot search "none": it does not exist.');
+  });
+
+  test("F1.67 matches come by path and line, and as data", async () => {
+    const workspace = new TemporaryWorkspace({ "b.txt": "one\ntwo\n", "a/c.txt": "no\r\nstone\r\n", "z.bin": "one", "n.txt": "one\u0000" });
+    expect(await workspace.call("grep", { pattern: "one$" })).toMatchObject({
+      text: "b.txt:1: one\na/c.txt:2: stone",
+      output: {
+        matches: [
+          { path: "b.txt", line: 1, text: "one" },
+          { path: "a/c.txt", line: 2, text: "stone" },
+        ],
+        more: false,
+      },
+    });
+  });
+
+  test("F1.67 glob filters by name or by path, path names a folder or a file", async () => {
+    const workspace = new TemporaryWorkspace({ "a.ts": "x", "src/b.ts": "x", "src/c.js": "x", "lib/d.ts": "x" });
+    expect(await workspace.say("grep", { pattern: "x", glob: "*.ts" })).toBe("a.ts:1: x\nlib/d.ts:1: x\nsrc/b.ts:1: x");
+    expect(await workspace.say("grep", { pattern: "x", glob: "src/*.{js,ts}" })).toBe("src/b.ts:1: x\nsrc/c.js:1: x");
+    expect(await workspace.say("grep", { pattern: "x", path: "src", glob: "*.js" })).toBe("src/c.js:1: x");
+    expect(await workspace.say("grep", { pattern: "x", path: "src/b.ts" })).toBe("src/b.ts:1: x");
+  });
+
+  test("F1.67 50 matches are shown and the answer says that more exist", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "x\n".repeat(30), "b.txt": "x\n".repeat(21) });
+    const lines = (await workspace.say("grep", { pattern: "x" })).split("\n");
+    expect([lines.length, lines[49], lines[50]]).toEqual([
+      51,
+      "b.txt:20: x",
+      "(more matches exist; only 50 are shown: narrow the pattern, path or glob)",
+    ]);
+    expect((await workspace.say("grep", { pattern: "x", limit: 51 })).split("\n").at(-1)).toBe("b.txt:21: x");
+  });
+
+  test("F1.67 context shows the lines around, each once, groups apart", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "1\n2\nx3\n4\nx5\n6\n7\n8\n9\nx10\n" });
+    expect(await workspace.say("grep", { pattern: "x", context: 1 })).toBe(
+      ["a.txt-2- 2", "a.txt:3: x3", "a.txt-4- 4", "a.txt:5: x5", "a.txt-6- 6", "--", "a.txt-9- 9", "a.txt:10: x10"].join("\n"),
+    );
+  });
+
+  test("F1.67 ignored files are not searched, unless one is named", async () => {
+    const workspace = new TemporaryWorkspace({ ".gitignore": "*.log\n", "a.log": "x", "a.txt": "x" });
+    expect(await workspace.say("grep", { pattern: "x" })).toBe("a.txt:1: x");
+    expect(await workspace.say("grep", { pattern: "x", path: "a.log" })).toBe("a.log:1: x");
+  });
+
+  test("F1.67 long lines are searched in their first 10,000 characters and shown cut, over any piece of the file", async () => {
+    const workspace = new TemporaryWorkspace({
+      "a.txt": `${"y".repeat(9_000)}x${"y".repeat(700_000)}x\nlast x\n`,
+      "b.txt": `${"y".repeat(10_000)}x`,
+    });
+    const lines = (await workspace.say("grep", { pattern: "x" })).split("\n");
+    expect(lines.map((line) => [line.slice(0, 12), line.length])).toEqual([
+      ["a.txt:1: yyy", expect.any(Number)],
+      ["a.txt:2: las", 15],
+    ]);
+    expect(lines[0]?.length).toBeLessThan(600);
+  });
+
+  test("A10 a pattern that would run away elsewhere takes linear time, and the loop goes on", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": `${"a".repeat(9_000)}!\n`.repeat(20) });
+    let longest = 0;
+    let last = process.hrtime.bigint();
+    const timer = setInterval(() => {
+      const now = process.hrtime.bigint();
+      longest = Math.max(longest, Number(now - last) / 1e6);
+      last = now;
+    }, 1);
+    expect(await workspace.say("grep", { pattern: "^(a+)+$" })).toBe("(no line matches ^(a+)+$)");
+    clearInterval(timer);
+    expect(longest).toBeLessThan(1000);
+  });
+});
+
+describe("F1.67 list", () => {
+  test("F1.67 a file, or nothing, is not a folder", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": "" });
+    expect((await workspace.refusal("list", { path: "a.txt" })).message).toContain("file, not a folder");
+    expect((await workspace.refusal("list", { path: "none" })).message).toContain("does not exist");
+  });
+
+  test("F1.67 shows one level, more with depth, folders and links marked, ignored ones counted", async () => {
+    const workspace = new TemporaryWorkspace({ ".gitignore": "*.log\n", "a.log": "", "src/a.ts": "", "src/deep/b.ts": "", "z.md": "" });
+    symlinkSync("z.md", workspace.path("link"));
+    mkdirSync(workspace.path("empty"));
+    expect(await workspace.say("list", {})).toBe(".gitignore\nempty/\nlink@\nsrc/\nz.md\n(1 ignored, not shown)");
+    expect((await workspace.call("list", { path: "src", depth: 2 })).output).toEqual({
+      path: "src",
+      entries: ["src/a.ts", "src/deep/", "src/deep/b.ts"],
+      more: false,
+    });
+    expect(await workspace.say("list", { path: "empty" })).toBe("(empty is empty)");
+  });
+
+  test("F1.67 100 entries are shown, the upper level first, and the answer says that more exist", async () => {
+    const workspace = new TemporaryWorkspace({
+      ...numbered(60),
+      ...Object.fromEntries(Object.keys(numbered(60)).map((name) => [`a/${name}`, ""])),
+    });
+    const lines = (await workspace.say("list", { depth: 2 })).split("\n");
+    expect(lines).toHaveLength(101);
+    expect(lines.filter((line) => !line.startsWith("a/f"))).toHaveLength(62);
+    expect(lines.at(-1)).toBe("(more entries exist; only 100 are shown: list a folder below, or use glob)");
+  });
+
+  test.skipIf(process.getuid?.() === 0)("F1.67 a folder that may not be read is an error at the top and passed over below", async () => {
+    const workspace = new TemporaryWorkspace({ "closed/a.txt": "x", "b.txt": "x" });
+    chmodSync(workspace.path("closed"), 0o000);
+    expect((await workspace.refusal("list", { path: "closed" })).code).toBe("permission_denied");
+    expect(await workspace.say("grep", { pattern: "x" })).toBe("b.txt:1: x");
+    chmodSync(workspace.path("closed"), 0o700);
+  });
+});
+
+test("F1.67 a walk stops after as many entries as it may look at, and says so", async () => {
+  const workspace = new TemporaryWorkspace({ "a/1": "", "a/2": "", "b/3": "", "b/4": "" });
+  const walkAll = async (maxEntries: number): Promise<readonly [readonly string[], boolean]> => {
+    const walk = new Walk({
+      workspace: new Workspace({ root: workspace.root, guard: "block", allowSensitive: [] }),
+      signal: new AbortController().signal,
+      maxEntries,
+    });
+    const names: string[] = [];
+    const start = await walk.start({ real: workspace.root, shown: ".", existing: workspace.root, missing: [] });
+    for await (const { name } of walk.files(start)) names.push(name);
+    return [names, walk.stopped];
+  };
+  expect(await walkAll(6)).toEqual([["1", "2", "3", "4"], false]);
+  expect(await walkAll(4)).toEqual([["1", "2"], true]);
+});
