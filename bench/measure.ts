@@ -56,7 +56,7 @@ function summarise(contestant: Contestant, samples: readonly number[]): Timing {
 
 /** Prints a table in which every row is also a multiple of `base`. */
 export function printTable(title: string, timings: readonly Timing[], base: string): void {
-  const unit = timings.some((timing) => timing.medianUs >= 10_000) ? "ms" : "µs";
+  const unit = timings.some((timing) => timing.medianUs >= 1_000) ? "ms" : "µs";
   const scale = unit === "ms" ? 1_000 : 1;
   const baseUs = timings.find((timing) => timing.name === base)?.medianUs ?? Number.NaN;
   const width = Math.max(...timings.map((timing) => timing.name.length));

@@ -1,4 +1,5 @@
 /** The demo's own functions: one that is fine, one that fails now and then, one that hangs, one that destroys. */
+import { setTimeout } from "node:timers/promises";
 import { ToolError, defineTool } from "haft";
 
 const CITIES = new Map([
@@ -11,7 +12,7 @@ export const weather = defineTool({
   description: "The weather in a city now.",
   inputSchema: {
     type: "object",
-    properties: { city: { type: "string" }, days: { type: "integer", minimum: 1, maximum: 7, default: 1 } },
+    properties: { city: { type: "string" }, days: { type: "integer", minimum: 1, maximum: 7 } },
     required: ["city"],
     additionalProperties: false,
   },
@@ -23,9 +24,13 @@ export const weather = defineTool({
   effects: { reads: (input) => [`weather:${String(input["city"])}`] },
   tags: ["weather"],
   async execute({ city, days = 1 }) {
+    await setTimeout(300);
     const report = CITIES.get(city);
     if (report === undefined) {
-      throw new ToolError("execution_failed", `No station in ${city}.`, { outcome: "failed", hint: `Stations: ${[...CITIES.keys()].join(", ")}.` });
+      throw new ToolError("execution_failed", `No station in ${city}.`, {
+        outcome: "failed",
+        hint: `Stations: ${[...CITIES.keys()].join(", ")}.`,
+      });
     }
     return { ...report, days };
   },
@@ -45,7 +50,7 @@ export const exchangeRate = defineTool({
   effects: { reads: ["rates:all"] },
   tags: ["money"],
   async execute({ from, to }) {
-    if (failuresLeft-- > 0) throw new ToolError("network_error", "The rates service reset the connection.");
+    if (failuresLeft-- > 0) throw new ToolError("network_error", "The rates service hung up.");
     return { from, to, rate: 11.42 };
   },
 });
@@ -57,7 +62,10 @@ export const slowReport = defineTool({
   effects: { writes: ["report:yearly"] },
   timeoutMs: 500,
   tags: ["reports"],
-  execute: ({ year }) => new Promise((resolve) => setTimeout(resolve, 900, { year, pages: 212 })),
+  async execute({ year }) {
+    await setTimeout(900); // an honest handler would hand context.signal on here
+    return { year, pages: 212 };
+  },
 });
 
 export const deleteReport = defineTool({

@@ -1,13 +1,9 @@
-/** Puts an approval to the person at the terminal. */
-import type { ApprovalAnswer, ApprovalRequest } from "../core/ask.ts";
-import { safeText } from "./terminal-text.ts";
-import type { Paint } from "./terminal-text.ts";
-
-export interface AskOptions {
-  readonly ask: (question: string, signal: AbortSignal) => Promise<string>;
-  readonly say: (text: string) => void;
-  readonly paint: Paint;
-}
+/** Puts approvals to the person at the terminal. */
+import { setImmediate } from "node:timers/promises";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
+import type { Ask, CommandContext } from "./command.ts";
+import { safeJson, safeText } from "./terminal-text.ts";
+import type { Screen } from "./terminal-text.ts";
 
 const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
   ["y", "allow-once"],
@@ -19,22 +15,34 @@ const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
   ["", "deny"],
 ]);
 
-/** Questions of calls that run side by side are asked one after another. */
-let line: Promise<unknown> = Promise.resolve();
-
-/** Shows the whole call and asks until the answer is yes, no or always. Just Enter means no. */
-export function askPerson(request: ApprovalRequest, options: AskOptions): Promise<ApprovalAnswer> {
-  const answer = line.then(() => askUntilClear(request, options));
-  line = answer.catch(() => {});
-  return answer;
+/** Says yes with `--yes`, else asks the person at the terminal; undefined when nobody is there. */
+export function personApprover({ options, ask, err }: CommandContext): Approver | undefined {
+  if (options.yes) return () => "allow-once";
+  return ask === undefined ? undefined : askPerson(ask, err);
 }
 
-async function askUntilClear(request: ApprovalRequest, options: AskOptions): Promise<ApprovalAnswer> {
-  options.say(`\n  ${options.paint("yellow", `? ${safeText(request.toolName)} wants to run: ${safeText(request.reason)}`)}\n${safeText(JSON.stringify(request.input, undefined, 2)).replaceAll(/^/gmu, "    ")}\n`);
+/**
+ * An approver that shows the whole call and asks until the answer is yes, no or always; just Enter means no.
+ * Questions of calls that run side by side are asked one after another.
+ */
+function askPerson(ask: Ask, screen: Screen): Approver {
+  let queue: Promise<unknown> = Promise.resolve();
+  return (request) => {
+    const answer = queue.then(() => askUntilClear(request, ask, screen));
+    // The turn in between lets an "always" withdraw the questions it answers as well.
+    queue = answer.catch(() => {}).then(() => setImmediate());
+    return answer;
+  };
+}
+
+async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen): Promise<ApprovalAnswer> {
+  request.signal.throwIfAborted(); // answered while it stood in line, by an "always" or the end of the call
+  const input = safeJson(request.input, 2).replaceAll(/^/gmu, "    ");
+  screen.write(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}\n${input}\n`);
   for (;;) {
-    const text = await options.ask("  Allow it? [y]es, [n]o, [a]lways in this session: ", request.signal);
+    const text = await ask("  [y]es, [n]o, [a]lways in this session: ", request.signal);
     const answer = ANSWERS.get(text.trim().toLowerCase());
     if (answer !== undefined) return answer;
-    options.say("  Type y, n or a.\n");
+    screen.write("  Type y, n or a.\n");
   }
 }

@@ -1,35 +1,65 @@
-/** `haft check`: reads the configuration, opens every toolset, checks every schema, and runs nothing. */
-import type { Command } from "./command.ts";
-import { withRuntime } from "./open-runtime.ts";
-import { oneLine, plural, safeText } from "./terminal-text.ts";
+/** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
+import type { Command, CommandContext } from "./command.ts";
+import { failureText, withRuntime } from "./open-runtime.ts";
+import type { OpenRuntime } from "./open-runtime.ts";
+import { columnFor, plural, safeJson, safeText, wrap } from "./terminal-text.ts";
 
-/** The exit code of a configuration that can be read but has toolsets or tools that cannot be used. */
+/** For a configuration that can be read, but has toolsets or tools that cannot be used. */
 const EXIT_PROBLEMS = 3;
 
 export const checkCommand: Command = {
   name: "check",
   usage: "",
-  summary: "Check the configuration, its toolsets and every tool's schema.",
+  summary: "Check the configuration, toolsets and schemas.",
+  details: [
+    "Reads the configuration, imports its modules, starts its servers, compiles every",
+    "schema, and calls no tool. Exits with 3 when anything is wrong.",
+  ],
   args: [0, 0],
   options: [],
   examples: ["haft check", "haft check --config ./haft.yaml", "haft check --json"],
   async run(context) {
-    const { stdout, paint, options, width } = context;
-    return withRuntime(context, { reportFailures: false }, ({ runtime, config, report }) => {
-      const quarantined = runtime.registry.check();
-      const failed = report.failed.map(({ toolset, error }) => ({ toolset, error }));
-      if (options.json) {
-        stdout.write(`${JSON.stringify({ config: config.path, toolsets: runtime.registry.toolsets().map((toolset) => toolset.name), tools: runtime.registry.size, failed, quarantined })}\n`);
-      } else {
-        for (const toolset of runtime.registry.toolsets()) {
-          const failure = failed.find((one) => one.toolset === toolset.name);
-          const words = failure === undefined ? paint("green", plural(runtime.registry.list(toolset.name).length, "tool")) : paint("red", oneLine(failure.error.message, width - 20));
-          stdout.write(`${failure === undefined ? paint("green", "✓") : paint("red", "✗")} ${safeText(toolset.name)}: ${words}\n`);
-        }
-        for (const { tool, error } of quarantined) stdout.write(`${paint("red", "✗")} ${safeText(tool)}: ${oneLine(error.message, width * 2)}\n`);
-        stdout.write(`${safeText(config.path)}: ${failed.length + quarantined.length === 0 ? "no problems" : plural(failed.length + quarantined.length, "problem")}\n`);
-      }
-      return failed.length + quarantined.length === 0 ? 0 : EXIT_PROBLEMS;
+    return withRuntime(context, { reportFailures: false }, (open) => {
+      const checks = checkToolsets(open);
+      const problems = checks.reduce((count, check) => count + check.problems.length, 0);
+      if (context.options.json) {
+        const { path, warnings } = open.config;
+        context.out.write(`${safeJson({ config: path, problems, warnings, toolsets: checks })}\n`);
+      } else print(context, checks, `${safeText(open.config.path)}: ${problems === 0 ? "no problems" : plural(problems, "problem")}`);
+      return problems === 0 ? 0 : EXIT_PROBLEMS;
     });
   },
 };
+
+interface ToolsetCheck {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly tools: number;
+  readonly problems: readonly string[];
+}
+
+/** The toolsets of the file, in its order. */
+function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): readonly ToolsetCheck[] {
+  const quarantined = registry.check();
+  return [...config.config.toolsets].map(([name, { enabled }]) => {
+    const tools = registry.list(name);
+    const failures = report.failed.filter(({ toolset }) => toolset === name).map(({ error }) => failureText(name, error));
+    const names = new Set(tools.map((tool) => tool.qualifiedName));
+    const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
+    return { name, enabled, tools: tools.length, problems: [...failures, ...broken] };
+  });
+}
+
+function print({ out }: CommandContext, checks: readonly ToolsetCheck[], conclusion: string): void {
+  const column = columnFor(
+    checks.map((check) => safeText(check.name)),
+    Infinity,
+  );
+  for (const { name, enabled, tools, problems } of checks) {
+    const mark = enabled ? (problems.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")) : out.paint("dim", "-");
+    const words = enabled ? plural(tools, "tool") : "disabled";
+    out.write(`${mark} ${safeText(name).padEnd(column)}  ${words}\n`);
+    for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.write(`    ${out.paint("red", line)}\n`);
+  }
+  out.write(`${conclusion}\n`);
+}

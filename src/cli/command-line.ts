@@ -7,8 +7,8 @@ export interface CommandLine {
   readonly command: string | undefined;
   readonly args: readonly string[];
   readonly options: CliOptions;
-  /** The names of the options that were given. */
-  readonly given: readonly string[];
+  /** The options that were given. */
+  readonly given: readonly OptionName[];
 }
 
 export interface CliOptions {
@@ -26,57 +26,92 @@ const OPTIONS = {
   config: { type: "string", short: "c" },
   json: { type: "boolean" },
   yes: { type: "boolean", short: "y" },
-  help: { type: "boolean", short: "h" },
-  version: { type: "boolean", short: "V" },
   tag: { type: "string", multiple: true },
   "all-tags": { type: "boolean" },
   limit: { type: "string" },
-  once: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "V" },
 } as const;
+
+export type OptionName = keyof typeof OPTIONS;
 
 /** @throws ToolError `invalid_argument` for an unknown option or a wrong value */
 export function readCommandLine(argv: readonly string[]): CommandLine {
-  const known = Object.keys(OPTIONS);
-  const { values, positionals, tokens } = parse(argv);
-  for (const token of tokens) {
-    if (token.kind !== "option") continue;
-    if (!known.includes(token.name)) throw unknownOption(token.rawName, known);
-    if (OPTIONS[token.name as keyof typeof OPTIONS].type === "string" && token.value === undefined) throw new ToolError("invalid_argument", `${token.rawName} takes a value.`); // the name was found in the table
-  }
-  const text = (name: string): string | undefined => {
-    const value = values[name];
-    return typeof value === "string" ? value : undefined;
-  };
+  const { values, positionals, tokens } = parseArgs({
+    args: [...argv],
+    options: OPTIONS,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  const given = new Set<OptionName>();
+  for (const token of tokens) if (token.kind === "option") given.add(checkOption(token));
   const [command, ...args] = positionals;
+  const { config, json, yes, tag, limit, help, version, "all-tags": allTags } = values;
   return {
     command,
     args,
-    given: Object.keys(values),
+    given: [...given],
     options: {
-      config: text("config"),
-      json: values["json"] === true,
-      yes: values["yes"] === true,
-      help: values["help"] === true,
-      version: values["version"] === true,
-      tag: Array.isArray(values["tag"]) ? values["tag"].filter((tag) => typeof tag === "string") : [],
-      allTags: values["all-tags"] === true,
-      limit: limitOf(text("limit")),
+      config: typeof config === "string" ? config : undefined,
+      json: json === true,
+      yes: yes === true,
+      help: help === true,
+      version: version === true,
+      tag: (tag ?? []).filter((one) => typeof one === "string"),
+      allTags: allTags === true,
+      limit: typeof limit === "string" ? limitOf(limit) : undefined,
     },
   };
 }
 
-function parse(argv: readonly string[]) {
-  return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true, strict: false, tokens: true });
+interface OptionToken {
+  readonly name: string;
+  /** As it was typed: `-c`, `--config`. */
+  readonly rawName: string;
+  readonly value?: string | undefined;
+  /** Its value came in the same argument: `--config=file`. */
+  readonly inlineValue?: boolean | undefined;
 }
 
-function limitOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
+function checkOption({ name, rawName, value, inlineValue }: OptionToken): OptionName {
+  if (!isOption(name)) throw unknownOption(rawName);
+  if (OPTIONS[name].type === "boolean") {
+    if (value !== undefined) throw new ToolError("invalid_argument", `${rawName} takes no value.`, { hint: `Write ${rawName} alone.` });
+    return name;
+  }
+  // "--config --json" is a value that was forgotten; "--config=--json" is a strange file name.
+  if (value === undefined || value === "" || (inlineValue !== true && value.startsWith("-") && value !== "-")) {
+    throw new ToolError("invalid_argument", `${rawName} needs a value.`, { hint: `For example: ${EXAMPLE_VALUES[name] ?? ""}` });
+  }
+  return name;
+}
+
+const EXAMPLE_VALUES: { readonly [Name in OptionName]?: string } = {
+  config: "--config ./haft.toml",
+  tag: "--tag weather",
+  limit: "--limit 5",
+};
+
+function isOption(name: string): name is OptionName {
+  return Object.hasOwn(OPTIONS, name);
+}
+
+function limitOf(text: string): number {
   const limit = Number(text);
-  if (!Number.isInteger(limit) || limit < 1) throw new ToolError("invalid_argument", `--limit takes a whole number from 1, not ${JSON.stringify(text)}.`);
+  if (!/^\d+$/u.test(text) || !Number.isSafeInteger(limit) || limit < 1) {
+    throw new ToolError("invalid_argument", `--limit takes a whole number from 1, not ${JSON.stringify(text)}.`);
+  }
   return limit;
 }
 
-function unknownOption(name: string, known: readonly string[]): ToolError {
-  const [near] = nearNames(name.replace(/^-+/u, ""), known);
-  return new ToolError("invalid_argument", `There is no option ${name}.`, { hint: near === undefined ? `Options: ${known.map((option) => `--${option}`).join(", ")}.` : `Did you mean --${near}?` });
+function unknownOption(name: string): ToolError {
+  const [near] = nearNames(name.replace(/^-+/u, ""), Object.keys(OPTIONS));
+  const hint =
+    near === undefined
+      ? `Options: ${Object.keys(OPTIONS)
+          .map((option) => `--${option}`)
+          .join(", ")}.`
+      : `Did you mean --${near}?`;
+  return new ToolError("invalid_argument", `There is no option ${name}.`, { hint });
 }

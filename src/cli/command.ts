@@ -1,27 +1,30 @@
 /** What every command is given, and what it is. */
-import type { CliOptions } from "./command-line.ts";
-import type { Output, Paint } from "./terminal-text.ts";
+import type { CliOptions, OptionName } from "./command-line.ts";
+import type { Output, Screen } from "./terminal-text.ts";
 
-/** The world a command runs in; a test gives it another. */
+/** The world the program runs in. */
 export interface CommandWorld {
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Reads all of standard input as text. */
-  readonly readStdin: () => Promise<string>;
+  /** Reads all of standard input. */
+  readonly readStdin: () => Promise<Uint8Array>;
   /** Puts a question to the person at the terminal; undefined when nobody is there. */
-  readonly ask: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
-  readonly folder: string;
+  readonly ask: Ask | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Aborts on Ctrl-C. */
+  /** Aborts on Ctrl-C, with a ToolError as reason. */
   readonly signal: AbortSignal;
 }
 
-export interface CommandContext extends CommandWorld {
+/** Resolves to the line that was typed; rejects when the signal aborts. */
+export type Ask = (question: string, signal: AbortSignal) => Promise<string>;
+
+export interface CommandContext extends Omit<CommandWorld, "stdout" | "stderr"> {
   readonly args: readonly string[];
   readonly options: CliOptions;
-  readonly paint: Paint;
-  /** Columns of standard output; 100 where it is no terminal. */
-  readonly width: number;
+  /** What was asked for. */
+  readonly out: Screen;
+  /** Everything else: repairs, warnings, questions, errors. */
+  readonly err: Screen;
 }
 
 export interface Command {
@@ -30,11 +33,13 @@ export interface Command {
   readonly usage: string;
   /** One line for the list of commands. */
   readonly summary: string;
+  /** What its help says beyond the summary, in lines of at most 80 characters. */
+  readonly details: readonly string[];
   /** Fewest and most arguments. */
   readonly args: readonly [number, number];
-  /** Long options it takes besides `config`, `json` and `help`. */
-  readonly options: readonly string[];
+  /** What it takes besides `config`, `json` and `help`. */
+  readonly options: readonly OptionName[];
   readonly examples: readonly string[];
-  /** Resolves to the exit code. */
+  /** Resolves to the exit code; rejects with a ToolError, which is printed and gives the exit code. */
   run(context: CommandContext): Promise<number>;
 }

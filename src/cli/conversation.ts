@@ -2,27 +2,37 @@
 import type { ApprovalAnswer } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { parseJson } from "../core/parse-json.ts";
 
 export type ConversationLine =
   | { readonly role: "user" | "system"; readonly content: string }
+  /** What a call is, is for the runtime to judge: a malformed one gets its result like any other. */
   | { readonly role: "assistant"; readonly content: string; readonly calls: readonly ToolCall[] }
-  /** A recorded result; shown to nobody, because the call is run again. */
+  /** A recorded result, which is passed over: the call is run again. */
   | { readonly role: "tool" }
-  /** What a scripted person answers to the next approval that is asked, after so many milliseconds. */
+  /** What a scripted person answers to the next call that asks for approval, after so many milliseconds. */
   | { readonly role: "approver"; readonly answer: ApprovalAnswer; readonly afterMs: number };
 
-const ROLES = ["user", "system", "assistant", "tool", "approver"] as const;
-const ANSWERS: readonly string[] = ["allow-once", "allow-always", "deny"] satisfies ApprovalAnswer[];
+type Role = ConversationLine["role"];
+
+/** The keys of each role's lines; of a `tool` line any may be there, and none is looked at. */
+const KEYS: ReadonlyMap<string, readonly string[]> = new Map<Role, readonly string[]>([
+  ["user", ["role", "content"]],
+  ["assistant", ["role", "content", "calls"]],
+  ["tool", []],
+  ["approver", ["role", "answer", "afterMs"]],
+  ["system", ["role", "content"]],
+]);
+const ANSWERS = ["allow-once", "allow-always", "deny"] as const satisfies readonly ApprovalAnswer[];
 const MAX_AFTER_MS = 60_000;
 const MAX_PROBLEMS = 20;
 
 /**
  * Reads all lines before anything runs; blank lines are left out.
  *
- * @throws ToolError `invalid_call` with each bad line as `file:line: …`
+ * @throws ToolError `invalid_call`, with each bad line as `file:line: …`, the first twenty of them
  */
 export function readConversation(text: string, file: string): readonly ConversationLine[] {
   const lines: ConversationLine[] = [];
@@ -32,54 +42,78 @@ export function readConversation(text: string, file: string): readonly Conversat
     try {
       lines.push(readLine(parseJson(raw)));
     } catch (error: unknown) {
-      problems.push(`${file}:${index + 1}: ${ToolError.fromUnknown(error).message}`);
-      if (problems.length === MAX_PROBLEMS) break;
+      problems.push(placed(ToolError.fromUnknown(error), `${file}:${index + 1}`));
     }
   }
-  if (problems.length > 0) {
-    throw new ToolError("invalid_call", `The conversation ${file} cannot be played; nothing was run.`, {
-      details: problems,
-      hint: 'Each line is one JSON object: {"role": "user", "content": "…"} or {"role": "assistant", "content": "…", "calls": [{"id": "1", "name": "toolset::tool", "input": {}}]}.',
-    });
-  }
-  return lines;
+  if (problems.length === 0) return lines;
+  const more = problems.length - MAX_PROBLEMS;
+  throw new ToolError("invalid_call", `${file} is no conversation that can be played; nothing was run.`, {
+    details: more > 0 ? [...problems.slice(0, MAX_PROBLEMS - 1), `and ${more + 1} more lines`] : problems,
+    hint: 'A line is like {"role": "user", "content": "…"} or {"role": "assistant", "calls": [{"name": "files::read", "input": {"path": "notes.md"}}]}.',
+  });
+}
+
+/** `file:3:14: …`: the parser counts columns in the line it is given. */
+function placed({ message }: ToolError, place: string): string {
+  const column = /,? at line 1, column (\d+)/u.exec(message);
+  return column === null ? `${place}: ${message}` : `${place}:${column[1]}: ${message.replace(column[0], "")}`;
 }
 
 function readLine(value: JsonValue): ConversationLine {
-  if (!isJsonObject(value)) throw wrong("a line is a JSON object");
+  if (!isJsonObject(value)) throw wrong("A line must be a JSON object.");
   const { role } = value;
+  checkKeys(value, role);
   switch (role) {
     case "user":
     case "system":
       return { role, content: textOf(value, "content") };
     case "assistant":
-      return { role, content: value["content"] === undefined || value["content"] === null ? "" : textOf(value, "content"), calls: callsOf(value) };
-    case "tool":
-      return { role };
+      return {
+        role,
+        content: value["content"] === undefined || value["content"] === null ? "" : textOf(value, "content"),
+        calls: callsOf(value),
+      };
     case "approver":
       return approverOf(value);
     default:
-      throw wrong(`"role" is ${JSON.stringify(role)}; it takes ${ROLES.map((name) => `"${name}"`).join(", ")}`);
+      return { role: "tool" };
   }
+}
+
+function checkKeys(line: JsonObject, role: JsonValue | undefined): void {
+  const known = typeof role === "string" ? KEYS.get(role) : undefined;
+  if (known === undefined) {
+    const roles = [...KEYS.keys()].map((name) => JSON.stringify(name)).join(", ");
+    throw wrong(
+      role === undefined ? `"role" is missing; it is one of ${roles}.` : `"role" must be one of ${roles}, not ${JSON.stringify(role)}.`,
+    );
+  }
+  const stray = known.length === 0 ? undefined : Object.keys(line).find((key) => !known.includes(key));
+  if (stray !== undefined)
+    throw wrong(
+      `${JSON.stringify(stray)} is no key of a line of ${JSON.stringify(role)}, which has ${known.map((key) => JSON.stringify(key)).join(", ")}.`,
+    );
 }
 
 function textOf(line: JsonObject, key: string): string {
   const text = line[key];
-  if (typeof text !== "string") throw wrong(`"${key}" takes a string`);
+  if (typeof text !== "string") throw wrong(`${JSON.stringify(key)} must be a string.`);
   return text;
 }
 
 function callsOf(line: JsonObject): readonly ToolCall[] {
   const calls = line["calls"] ?? [];
-  if (!Array.isArray(calls)) throw wrong('"calls" takes a list of {"id", "name", "input"}');
-  return calls as readonly ToolCall[]; // whatever a call is, the runtime answers it: a malformed one is a result, not a bad file
+  if (!isJsonArray(calls)) throw wrong('"calls" must be a list of calls such as {"id": "1", "name": "files::read", "input": {}}.');
+  return calls as readonly unknown[] as readonly ToolCall[]; // not looked into here, see `ConversationLine`
 }
 
 function approverOf(line: JsonObject): ConversationLine {
-  const { answer, afterMs = 0 } = line;
-  if (typeof answer !== "string" || !ANSWERS.includes(answer)) throw wrong(`"answer" takes ${ANSWERS.map((one) => `"${one}"`).join(", ")}`);
-  if (typeof afterMs !== "number" || afterMs < 0 || afterMs > MAX_AFTER_MS) throw wrong(`"afterMs" takes a number from 0 to ${MAX_AFTER_MS}`);
-  return { role: "approver", answer: answer as ApprovalAnswer, afterMs };
+  const { afterMs = 0 } = line;
+  const answer = ANSWERS.find((known) => known === line["answer"]);
+  if (answer === undefined) throw wrong(`"answer" must be one of ${ANSWERS.map((known) => JSON.stringify(known)).join(", ")}.`);
+  if (typeof afterMs !== "number" || afterMs < 0 || afterMs > MAX_AFTER_MS)
+    throw wrong(`"afterMs" must be a number from 0 to ${MAX_AFTER_MS}.`);
+  return { role: "approver", answer, afterMs };
 }
 
 function wrong(problem: string): ToolError {

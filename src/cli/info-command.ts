@@ -1,60 +1,101 @@
 /** `haft info`: everything there is to know about one tool. */
-import { isJsonObject } from "../core/json.ts";
 import { valueText } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonSchema } from "../core/tool.ts";
 import type { RegisteredTool } from "../runtime/registered-tool.ts";
 import { toolDefinition } from "../runtime/tool-definition.ts";
-import type { Command, CommandContext } from "./command.ts";
-import { effectWords } from "./list-command.ts";
-import { withRuntime } from "./open-runtime.ts";
-import { duration, oneLine, safeText } from "./terminal-text.ts";
+import type { Command } from "./command.ts";
+import { toolsetOf, withRuntime } from "./open-runtime.ts";
+import { columnFor, duration, oneLine, safeJson, safeText, wrap } from "./terminal-text.ts";
+import type { Screen } from "./terminal-text.ts";
+import { effectWord } from "./tool-words.ts";
 
 export const infoCommand: Command = {
   name: "info",
   usage: "<tool>",
-  summary: "Show a tool's description, input, effects and limits.",
+  summary: "Show what one tool takes, gives and does.",
+  details: [
+    "The name is qualified, as in files::read, or bare where only one tool has it.",
+    "With --json: the tool's definition and settings, one line for each overload.",
+  ],
   args: [1, 1],
   options: [],
-  examples: ["haft info files::edit", "haft info edit --json"],
+  examples: ["haft info files::edit", "haft info edit --json | jq .inputSchema"],
   async run(context) {
     const [name = ""] = context.args;
-    return withRuntime(context, {}, ({ runtime }) => {
-      const resolved = runtime.registry.resolve(name);
-      if (!Array.isArray(resolved)) throw resolved;
-      const tools: readonly RegisteredTool[] = resolved;
-      if (context.options.json) context.stdout.write(`${JSON.stringify(tools.map((registered) => ({ ...toolDefinition(registered), name: registered.qualifiedName, settings: registered.settings })))}\n`);
-      else for (const registered of tools) context.stdout.write(`${describe(registered, context).join("\n")}\n`);
+    return withRuntime(context, { only: toolsetOf(name) }, ({ runtime }) => {
+      const tools = runtime.registry.resolve(name);
+      if (tools instanceof ToolError) throw tools;
+      const texts = tools.map((tool) => (context.options.json ? jsonOf(tool) : describe(tool, context.out)));
+      context.out.write(`${texts.join(context.options.json ? "\n" : "\n\n")}\n`);
       return 0;
     });
   },
 };
 
-function describe(registered: RegisteredTool, { paint, width }: CommandContext): readonly string[] {
-  const { tool, settings, quarantine } = registered;
-  const none = (ms: number): string => (ms === 0 ? "none" : duration(ms));
-  const lines = [paint("bold", safeText(registered.qualifiedName)), safeText(tool.description), ""];
-  if (quarantine !== undefined) lines.push(paint("red", `Cannot be called: ${safeText(quarantine.message)}`), "");
-  lines.push("Input", ...propertyLines(tool.inputSchema, width));
-  if (tool.outputSchema !== undefined) lines.push("Output", ...propertyLines(tool.outputSchema, width));
-  lines.push(
-    `Effects   ${effectWords(registered)}${tool.effects?.idempotent === true ? ", may be repeated" : ""}${tool.effects?.external === true ? ", reaches outside" : ""}`,
-    `Timeout   ${none(settings.timeoutMs)} an attempt, ${none(settings.deadlineMs)} in all; at most ${settings.maxAttempts} attempts`,
-  );
-  if ((tool.tags ?? []).length > 0) lines.push(`Tags      ${(tool.tags ?? []).map(safeText).join(", ")}`);
-  if (tool.documentation !== undefined) lines.push("", safeText(tool.documentation));
-  return lines;
+function jsonOf(registered: RegisteredTool): string {
+  return safeJson({ ...toolDefinition(registered), settings: registered.settings });
 }
 
-function propertyLines(schema: RegisteredTool["tool"]["inputSchema"], width: number): readonly string[] {
-  const properties = typeof schema === "object" && isJsonObject(schema["properties"]) ? schema["properties"] : {};
+function describe(registered: RegisteredTool, { paint, width }: Screen): string {
+  const { tool, settings } = registered;
+  const limit = (ms: number): string => (ms === 0 ? "no limit" : duration(ms));
+  const facts = [
+    ["Effects", effectsOf(registered)],
+    ["Time", `${limit(settings.timeoutMs)} for an attempt, ${limit(settings.deadlineMs)} for the call with its waits and retries`],
+    ["Attempts", `at most ${settings.maxAttempts}`],
+    ["Tags", (tool.tags ?? []).join(", ")],
+  ].filter(([, value]) => value !== "");
+  const sections = [
+    [paint("bold", safeText(registered.qualifiedName)), ...wrap(tool.description, width)],
+    ["Input", ...schemaLines(tool.inputSchema, width)],
+    ...(tool.outputSchema === undefined ? [] : [["Output", ...schemaLines(tool.outputSchema, width)]]),
+    facts.map(([name = "", value = ""]) => `${name.padEnd(9)} ${oneLine(value, width - 10)}`),
+    ...(tool.documentation === undefined ? [] : [wrap(tool.documentation, width)]),
+  ];
+  return sections.map((lines) => lines.join("\n")).join("\n\n");
+}
+
+function effectsOf(registered: RegisteredTool): string {
+  const { effects } = registered.tool;
+  const word = effectWord(registered);
+  const repeatable = word === "pure" || word === "reads" || effects?.idempotent === true;
+  return [
+    word === "undeclared" ? `undeclared: taken to write everything of ${registered.toolset.name}` : word,
+    ...(repeatable ? ["may be repeated"] : []),
+    ...(effects?.external === true ? ["reaches outside"] : []),
+  ].join(", ");
+}
+
+/** One line for each property, or the schema itself where it has none. */
+function schemaLines(schema: JsonSchema, width: number): readonly string[] {
+  const properties = typeof schema === "object" && isJsonObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+  if (properties.length === 0) return [`  ${oneLine(JSON.stringify(schema), width - 2)}`];
   const required: readonly unknown[] = typeof schema === "object" && Array.isArray(schema["required"]) ? schema["required"] : [];
-  const names = Object.keys(properties);
-  if (names.length === 0) return [`  ${typeof schema === "boolean" ? String(schema) : oneLine(JSON.stringify(schema), width - 4)}`];
-  const column = Math.min(24, Math.max(...names.map((name) => name.length)));
-  return names.map((name) => {
-    const property = properties[name];
+  const rows = properties.map(([name, property]) => {
     const facts = isJsonObject(property) ? property : {};
-    const type = facts["enum"] === undefined ? valueText(facts["type"] ?? "any") : JSON.stringify(facts["enum"]);
-    const rest = [required.includes(name) ? "required" : "", facts["default"] === undefined ? "" : `default ${JSON.stringify(facts["default"])}`, typeof facts["description"] === "string" ? facts["description"] : ""];
-    return oneLine(`  ${safeText(name).padEnd(column)}  ${type}  ${rest.filter((part) => part !== "").join(". ")}`, width).padStart(0).replace(/^/u, "  ");
+    const type =
+      facts["enum"] === undefined ? (facts["type"] === undefined ? "any" : valueText(facts["type"])) : JSON.stringify(facts["enum"]);
+    const words = [
+      required.includes(name) ? "required" : "",
+      facts["default"] === undefined ? "" : `default ${JSON.stringify(facts["default"])}`,
+      typeof facts["description"] === "string" ? facts["description"] : "",
+    ];
+    return [safeText(name), safeText(type), words.filter((part) => part !== "").join("; ")] as const;
+  });
+  const columns = [
+    columnFor(
+      rows.map(([name]) => name),
+      24,
+    ),
+    columnFor(
+      rows.map(([, type]) => type),
+      24,
+    ),
+  ] as const;
+  return rows.map(([name, type, words]) => {
+    const start = `  ${name.padEnd(columns[0])}  ${type.padEnd(columns[1])}  `;
+    return `${start}${oneLine(words, Math.max(20, width - start.length))}`.trimEnd();
   });
 }

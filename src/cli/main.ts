@@ -1,43 +1,83 @@
 #!/usr/bin/env node
-/** The command `haft`. */
-import { createInterface } from "node:readline/promises";
-import { ERROR_CODES, ToolError } from "../core/error.ts";
+/** The program `haft`: connects the command line to this process, its streams and its signals. */
+import { createInterface } from "node:readline";
+import { ERROR_CODES, ToolError, describeThrown } from "../core/error.ts";
 import { runCli } from "./run-cli.ts";
+import type { Output } from "./terminal-text.ts";
 
-/** A second Ctrl-C ends the process at once. */
-const controller = new AbortController();
-process.on("SIGINT", () => {
-  if (controller.signal.aborted) process.exit(ERROR_CODES.cancelled.exit);
-  controller.abort(new ToolError("cancelled", "Ctrl-C"));
-});
-process.on("SIGTERM", () => controller.abort(new ToolError("cancelled", "SIGTERM")));
-// A reader that goes away, such as `head`, is no error of ours.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0);
-  throw error;
+const stop = new AbortController();
+let readerIsGone = false;
+
+/** The first signal stops the calls and closes the toolsets; a second one ends the process at once. */
+function onSignal(name: string): void {
+  if (stop.signal.aborted) process.exit(ERROR_CODES.cancelled.exit);
+  stop.abort(new ToolError("cancelled", `Stopped by ${name}.`));
+}
+
+process.on("SIGINT", () => onSignal("Ctrl-C"));
+process.on("SIGTERM", () => onSignal("SIGTERM"));
+process.on("SIGHUP", () => onSignal("SIGHUP"));
+
+/** A handler that throws where no call waits for it, such as in a timer: nobody knows what state it left behind. */
+process.on("uncaughtException", (thrown) => {
+  stop.abort(new ToolError("execution_failed", `Something threw outside any call: ${describeThrown(thrown)}`, { cause: thrown }));
 });
 
-async function readStdin(): Promise<string> {
+/** A reader that has seen enough, such as `head`, stops us like a signal, but is no error of anybody's. */
+process.stdout.on("error", () => {
+  readerIsGone = true;
+  stop.abort(new ToolError("cancelled", "Nobody reads the output any more."));
+});
+process.stderr.on("error", () => {});
+const stderr: Output = {
+  write: (text) => readerIsGone || process.stderr.write(text),
+  isTTY: process.stderr.isTTY,
+  get columns() {
+    return process.stderr.columns;
+  },
+};
+
+async function readStdin(): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
-async function ask(question: string, signal: AbortSignal): Promise<string> {
+/** The end of the input (Ctrl-D) counts as just Enter. */
+function ask(question: string, signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return await lines.question(question, { signal });
-  } finally {
-    lines.close();
-  }
+  const withdraw = (): void => {
+    process.stderr.write("\n");
+    reject(signal.reason);
+  };
+  if (signal.aborted) withdraw();
+  signal.addEventListener("abort", withdraw, { once: true });
+  lines.on("SIGINT", () => onSignal("Ctrl-C"));
+  lines.on("close", () => {
+    process.stderr.write("\n");
+    resolve("");
+  });
+  lines.question(question, resolve);
+  return promise.finally(() => {
+    signal.removeEventListener("abort", withdraw);
+    lines.removeAllListeners("close").close();
+  });
 }
 
-process.exitCode = await runCli(process.argv.slice(2), {
+/** Resolves when everything written has been taken, or nobody will take it. */
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => (stream.destroyed ? resolve() : stream.write("", () => resolve())));
+}
+
+const exitCode = await runCli(process.argv.slice(2), {
   stdout: process.stdout,
-  stderr: process.stderr,
+  stderr,
   readStdin,
   ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
-  folder: process.cwd(),
   environment: process.env,
-  signal: controller.signal,
+  signal: stop.signal,
 });
+await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+// Not left to the event loop: a tool that was cut off may hold it for as long as it likes.
+process.exit(readerIsGone ? 0 : exitCode);

@@ -1,5 +1,7 @@
 /** From a configuration file to an open runtime, and back to nothing when the command is done. */
+import { relative } from "node:path";
 import type { Approver } from "../core/ask.ts";
+import { splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { EventListener } from "../core/event.ts";
 import { buildToolsets } from "../config/build-toolsets.ts";
@@ -8,9 +10,9 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { OpenReport } from "../runtime/toolset-lifecycle.ts";
-import { askPerson } from "./ask-person.ts";
 import type { CommandContext } from "./command.ts";
-import { oneLine, safeText } from "./terminal-text.ts";
+import { oneLine } from "./terminal-text.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 export interface OpenRuntime {
   readonly runtime: Runtime;
@@ -20,49 +22,83 @@ export interface OpenRuntime {
 
 export interface WithRuntimeOptions {
   readonly onEvent?: EventListener;
-  /** @default `--yes`, or the person at the terminal */
-  readonly approve?: Approver;
+  readonly approve?: Approver | undefined;
+  /** Open only this toolset where the configuration has it, so that no server is started in vain, and go no further without it. */
+  readonly only?: string | undefined;
   /** Say on standard error which toolsets did not open. @default true */
   readonly reportFailures?: boolean;
 }
 
-/** Opens the runtime of the configuration, does the work, and closes it whatever happens. */
-export async function withRuntime<T>(context: CommandContext, options: WithRuntimeOptions, work: (open: OpenRuntime) => T | Promise<T>): Promise<T> {
+const MAX_WARNING_LENGTH = 1_000;
+
+/** Opens the runtime of the configuration, does the work, and closes it whatever happens. Stops when the signal aborts. */
+export async function withRuntime<T>(
+  context: CommandContext,
+  options: WithRuntimeOptions,
+  work: (open: OpenRuntime) => T | Promise<T>,
+): Promise<T> {
+  const { signal } = context;
   const config = await loadConfig(configPath(context), { environment: context.environment });
-  const toolsets = await buildToolsets(config);
-  const approve = options.approve ?? defaultApprover(context);
+  for (const warning of config.warnings) warn(context, warning);
+  const toolsets = await untilAborted(buildToolsets(pick(config, options.only)), signal);
   const runtime = createRuntime({
     ...config.config.runtime,
     permission: config.config.permission,
-    approval: { ...config.config.approval, ...(approve === undefined ? {} : { approve }) },
+    approval: { ...config.config.approval, ...(options.approve === undefined ? {} : { approve: options.approve }) },
     toolsets,
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
-    ports: { log: { debug() {}, warn: (message) => context.stderr.write(`${context.paint("yellow", `haft: ${oneLine(message, 400)}`)}\n`) } },
+    ports: { log: { debug() {}, warn: (message) => warn(context, message) } },
   });
   try {
-    const report = await runtime.open();
-    if (options.reportFailures !== false) reportFailures(context, report);
-    if (context.signal.aborted) throw new ToolError("cancelled", "Stopped before anything was run.");
+    const report = await untilAborted(runtime.open(), signal);
+    for (const { toolset, error } of report.failed) {
+      if (toolset === options.only)
+        throw new ToolError("unavailable", failureText(toolset, error), {
+          details: error.details,
+          ...(error.hint === undefined ? {} : { hint: error.hint }),
+          cause: error,
+        });
+      if (options.reportFailures !== false) warn(context, failureText(toolset, error));
+    }
     return await work({ runtime, config, report });
   } finally {
-    for (const error of await runtime.close()) context.stderr.write(`${context.paint("yellow", `haft: ${safeText(error.message)}`)}\n`);
+    for (const error of await runtime.close()) warn(context, error.message);
   }
 }
 
-function configPath(context: CommandContext): string {
-  const path = context.options.config ?? findConfig(context.folder);
-  if (path !== undefined) return path;
-  throw new ToolError("invalid_config", `There is no haft.toml, haft.yaml or haft.json in ${context.folder}.`, {
-    hint: "Create one, or name one with --config. The smallest that does something: [toolsets.files] with type = \"files\" and root = \".\"",
+/** Why a toolset did not open, with its name. */
+export function failureText(toolset: string, { message }: ToolError): string {
+  const name = JSON.stringify(toolset);
+  return message.includes(name) ? message : `The toolset ${name} could not be opened: ${message}`;
+}
+
+/** The toolset that a qualified name belongs to. */
+export function toolsetOf(name: string): string | undefined {
+  return splitName(name).namespace;
+}
+
+function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
+  const toolset = only === undefined ? undefined : loaded.config.toolsets.get(only);
+  if (only === undefined || toolset === undefined) return loaded;
+  if (!toolset.enabled) {
+    throw new ToolError("unavailable", `The toolset ${JSON.stringify(only)} is disabled in ${loaded.path}.`, {
+      hint: `Set enabled to true in toolsets.${only}.`,
+    });
+  }
+  return { ...loaded, config: { ...loaded.config, toolsets: new Map([[only, toolset]]) } };
+}
+
+/** As it was given, or the name of the one in this folder. */
+function configPath({ options }: CommandContext): string {
+  if (options.config !== undefined) return options.config;
+  const folder = process.cwd();
+  const path = findConfig(folder);
+  if (path !== undefined) return relative(folder, path);
+  throw new ToolError("invalid_config", `There is no haft.toml, haft.yaml, haft.yml or haft.json in ${folder}.`, {
+    hint: 'Name one with --config, or create haft.toml. The shortest that does something: toolsets.files = { type = "files", root = "." }',
   });
 }
 
-function defaultApprover(context: CommandContext): Approver | undefined {
-  if (context.options.yes) return () => "allow-once";
-  const { ask, stderr, paint } = context;
-  return ask === undefined ? undefined : (request) => askPerson(request, { ask, say: (text) => stderr.write(text), paint });
-}
-
-function reportFailures(context: CommandContext, report: OpenReport): void {
-  for (const { toolset, error } of report.failed) context.stderr.write(`${context.paint("yellow", `haft: the toolset ${safeText(toolset)} did not open: ${oneLine(error.message, 400)}`)}\n`);
+function warn({ err }: CommandContext, message: string): void {
+  err.write(`${err.paint("yellow", `haft: ${oneLine(message, MAX_WARNING_LENGTH)}`)}\n`);
 }

@@ -1,57 +1,123 @@
-/** Tells a person what a runtime does, line by line, as it happens. */
+/** Tells what the runtime does, line by line, as it happens. */
 import type { RuntimeEvent } from "../core/event.ts";
 import { valueText } from "../core/content.ts";
 import type { JsonValue } from "../core/json.ts";
 import { resultLines } from "./print-result.ts";
-import { duration, oneLine, safeText } from "./terminal-text.ts";
-import type { Paint } from "./terminal-text.ts";
+import { columnFor, cut, duration, oneLine, safeText } from "./terminal-text.ts";
+import type { Screen } from "./terminal-text.ts";
 
-export interface EventPrinterOptions {
-  readonly write: (line: string) => void;
-  readonly paint: Paint;
-  readonly width: number;
-}
+type CallEvent = Extract<RuntimeEvent, { readonly callId: string }>;
+type Of<Type extends RuntimeEvent["type"]> = Extract<RuntimeEvent, { readonly type: Type }>;
 
-/** Makes a listener that prints events, calls numbered in the order they arrived. */
-export function eventPrinter(options: EventPrinterOptions): (event: RuntimeEvent) => void {
-  const { write, paint, width } = options;
-  const labels = new Map<string, string>();
-  const labelOf = (callId: string): string => labels.get(callId) ?? callId;
-  return (event) => {
-    if (event.type === "call-start") labels.set(event.callId, paint("cyan", `#${labels.size + 1}`));
-    for (const line of linesOf(event, labelOf, { paint, width })) write(`  ${line}\n`);
-  };
-}
+/** Names get at most this many columns, so that one long name does not push all others aside. */
+const MAX_NAME_WIDTH = 40;
+/** Where there is no terminal to fit. */
+const FILE_WIDTH = 120;
 
-function linesOf(event: RuntimeEvent, labelOf: (callId: string) => string, style: { readonly paint: Paint; readonly width: number }): readonly string[] {
-  const { paint, width } = style;
-  const note = (text: string): readonly string[] => [paint("yellow", text)];
-  switch (event.type) {
-    case "call-start":
-      return [`→ ${labelOf(event.callId)} ${safeText(event.call.name)} ${paint("dim", oneLine(valueText(event.call.input as JsonValue | undefined), width - 30))}`];
-    case "call-end":
-      return resultLines(event.result, labelOf(event.callId), style);
-    case "call-wait":
-      return note(`… ${labelOf(event.callId)} waited ${duration(event.waitMs)} for ${event.reason === "slot" ? "a free slot" : `its turn after ${event.waitedFor.map(safeText).join(", ")}`}`);
-    case "call-retry":
-      return note(`↻ ${labelOf(event.callId)} attempt ${event.attempt} failed (${event.error.code}: ${oneLine(event.error.message, width - 50)}), again in ${duration(event.delayMs)}`);
-    case "call-orphan":
-      return note(`! ${labelOf(event.callId)} ${safeText(event.toolName)} did not stop when its time was up; it is left alone`);
-    case "call-late":
-      return [paint("dim", `· ${labelOf(event.callId)} ${safeText(event.toolName)} ended ${duration(event.lateMs)} late; what it ${event.outcome} is not used`)];
-    case "call-progress":
-      return [paint("dim", `· ${labelOf(event.callId)} ${oneLine(event.update.message ?? `${event.update.done ?? "?"} of ${event.update.total ?? "?"}`, width - 10)}`)];
-    case "call-block":
-      return note(`! ${labelOf(event.callId)} ${safeText(event.toolName)} kept everything waiting for ${duration(event.blockedMs)}`);
-    case "toolset-open":
-      return [paint("dim", `· toolset ${safeText(event.toolset)} is open`)];
-    case "toolset-fail":
-      return [paint("red", `! toolset ${safeText(event.toolset)} did not open: ${oneLine(event.error.message, width - 30)}`)];
-    case "circuit-change":
-      return note(`! the circuit of ${safeText(event.toolName)} is ${event.state}`);
-    case "call-attempt":
-    case "batch-rollback":
-    case "toolset-close":
-      return [];
+/** Prints the events of calls, which it numbers in the order they arrive. */
+export class EventPrinter {
+  readonly #screen: Screen;
+  readonly #labels = new Map<string, string>();
+  readonly #waits = new Map<string, string[]>();
+  #nameWidth = 0;
+
+  constructor(screen: Screen) {
+    this.#screen = screen;
+  }
+
+  get width(): number {
+    return this.#screen.width === Infinity ? FILE_WIDTH : this.#screen.width;
+  }
+
+  /** The names of the calls that come next, so that what stands behind them is aligned. */
+  expect(names: readonly string[]): void {
+    this.#nameWidth = columnFor(names.map(safeText), MAX_NAME_WIDTH);
+  }
+
+  print(event: RuntimeEvent): void {
+    if ("callId" in event) for (const line of this.#callLines(event)) this.#screen.write(`${line}\n`);
+    if (event.type === "circuit-change") {
+      const { toolName, state } = event;
+      const meaning =
+        state === "open" ? "fails so often that it is left alone for a while" : state === "closed" ? "works again" : "is being tried again";
+      this.note(`${safeText(toolName)} ${meaning}`);
+    }
+  }
+
+  /** Something that needs no answer, in the colour of warnings. */
+  note(text: string): void {
+    this.#screen.write(`  ${this.#screen.paint("yellow", `! ${text}`)}\n`);
+  }
+
+  /** Something that happened by the way. */
+  aside(text: string): void {
+    this.#screen.write(`  ${this.#screen.paint("dim", `· ${text}`)}\n`);
+  }
+
+  /** `#3 `, as wide for each of the first ninety-nine calls. */
+  labelOf(callId: string): string {
+    return (this.#labels.get(callId) ?? callId).padEnd(3);
+  }
+
+  #callLines(event: CallEvent): readonly string[] {
+    const { paint } = this.#screen;
+    const label = event.type === "call-start" ? this.#number(event.callId) : this.labelOf(event.callId);
+    const dim = (text: string): readonly string[] => [`  ${paint("dim", `· ${label} ${text}`)}`];
+    const yellow = (mark: string, text: string): readonly string[] => [`  ${paint("yellow", `${mark} ${label} ${text}`)}`];
+    switch (event.type) {
+      case "call-start":
+        return [this.#startLine(event, label)];
+      case "call-end":
+        return this.#endLines(event, label);
+      case "call-wait":
+        this.#noteWait(event);
+        return [];
+      case "call-retry": {
+        const failed = `attempt ${event.attempt} failed, next in ${duration(event.delayMs)}: `;
+        return yellow("↻", `${failed}${oneLine(event.error.message, this.width - failed.length - 8)}`);
+      }
+      case "call-orphan":
+        return yellow("!", "is cut off but still running: an orphan, whose answer will not count");
+      case "call-late":
+        return dim(`ended ${duration(event.lateMs)} after it was cut off; what it ${event.outcome} is not used`);
+      case "call-progress":
+        return dim(oneLine(event.update.message ?? `${event.update.done ?? "?"} of ${event.update.total ?? "?"}`, this.width - 8));
+      case "call-block":
+        return yellow("!", `kept everything else waiting for ${duration(event.blockedMs)}`);
+      case "call-attempt":
+        return [];
+    }
+  }
+
+  #number(callId: string): string {
+    this.#labels.set(callId, `#${this.#labels.size + 1}`);
+    return this.labelOf(callId);
+  }
+
+  #startLine({ call }: Of<"call-start">, label: string): string {
+    const start = `  → ${label} ${safeText(call.name).padEnd(this.#nameWidth)}  `;
+    const input = oneLine(valueText(call.input as JsonValue | undefined), this.width - start.length); // an event holds JSON
+    return `${start}${this.#screen.paint("dim", input)}`.trimEnd();
+  }
+
+  #endLines({ callId, result }: Of<"call-end">, label: string): readonly string[] {
+    const waits = this.#waits.get(callId) ?? [];
+    this.#waits.delete(callId);
+    return resultLines(result, { screen: this.#screen, width: this.width, label, nameWidth: this.#nameWidth, waits });
+  }
+
+  #noteWait({ callId, waitMs, reason, waitedFor }: Of<"call-wait">): void {
+    const others = waitedFor.map((holder) => this.#shortHolder(holder)).join(", ");
+    const waits = this.#waits.get(callId) ?? [];
+    waits.push(cut(`waited ${duration(waitMs)} for ${reason === "slot" ? "a free slot" : others}`, this.width - 8));
+    this.#waits.set(callId, waits);
+  }
+
+  /** `files::edit (call_1)` → `#1`, `files::edit (call_1, abandoned but still running)` → `#1, abandoned but still running`. */
+  #shortHolder(holder: string): string {
+    const start = holder.lastIndexOf(" (") + 2;
+    const [callId = "", ...rest] = holder.slice(start, -1).split(", ");
+    const label = this.#labels.get(callId);
+    return label === undefined ? safeText(holder) : [label, ...rest].join(", ");
   }
 }

@@ -1,36 +1,99 @@
-/** How results, errors and repairs look in a terminal. */
+/** How results, repairs and errors look in a terminal. */
 import type { ErrorInfo } from "../core/error.ts";
 import { resultText } from "../core/result.ts";
-import type { ToolResult } from "../core/result.ts";
-import { duration, oneLine, plural, safeText } from "./terminal-text.ts";
-import type { Paint } from "./terminal-text.ts";
+import type { Repair, ToolResult } from "../core/result.ts";
+import { cut, duration, oneLine, plural, safeText, wrap } from "./terminal-text.ts";
+import type { Screen } from "./terminal-text.ts";
 
 const MARKS = { ok: "✓", partial: "~", error: "✗", cancelled: "✗", skipped: "-" } as const;
 const COLOURS = { ok: "green", partial: "yellow", error: "red", cancelled: "red", skipped: "dim" } as const;
 
-/** One line for a result, and one more for each repair and warning. */
-export function resultLines(result: ToolResult, label: string, options: { readonly paint: Paint; readonly width: number }): readonly string[] {
-  const { paint, width } = options;
-  const mark = paint(COLOURS[result.status], MARKS[result.status]);
-  const attempts = result.attempts > 1 ? `, ${plural(result.attempts, "attempt")}` : "";
-  const facts = paint("dim", `${duration(result.durationMs)}${attempts}, ${result.origin}`);
-  const lines = [`${mark} ${label} ${safeText(result.name)} (${facts}) ${answerLine(result, Math.max(30, width - label.length - result.name.length - 30))}`];
-  if (result.error?.hint !== undefined) lines.push(`    ${paint("dim", `hint: ${oneLine(result.error.hint, width)}`)}`);
-  for (const repair of result.repairs) lines.push(`    ${paint("yellow", `repaired ${safeText(repair.path)}: ${oneLine(repair.note, width)}`)}`);
-  for (const warning of result.warnings) lines.push(`    ${paint("yellow", oneLine(warning, width))}`);
-  return lines;
+/** What stands under the line of a call begins here. */
+const INDENT = "        ";
+const MAX_BLOCK_LINES = 8;
+const MAX_NOTE_LENGTH = 400;
+/** No terminal is as wide. */
+const MAX_LINE_LENGTH = 1_000;
+
+export interface ResultStyle {
+  readonly screen: Pick<Screen, "paint">;
+  readonly width: number;
+  /** The call's mark, such as `#3`. */
+  readonly label: string;
+  /** Columns for the tool's name. */
+  readonly nameWidth: number;
+  /** What the call had to wait for, in words. */
+  readonly waits: readonly string[];
 }
 
-function answerLine(result: ToolResult, width: number): string {
-  if (result.error === undefined) return oneLine(resultText(result), width);
-  const details = (result.error.details ?? []).length === 0 ? "" : ` ${(result.error.details ?? []).join("; ")}`;
-  return oneLine(`${result.error.code}: ${result.error.message}${details}`, width * 2);
+/** One line for a result, and more under it for a long answer, an error, repairs, waits and warnings. */
+export function resultLines(result: ToolResult, style: ResultStyle): readonly string[] {
+  const { screen, width, label, nameWidth, waits } = style;
+  const { paint } = screen;
+  const name = safeText(result.name).padEnd(nameWidth);
+  const took = duration(result.durationMs).padStart(7);
+  const head = `  ${paint(COLOURS[result.status], MARKS[result.status])} ${label} ${name}  ${paint("dim", took)}`;
+  const left = width - `  ✓ ${label} ${name}  ${took}  `.length;
+  const under = width - INDENT.length;
+  const { line, block } = result.error === undefined ? answerParts(result, left, under) : errorParts(result, result.error, under);
+  const facts = [
+    ...waits,
+    ...(result.attempts > 1 ? [`took ${plural(result.attempts, "attempt")}`] : []),
+    ...(result.origin === "live" ? [] : [`origin: ${result.origin}`]),
+  ];
+  return [
+    line === "" ? head : `${head}  ${line}`,
+    ...block.map((text) => `${INDENT}${text}`),
+    ...facts.map((fact) => `${INDENT}${paint("dim", fact)}`),
+    ...result.repairs.map((repair) => `${INDENT}${paint("yellow", repairText(repair))}`),
+    ...result.warnings.map((warning) => `${INDENT}${paint("yellow", oneLine(warning, MAX_NOTE_LENGTH))}`),
+  ];
 }
 
-/** An error with its details and hint, for standard error. */
-export function errorLines(error: ErrorInfo, paint: Paint): string {
-  const lines = [`${paint("red", `haft: ${error.code}:`)} ${safeText(error.message)}`];
-  for (const detail of error.details ?? []) lines.push(`  ${safeText(detail)}`);
-  if (error.hint !== undefined) lines.push(`  ${paint("dim", safeText(error.hint))}`);
+interface AnswerParts {
+  /** What stands beside the tool's name. */
+  readonly line: string;
+  /** What stands under it. */
+  readonly block: readonly string[];
+}
+
+function answerParts(result: ToolResult, left: number, width: number): AnswerParts {
+  const text = resultText(result).trimEnd();
+  if (!text.includes("\n")) return { line: oneLine(text, left), block: [] };
+  const lines = text.split("\n");
+  const first = lines.slice(0, MAX_BLOCK_LINES).map((line) => safeText(cut(line.trimEnd(), MAX_LINE_LENGTH)).replaceAll("\t", "  "));
+  const margin = Math.min(...first.filter((line) => line.trim() !== "").map((line) => line.search(/\S/u)));
+  const shown = first.map((line) => cut(line.slice(margin).trimEnd(), width));
+  const hidden = lines.length - shown.length;
+  return { line: "", block: hidden > 0 ? [...shown, `… and ${plural(hidden, "more line")}`] : shown };
+}
+
+function errorParts(result: ToolResult, error: ErrorInfo, width: number): AnswerParts {
+  const { error: _error, ...answer } = result;
+  const text = cut(resultText(answer), MAX_NOTE_LENGTH);
+  const parts = [error.message, ...(error.details ?? []), error.hint ?? "", text].filter((part) => part !== "");
+  return { line: error.code, block: parts.flatMap((part) => wrap(part, width)) };
+}
+
+/** `repaired $.days: "3" → 3`, or `filled in $.days: missing → 1` for a default. */
+export function repairText(repair: Repair): string {
+  return `${repair.kind === "defaulted" ? "filled in" : "repaired"} ${safeText(repair.path)}: ${oneLine(repair.note, MAX_NOTE_LENGTH)}`;
+}
+
+/** An error with its details and what would work, for standard error. */
+export function errorLines(error: ErrorInfo, { paint }: Pick<Screen, "paint">): string {
+  const { headline, details } = withoutRepetition(error);
+  const lines = [`${paint("red", `haft: ${error.code}:`)} ${safeText(headline)}`, ...details.map((detail) => `  ${safeText(detail)}`)];
+  if (error.hint !== undefined) lines.push(`  ${safeText(error.hint)}`);
   return `${lines.join("\n")}\n`;
+}
+
+/** The message of a bad file is its first problem, "(and 4 more)"; its details are all of them, or the first twenty. */
+function withoutRepetition({ message, details = [] }: ErrorInfo): { readonly headline: string; readonly details: readonly string[] } {
+  const [first] = details;
+  if (first === undefined || !message.startsWith(first)) return { headline: message, details };
+  const more = Number(/^ \(and (\d+) more\)$/u.exec(message.slice(first.length))?.[1] ?? 0);
+  if (more === 0) return { headline: first, details: details.slice(1) };
+  const unlisted = more + 1 - details.length;
+  return { headline: `${more + 1} problems`, details: unlisted > 0 ? [...details, `and ${unlisted} more`] : details };
 }

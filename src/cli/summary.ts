@@ -1,29 +1,15 @@
 /** Counts what happened, for the last lines of a run. */
+import { splitName } from "../core/call.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
-import { plural } from "./terminal-text.ts";
-
-export interface RunSummary {
-  readonly calls: number;
-  readonly byStatus: Readonly<Record<string, number>>;
-  readonly byOrigin: Readonly<Record<string, number>>;
-  readonly errors: Readonly<Record<string, number>>;
-  readonly attempts: number;
-  readonly retries: number;
-  readonly repairs: number;
-  readonly approvals: number;
-  /** Handlers that did not stop when their time was up, and how many of them ended late. */
-  readonly orphans: number;
-  readonly lateEnds: number;
-}
 
 /** Collects events into a summary that can be read at any time. */
-export class SummaryCounter {
+export class Summary {
   readonly #results: ToolResult[] = [];
+  readonly #approvals: string[] = [];
   #retries = 0;
   #orphans = 0;
   #lateEnds = 0;
-  approvals = 0;
 
   count(event: RuntimeEvent): void {
     if (event.type === "call-end") this.#results.push(event.result);
@@ -32,37 +18,54 @@ export class SummaryCounter {
     else if (event.type === "call-late") this.#lateEnds++;
   }
 
-  get summary(): RunSummary {
+  /** Counts an approval by what became of it. */
+  countApproval(outcome: "allowed" | "denied"): void {
+    this.#approvals.push(outcome);
+  }
+
+  /** Handlers that were cut off and have not ended. */
+  get running(): number {
+    return this.#orphans - this.#lateEnds;
+  }
+
+  /** A heading and one line for each count, aligned. */
+  lines(): readonly string[] {
     const results = this.#results;
-    return {
-      calls: results.length,
-      byStatus: tally(results.map((result) => result.status)),
-      byOrigin: tally(results.map((result) => result.origin)),
-      errors: tally(results.flatMap((result) => (result.error === undefined ? [] : [result.error.code]))),
-      attempts: results.reduce((sum, result) => sum + result.attempts, 0),
-      retries: this.#retries,
-      repairs: results.reduce((sum, result) => sum + result.repairs.length, 0),
-      approvals: this.approvals,
-      orphans: this.#orphans,
-      lateEnds: this.#lateEnds,
-    };
+    const failed = results.filter((result) => result.status === "error" || result.status === "partial");
+    const errors = failed.flatMap((result) => result.error?.code ?? []);
+    const statuses = tally(results.map((result) => result.status));
+    const rows: readonly (readonly [string, number, string])[] = [
+      ["calls", results.length, errors.length === 0 ? statuses : `${statuses} (${tally(errors)})`],
+      ["attempts", sum(results.map((result) => result.attempts)), this.#retries === 0 ? "" : `${this.#retries} of them retries`],
+      ["repairs", sum(results.map((result) => result.repairs.length)), ""],
+      ["approvals", this.#approvals.length, tally(this.#approvals)],
+      ["orphans", this.#orphans, this.#orphans === 0 ? "" : `${this.#lateEnds} ended late, ${this.running} still running`],
+      ["origins", results.length, originsOf(results)],
+    ];
+    return rows.map(([name, count, words]) => `${name.padEnd(10)} ${String(count).padStart(3)}  ${words}`.trimEnd());
   }
 }
 
-function tally(words: readonly string[]): Readonly<Record<string, number>> {
-  const counts: Record<string, number> = {};
-  for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
-  return counts;
+/** Where the answers came from: `13 live (8 files, 5 demo), 2 not run`. */
+function originsOf(results: readonly ToolResult[]): string {
+  const ran = results.filter((result) => result.attempts > 0 || result.origin !== "live");
+  const toolsets = tally(ran.map((result) => splitName(result.name).namespace ?? result.name));
+  const origins = tally(ran.map((result) => result.origin));
+  const parts = ran.length === 0 ? [] : [`${origins} (${toolsets})`];
+  if (ran.length < results.length) parts.push(`${results.length - ran.length} never run`);
+  return parts.join(", ");
 }
 
-/** The summary in a few lines. */
-export function summaryLines(summary: RunSummary): readonly string[] {
-  const list = (counts: Readonly<Record<string, number>>): string => Object.entries(counts).map(([word, count]) => `${count} ${word}`).join(", ") || "none";
-  return [
-    `${plural(summary.calls, "call")}: ${list(summary.byStatus)}`,
-    `errors: ${list(summary.errors)}`,
-    `${plural(summary.attempts, "attempt")} (${plural(summary.retries, "retry").replace("retrys", "retries")}), ${plural(summary.repairs, "repair")}, ${plural(summary.approvals, "approval")} asked`,
-    `${plural(summary.orphans, "orphan")}, ${summary.lateEnds} of them ended late`,
-    `results came from: ${list(summary.byOrigin)}`,
-  ];
+/** `3 ok, 1 error`, the most frequent first. */
+function tally(words: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return [...counts]
+    .sort(([, one], [, other]) => other - one)
+    .map(([word, count]) => `${count} ${word}`)
+    .join(", ");
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -1,44 +1,119 @@
-/** Text for a terminal: strangers' control characters made visible, colours where the terminal wants them. */
+/** Text for a terminal: strangers' control characters made visible, colours where they are wanted, lines that fit. */
 import { stripVTControlCharacters, styleText } from "node:util";
 
-/** Where a command writes. */
+export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
+
+export type Paint = (style: Style, text: string) => string;
+
+/** Something one can write to, such as `process.stdout`. */
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
 }
 
-export type Paint = (style: "bold" | "dim" | "red" | "green" | "yellow" | "cyan", text: string) => string;
+/** An output as commands use it. */
+export interface Screen {
+  write(text: string): void;
+  readonly paint: Paint;
+  /** A person reads it as it is written. */
+  readonly isTerminal: boolean;
+  /** Columns of the terminal as it is now; `Infinity` where the output goes to a file or another program. */
+  readonly width: number;
+}
 
-/** Colours for an output: none when it is no terminal, when `NO_COLOR` is set, or when told so. */
-export function paintFor(output: Output, environment: Readonly<Record<string, string | undefined>>): Paint {
-  const coloured = output.isTTY === true && (environment["NO_COLOR"] ?? "") === "";
-  return coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text;
+const USUAL_WIDTH = 80;
+const LEAST_WIDTH = 40;
+
+/** Colours only for a terminal that is not "dumb", and not when `NO_COLOR` holds anything. @see https://no-color.org */
+export function screenFor(output: Output, environment: Readonly<Record<string, string | undefined>>): Screen {
+  const isTerminal = output.isTTY === true;
+  const coloured = isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb";
+  return {
+    write: (text) => void output.write(text),
+    paint: coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text,
+    isTerminal,
+    get width() {
+      return isTerminal ? Math.max(LEAST_WIDTH, output.columns || USUAL_WIDTH) : Infinity;
+    },
+  };
 }
 
 /**
  * Makes text from a model, a server or a file safe to print: escape sequences are removed, and control,
- * bidirectional and invisible characters become `\u{…}`. Line feeds and tabs stay.
+ * bidirectional and invisible characters become `\u{…}`. Line feeds and tabs stay; CR LF becomes LF.
  */
 export function safeText(text: string): string {
-  return stripVTControlCharacters(text).replaceAll(UNSAFE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  return stripVTControlCharacters(text)
+    .replaceAll("\r\n", "\n")
+    .replaceAll(UNSAFE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
-const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
+const UNSAFE =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
-/** One line of at most `width` characters: line breaks become spaces, the rest is cut with an ellipsis. */
+/** JSON as safe to print as text: what `safeText` shows is written as `\u…` escapes, which mean the same. */
+export function safeJson(value: unknown, indent = 0): string {
+  return JSON.stringify(value, undefined, indent).replaceAll(UNSAFE, (character) => character.replaceAll(/[^]/g, jsonEscape));
+}
+
+function jsonEscape(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** Safe text in one line of at most `width` characters: line breaks become spaces, the rest is cut with an ellipsis. */
 export function oneLine(text: string, width: number): string {
-  const flat = safeText(text.length > width * 8 ? text.slice(0, width * 8) : text).replaceAll(/\s+/gu, " ").trim();
-  return flat.length <= width ? flat : `${flat.slice(0, Math.max(1, width - 1))}…`;
+  const flat = safeText(startOf(text, width)).replaceAll(/\s+/gu, " ").trim();
+  return cut(flat, width);
 }
 
-/** `1 call`, `2 calls`. */
-export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+/** Safe text broken between words into lines of at most `width` characters; its own line breaks stay. */
+export function wrap(text: string, width: number): readonly string[] {
+  return safeText(text)
+    .split("\n")
+    .flatMap((line) => wrapLine(line.trimEnd(), width));
 }
 
-/** Milliseconds as people read them: `0.4 ms`, `12 ms`, `1.5 s`. */
+function wrapLine(line: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let rest = line;
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(" ", width);
+    const end = space > 0 ? space : width;
+    lines.push(rest.slice(0, end).trimEnd());
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, rest];
+}
+
+/** The text, or as much of it as fits with an ellipsis; never half a character. */
+export function cut(text: string, width: number): string {
+  if (text.length <= width) return text;
+  const end = Math.max(0, width - 1);
+  const whole = text.charCodeAt(end - 1) >= 0xd800 && text.charCodeAt(end - 1) <= 0xdbff ? end - 1 : end;
+  return `${text.slice(0, whole)}…`;
+}
+
+/** Columns that hold the longest of the texts, or all but a few that are longer than `most`. */
+export function columnFor(texts: readonly string[], most: number): number {
+  return texts.reduce((widest, text) => Math.min(most, Math.max(widest, text.length)), 0);
+}
+
+/** Enough of a huge text to fill `width`, so that making it safe costs no more than showing it. */
+function startOf(text: string, width: number): string {
+  const enough = width * 8 + 64;
+  return text.length > enough ? text.slice(0, enough) : text;
+}
+
+/** `1 call`, `2 calls`, `3 retries`. */
+export function plural(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : nouns}`;
+}
+
+/** Milliseconds as people read them: `0.4 ms`, `12 ms`, `1.5 s`, `2 min`. */
 export function duration(ms: number): string {
-  if (ms < 10) return `${ms.toFixed(1)} ms`;
-  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+  if (ms === 0) return "0 ms";
+  if (ms < 9.95) return `${ms.toFixed(1)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  return ms < 120_000 ? `${(ms / 1_000).toFixed(1).replace(/\.0$/u, "")} s` : `${Math.round(ms / 60_000)} min`;
 }

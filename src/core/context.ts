@@ -33,6 +33,6 @@ export interface ProgressUpdate {
 /** Session state: immutable values under keys, changed only by a function of the value before. */
 export interface ToolState {
   get(key: string): JsonValue | undefined;
-  /** Replaces the value of `key` by what `change` returns; `undefined` removes it. Synchronous, so nothing comes between. */
+  /** Replaces the value of `key` by what `change` returns; `undefined` removes it. Synchronous, so nothing comes between. Throws once the attempt has ended. */
   update(key: string, change: (before: JsonValue | undefined) => JsonValue | undefined): void;
 }

@@ -104,15 +104,7 @@ export class ToolError extends Error {
 
   /** The error as plain data, without stack or cause. */
   toJSON(): ErrorInfo {
-    return {
-      code: this.code,
-      message: this.message,
-      retryable: this.retryable,
-      outcome: this.outcome,
-      ...(this.hint === undefined ? {} : { hint: this.hint }),
-      ...(this.details.length === 0 ? {} : { details: this.details }),
-      ...(this.retryAfterMs === undefined ? {} : { retryAfterMs: this.retryAfterMs }),
-    };
+    return errorInfo(this);
   }
 
   /**
@@ -127,13 +119,43 @@ export class ToolError extends Error {
   }
 }
 
-function isToolError(thrown: unknown): thrown is ToolError {
+/** What `toJSON` gives, whatever a subclass makes of that. */
+export function errorInfo(error: ToolError): ErrorInfo {
+  return {
+    code: error.code,
+    message: error.message,
+    retryable: error.retryable,
+    outcome: error.outcome,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    ...(error.details.length === 0 ? {} : { details: error.details }),
+    ...(error.retryAfterMs === undefined || !Number.isFinite(error.retryAfterMs) ? {} : { retryAfterMs: error.retryAfterMs }),
+  };
+}
+
+/** A ToolError whose fields can be read and are what they should be: not a proxy with traps, not a bare prototype. Never throws. */
+export function isToolError(thrown: unknown): thrown is ToolError {
   try {
-    return thrown instanceof ToolError;
+    return thrown instanceof ToolError && isSound(thrown);
   } catch {
-    return false; // a proxy whose getPrototypeOf trap throws
+    return false;
   }
 }
+
+function isSound({ code, message, retryable, outcome, hint, details, retryAfterMs }: ToolError): boolean {
+  return (
+    Object.hasOwn(ERROR_CODES, code) &&
+    typeof message === "string" &&
+    message.length <= MAX_MESSAGE_LENGTH &&
+    typeof retryable === "boolean" &&
+    OUTCOMES.has(outcome) &&
+    (hint === undefined || typeof hint === "string") &&
+    Array.isArray(details) &&
+    details.every((detail) => typeof detail === "string") &&
+    (retryAfterMs === undefined || typeof retryAfterMs === "number")
+  );
+}
+
+const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(["not_started", "failed", "unknown"]);
 
 /** A short text for anything that can be thrown; never throws itself. */
 export function describeThrown(thrown: unknown): string {

@@ -121,7 +121,7 @@ export class McpConnection {
  * @throws ToolError `unavailable` saying why, with the server's last lines as details
  */
 export async function connect(options: ConnectionOptions): Promise<McpConnection> {
-  const sdk = await import("@modelcontextprotocol/client");
+  const sdk = await loadClient();
   const transport = new StdioTransport(options.server);
   try {
     return await attempt(sdk, transport, "auto", options);
@@ -134,6 +134,18 @@ export async function connect(options: ConnectionOptions): Promise<McpConnection
     return await attempt(sdk, second, "legacy", options);
   } catch (error: unknown) {
     throw failure(options, second, error);
+  }
+}
+
+/** The official client is an optional peer: only who calls MCP servers installs it. */
+async function loadClient(): Promise<ClientModule> {
+  try {
+    return await import("@modelcontextprotocol/client");
+  } catch (error: unknown) {
+    throw new ToolError("unavailable", "The package @modelcontextprotocol/client is not installed, and MCP servers are called through it.", {
+      hint: "npm install @modelcontextprotocol/client",
+      cause: error,
+    });
   }
 }
 

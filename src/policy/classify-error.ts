@@ -1,6 +1,6 @@
 /** Reads what a handler threw: what kind of failure it is, and whether trying again may help. */
-import { ERROR_CODES, MAX_MESSAGE_LENGTH, ToolError, describeThrown } from "../core/error.ts";
-import type { ErrorCode, Outcome, ToolErrorOptions } from "../core/error.ts";
+import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError } from "../core/error.ts";
+import type { ErrorCode, ToolErrorOptions } from "../core/error.ts";
 
 interface Finding {
   readonly code: ErrorCode;
@@ -21,7 +21,7 @@ const MAX_CAUSES = 5;
  * before it failed. Only a thrower who knows that nothing happened can say so, with a ToolError.
  */
 export function classifyError(thrown: unknown): ToolError {
-  if (isSound(thrown)) return thrown;
+  if (isToolError(thrown)) return thrown;
   quieten(thrown);
   let link: unknown = thrown;
   for (let depth = 0; depth < MAX_CAUSES && link !== undefined && link !== null; depth++) {
@@ -31,25 +31,6 @@ export function classifyError(thrown: unknown): ToolError {
   }
   return build(byWords(thrown) ?? { code: "execution_failed" }, thrown, thrown);
 }
-
-/** A ToolError whose fields can be read and are what they should be: not a proxy, not a bare prototype. */
-function isSound(thrown: unknown): thrown is ToolError {
-  try {
-    if (!(thrown instanceof ToolError)) return false;
-    const { code, message, retryable, outcome } = thrown;
-    return (
-      Object.hasOwn(ERROR_CODES, code) &&
-      typeof message === "string" &&
-      message.length <= MAX_MESSAGE_LENGTH &&
-      typeof retryable === "boolean" &&
-      OUTCOMES.has(outcome)
-    );
-  } catch {
-    return false;
-  }
-}
-
-const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(["not_started", "failed", "unknown"]);
 
 /** A promise that was thrown and rejects is nobody's to await: without this it would end the process. */
 function quieten(thrown: unknown): void {

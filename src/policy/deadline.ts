@@ -7,6 +7,8 @@ export interface Interruptible {
   readonly clock: Clock;
   /** The wait that is under way. */
   wait: Interrupt | undefined;
+  /** Why it was called off; what every wait from then on ends with, at once. */
+  readonly cancelled?: ToolError | undefined;
 }
 
 export interface Interrupt {
@@ -35,6 +37,11 @@ export interface WaitTimes {
   readonly now: number;
 }
 
+/** True for what `await` waits for. Throws where looking at `then` does. */
+export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  return ((typeof value === "object" && value !== null) || typeof value === "function") && "then" in value && typeof value.then === "function";
+}
+
 /**
  * Waits for `work`, at most until `endsAt` or until `target.wait` is interrupted, whichever is first.
  *
@@ -45,13 +52,28 @@ export function settleWithin<T, R>(target: Interruptible, work: PromiseLike<T>, 
   return new Promise((resolve, reject) => {
     const wait = new Wait(target, outcome, resolve, reject);
     target.wait = wait;
-    work.then(
-      (value) => wait.fulfilled(value),
-      (thrown: unknown) => wait.rejected(thrown),
-    );
-    if (times.endsAt !== Infinity) wait.cancelTimer = target.clock.timer(() => wait.interrupt(outcome.late()), Math.max(0, times.endsAt - times.now));
+    follow(work, wait);
+    if (target.cancelled !== undefined) wait.interrupt(target.cancelled);
+    else if (!wait.over && times.endsAt !== Infinity) {
+      wait.cancelTimer = target.clock.timer(() => wait.interrupt(outcome.late()), Math.max(0, times.endsAt - times.now));
+    }
   });
 }
+
+/** As `await` does it: a promise that was tampered with neither throws here nor calls back at once or twice. */
+function follow<T, R>(work: PromiseLike<T>, wait: Wait<T, R>): void {
+  try {
+    void nativeThen.call(
+      Promise.resolve(work),
+      (value) => wait.fulfilled(value as T), // `call` loses the type of the promise
+      (thrown: unknown) => wait.rejected(thrown),
+    );
+  } catch (thrown: unknown) {
+    wait.rejected(thrown);
+  }
+}
+
+const { then: nativeThen } = Promise.prototype;
 
 /** The wait of one `settleWithin`; ends once. */
 class Wait<T, R> implements Interrupt {
@@ -59,7 +81,7 @@ class Wait<T, R> implements Interrupt {
   readonly #outcome: WaitOutcome<T, R>;
   readonly #resolve: (result: R) => void;
   readonly #reject: (error: unknown) => void;
-  #over = false;
+  over = false;
   cancelTimer: (() => void) | undefined;
 
   constructor(target: Interruptible, outcome: WaitOutcome<T, R>, resolve: (result: R) => void, reject: (error: unknown) => void) {
@@ -70,7 +92,7 @@ class Wait<T, R> implements Interrupt {
   }
 
   fulfilled(value: T): void {
-    if (this.#over) return this.#outcome.onLate?.("returned");
+    if (this.over) return this.#outcome.onLate?.("returned");
     this.#end();
     try {
       this.#resolve(this.#outcome.value(value));
@@ -80,7 +102,7 @@ class Wait<T, R> implements Interrupt {
   }
 
   rejected(thrown: unknown): void {
-    if (this.#over) return this.#outcome.onLate?.("threw");
+    if (this.over) return this.#outcome.onLate?.("threw");
     this.#end();
     try {
       this.#resolve(this.#outcome.thrown(thrown));
@@ -90,7 +112,7 @@ class Wait<T, R> implements Interrupt {
   }
 
   interrupt(error: ToolError): void {
-    if (this.#over) return;
+    if (this.over) return;
     this.#end();
     try {
       this.#resolve(this.#outcome.ended(error));
@@ -100,7 +122,7 @@ class Wait<T, R> implements Interrupt {
   }
 
   #end(): void {
-    this.#over = true;
+    this.over = true;
     this.#target.wait = undefined;
     this.cancelTimer?.();
   }

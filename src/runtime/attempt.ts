@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { circuitOutcome } from "../policy/circuit.ts";
 import { classifyError } from "../policy/classify-error.ts";
-import { settleWithin, waitFor } from "../policy/deadline.ts";
+import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
 import type { WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
@@ -75,27 +75,40 @@ function attempt(run: CallRun): StepEnd | Promise<StepEnd> {
 function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
   const { tool, settings } = toolOf(run);
   const startedAt = run.clock.now();
+  const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run));
+  if (refusal !== undefined) return notStarted(run, refusal);
   const endsAt = Math.min(settings.timeoutMs === 0 ? Infinity : startedAt + settings.timeoutMs, run.deadlineAt);
   run.attempts++;
   run.parts.counters.attempts++;
   const context = new AttemptContext(run, run.attempts, endsAt);
   if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-attempt", toolName: run.toolName, attempt: run.attempts });
   let answer: unknown;
-  let pending: boolean;
+  let work: PromiseLike<unknown> | undefined;
   try {
     answer = guardsOf(run).engine.call({ tool, input: run.input ?? {}, parsed: run.parsed }, context);
-    pending = isThenable(answer);
+    work = isPromiseLike(answer) ? answer : undefined;
   } catch (thrown: unknown) {
     return attemptFailed(run, context, thrown);
   }
   const now = run.clock.now();
   if (now - startedAt >= BLOCK_MS) reportBlock(run, now - startedAt);
-  if (pending) return settleWithin(run, Promise.resolve(answer), new AnswerOutcome(run, context), { endsAt, now });
+  if (work !== undefined) return settleWithin(run, work, new AnswerOutcome(run, context), { endsAt, now });
   return attemptAnswered(run, context, answer, now);
 }
 
-function isThenable(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+/** Gives back what was taken for an attempt that does not begin after all. */
+function notStarted(run: CallRun, error: ToolError): ToolError {
+  release(run);
+  guardsOf(run).circuit?.record("ignored");
+  return error;
+}
+
+function tooLate(run: CallRun): ToolError {
+  const started = run.attempts === 0 ? "was not started" : "was not tried again";
+  return new ToolError("timeout", `${run.toolName} ${started}: the call's deadline of ${toolOf(run).settings.deadlineMs} ms had passed.`, {
+    retryable: false,
+    outcome: run.attempts === 0 ? "not_started" : "unknown",
+  });
 }
 
 /** What the wait for a handler comes to. */

@@ -1,7 +1,7 @@
 /** The calls of one message, run together: admitted in call order, executed side by side, answered in call order. */
 import { ERROR_CODES, ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
-import { onAbort } from "../policy/deadline.ts";
+import { onAbort, waitFor } from "../policy/deadline.ts";
 import { CallRun } from "./call-run.ts";
 import type { CallOptions, CallParts, StepEnd } from "./call-run.ts";
 import { turnEnded } from "./check-turn-rules.ts";
@@ -40,31 +40,49 @@ function goOn(run: CallRun, end: StepEnd): Answer {
  * @throws ToolExecutionError with `throwOnError`, once every call of the batch has ended
  */
 export async function runBatch(parts: CallParts, turn: Turn, rawCalls: readonly unknown[], options: BatchOptions): Promise<readonly ToolResult[]> {
+  const items = readItems(rawCalls);
   const runs: CallRun[] = [];
-  const ends: StepEnd[] = [];
-  const ids = new Set<string>();
   const forget = options.signal === undefined ? undefined : onAbort(options.signal, () => cancelAll(runs, "the caller aborted"));
   const mark = options.throwOnError ? turn.session.mark() : undefined;
   try {
-    for (const raw of rawCalls) {
+    for (const raw of items) {
       const run = begin(parts, turn, raw, options);
       runs.push(run);
-      ends.push(run.unreadable ?? duplicateId(run, ids));
       if (options.signal?.aborted === true) run.cancel("the caller had aborted");
-      if (runs.length % CALLS_PER_TURN_OF_THE_LOOP === 0) await new Promise<void>((resolve) => parts.ports.clock.timer(resolve, 0));
+      if (runs.length % CALLS_PER_TURN_OF_THE_LOOP === 0) await nextTurnOfTheLoop(parts);
     }
-    const results = await answerAll(runs, ends, options.throwOnError);
+    const results = await new Batch(runs, options.throwOnError).run();
     const failed = mark === undefined ? undefined : results.find(failsTheBatch);
     if (mark === undefined || failed === undefined) return results;
     turn.session.restore(mark);
     rollBack(runs);
-    throw new ToolExecutionError(failed, results);
-  } catch (error: unknown) {
-    if (error instanceof ToolExecutionError) options.onFailure?.(error);
+    const error = new ToolExecutionError(failed, results);
+    options.onFailure?.(error);
     throw error;
   } finally {
     forget?.();
   }
+}
+
+/** The calls as they are now: what happens to the array while the batch runs changes nothing. */
+function readItems(calls: readonly unknown[]): readonly unknown[] {
+  const items: unknown[] = [];
+  for (let index = 0; index < calls.length; index++) items.push(readItem(calls, index));
+  return items;
+}
+
+function readItem(calls: readonly unknown[], index: number): unknown {
+  try {
+    return calls[index];
+  } catch {
+    return undefined; // answered as a call that is missing
+  }
+}
+
+function nextTurnOfTheLoop(parts: CallParts): Promise<void> {
+  return new Promise((resolve) => {
+    parts.ports.clock.timer(resolve, 0);
+  });
 }
 
 /** Takes a call in: from here on it has an id, is recorded, and will have a result. */
@@ -79,37 +97,76 @@ function begin(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions)
   return run;
 }
 
+/** Calls that have all begun, on their way to their results. */
+class Batch {
+  readonly #runs: readonly CallRun[];
+  readonly #failFast: boolean;
+  /** In call order; undefined while a call is admitted and not yet started. */
+  readonly #answers: (Answer | undefined)[] = [];
+  /** Answers that a call in sequence still has to wait for, and the wait for all before them. */
+  #unsettled: Promise<unknown>[] = [];
+
+  constructor(runs: readonly CallRun[], failFast: boolean) {
+    this.#runs = runs;
+    this.#failFast = failFast;
+  }
+
+  async run(): Promise<readonly ToolResult[]> {
+    await this.#admitAll();
+    await this.#startAll();
+    const results: ToolResult[] = [];
+    for (const answer of this.#answers) if (answer !== undefined) results.push(answer instanceof Promise ? await answer : answer);
+    return results;
+  }
+
+  async #admitAll(): Promise<void> {
+    const ids = new Set<string>();
+    for (const run of this.#runs) {
+      const early = run.unreadable ?? duplicateId(run, ids);
+      const skipped = early === undefined ? turnEnded(run) : undefined;
+      if (skipped !== undefined) {
+        this.#answers.push(finishCall(run, skipped, "skipped"));
+        continue;
+      }
+      const admitted = early ?? admitCall(run);
+      const end = admitted instanceof Promise ? await admitted : admitted;
+      this.#answers.push(end === undefined ? undefined : finishCall(run, end));
+    }
+  }
+
+  async #startAll(): Promise<void> {
+    for (const [index, run] of this.#runs.entries()) {
+      const answer = (this.#answers[index] ??= this.#start(run));
+      if (answer instanceof Promise) this.#unsettled.push(answer);
+      if (this.#failFast) watch(answer, this.#runs);
+      if ((index + 1) % CALLS_PER_TURN_OF_THE_LOOP === 0) await nextTurnOfTheLoop(run.parts);
+    }
+  }
+
+  /** Starts a call at once, or when every earlier one has settled for an engine that answers in sequence. */
+  #start(run: CallRun): Answer {
+    if (run.guards?.engine.order !== "sequential" || this.#unsettled.length === 0) return executeCall(run);
+    const earlier = Promise.all(this.#unsettled);
+    this.#unsettled = [earlier];
+    return startAfter(run, earlier);
+  }
+}
+
 function duplicateId(run: CallRun, ids: Set<string>): StepEnd {
   const { id } = run.call;
   if (id === undefined || (!ids.has(id) && ids.add(id))) return undefined;
   return new ToolError("invalid_call", `The id ${JSON.stringify(id)} was given to two calls of one message; only the first was run.`);
 }
 
-async function answerAll(runs: readonly CallRun[], ends: readonly StepEnd[], failFast: boolean): Promise<readonly ToolResult[]> {
-  const answers: (Answer | undefined)[] = [];
-  for (const [index, run] of runs.entries()) {
-    const skipped = ends[index] === undefined ? turnEnded(run) : undefined;
-    if (skipped !== undefined) {
-      answers.push(finishCall(run, skipped, "skipped"));
-      continue;
-    }
-    const admitted = ends[index] ?? admitCall(run);
-    const end = admitted instanceof Promise ? await admitted : admitted;
-    answers.push(end === undefined ? undefined : finishCall(run, end));
-  }
-  for (const [index, run] of runs.entries()) {
-    const answer = (answers[index] ??= start(run, answers.slice(0, run.guards?.engine.order === "sequential" ? index : 0)));
-    if (failFast) watch(answer, runs);
-  }
-  const results: ToolResult[] = [];
-  for (const answer of answers) if (answer !== undefined) results.push(answer instanceof Promise ? await answer : answer);
-  return results;
-}
-
-/** Starts a call at once, or when every earlier one has settled for an engine that answers in sequence. */
-function start(run: CallRun, earlier: readonly (Answer | undefined)[]): Answer {
-  if (!earlier.some((answer) => answer instanceof Promise)) return executeCall(run);
-  return Promise.all(earlier).then(() => executeCall(run));
+async function startAfter(run: CallRun, earlier: Promise<unknown>): Promise<ToolResult> {
+  const waited = await waitFor(run, earlier, {
+    endsAt: run.deadlineAt,
+    late: () =>
+      new ToolError("resource_busy", `${run.toolName} waited for the earlier calls of its message until its deadline.`, {
+        hint: "Try again when they have ended.",
+      }),
+  });
+  return "ended" in waited ? finishCall(run, waited.ended) : executeCall(run);
 }
 
 function watch(answer: Answer, runs: readonly CallRun[]): void {

@@ -6,7 +6,7 @@ import type { RuntimeEvent } from "../core/event.ts";
 import type { Hook } from "../core/hook.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../core/json.ts";
 import type { Clock, Ports } from "../core/ports.ts";
-import type { Repair, ToolResult, Truncation } from "../core/result.ts";
+import type { Repair, ToolResult } from "../core/result.ts";
 import type { ApprovalGate } from "../policy/approval.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
 import type { Limit } from "../policy/limit.ts";
@@ -100,7 +100,6 @@ export class CallRun implements Interruptible {
   content: readonly ContentPart[] | undefined;
   metadata: Readonly<Record<string, unknown>> | undefined;
   partial: ToolError | undefined;
-  truncation: Truncation | undefined;
   result: ToolResult | undefined;
   /** Set when the call was cancelled; what every later step ends with. */
   cancelled: ToolError | undefined;
@@ -123,10 +122,6 @@ export class CallRun implements Interruptible {
 
   get recorded(): boolean {
     return this.parts.listening || (this.turn.session.recorded && this.options.recordHistory);
-  }
-
-  warn(message: string): void {
-    this.warnings = [...this.warnings, message];
   }
 
   /** Ends the call with `cancelled` as soon as it can be; a call that has its result keeps it. */

@@ -29,7 +29,8 @@ export function checkBroughtTool(tool: Tool): void {
   checkName(name, "tool");
   if (title !== undefined && typeof title !== "string") throw wrong(name, "title", "a string");
   if (execute !== undefined && typeof execute !== "function") throw wrong(name, "execute", "a function");
-  if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string"))) throw wrong(name, "tags", "an array of strings");
+  if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string")))
+    throw wrong(name, "tags", "an array of strings");
   if (setsAny(tool) || tool.maxConcurrent !== undefined) checkSettings(tool, `tool ${JSON.stringify(name)}`);
 }
 
@@ -44,9 +45,11 @@ export function checkToolset(toolset: Toolset): void {
   checkIsObject(toolset, "A toolset is an object with a name.");
   const { name, engine }: Unchecked<Toolset> = toolset;
   checkName(name, "toolset");
-  if (name.endsWith(":")) throw new ToolError("invalid_argument", `The toolset name ${JSON.stringify(name)} ends in a colon, which "::" after it would hide.`);
+  if (name.endsWith(":"))
+    throw new ToolError("invalid_argument", `The toolset name ${JSON.stringify(name)} ends in a colon, which "::" after it would hide.`);
   const owner = `toolset ${JSON.stringify(name)}`;
-  if (engine !== undefined && typeof toolset.engine?.call !== "function") throw new ToolError("invalid_argument", `The engine of ${owner} has no function call().`);
+  if (engine !== undefined && typeof toolset.engine?.call !== "function")
+    throw new ToolError("invalid_argument", `The engine of ${owner} has no function call().`);
   checkSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
   checkMs(toolset.openTimeoutMs, "openTimeoutMs", owner);
 }

@@ -43,7 +43,7 @@ type Frozen<Value, Level extends readonly 0[] = []> = Level["length"] extends 4
 
 /** A frozen tool whose schemas other frameworks take as they are (Standard Schema). */
 export interface DefinedTool<Input extends SchemaSource = SchemaSource, Output extends SchemaSource = SchemaSource> extends Tool {
-  readonly inputSchema: StandardJsonSchema<InferSent<Input>>;
+  readonly inputSchema: StandardJsonSchema<InferSent<Input>, InferInput<Input>>;
   readonly outputSchema?: StandardJsonSchema<InferReturn<Output>>;
   readonly execute?: (input: InferInput<Input>, context: ToolContext) => HandlerResult<Output>;
 }
@@ -96,8 +96,8 @@ function useSchema(
   try {
     const parsing = isStandardSchema(source) && !isOwn(source) ? fromStandardSchema(source, direction) : undefined;
     const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source));
-    const repair = direction === "input" ? { dropUnknownKeys: dropsUnknownKeys(definition) } : undefined;
-    return { jsonSchema: withStandardSchema(validator, repair), parse: parsing?.parse };
+    const facade = direction === "input" ? { repair: { dropUnknownKeys: dropsUnknownKeys(definition) }, parse: parsing?.parse } : {};
+    return { jsonSchema: withStandardSchema(validator, facade), parse: parsing?.parse };
   } catch (error: unknown) {
     const cause = ToolError.fromUnknown(error, "invalid_schema");
     throw new ToolError(cause.code, `The ${direction} schema of tool ${JSON.stringify(definition.name)}: ${cause.message}`, {

@@ -40,13 +40,17 @@ export class EngineLife {
     const controller = new AbortController();
     const context = { toolset: this.toolsets[0].name, signal: controller.signal, log: this.#ports.log };
     const timeoutMs = this.#openTimeoutMs();
-    const waited = await waitFor(this.#wait, begin(() => engine.open?.(context)), {
-      endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
-      late: () => new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { hint: "Give it longer with openTimeoutMs." }),
-      onLate: (outcome) => {
-        if (outcome === "returned") void this.#closeLate();
+    const waited = await waitFor(
+      this.#wait,
+      begin(() => engine.open?.(context)),
+      {
+        endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
+        late: () => new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { hint: "Give it longer with openTimeoutMs." }),
+        onLate: (outcome) => {
+          if (outcome === "returned") void this.#closeLate();
+        },
       },
-    });
+    );
     if ("ended" in waited) controller.abort(waited.ended);
     const tools = valueOf(waited) ?? NO_TOOLS;
     this.#isOpen = true;
@@ -63,15 +67,23 @@ export class EngineLife {
     const engine = this.#engine;
     if (engine?.close === undefined || !this.#isOpen) return undefined;
     this.#isOpen = false;
-    const waited = await waitFor(this.#wait, begin(() => engine.close?.()), {
-      endsAt: this.#ports.clock.now() + CLOSE_TIMEOUT_MS,
-      late: () => new ToolError("timeout", `it did not close within ${CLOSE_TIMEOUT_MS} ms.`),
-    });
+    const waited = await waitFor(
+      this.#wait,
+      begin(() => engine.close?.()),
+      {
+        endsAt: this.#ports.clock.now() + CLOSE_TIMEOUT_MS,
+        late: () => new ToolError("timeout", `it did not close within ${CLOSE_TIMEOUT_MS} ms.`),
+      },
+    );
     try {
       valueOf(waited);
       return undefined;
     } catch (error: unknown) {
-      return new ToolError("unavailable", `The engine of toolset ${JSON.stringify(this.toolsets[0].name)} could not be closed: ${describeThrown(error)}`, { cause: error });
+      return new ToolError(
+        "unavailable",
+        `The engine of toolset ${JSON.stringify(this.toolsets[0].name)} could not be closed: ${describeThrown(error)}`,
+        { cause: error },
+      );
     }
   }
 

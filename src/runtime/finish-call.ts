@@ -1,10 +1,14 @@
-/** The end of every call: one result, shown to hooks, recorded, counted. */
-import type { ErrorInfo, ToolError } from "../core/error.ts";
+/** The end of every call: one result, shown to hooks, cut to size, recorded, counted. */
+import { describeThrown, errorInfo } from "../core/error.ts";
+import type { ToolError } from "../core/error.ts";
+import type { Hook } from "../core/hook.ts";
 import type { ResultStatus, ToolResult } from "../core/result.ts";
 import type { CallRun } from "./call-run.ts";
+import { changeResult } from "./change-result.ts";
+import { limitSize } from "./limit-size.ts";
 import { callHook, hookContext } from "./rewrite-call.ts";
 
-/** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. */
+/** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {
   const result = buildResult(run, error ?? run.partial, status ?? statusOf(run, error));
   if (run.parts.afterHooks.length === 0 || run.registered === undefined) return recordResult(run, result);
@@ -18,7 +22,7 @@ function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): ToolResult {
+function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): Mutable<ToolResult> {
   const result: Mutable<ToolResult> = {
     callId: run.callId,
     name: run.toolName,
@@ -30,27 +34,40 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     warnings: run.warnings,
   };
   if (run.call.id !== undefined) result.id = run.call.id;
-  if (error !== undefined) result.error = error.toJSON() satisfies ErrorInfo;
+  if (error !== undefined) result.error = errorInfo(error);
   if (status === "ok" || status === "partial") {
     if (run.output !== undefined) result.output = run.output;
     if (run.content !== undefined) result.content = run.content;
-    if (run.truncation !== undefined) result.truncation = run.truncation;
   }
   if (run.metadata !== undefined) result.metadata = run.metadata;
   return result;
 }
 
-async function showHooks(run: CallRun, result: ToolResult): Promise<ToolResult> {
-  let shown = result;
+/** What the hooks made of the result. A call that is called off before they have all seen its answer ends without it. */
+async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
+  const answered = result.error === undefined || result.status === "partial";
+  let shown = Object.freeze(result);
   for (const hook of run.parts.afterHooks) {
-    const changed = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
-    // What identifies the call stays what it was: a hook changes the answer, not whose answer it is.
-    if (typeof changed === "object") shown = { ...changed, callId: result.callId, name: result.name, ...(result.id === undefined ? {} : { id: result.id }) };
+    const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
+    const end = run.cancelled ?? ended;
+    if (end !== undefined && answered) return buildResult(run, end, statusOf(run, end));
+    shown = takeChange(run, hook, shown, said);
   }
-  return shown;
+  return { ...shown, durationMs: run.clock.now() - run.startedAt };
 }
 
-function recordResult(run: CallRun, result: ToolResult): ToolResult {
+function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown): ToolResult {
+  if (said === undefined || said === null || said === result) return result;
+  try {
+    return Object.freeze(changeResult(result, said));
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`The hook "${hook.name}" gave an unusable result and was skipped: ${describeThrown(thrown)}`);
+    return result;
+  }
+}
+
+function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
+  if (run.registered !== undefined) limitSize(run, result);
   run.result = Object.freeze(result);
   run.parts.running.delete(run.callId);
   run.parts.counters.calls++;

@@ -1,49 +1,46 @@
 /** Makes the input fit the tool's schema, or says why it cannot. */
-import { ToolError } from "../core/error.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
-import { waitFor } from "../policy/deadline.ts";
+import { isPromiseLike } from "../policy/deadline.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
+import { settleParsing } from "./settle-parsing.ts";
 import { guardsOf, toolOf } from "./resolve-tool.ts";
 
-/** Longest time a schema library's asynchronous validation may take. */
-const PARSE_TIMEOUT_MS = 10_000;
+/** What an input must fit when its schema is not asked: it is an object all the same. */
+const ANYTHING = compileSchema(true);
 
 export function fitCall(run: CallRun): StepEnd | Promise<StepEnd> {
   const registered = toolOf(run);
   const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
-  if (!run.options.validate) {
-    run.input = isJsonObject(sent) ? sent : {};
-    run.parsed = run.input;
-    return undefined;
-  }
-  const fitted = fitInput(sent, registered.inputValidator, { dropUnknownKeys: guardsOf(run).dropUnknownKeys });
+  const validator = run.options.validate ? registered.inputValidator : ANYTHING;
+  const fitted = fitInput(sent, validator, { dropUnknownKeys: guardsOf(run).dropUnknownKeys });
   if (!fitted.ok) return invalidInput(run, fitted.problems.map((problem) => `${problem.path}: ${problem.message}`));
   if (fitted.repairs.length > 0) run.repairs = run.repairs.length === 0 ? fitted.repairs : [...run.repairs, ...fitted.repairs];
   run.input = fitted.value;
   run.parsed = fitted.value;
-  const { validate, parseInput } = registered.tool;
+  return run.options.validate ? applyOwnRules(run, fitted.value) : undefined;
+}
+
+/** The tool's own rules, then its own schema library. */
+function applyOwnRules(run: CallRun, input: JsonObject): StepEnd | Promise<StepEnd> {
+  const { validate, parseInput } = toolOf(run).tool;
   if (validate !== undefined) {
-    const problems = validate(fitted.value);
+    const problems = readProblems(validate(input));
     if (problems.length > 0) return invalidInput(run, problems);
   }
-  return parseInput === undefined ? undefined : parse(run, parseInput(fitted.value));
+  if (parseInput === undefined) return undefined;
+  return settleParsing(run, { what: "input", work: parseInput(input), take: (parsed) => takeParsed(run, parsed) });
 }
 
-function parse(run: CallRun, parsing: ParsedInput | Promise<ParsedInput>): StepEnd | Promise<StepEnd> {
-  return parsing instanceof Promise ? parseLater(run, parsing) : takeParsed(run, parsing);
-}
-
-async function parseLater(run: CallRun, parsing: Promise<ParsedInput>): Promise<StepEnd> {
-  const waited = await waitFor(run, parsing, {
-    endsAt: Math.min(run.deadlineAt, run.clock.now() + PARSE_TIMEOUT_MS),
-    late: () => new ToolError("timeout", `The input check of ${run.toolName} did not end in time.`, { outcome: "not_started" }),
-  });
-  if ("ended" in waited) return waited.ended;
-  if ("thrown" in waited) throw waited.thrown;
-  return takeParsed(run, waited.value);
+/** A rule that answers with anything but a list has not said that the input is right. */
+function readProblems(problems: unknown): readonly string[] {
+  if (Array.isArray(problems)) return problems.map((problem) => describeThrown(problem));
+  if (isPromiseLike(problems)) void Promise.resolve(problems).then(undefined, () => {}); // its failure is nobody's: the promise itself is the mistake
+  throw new TypeError("its validate() did not answer with a list of problems");
 }
 
 function takeParsed(run: CallRun, parsed: ParsedInput): StepEnd {

@@ -16,7 +16,8 @@ export interface Alternatives {
 
 /** `not_found` for a name that no tool has. */
 export function missingTool(name: string, { unknownToolset, near, few }: Alternatives): ToolError {
-  const what = unknownToolset === undefined ? `No tool ${quote(name)}.` : `No tool ${quote(name)}: there is no toolset ${quote(unknownToolset)}.`;
+  const what =
+    unknownToolset === undefined ? `No tool ${quote(name)}.` : `No tool ${quote(name)}: there is no toolset ${quote(unknownToolset)}.`;
   if (near.length > 0) return new ToolError("not_found", `${what} Did you mean ${oneOf(near)}?`);
   if (few === undefined) return new ToolError("not_found", `${what} No tool has a name like it.`);
   if (few.length === 0) return new ToolError("not_found", `${what} There are no tools.`);
@@ -31,7 +32,10 @@ export function missingToolset(name: string, near: readonly string[]): ToolError
 /** `ambiguous` for a bare name of several toolsets' tools, given by their qualified names. */
 export function ambiguousTool(name: string, candidates: readonly string[]): ToolError {
   const sorted = [...candidates].sort();
-  return new ToolError("ambiguous", `${quote(name)} is a tool of ${sorted.length} toolsets.`, { hint: `Call ${oneOf(sorted)}.`, details: sorted });
+  return new ToolError("ambiguous", `${quote(name)} is a tool of ${sorted.length} toolsets.`, {
+    hint: `Call ${oneOf(sorted)}.`,
+    details: sorted,
+  });
 }
 
 function oneOf(names: readonly string[]): string {

@@ -8,23 +8,34 @@ const MAX_COMPARED = 2_000;
 const MAX_SEPARATORS = 4;
 
 /**
- * Names at most a few edits away from `name`, nearest first; equal ones in alphabetical order.
+ * The names nearest to `name`, if they are near at all: those with the fewest edits, in alphabetical order.
  *
  * Differences of case and of separators (`_ - . : /` and white space) do not count. Up to 3 letters one edit is
  * near, up to 7 two, beyond that three. Looks at every name once; where thousands are similar, some may be missed.
  */
 export function nearNames(name: string, names: Iterable<string>, max = 3): readonly string[] {
-  if (name.length > MAX_LENGTH) return [];
-  const text = foldText(name);
-  const edits = text.length <= 3 ? 1 : text.length <= 7 ? 2 : 3;
-  const measure = new EditDistance(text, edits);
-  const found: { readonly name: string; readonly distance: number }[] = [];
-  for (const candidate of sortByLetters(name, edits, names)) {
+  const text = name.length > MAX_LENGTH ? "" : foldText(name);
+  if (text === "") return [];
+  let limit = text.length <= 3 ? 1 : text.length <= 7 ? 2 : 3;
+  const alike = sortByLetters(text, { edits: limit, length: name.length, names });
+  limit = Math.min(limit, text.length - 1);
+  const measure = new EditDistance(text, limit);
+  let nearest: string[] = [];
+  for (const candidate of alike) {
     const distance = measure.to(foldText(candidate));
-    if (distance <= edits && distance < Math.max(text.length, 1)) found.push({ name: candidate, distance });
+    if (distance > limit) continue;
+    if (distance < limit) nearest = [];
+    limit = distance;
+    nearest.push(candidate);
   }
-  found.sort((one, other) => one.distance - other.distance || (one.name < other.name ? -1 : 1));
-  return found.slice(0, max).map((near) => near.name);
+  return nearest.sort().slice(0, max);
+}
+
+interface Scan {
+  readonly edits: number;
+  /** Of the name asked for, separators included. */
+  readonly length: number;
+  readonly names: Iterable<string>;
 }
 
 /**
@@ -33,14 +44,13 @@ export function nearNames(name: string, names: Iterable<string>, max = 3): reado
  * `letters` has one bit for each letter or digit that occurs, the two cases of a letter sharing theirs; one edit
  * changes at most two of them. The loop is written out because it runs over every name there is.
  */
-function sortByLetters(name: string, edits: number, names: Iterable<string>): readonly string[] {
-  const asked = foldText(name);
+function sortByLetters(asked: string, { edits, length: askedLength, names }: Scan): readonly string[] {
   let askedLetters = 0;
   for (let at = 0; at < asked.length; at++) askedLetters |= 1 << (asked.charCodeAt(at) & 31);
   const byDifference: string[][] = Array.from({ length: 2 * edits + 1 }, () => []);
   for (const candidate of names) {
     const { length } = candidate;
-    if (Math.abs(length - name.length) > edits + MAX_SEPARATORS) continue;
+    if (Math.abs(length - askedLength) > edits + MAX_SEPARATORS) continue;
     let letters = 0;
     let count = 0;
     for (let at = 0; at < length; at++) {

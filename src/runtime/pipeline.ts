@@ -1,5 +1,5 @@
 /** One call from its arrival to its one result: the steps, in order. */
-import { ToolError } from "../core/error.ts";
+import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import { askApproval } from "./ask-approval.ts";
 import { runAttempts } from "./attempt.ts";
@@ -7,7 +7,7 @@ import type { CallRun, StepEnd } from "./call-run.ts";
 import { finishCall } from "./finish-call.ts";
 import { checkTurnRules } from "./check-turn-rules.ts";
 import { fitCall } from "./fit-call.ts";
-import { limitSize } from "./limit-size.ts";
+import { release } from "./hold.ts";
 import { passStaticGates, resolveTool, workOutEffects } from "./resolve-tool.ts";
 import { rewriteCall } from "./rewrite-call.ts";
 import { takeOutput } from "./take-output.ts";
@@ -18,7 +18,7 @@ type Step = (run: CallRun) => StepEnd | Promise<StepEnd>;
 const ADMISSION: readonly Step[] = [rewriteCall, resolveTool, passStaticGates, fitCall, workOutEffects, checkTurnRules];
 
 /** Runs it. The calls of a batch pass these side by side. */
-const EXECUTION: readonly Step[] = [askApproval, runAttempts, takeOutput, limitSize];
+const EXECUTION: readonly Step[] = [askApproval, runAttempts, takeOutput];
 
 /** Runs the admission steps; the result is the error that ends the call, or undefined when it may run. */
 export function admitCall(run: CallRun): StepEnd | Promise<StepEnd> {
@@ -53,10 +53,11 @@ function runStep(run: CallRun, step: Step | undefined): StepEnd | Promise<StepEn
   }
 }
 
-/** A step threw: the program's own code inside it (a schema library, a gate) or a fault of ours. Either way the call ends. */
+/** A step threw: the program's own code inside it (a schema library, a gate) or a fault of ours. Either way the call ends and holds nothing. */
 function stepFailed(run: CallRun, thrown: unknown): ToolError {
-  if (thrown instanceof ToolError) return thrown;
-  return new ToolError("execution_failed", `${run.toolName} could not be run: ${ToolError.fromUnknown(thrown).message}`, {
+  release(run);
+  if (isToolError(thrown)) return thrown;
+  return new ToolError("execution_failed", `${run.toolName} could not be run: ${describeThrown(thrown)}`, {
     cause: thrown,
     outcome: run.attempts === 0 ? "not_started" : "unknown",
   });

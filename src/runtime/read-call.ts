@@ -15,6 +15,7 @@ export interface ReadCall {
 
 const NONE: readonly never[] = Object.freeze([]);
 const NO_INPUT: JsonObject = Object.freeze({});
+const NAMELESS: ToolCall = Object.freeze({ name: "" });
 const MAX_ID_LENGTH = 1024;
 /** Keys of a call that are never taken for input by the rule of misplaced parameters. */
 const CALL_KEYS: ReadonlySet<string> = new Set(["id", "callId", "call_id", "type", "index", "name", "tool", "input", "arguments", "parameters", "reasoning"]);
@@ -30,29 +31,29 @@ export function readCall(raw: unknown, limits: JsonLimits): ReadCall {
   try {
     return readUnguarded(raw, limits);
   } catch (error: unknown) {
-    return unreadable("", new ToolError("invalid_call", "The call cannot be read: one of its properties throws.", { cause: error }));
+    return unreadable(NAMELESS, new ToolError("invalid_call", "The call cannot be read: one of its properties throws.", { cause: error }));
   }
 }
 
 function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-    return unreadable("", new ToolError("invalid_call", `A call is an object with a name and an input, not ${kindOf(raw)}.`, { hint: CALL_HINT }));
+    return unreadable(NAMELESS, new ToolError("invalid_call", `A call is an object with a name and an input, not ${kindOf(raw)}.`, { hint: CALL_HINT }));
   }
   const fields = raw as Readonly<Record<string, unknown>>; // an object can be asked for any key; a getter that throws is caught
+  const id = readId(fields["id"] ?? fields["callId"] ?? fields["call_id"]);
   const name = fields["name"] ?? fields["tool"];
   if (typeof name !== "string" || name === "") {
-    return unreadable("", new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint: CALL_HINT }));
+    return unreadable(makeCall({ name: "", id }), new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint: CALL_HINT }));
   }
   if (name.length > MAX_NAME_LENGTH * 2) {
-    return unreadable(name.slice(0, MAX_NAME_LENGTH), new ToolError("invalid_call", `The call's name has ${name.length} characters.`));
+    return unreadable(makeCall({ name: name.slice(0, MAX_NAME_LENGTH), id }), new ToolError("invalid_call", `The call's name has ${name.length} characters.`));
   }
-  return readInput(name, fields, limits);
+  return readInput({ name, id }, fields, limits);
 }
 
 const CALL_HINT = 'Send {"name": "toolset::tool", "input": {…}}.';
 
-function readInput(name: string, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): ReadCall {
-  const id = readId(fields["id"] ?? fields["callId"] ?? fields["call_id"]);
+function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): ReadCall {
   const reasoning = typeof fields["reasoning"] === "string" ? fields["reasoning"] : undefined;
   let input = fields["input"] ?? fields["arguments"] ?? fields["parameters"];
   let warnings: readonly string[] = NONE;
@@ -68,15 +69,21 @@ function readInput(name: string, fields: Readonly<Record<string, unknown>>, limi
   try {
     const copy = copyJson(input, limits);
     const repairs = copy.dropped.length === 0 ? NONE : copy.dropped.map(droppedKey);
-    return { call: makeCall(name, id, copy.value, reasoning), error: undefined, repairs, warnings };
+    return { call: makeCall({ name, id, input: copy.value, reasoning }), error: undefined, repairs, warnings };
   } catch (error: unknown) {
     const cause = ToolError.fromUnknown(error);
     const code = cause.code === "too_large" ? "too_large" : "invalid_input";
-    return { call: makeCall(name, id, undefined, reasoning), error: new ToolError(code, `The input of ${name} cannot be read: ${cause.message}`), repairs: NONE, warnings };
+    return { call: makeCall({ name, id, reasoning }), error: new ToolError(code, `The input of ${name} cannot be read: ${cause.message}`), repairs: NONE, warnings };
   }
 }
 
-function makeCall(name: string, id: string | undefined, input: unknown, reasoning: string | undefined): ToolCall {
+/** What is known of a call before its input is read. */
+interface Caption {
+  readonly name: string;
+  readonly id: string | undefined;
+}
+
+function makeCall({ name, id, input, reasoning }: Caption & { readonly input?: unknown; readonly reasoning?: string | undefined }): ToolCall {
   const call: { id?: string; name: string; input?: unknown; reasoning?: string } = { name };
   if (id !== undefined) call.id = id;
   if (input !== undefined) call.input = input;
@@ -107,8 +114,8 @@ function droppedKey(path: string): Repair {
   return { path, kind: "dropped", note: "a key named __proto__ is never passed on" };
 }
 
-function unreadable(name: string, error: ToolError): ReadCall {
-  return { call: Object.freeze({ name }), error, repairs: NONE, warnings: NONE };
+function unreadable(call: ToolCall, error: ToolError): ReadCall {
+  return { call, error, repairs: NONE, warnings: NONE };
 }
 
 function kindOf(value: unknown): string {

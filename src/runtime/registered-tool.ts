@@ -86,10 +86,14 @@ export class RegisteredTool {
 
   #unusable(part: string, error: unknown): ToolError {
     const cause = ToolError.fromUnknown(error, "invalid_schema");
-    return new ToolError("unavailable", `The tool ${JSON.stringify(this.qualifiedName)} cannot be used, its ${part} schema is wrong: ${cause.message}`, {
-      details: cause.details,
-      hint: cause.hint ?? "Correct the schema and register the tool again; the other tools are not affected.",
-      cause,
-    });
+    return new ToolError(
+      "unavailable",
+      `The tool ${JSON.stringify(this.qualifiedName)} cannot be used, its ${part} schema is wrong: ${cause.message}`,
+      {
+        details: cause.details,
+        hint: cause.hint ?? "Correct the schema and register the tool again; the other tools are not affected.",
+        cause,
+      },
+    );
   }
 }

@@ -98,11 +98,13 @@ export class Registry implements Iterable<RegisteredTool> {
    * @throws ToolError `duplicate` for the name of a toolset or tool in use, `invalid_argument` for what is incomplete
    */
   addToolset(toolset: Toolset, tools: readonly Tool[] = toolset.tools ?? []): void {
-    checkToolset(toolset);
-    if (this.#names.entries.has(toolset.name)) {
-      throw new ToolError("duplicate", `The toolset ${JSON.stringify(toolset.name)} is already there. Remove it first, or give this one another name.`);
-    }
     const entry = this.#makeEntry(toolset);
+    if (this.#names.entries.has(toolset.name)) {
+      throw new ToolError(
+        "duplicate",
+        `The toolset ${JSON.stringify(toolset.name)} is already there. Remove it first, or give this one another name.`,
+      );
+    }
     for (const tool of tools) {
       checkTool(tool);
       const registered = entry.makeTool(tool);
@@ -117,8 +119,8 @@ export class Registry implements Iterable<RegisteredTool> {
   /**
    * Adds the tools that a toolset's engine brought, and returns how many.
    *
-   * Engines pass on what strangers say, so one of them never harms the others: a tool that is unusable as such, or whose name is
-   * taken, is left out with a warning. What the program itself declared under that name stays.
+   * Engines pass on what strangers say, so one tool never harms the others: one that is unusable as such, or
+   * whose name is taken, is left out with a warning. What the program itself declared under that name stays.
    *
    * @throws ToolError `not_found` for a toolset that is not there
    */
@@ -210,7 +212,7 @@ export class Registry implements Iterable<RegisteredTool> {
     return searchTools(query, {
       list: () => this.list(),
       isOffered: (registered) => registered.enabled && this.#names.entries.get(registered.toolset.name)?.offered === true,
-      rank: (text) => this.#textIndex().rank(text),
+      rank: (text, take) => this.#textIndex().rank(text, take),
     });
   }
 
@@ -331,7 +333,10 @@ function refuseDuplicate(registered: RegisteredTool, family: ToolFamily | undefi
   }
   const fingerprint = fingerprintOf(registered);
   if (fingerprint !== undefined && family.tools.some((other) => fingerprintOf(other) === fingerprint)) {
-    throw new ToolError("duplicate", `Tool ${name} is already registered. Unregister it first: an overload needs another input schema, and this one is identical.`);
+    throw new ToolError(
+      "duplicate",
+      `Tool ${name} is already registered. Unregister it first: an overload needs another input schema, and this one is identical.`,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 /** The whole, wired: toolsets in, calls in, results out. */
 import { checkMs, checkSettings } from "../core/check-settings.ts";
 import type { ToolCall } from "../core/call.ts";
-import { ToolError, describeThrown } from "../core/error.ts";
+import { ToolError } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Hook } from "../core/hook.ts";
@@ -25,6 +25,7 @@ import { readResultToolset } from "./read-result-tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { Registry } from "./registry.ts";
 import { ResourceLocks } from "./resource-locks.ts";
+import { safeListener, safeLog } from "./safe-ears.ts";
 import { Session, Turn } from "./session.ts";
 import { systemPorts } from "./system-ports.ts";
 import { ToolGuards } from "./tool-guards.ts";
@@ -92,12 +93,15 @@ export class Runtime {
   readonly #sessions = new Map<string, Session>();
   readonly #local: Engine = localEngine();
   readonly #defaultCallOptions: CallOptions;
+  readonly #listener: EventListener | undefined;
 
   constructor(options: RuntimeOptions) {
     checkOptions(options);
     this.#options = options;
     this.#defaultCallOptions = this.#callOptions(NO_OPTIONS);
-    this.#ports = { ...systemPorts, ...options.ports };
+    const ports = { ...systemPorts, ...options.ports };
+    this.#ports = { ...ports, log: safeLog(ports.log) };
+    this.#listener = options.onEvent === undefined ? undefined : safeListener(options.onEvent, this.#ports.log);
     this.registry = new Registry({ defaults: options, onWarning: (message) => this.#ports.log.warn(message) });
     this.#parts = this.#makeParts();
     const toolsets = [...(options.toolsets ?? []), readResultToolset(this.#parts.keeper)];
@@ -159,9 +163,16 @@ export class Runtime {
 
   #run(session: Session, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<ToolResult | readonly ToolResult[]> {
     if (session.closed) return Promise.reject(new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is closed.`));
+    if (options !== NO_OPTIONS) {
+      try {
+        checkExecuteOptions(options);
+      } catch (error: unknown) {
+        return Promise.reject(ToolError.fromUnknown(error, "invalid_argument"));
+      }
+    }
     const turn = new Turn(session, this.#ports.ids);
     const callOptions = options === NO_OPTIONS ? this.#defaultCallOptions : this.#callOptions(options);
-    if (Array.isArray(calls)) return this.#runBatch(turn, calls, callOptions, options);
+    if (isBatch(calls)) return this.#runBatch(turn, calls, callOptions, options);
     if (options.signal === undefined && options.onError !== "throw") return Promise.resolve(runOne(this.#parts, turn, calls, callOptions));
     return this.#runBatch(turn, [calls], callOptions, options).then((results) => results[0] ?? results);
   }
@@ -238,11 +249,27 @@ export class Runtime {
   }
 
   #emit(event: RuntimeEvent): void {
-    try {
-      this.#options.onEvent?.(event);
-    } catch (error: unknown) {
-      this.#ports.log.warn(`An event listener threw on ${event.type}: ${describeThrown(error)}`);
-    }
+    this.#listener?.(event);
+  }
+}
+
+/** `Array.isArray` for what may be a revoked proxy, which is read as one call that cannot be read. */
+function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonly ToolCall[] {
+  try {
+    return Array.isArray(calls);
+  } catch {
+    return false;
+  }
+}
+
+function checkExecuteOptions(options: ExecuteOptions): void {
+  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of execute() are an object.");
+  const { signal, onError } = options;
+  if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
+    throw new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
+  }
+  if (onError !== undefined && onError !== "result" && onError !== "throw") {
+    throw new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${JSON.stringify(onError)}.`);
   }
 }
 

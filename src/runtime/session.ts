@@ -57,6 +57,11 @@ export class Session {
     this.#closed = true;
   }
 
+  /** True while a later call of the session can read a result that was cut. */
+  get keepsResults(): boolean {
+    return this.recorded && !this.#closed;
+  }
+
   /** Everything that was recorded, oldest first. */
   get log(): readonly RuntimeEvent[] {
     return this.#log ?? NO_EVENTS;

@@ -14,12 +14,6 @@ const MAX_QUERY_WORDS = 32;
 const SATURATION = 1.2;
 const LENGTH_PENALTY = 0.75;
 
-export interface RankedTool {
-  readonly registered: RegisteredTool;
-  /** Above 0; comparable within one query only. */
-  readonly score: number;
-}
-
 /**
  * A BM25 index that grows and shrinks with the registry.
  *
@@ -62,25 +56,23 @@ export class TextIndex {
     if (this.#positions.size * 2 < this.#documents.length) this.#rebuild();
   }
 
-  /** Every tool with at least one word of the text, in no order. */
-  rank(text: string): readonly RankedTool[] {
+  /** Hands over every tool with at least one word of the text, in no order; scores are above 0 and compare within one text. */
+  rank(text: string, take: (registered: RegisteredTool, score: number) => void): void {
     const scores = new Float64Array(this.#documents.length);
     for (const word of queryWords(text)) this.#addScores(word, scores);
-    const ranked: RankedTool[] = [];
     for (let position = 0; position < scores.length; position++) {
       const score = scores[position] ?? 0;
       const registered = score > 0 ? this.#documents[position] : undefined;
-      if (registered !== undefined) ranked.push({ registered, score });
+      if (registered !== undefined) take(registered, score);
     }
-    return ranked;
   }
 
   #addScores(word: string, scores: Float64Array): void {
     const postings = this.#postings.get(word);
     if (postings === undefined) return;
-    const count = this.#positions.size;
-    const rarity = Math.log(1 + Math.max(0, count - postings.length + 0.5) / (postings.length + 0.5));
-    const meanLength = this.#totalLength / Math.max(1, count);
+    // Postings of removed tools are still there, so that rarity counts holes on both sides.
+    const rarity = Math.log(1 + (this.#documents.length - postings.length + 0.5) / (postings.length + 0.5));
+    const meanLength = this.#totalLength / Math.max(1, this.#positions.size);
     for (const posting of postings) {
       const position = posting >>> WEIGHT_BITS;
       const weight = posting & MAX_WEIGHT;

@@ -1,6 +1,6 @@
 /** What a handler is given in one attempt; costly parts are made when first asked for. */
 import type { ProgressUpdate, ToolContext, ToolState } from "../core/context.ts";
-import type { ToolError } from "../core/error.ts";
+import { ToolError } from "../core/error.ts";
 import type { LogFields } from "../core/ports.ts";
 import type { CallRun } from "./call-run.ts";
 
@@ -47,7 +47,7 @@ export class AttemptContext implements ToolContext {
   }
 
   get state(): ToolState {
-    return (this.#state ??= this.#run.turn.session.stateOf(this.#run.registered?.toolset.name ?? ""));
+    return (this.#state ??= this.#openState());
   }
 
   progress(update: ProgressUpdate): void {
@@ -57,6 +57,18 @@ export class AttemptContext implements ToolContext {
 
   log(message: string, fields: LogFields = {}): void {
     this.#run.parts.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
+  }
+
+  /** The state of the tool's toolset, read-only once the attempt is over: what is rolled back or given up stays so. */
+  #openState(): ToolState {
+    const state = this.#run.turn.session.stateOf(this.#run.registered?.toolset.name ?? "");
+    return {
+      get: (key) => state.get(key),
+      update: (key, change) => {
+        if (this.#ended !== undefined) throw new ToolError("invalid_argument", `${this.toolName} changed state after its call had ended; that is too late.`);
+        state.update(key, change);
+      },
+    };
   }
 
   /** Marks the attempt as over; with an error the signal aborts. */

@@ -67,8 +67,21 @@ function annotationsOf({ effects }: Tool): ToolAnnotations {
 
 /** The fields that are written as they are. */
 const PLAIN_FIELDS = [
-  "title", "tags", "category", "documentation", "requires", "unknownKeys", "oncePerTurn", "endsTurn", "providerExecuted", "enabled",
-  "maxConcurrent", "timeoutMs", "deadlineMs", "maxAttempts", "maxResultBytes",
+  "title",
+  "tags",
+  "category",
+  "documentation",
+  "requires",
+  "unknownKeys",
+  "oncePerTurn",
+  "endsTurn",
+  "providerExecuted",
+  "enabled",
+  "maxConcurrent",
+  "timeoutMs",
+  "deadlineMs",
+  "maxAttempts",
+  "maxResultBytes",
 ] as const satisfies readonly (keyof Tool)[];
 
 /** A tool in a file: the fields of seed 000, its namespace and whatever else of it is data beside them (F0.2). */
@@ -136,9 +149,10 @@ function plainFields(from: Tool | Readonly<Record<string, unknown>>): Pick<Tool,
   return Object.fromEntries(fields);
 }
 
-function plainEffects({ undo: _, reads, writes, ...flags }: Effects): Omit<Effects, "undo"> {
-  if (typeof reads === "function" || typeof writes === "function") return flags;
-  return { ...(reads === undefined ? {} : { reads }), ...(writes === undefined ? {} : { writes }), ...flags };
+function plainEffects(effects: Effects): Omit<Effects, "undo"> {
+  const computed = typeof effects.reads === "function" || typeof effects.writes === "function";
+  const left = computed ? ["undo", "reads", "writes"] : ["undo"];
+  return Object.fromEntries(Object.entries(effects).filter(([field, value]) => value !== undefined && !left.includes(field)));
 }
 
 /** Nothing, `""`, `[]` and `{}`. */

@@ -1,5 +1,6 @@
 /** What names mean: the toolsets and tools of a registry by every name they can be called. */
 import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../core/call.ts";
+import type { NameParts } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { BareNames } from "./bare-names.ts";
 import { ConfusableNames, spell } from "./confusable-names.ts";
@@ -70,8 +71,9 @@ export class ToolNames {
 
   /** `not_found` with the names that may have been meant. */
   missing(name: string): ToolError {
-    const { namespace, name: bare } = splitName(name);
-    const near = namespace === undefined ? this.#nearBare(name) : this.#nearQualified(name, bare);
+    const parts = splitName(name);
+    const { namespace } = parts;
+    const near = namespace === undefined ? this.#nearBare(name) : this.#nearQualified(name, parts);
     const unknownToolset = namespace === undefined || this.entries.has(namespace) ? undefined : namespace;
     return missingTool(name, { unknownToolset, near, few: this.#fewNames() });
   }
@@ -89,7 +91,11 @@ export class ToolNames {
     if (first === undefined) return this.missing(name);
     const bearers = families.filter((family) => family.bearsName);
     const [bearer = first] = bearers;
-    if (bearers.length > 1) return ambiguousTool(name, bearers.map((family) => family.qualifiedName));
+    if (bearers.length > 1)
+      return ambiguousTool(
+        name,
+        bearers.map((family) => family.qualifiedName),
+      );
     return bearer.blocked ?? bearer.callable;
   }
 
@@ -104,11 +110,17 @@ export class ToolNames {
     return near.slice(0, MAX_NEAR);
   }
 
-  /** The same tool name in other toolsets first, then names spelt alike. */
-  #nearQualified(name: string, bare: string): readonly string[] {
-    const elsewhere = this.#bareNames.all(bare).filter((family) => family.offered);
-    const alike = nearNames(name, this.families.keys(), MAX_NEAR).filter((one) => this.families.get(one)?.offered);
-    return [...new Set([...elsewhere.map((family) => family.qualifiedName), ...alike])].slice(0, MAX_NEAR);
+  /** The same tool name in other toolsets first; then names spelt alike, in the toolset itself where it exists. */
+  #nearQualified(name: string, { namespace, name: bare }: NameParts): readonly string[] {
+    const entry = namespace === undefined ? undefined : this.entries.get(namespace);
+    const elsewhere = this.#bareNames.all(bare);
+    const alike =
+      entry === undefined
+        ? nearNames(name, this.families.keys(), MAX_NEAR).map((one) => this.families.get(one))
+        : nearNames(bare, entry.families.keys(), MAX_NEAR).map((one) => entry.families.get(one));
+    const near = new Set<string>();
+    for (const family of [...elsewhere, ...alike]) if (family?.offered === true) near.add(family.qualifiedName);
+    return [...near].slice(0, MAX_NEAR);
   }
 
   #fewNames(): readonly string[] | undefined {

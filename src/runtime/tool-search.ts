@@ -2,7 +2,6 @@
 import { ToolError } from "../core/error.ts";
 import type { ToolCategory } from "../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
-import type { RankedTool } from "./text-index.ts";
 
 export interface SearchQuery {
   /** Part of the unqualified name, in any case. */
@@ -23,8 +22,8 @@ export interface Searchable {
   list(): readonly RegisteredTool[];
   /** True for what may be found. */
   isOffered(registered: RegisteredTool): boolean;
-  /** Every tool with a word of the text, in no order. */
-  rank(text: string): readonly RankedTool[];
+  /** Hands over every tool with a word of the text, in no order. */
+  rank(text: string, take: (registered: RegisteredTool, score: number) => void): void;
 }
 
 /**
@@ -37,8 +36,11 @@ export function searchTools(query: SearchQuery, tools: Searchable): readonly Reg
   const limit = checkLimit(query.limit);
   const passes = makeFilter(query);
   if (query.text === undefined || query.text === "") return firstOf(tools.list(), limit, passes);
-  const ranked = tools.rank(query.text).filter(({ registered }) => tools.isOffered(registered) && passes(registered));
-  return best(ranked, limit).map(({ registered }) => registered);
+  const ranking = new Ranking(limit);
+  tools.rank(query.text, (registered, score) => {
+    if (ranking.canTake(score) && tools.isOffered(registered) && passes(registered)) ranking.take({ registered, score });
+  });
+  return ranking.best().map(({ registered }) => registered);
 }
 
 function checkLimit(limit: number = Infinity): number {
@@ -62,7 +64,11 @@ function makeFilter(query: SearchQuery): (registered: RegisteredTool) => boolean
   };
 }
 
-function firstOf(tools: readonly RegisteredTool[], limit: number, passes: (registered: RegisteredTool) => boolean): readonly RegisteredTool[] {
+function firstOf(
+  tools: readonly RegisteredTool[],
+  limit: number,
+  passes: (registered: RegisteredTool) => boolean,
+): readonly RegisteredTool[] {
   const found: RegisteredTool[] = [];
   for (const registered of tools) {
     if (!passes(registered)) continue;
@@ -72,31 +78,59 @@ function firstOf(tools: readonly RegisteredTool[], limit: number, passes: (regis
   return found;
 }
 
-/** Up to this many are picked out by insertion; sorting everything costs more only for few of many. */
-const MAX_INSERTED = 256;
-
-function best(ranked: readonly RankedTool[], limit: number): readonly RankedTool[] {
-  if (limit > MAX_INSERTED || ranked.length <= limit) return [...ranked].sort(compare).slice(0, limit);
-  const top: RankedTool[] = [];
-  for (const candidate of ranked) {
-    const last = top[limit - 1];
-    if (last !== undefined && compare(candidate, last) >= 0) continue;
-    if (last !== undefined) top.pop();
-    top.splice(placeOf(candidate, top), 0, candidate);
-  }
-  return top;
+interface RankedTool {
+  readonly registered: RegisteredTool;
+  readonly score: number;
 }
 
-function placeOf(candidate: RankedTool, top: readonly RankedTool[]): number {
-  let from = 0;
-  let to = top.length;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    const other = top[middle];
-    if (other !== undefined && compare(candidate, other) < 0) to = middle;
-    else from = middle + 1;
+/** Up to this many are kept in order as they come; for more, sorting everything at the end costs less. */
+const MAX_INSERTED = 256;
+
+/** The best of many: a common word is in a hundred thousand tools, of which ten are wanted. */
+class Ranking {
+  readonly #limit: number;
+  readonly #inserts: boolean;
+  readonly #ranked: RankedTool[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+    this.#inserts = limit <= MAX_INSERTED;
   }
-  return from;
+
+  /** False when this score cannot be among the best any more. */
+  canTake(score: number): boolean {
+    const last = this.#inserts ? this.#ranked[this.#limit - 1] : undefined;
+    return last === undefined || score >= last.score;
+  }
+
+  take(candidate: RankedTool): void {
+    if (!this.#inserts) {
+      this.#ranked.push(candidate);
+      return;
+    }
+    const last = this.#ranked[this.#limit - 1];
+    if (last !== undefined) {
+      if (compare(candidate, last) > 0) return;
+      this.#ranked.pop();
+    }
+    this.#ranked.splice(this.#placeOf(candidate), 0, candidate);
+  }
+
+  best(): readonly RankedTool[] {
+    return this.#inserts ? this.#ranked : this.#ranked.sort(compare).slice(0, this.#limit);
+  }
+
+  #placeOf(candidate: RankedTool): number {
+    let from = 0;
+    let to = this.#ranked.length;
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      const other = this.#ranked[middle];
+      if (other !== undefined && compare(candidate, other) < 0) to = middle;
+      else from = middle + 1;
+    }
+    return from;
+  }
 }
 
 function compare(one: RankedTool, other: RankedTool): number {

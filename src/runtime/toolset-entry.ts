@@ -68,7 +68,9 @@ export class ToolsetEntry {
     if (!this.#enabled) return new ToolError("unavailable", `The toolset ${name} is disabled.`);
     if (this.#state === "open") return undefined;
     if (this.#state === "closed") {
-      return new ToolError("unavailable", `The toolset ${name} is not open.`, { hint: "Its tools can be called between open() and close()." });
+      return new ToolError("unavailable", `The toolset ${name} is not open.`, {
+        hint: "Its tools can be called between open() and close().",
+      });
     }
     const { message, details, hint } = this.#state;
     return new ToolError("unavailable", `The toolset ${name} could not be opened: ${message}`, {
@@ -131,6 +133,8 @@ export class ToolFamily {
   }
 
   #sift(): void {
-    this.callable = this.tools.every((registered) => registered.enabled) ? this.tools : this.tools.filter((registered) => registered.enabled);
+    this.callable = this.tools.every((registered) => registered.enabled)
+      ? this.tools
+      : this.tools.filter((registered) => registered.enabled);
   }
 }

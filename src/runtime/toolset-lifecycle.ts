@@ -85,7 +85,10 @@ export class ToolsetLifecycle {
     if (this.#options.strict === true && first !== undefined) {
       await this.close();
       const [toolset, error] = first;
-      throw new ToolError("unavailable", `The toolset ${JSON.stringify(toolset)} could not be opened: ${error.message}`, { details: error.details, cause: error });
+      throw new ToolError("unavailable", `The toolset ${JSON.stringify(toolset)} could not be opened: ${error.message}`, {
+        details: error.details,
+        cause: error,
+      });
     }
     return this.#report();
   }
@@ -109,7 +112,8 @@ export class ToolsetLifecycle {
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "unavailable");
       for (const toolset of life.toolsets) this.#noteFailure(toolset.name, error);
-      if (this.#options.strict === true) for (const other of this.#lives) other.abandon(new ToolError("cancelled", "another toolset failed to open."));
+      if (this.#options.strict === true)
+        for (const other of this.#lives) other.abandon(new ToolError("cancelled", "another toolset failed to open."));
     }
   }
 

@@ -97,28 +97,48 @@ function issueLine(issue: StandardSchemaV1.Issue): string {
  *
  * It prints as the JSON Schema alone.
  */
-export type StandardJsonSchema<Value = unknown> = { readonly [keyword: string]: unknown } & {
-  readonly "~standard": StandardSchemaV1.Props<Value> & StandardJSONSchemaV1.Props<Value>;
+export type StandardJsonSchema<Sent = unknown, Parsed = Sent> = { readonly [keyword: string]: unknown } & {
+  readonly "~standard": StandardSchemaV1.Props<Sent, Parsed> & StandardJSONSchemaV1.Props<Sent, Parsed>;
 };
+
+export interface StandardFacade {
+  /** Repair an input as the runtime repairs that of a call (`fitInput`). @default only check */
+  readonly repair?: RepairOptions;
+  /** What the schema's own library makes of JSON that fits. @default the JSON */
+  readonly parse?: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined;
+}
 
 /**
  * Puts a hidden `~standard` on a frozen, shallow copy of the validator's schema.
  *
- * Its `validate` answers with plain JSON. With `repair` it does to an input what the runtime does to a call's
- * (`fitInput`); without, it only checks. `jsonSchema` knows the targets `draft-2020-12` and `draft-07`, and answers
- * both with the schema as it is written: the two differ in rare keywords only, and `validate` holds for all of them.
+ * Its `validate` checks JSON, repairs it where it is told to, and answers with what `parse` makes of it, at once or
+ * as a promise, as `parse` does. `jsonSchema` knows the targets `draft-2020-12` and `draft-07`, and answers both with
+ * the schema as it is written: the two differ in rare keywords only, and `validate` holds for all of them.
  */
-export function withStandardSchema<Value = unknown>(validator: Validator, repair?: RepairOptions): StandardJsonSchema<Value> {
+export function withStandardSchema<Sent = unknown, Parsed = Sent>(validator: Validator, facade: StandardFacade = {}): StandardJsonSchema<Sent, Parsed> {
   const { schema } = validator;
   const plain = typeof schema !== "boolean" ? schema : schema ? {} : { not: {} };
   const write = (options: StandardJSONSchemaV1.Options): Record<string, unknown> => writeSchema(plain, options.target);
   const standard = Object.freeze({
     version: 1,
     vendor: "haft",
-    validate: (value: unknown): StandardSchemaV1.Result<JsonValue> => check(value, validator, repair),
+    validate: (value: unknown) => validate(value, validator, facade),
     jsonSchema: Object.freeze({ input: write, output: write }),
   });
-  return Object.freeze(Object.defineProperty({ ...plain }, "~standard", { value: standard })) as StandardJsonSchema<Value>; // Value is what the schema lets through
+  return Object.freeze(Object.defineProperty({ ...plain }, "~standard", { value: standard })) as StandardJsonSchema<Sent, Parsed>; // what the schema lets through
+}
+
+type Verdict = StandardSchemaV1.Result<unknown>;
+
+function validate(value: unknown, validator: Validator, { repair, parse }: StandardFacade): Verdict | Promise<Verdict> {
+  const checked = check(value, validator, repair);
+  if (parse === undefined || checked.issues !== undefined) return checked;
+  const parsing = parse(checked.value);
+  return parsing instanceof Promise ? parsing.then(toVerdict) : toVerdict(parsing);
+}
+
+function toVerdict(parsed: ParsedInput): Verdict {
+  return "issues" in parsed ? { issues: parsed.issues.map((message) => ({ message })) } : { value: parsed.value };
 }
 
 function writeSchema(schema: Readonly<Record<string, unknown>>, target: string): Record<string, unknown> {

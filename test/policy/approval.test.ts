@@ -76,7 +76,6 @@ describe("F1.50 a call is denied when", () => {
 
   test("the approver throws, rejects, returns a broken promise or is no function", async () => {
     const broken = {
-      // oxlint-disable-next-line unicorn/no-thenable -- the case
       get then() {
         throw new Error("trap");
       },

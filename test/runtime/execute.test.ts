@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { ToolCall } from "../../src/core/call.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
+import { toolDefinition } from "../../src/runtime/tool-definition.ts";
 import { withSuccessShape } from "../../src/runtime/success-shape.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
@@ -338,4 +339,32 @@ test("B12 ten thousand interleaved calls of a hundred sessions each see their ow
   for (const door of doors.toReversed()) door.open();
   const right = await Promise.all(pending);
   expect(right.filter((ok) => !ok)).toEqual([]);
+});
+
+test("F1.1 a tool of four fields is listed with its schema and runs", async () => {
+  const { runtime } = testRuntime({ tools: [{ name: "least", description: "Does the least.", inputSchema: {}, execute: () => "done" }] });
+  const [definition] = runtime.registry.list("default").map(toolDefinition);
+  expect([definition?.name, definition?.description, definition?.inputSchema]).toEqual(["default::least", "Does the least.", {}]);
+  expect((await runtime.execute({ name: "least" })).output).toBe("done");
+});
+
+test("F2.19 a result is plain JSON: it survives being written and read back", async () => {
+  const { runtime, ports } = testRuntime({ maxAttempts: 1, tools: [echo, tool("deaf", () => new Promise(() => {}), { timeoutMs: 5 })] });
+  const pending = runtime.execute([{ id: "a", name: "echo", input: { a: "1" } }, { name: "deaf" }, { name: "nowhere" }]);
+  await ports.clock.advance(5);
+  const results = await pending;
+  expect(JSON.parse(JSON.stringify(results))).toEqual(results);
+});
+
+test("F3.7 what was changed in an input is told, and the handler gets the cleaned value", async () => {
+  const { runtime } = testRuntime({ tools: [tool("add", (input) => input, { inputSchema: { type: "object", properties: { n: { type: "integer" }, unit: { type: "string", default: "m" } }, additionalProperties: false } })] });
+  const result = await runtime.execute({ name: "add", input: { n: "2", stray: 1 } });
+  expect(result.output).toEqual({ n: 2, unit: "m" });
+  expect(result.repairs.map((repair) => [repair.path, repair.kind]).sort()).toEqual([["$.n", "coerced"], ["$.stray", "dropped"], ["$.unit", "defaulted"]]);
+});
+
+test("A20 text of a model is never run: it stays the text it was", async () => {
+  const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
+  const input = { x: '__import__("os").system("id")', y: "process.exit(1)", z: "${7*7}" };
+  expect((await runtime.execute({ name: "echo", input })).output).toEqual(input);
 });

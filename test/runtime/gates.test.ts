@@ -8,7 +8,7 @@ const remove = tool("remove", (input) => `removed ${String(input["path"])}`, { e
 
 test("F1.49 hooks rewrite a call in priority order, and what they made is what runs", async () => {
   const hooks: Hook[] = [
-    { name: "second", priority: 2, beforeCall: (call) => ({ ...call, input: { text: `${String((call.input as { text: string }).text)}2` } }) },
+    { name: "second", priority: 2, beforeCall: (call) => ({ ...call, input: { text: `${(call.input as { text: string }).text}2` } }) },
     { name: "first", priority: 1, beforeCall: async (call) => ({ ...call, name: "echo", input: { text: "1" } }) },
   ];
   const { runtime } = testRuntime({ hooks, tools: [tool("echo", (input) => input)] });

@@ -124,7 +124,7 @@ describe("our schemas go out", () => {
     required: ["n"],
     additionalProperties: false,
   };
-  const facade = withStandardSchema(compileSchema(schema), { dropUnknownKeys: true });
+  const facade = withStandardSchema(compileSchema(schema), { repair: { dropUnknownKeys: true } });
 
   test("they print, spread and clone as plain JSON Schema, and are frozen", () => {
     expect(JSON.stringify(facade)).toBe(JSON.stringify(schema));

@@ -1,0 +1,37 @@
+/** The caller gives up: what has not begun never begins, and a handler that passes its signal on stops at once. */
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import { createRuntime, defineTool } from "haft";
+
+const download = defineTool({
+  name: "download",
+  description: "Fetches a large file.",
+  inputSchema: { type: "object", properties: { url: { type: "string" } }, required: ["url"] },
+  effects: { reads: ["web"], external: true },
+  execute: ({ url }, { signal }) => pause(60_000, `all of ${url}`, { signal }),
+});
+
+const runtime = createRuntime({ tools: [download], maxConcurrent: 1 });
+const controller = new AbortController();
+setTimeout(() => controller.abort(), 20);
+const results = await runtime.execute(
+  [
+    { name: "download", input: { url: "a.iso" } },
+    { name: "download", input: { url: "b.iso" } },
+  ],
+  { signal: controller.signal },
+);
+for (const { status, attempts, error } of results) console.log(`${status}; attempts: ${attempts}; what it did: ${error?.outcome}`);
+assert.deepEqual(
+  results.map((result) => [result.status, result.error?.outcome]),
+  [
+    ["cancelled", "unknown"],
+    ["cancelled", "not_started"],
+  ],
+);
+await runtime.close();
+
+/* Prints:
+cancelled; attempts: 1; what it did: unknown
+cancelled; attempts: 0; what it did: not_started
+*/

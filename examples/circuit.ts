@@ -1,0 +1,45 @@
+/** A tool that keeps failing is left alone for a while, then tried with one call before it is trusted again. */
+import assert from "node:assert/strict";
+import { createRuntime, defineTool } from "haft";
+import { fakePorts } from "haft/testing";
+
+let isDown = true;
+const status = defineTool({
+  name: "status",
+  description: "Asks a service how it is.",
+  effects: { reads: ["service"] },
+  execute() {
+    if (isDown) throw new Error("out of order");
+    return "fine";
+  },
+});
+
+const ports = fakePorts();
+const runtime = createRuntime({
+  tools: [status],
+  ports,
+  circuit: { failures: 3, windowMs: 60_000, openMs: 30_000 },
+  onEvent: (event) => (event.type === "circuit-change" ? console.log(`the circuit of ${event.toolName} is ${event.state}`) : undefined),
+});
+const ask = async () => {
+  const { status: how, error } = await runtime.execute({ name: "status" });
+  console.log(error?.code ?? how);
+};
+for (let call = 1; call <= 4; call++) await ask();
+
+isDown = false;
+await ports.clock.advance(30_000);
+await ask();
+assert.equal(runtime.counters.attempts, 4);
+await runtime.close();
+
+/* Prints:
+execution_failed
+execution_failed
+the circuit of default::status is open
+execution_failed
+circuit_open
+the circuit of default::status is half-open
+the circuit of default::status is closed
+ok
+*/

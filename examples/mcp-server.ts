@@ -1,0 +1,35 @@
+/** A real MCP server as a toolset: started, asked for its tools, called and ended. */
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { createRuntime, resultText } from "haft";
+import { mcpEngine } from "haft/mcp";
+
+const server = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"));
+
+const runtime = createRuntime({
+  toolsets: [{ name: "everything", engine: mcpEngine({ command: process.execPath, args: [server, "stdio"] }), openTimeoutMs: 30_000 }],
+});
+const { opened, failed } = await runtime.open();
+console.log("opened:", opened.join(", "), "failed:", failed.length);
+
+const results = await runtime.execute([
+  { name: "everything::echo", input: { message: "hello" } },
+  { name: "get-sum", input: { a: 40, b: "2" } },
+  { name: "everything::get-som", input: { a: 40, b: 2 } },
+]);
+for (const result of results) console.log(resultText(result));
+
+assert.deepEqual([opened.includes("everything"), failed], [true, []]);
+assert.deepEqual(
+  results.map((result) => result.status),
+  ["ok", "ok", "error"],
+);
+assert.deepEqual(await runtime.close(), []);
+
+/* Prints:
+opened: everything, haft failed: 0
+haft: Calls of "everything" wait for one another because everything::get-sum declares no effects. Declare what it reads and writes, and they run side by side.
+Echo: hello
+The sum of 40 and 2 is 42.
+Error (not_found): No tool "everything::get-som". Did you mean "everything::get-sum"?
+*/

@@ -1,0 +1,26 @@
+/** Rules over names: some tools may be called, some must be asked for, some not at all. */
+import assert from "node:assert/strict";
+import { createRuntime, defineTool, pure } from "haft";
+
+const names = ["read", "send", "delete"];
+const mail = {
+  name: "mail",
+  tools: names.map((name) => defineTool({ name, description: `Can ${name} mail.`, effects: pure, execute: () => `${name} done` })),
+};
+
+const runtime = createRuntime({
+  toolsets: [mail],
+  permission: { allow: ["mail::*"], deny: ["*::delete"] },
+  approval: { always: ["mail::send"], approve: () => "allow-always" },
+});
+for (const result of await runtime.execute(names.map((name) => ({ name: `mail::${name}` })))) {
+  console.log(result.name, result.output ?? result.error?.message);
+}
+assert.equal((await runtime.execute({ name: "mail::delete" })).error?.code, "permission_denied");
+await runtime.close();
+
+/* Prints:
+mail::read read done
+mail::send send done
+mail::delete The permission rules deny mail::delete by the pattern "*::delete".
+*/

@@ -1,0 +1,34 @@
+/** A function that stays a function, and is a tool as well; and inputs checked without calling anything. */
+import assert from "node:assert/strict";
+import { Registry, createRuntime, pure, toolFunction, validateInput } from "haft";
+
+const registry = new Registry();
+const area = toolFunction(
+  {
+    description: "The area of a rectangle.",
+    inputSchema: { type: "object", properties: { width: { type: "number" }, height: { type: "number" } }, required: ["width", "height"] },
+    effects: pure,
+    registry,
+  },
+  function area({ width, height }) {
+    return width * height;
+  },
+);
+
+console.log(registry.names());
+console.log(area({ width: 2, height: 3 })); // called as before, nothing is checked
+
+const runtime = createRuntime({ tools: [area.tool] });
+console.log((await runtime.execute({ name: "area", input: { width: "2", height: 3 } })).output);
+console.log(String(validateInput({ width: "2" }, area.tool.inputSchema)));
+assert.equal(area.tool.name, "area");
+await runtime.close();
+
+/* Prints:
+[ 'default::area' ]
+6
+6
+The input is invalid:
+- $.height: required field missing
+- $.width: expected type number, got str
+*/

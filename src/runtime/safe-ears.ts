@@ -1,0 +1,38 @@
+/** The program's own log and listener, kept from ending a call: what is told about it is not part of it. */
+import { describeThrown } from "../core/error.ts";
+import type { EventListener, RuntimeEvent } from "../core/event.ts";
+import type { Log } from "../core/ports.ts";
+import { isPromiseLike } from "../policy/deadline.ts";
+
+/** The same log, which never throws. */
+export function safeLog(log: Log): Log {
+  return {
+    debug: (message, fields) => quietly(() => log.debug(message, fields)),
+    warn: (message, fields) => quietly(() => log.warn(message, fields)),
+  };
+}
+
+function quietly(tell: () => unknown): void {
+  try {
+    const told = tell();
+    if (isPromiseLike(told)) void Promise.resolve(told).then(undefined, () => {});
+  } catch {
+    // There is nowhere left to say it.
+  }
+}
+
+/** The same listener, which never throws; one that throws or rejects is logged. */
+export function safeListener(listener: EventListener, log: Log): EventListener {
+  return (event) => {
+    try {
+      const told: unknown = listener(event);
+      if (isPromiseLike(told)) void Promise.resolve(told).then(undefined, (thrown: unknown) => listenerFailed(log, event, thrown));
+    } catch (thrown: unknown) {
+      listenerFailed(log, event, thrown);
+    }
+  };
+}
+
+function listenerFailed(log: Log, event: RuntimeEvent, thrown: unknown): void {
+  log.warn(`An event listener threw on ${event.type}: ${describeThrown(thrown)}`);
+}

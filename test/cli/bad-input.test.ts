@@ -1,0 +1,172 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
+import type { Finished } from "./run-haft.ts";
+
+const project = folderWith(PROJECT);
+const empty = folderWith({ "note.txt": "no configuration" });
+
+/** What a command that is refused leaves behind: nothing on standard output. */
+const refused = (exitCode: number, ...stderr: readonly string[]): Finished => ({ exitCode, stdout: "", stderr: `${stderr.join("\n")}\n` });
+
+async function withConfig(files: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Finished> {
+  return await haft(args, { folder: folderWith(files), environment: { DEMO_TOKEN: "s3cret-value" } });
+}
+
+describe.concurrent("a wrong command line exits with 2 and says what would work", { timeout: PATIENCE_MS }, () => {
+  const cases: readonly (readonly [readonly string[], string, string])[] = [
+    [["lsit"], 'There is no command "lsit".', 'Did you mean "haft list"?'],
+    [["dance"], 'There is no command "dance".', "Commands: run, call, list, search, info, check. See haft --help."],
+    [["list", "--jsn"], "There is no option --jsn.", "Did you mean --json?"],
+    [["list", "--yes"], "haft list takes no --yes.", "See haft list --help."],
+    [["call"], "haft call needs <tool> [<json> | -].", `For example: haft call files::read '{"path": "notes.md"}'`],
+    [["info", "a", "b"], 'haft info has no use for "b".', "Usage: haft info <tool>. An argument that holds spaces is put in quotes."],
+    [["list", "--config", "--json"], "--config needs a value.", "For example: --config ./haft.toml"],
+    [["search"], "haft search needs words or a --tag to search for.", "For example: haft search read a file. To see all tools: haft list."],
+  ];
+  test.for(cases)("%j", async ([args, message, hint]) => {
+    const { stdout, ...rest } = await haft(args, { folder: project });
+    const answer = refused(2, `haft: invalid_argument: ${message}`, `  ${hint}`);
+    expect(rest).toEqual({ exitCode: answer.exitCode, stderr: answer.stderr });
+    expect(stdout === "").toBe(!args.includes("--json"));
+  });
+
+  test("a conversation that is not there, is a folder, or is no text", async () => {
+    mkdirSync(join(empty, "folder"));
+    const folder = folderWith({ ...PROJECT, "latin.jsonl": Buffer.from([0x7b, 0xe9, 0x7d]) });
+    const runs = await Promise.all([
+      haft(["run", "gone.jsonl"], { folder: empty }),
+      haft(["run", "folder"], { folder: empty }),
+      haft(["run", "latin.jsonl"], { folder }),
+    ]);
+    expect(runs).toEqual([
+      refused(2, "haft: invalid_argument: The file gone.jsonl cannot be read: there is no such file."),
+      refused(2, "haft: invalid_argument: The file folder cannot be read: it is a folder."),
+      refused(2, "haft: invalid_argument: The file latin.jsonl is not text in UTF-8.", "  Save it as UTF-8."),
+    ]);
+  });
+});
+
+describe.concurrent("a wrong configuration exits with 3 and names file, line and key", { timeout: PATIENCE_MS }, () => {
+  test("no configuration at all", async () => {
+    expect(await haft(["list"], { folder: empty })).toEqual(
+      refused(
+        3,
+        `haft: invalid_config: There is no haft.toml, haft.yaml, haft.yml or haft.json in ${empty}.`,
+        '  Name one with --config, or create haft.toml. The shortest that does something: toolsets.files = { type = "files", root = "." }',
+      ),
+    );
+  });
+
+  test("a configuration file that is not there", async () => {
+    expect(await haft(["check", "--config", "other.toml"], { folder: project })).toEqual(
+      refused(3, "haft: invalid_config: Cannot read the configuration other.toml: there is no such file."),
+    );
+  });
+
+  test("one problem stands alone; several are listed once each", async () => {
+    const [one, several] = await Promise.all([
+      withConfig({ "haft.toml": "[runtime]\nretries = 3\n" }, "list"),
+      withConfig({ "haft.toml": '[runtime]\nretries = 3\ntimeoutMs = "5"\n[toolsets.files]\ntype = "files"\n' }, "check"),
+    ]);
+    expect(one).toEqual(refused(3, 'haft: invalid_config: haft.toml:2:1: runtime.retries: unknown key. Did you mean "maxAttempts"?'));
+    expect(several).toEqual(
+      refused(
+        3,
+        "haft: invalid_config: 3 problems",
+        '  haft.toml:2:1: runtime.retries: unknown key. Did you mean "maxAttempts"?',
+        "  haft.toml:3:1: runtime.timeoutMs: must be a number from 0 to 315576000000, not a string.",
+        '  haft.toml:4:2: toolsets.files: "root" is missing: the folder whose files the tools may use.',
+      ),
+    );
+  });
+
+  test("a workspace or module that is not there, before anything is run", async () => {
+    const config = '[toolsets.files]\ntype = "files"\nroot = "nowhere"\n[toolsets.mine]\ntype = "module"\npath = "./mine.mjs"\n';
+    const folder = folderWith({ "haft.toml": config, "a.jsonl": '{"role": "user", "content": "Hello."}' });
+    expect(await haft(["run", "a.jsonl"], { folder })).toEqual(
+      refused(
+        3,
+        "haft: invalid_config: 2 problems",
+        `  haft.toml:3:1: toolsets.files.root: The workspace "${folder}/nowhere" cannot be used: ENOENT: no such file or directory, realpath '${folder}/nowhere'.`,
+        `  haft.toml:6:1: toolsets.mine.path: there is no file ${folder}/mine.mjs.`,
+      ),
+    );
+  });
+
+  test("with --json standard output has the error as one JSON object", async () => {
+    const { exitCode, stdout } = await withConfig({ "haft.toml": "retries = 3\n" }, "list", "--json");
+    const message = "haft.toml:1:1: retries: unknown key. There are: runtime, permission, approval, toolsets.";
+    expect({ exitCode, ...JSON.parse(stdout) }).toEqual({
+      exitCode: 3,
+      error: { code: "invalid_config", message, retryable: false, outcome: "not_started", details: [message] },
+    });
+  });
+
+  test("haft check finds bad schemas, toolsets that do not open and floating versions, and prints no secret", async () => {
+    const files = {
+      "haft.toml": `[toolsets.mine]
+type = "module"
+path = "./mine.mjs"
+
+[toolsets.server]
+type = "mcp"
+command = "no-such-program"
+args = ["--token", "\${DEMO_TOKEN}"]
+env = { TOKEN = "env:DEMO_TOKEN" }
+
+[toolsets.newest]
+type = "mcp"
+enabled = true
+command = "npx"
+args = ["no such package", "\${DEMO_TOKEN}"]
+openTimeoutMs = 1
+`,
+      "mine.mjs": `export const good = { name: "good", description: "", inputSchema: {}, execute: () => 1 };
+export const bad = { name: "bad", description: "", inputSchema: { type: "strin" }, execute: () => 1 };`,
+    };
+    expect(await withConfig(files, "check")).toEqual({
+      exitCode: 3,
+      stdout: `✗ mine    2 tools
+    The tool "mine::bad" cannot be used, its input schema is wrong: The schema cannot be used: at #/type, "strin" is not a JSON type.
+✗ server  0 tools
+    MCP server "server" could not be opened: the command "no-such-program" was not found.
+✗ newest  0 tools
+    The toolset "newest" could not be opened: it did not open within 1 ms.
+haft.toml: 3 problems
+`,
+      stderr: `haft: haft.toml:15:1: toolsets.newest.args: npx runs whatever version of "no such package" is newest; name one exactly, such as "no such package@1.2.3".\n`,
+    });
+  });
+});
+
+describe.concurrent("a wrong call exits with the code of its error", { timeout: PATIENCE_MS }, () => {
+  const cases: readonly (readonly [readonly string[], number, readonly string[]])[] = [
+    [["call", "ad"], 4, ['haft: not_found: No tool "ad". Did you mean "add"?']],
+    [["info", "math::ad"], 4, ['haft: not_found: No tool "math::ad". Did you mean "math::add"?']],
+    [["list", "mth"], 4, ['haft: not_found: There is no toolset "mth".', '  Did you mean "math"?']],
+    [["call", "old::any"], 6, ['haft: unavailable: The toolset "old" is disabled in haft.toml.', "  Set enabled to true in toolsets.old."]],
+    [
+      ["call", "add", '{"b": "x"}'],
+      5,
+      [
+        "haft: invalid_input: The input of math::add does not fit its schema.",
+        "  $.a: required field missing",
+        "  $.b: expected type integer, got str",
+        "  Its properties: a (required), b.",
+      ],
+    ],
+    [
+      ["call", "add", "{a: 1}"],
+      5,
+      [
+        'haft: invalid_input: The input of the call: Not valid JSON at line 1, column 2: expected a key, found "a".',
+        `  The input is one JSON object, quoted for the shell: '{"path": "notes.md"}'.`,
+      ],
+    ],
+  ];
+  test.for(cases)("%j", async ([args, exitCode, lines]) => {
+    expect(await haft(args, { folder: project })).toEqual(refused(exitCode, ...lines));
+  });
+});

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { readCommandLine } from "../../src/cli/command-line.ts";
+import { ToolError } from "../../src/core/error.ts";
+
+const NONE = { config: undefined, json: false, yes: false, help: false, version: false, tag: [], allTags: false, limit: undefined };
+
+test("options may stand anywhere, short, long, with = or without", () => {
+  expect(readCommandLine(["-c", "a.toml", "call", "--json", "x", '{"a": -1}', "-y"])).toEqual({
+    command: "call",
+    args: ["x", '{"a": -1}'],
+    given: ["config", "json", "yes"],
+    options: { ...NONE, config: "a.toml", json: true, yes: true },
+  });
+  expect(readCommandLine(["search", "--tag=a", "--tag", "b", "--all-tags", "--limit=07", "words"])).toEqual({
+    command: "search",
+    args: ["words"],
+    given: ["tag", "all-tags", "limit"],
+    options: { ...NONE, tag: ["a", "b"], allTags: true, limit: 7 },
+  });
+});
+
+test("- is an argument, and what stands behind -- is one too", () => {
+  expect(readCommandLine(["run", "-", "--", "--json"])).toEqual({ command: "run", args: ["-", "--json"], given: [], options: NONE });
+  expect(readCommandLine([])).toEqual({ command: undefined, args: [], given: [], options: NONE });
+});
+
+test.for([
+  [["--jason"], "There is no option --jason.", "Did you mean --json?"],
+  [["-x"], "There is no option -x.", "Options: --config, --json, --yes, --tag, --all-tags, --limit, --help, --version."],
+  [["--__proto__"], "There is no option --__proto__.", "Options: --config, --json, --yes, --tag, --all-tags, --limit, --help, --version."],
+  [["--json=yes"], "--json takes no value.", "Write --json alone."],
+  [["-c"], "-c needs a value.", "For example: --config ./haft.toml"],
+  [["--config="], "--config needs a value.", "For example: --config ./haft.toml"],
+  [["--tag", "--json"], "--tag needs a value.", "For example: --tag weather"],
+  [["--limit", "1.5"], '--limit takes a whole number from 1, not "1.5".', undefined],
+  [["--limit", "0"], '--limit takes a whole number from 1, not "0".', undefined],
+  [["--limit", "1e3"], '--limit takes a whole number from 1, not "1e3".', undefined],
+] as const)("%j is refused", ([argv, message, hint]) => {
+  expect(() => readCommandLine(argv)).toThrow(new ToolError("invalid_argument", message, hint === undefined ? {} : { hint }));
+});

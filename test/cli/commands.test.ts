@@ -1,0 +1,202 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
+
+const folder = folderWith(PROJECT);
+const run = (...args: readonly string[]) => haft(args, { folder });
+
+describe.concurrent("haft list", { timeout: PATIENCE_MS }, () => {
+  test("prints one line a tool: its name, what a call does, its description without control characters", async () => {
+    expect(await run("list", "math")).toEqual({
+      exitCode: 0,
+      stdout: `math::add     pure         Adds two whole numbers.
+math::fail    reads        Always fails.\\u{202e}
+math::forget  destructive  Forgets everything.
+math::hang    reads        Never answers.
+`,
+      stderr: "",
+    });
+  });
+
+  test("lists all enabled toolsets, and with --json each tool's definition", async () => {
+    const { exitCode, stdout, stderr } = await run("list", "--json");
+    const tools: readonly { readonly name: string }[] = JSON.parse(stdout);
+    expect({ exitCode, stderr, names: tools.map((tool) => tool.name) }).toEqual({
+      exitCode: 0,
+      stderr: "",
+      names: [
+        ...["edit", "glob", "grep", "json_read", "json_write", "list", "multi_edit", "read", "write"].map((name) => `files::${name}`),
+        "haft::read_result",
+        ...["add", "fail", "forget", "hang"].map((name) => `math::${name}`),
+      ],
+    });
+    expect(tools.find((tool) => tool.name === "math::forget")).toEqual({
+      name: "math::forget",
+      description: "Forgets everything.",
+      inputSchema: { type: "object" },
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+    });
+  });
+});
+
+describe.concurrent("haft search", { timeout: PATIENCE_MS }, () => {
+  test("prints what fits, best first", async () => {
+    expect(await run("search", "whole", "numbers", "--limit", "2")).toEqual({
+      exitCode: 0,
+      stdout: "math::add   pure         Adds two whole numbers.\nmath::fail  reads        Always fails.\\u{202e}\n",
+      stderr: "",
+    });
+  });
+
+  test("takes any of the tags given, or all of them", async () => {
+    const names = ({ stdout }: { readonly stdout: string }): readonly string[] =>
+      JSON.parse(stdout).map((tool: { readonly name: string }) => tool.name);
+    const [any, all] = await Promise.all([
+      run("search", "--tag", "sums", "--tag", "numbers", "--json"),
+      run("search", "--tag", "sums", "--tag", "numbers", "--all-tags", "--json"),
+    ]);
+    expect([names(any), names(all)]).toEqual([["math::add", "math::fail"], ["math::add"]]);
+  });
+
+  test("prints nothing and exits with 1 when nothing fits", async () => {
+    expect(await run("search", "zeppelin")).toEqual({ exitCode: 1, stdout: "", stderr: "" });
+  });
+});
+
+describe.concurrent("haft info", { timeout: PATIENCE_MS }, () => {
+  test("shows description, input, output, effects and limits", async () => {
+    expect(await run("info", "add")).toEqual({
+      exitCode: 0,
+      stdout: `math::add
+Adds two whole numbers.
+
+Input
+  a  integer  required; The first.
+  b  integer  default 1
+
+Output
+  sum  integer  required
+
+Effects   pure, may be repeated
+Time      5 s for an attempt, no limit for the call with its waits and retries
+Attempts  at most 4
+Tags      numbers, sums
+`,
+      stderr: "",
+    });
+  });
+
+  test("prints one JSON object with --json", async () => {
+    const { exitCode, stdout, stderr } = await run("info", "math::hang", "--json");
+    expect({ exitCode, stderr, tool: JSON.parse(stdout) }).toEqual({
+      exitCode: 0,
+      stderr: "",
+      tool: {
+        name: "math::hang",
+        description: "Never answers.",
+        inputSchema: { type: "object" },
+        annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+        settings: { timeoutMs: 0, deadlineMs: 0, maxAttempts: 4, maxResultBytes: 65_536 },
+      },
+    });
+  });
+});
+
+describe.concurrent("haft call", { timeout: PATIENCE_MS }, () => {
+  test("prints the answer on standard output and repairs on standard error", async () => {
+    expect(await run("call", "add", '{"a": "2"}')).toEqual({
+      exitCode: 0,
+      stdout: '{\n  "sum": 3\n}\n',
+      stderr: 'repaired $.a: "2" → 2\nfilled in $.b: missing → 1\n',
+    });
+  });
+
+  test("reads the input from standard input for -, a byte order mark or not", async () => {
+    const { exitCode, stdout } = await haft(["call", "math::add", "-"], { folder, input: '\uFEFF{"a": 4, "b": 5}\n' });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '{\n  "sum": 9\n}\n' });
+  });
+
+  test("prints text as it is, so that it can be piped", async () => {
+    expect(await run("call", "files::read", '{"path": "plan.md"}')).toEqual({
+      exitCode: 0,
+      stdout: "     1\t# Plan\n     2\t\n     3\tSleep.\n",
+      stderr: "",
+    });
+  });
+
+  test("prints the whole result with --json, failed or not", async () => {
+    const [fine, failed] = await Promise.all([run("call", "add", '{"a": 1, "b": 1}', "--json"), run("call", "add", "--json")]);
+    expect([fine, failed].map(({ stdout, ...rest }) => ({ ...rest, stdout: masked(stdout) }))).toEqual([
+      {
+        exitCode: 0,
+        stdout:
+          '{"callId":"call_#","name":"math::add","status":"ok","origin":"live","attempts":1,"durationMs":0,"repairs":[],"warnings":[],"output":{"sum":2}}\n',
+        stderr: "",
+      },
+      {
+        exitCode: 5,
+        stdout:
+          '{"callId":"call_#","name":"math::add","status":"error","origin":"live","attempts":0,"durationMs":0,"repairs":[],"warnings":[],"error":{"code":"invalid_input","message":"The input of math::add does not fit its schema.","retryable":false,"outcome":"not_started","hint":"Its properties: a (required), b.","details":["$.a: required field missing"]}}\n',
+        stderr: "",
+      },
+    ]);
+  });
+
+  test("runs what asks for approval only with --yes where nobody is at the terminal", async () => {
+    const [asked, allowed] = await Promise.all([run("call", "forget"), run("call", "forget", "--yes")]);
+    expect([asked.exitCode, asked.stdout, asked.stderr.split("\n", 1)]).toEqual([
+      6,
+      "",
+      ["haft: approval_required: math::forget needs approval, and nobody is there to ask. math::forget destroys something."],
+    ]);
+    expect(allowed).toEqual({ exitCode: 0, stdout: "forgotten\n", stderr: "" });
+  });
+
+  test("D04 escapes what a tool says in an error, and exits with the code of the error table", async () => {
+    expect(await run("call", "fail")).toEqual({ exitCode: 1, stdout: "", stderr: "haft: execution_failed: no luck \\u{200b}\n" });
+  });
+});
+
+describe.concurrent("haft check", { timeout: PATIENCE_MS }, () => {
+  test("says for each toolset how many tools it has", async () => {
+    expect(await run("check")).toEqual({
+      exitCode: 0,
+      stdout: "✓ math   4 tools\n✓ files  9 tools\n- old    disabled\nhaft.toml: no problems\n",
+      stderr: "",
+    });
+  });
+
+  test("prints one JSON object with --json", async () => {
+    const { exitCode, stdout, stderr } = await run("check", "--json");
+    expect({ exitCode, stderr, report: JSON.parse(stdout) }).toEqual({
+      exitCode: 0,
+      stderr: "",
+      report: {
+        config: "haft.toml",
+        problems: 0,
+        warnings: [],
+        toolsets: [
+          { name: "math", enabled: true, tools: 4, problems: [] },
+          { name: "files", enabled: true, tools: 9, problems: [] },
+          { name: "old", enabled: false, tools: 0, problems: [] },
+        ],
+      },
+    });
+  });
+});
+
+describe.concurrent("help and version", { timeout: PATIENCE_MS }, () => {
+  test("without a command the help goes to standard error, and the exit code is 2", async () => {
+    const [help, bare] = await Promise.all([run("--help"), run()]);
+    expect([help, bare]).toEqual([
+      { exitCode: 0, stdout: help.stdout, stderr: "" },
+      { exitCode: 2, stdout: "", stderr: help.stdout },
+    ]);
+    expect(help.stdout).toContain("Usage: haft <command>");
+  });
+
+  test("--version prints the version of the package", async () => {
+    const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+    expect(await run("--version")).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: "" });
+  });
+});

@@ -1,0 +1,59 @@
+import { copyFileSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
+
+const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
+const server = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
+
+describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () => {
+  test("tells its story, sums it up, and leaves nothing behind", async () => {
+    const folder = folderWith({});
+    const { exitCode, stdout, stderr } = await haft(["--once"], {
+      folder,
+      program: join(examples, "demo.ts"),
+      environment: { TMPDIR: folder },
+    });
+    expect({ exitCode, stderr, left: readdirSync(folder) }).toEqual({ exitCode: 0, stderr: "", left: [] });
+    expect(stdout.slice(stdout.indexOf("summary\n"))).toBe(`summary
+  calls       16  14 ok, 2 error (1 not_found, 1 timeout)
+  attempts    17  2 of them retries
+  repairs      1
+  approvals    1  1 allowed
+  orphans      1  1 ended late, 0 still running
+  origins     16  15 live (9 files, 5 demo, 1 everything), 1 never run
+`);
+    const story = [
+      'repaired $.days: "3" → 3',
+      "↻ #12 attempt 2 failed",
+      "The sum of 40 and 2 is 42.",
+      'No tool "demo::wether". Did you mean "demo::weather"?',
+      "! #14 is cut off but still running",
+      "demo::slow_report did not answer within 500 ms.",
+      "? #16 the approver of the conversation answers allow-once",
+    ];
+    expect(story.filter((moment) => !stdout.includes(moment))).toEqual([]);
+  });
+
+  test("five parallel edits of one file all survive", async () => {
+    const workspace = folderWith({});
+    for (const file of ["shopping.md", "guests.md"]) copyFileSync(join(examples, "demo/workspace", file), join(workspace, file));
+    const { exitCode, stdout } = await haft(
+      ["run", join(examples, "demo/conversation.jsonl"), "--config", join(examples, "demo/haft.toml"), "--json"],
+      {
+        folder: workspace,
+        environment: { HAFT_DEMO_WORKSPACE: workspace, HAFT_DEMO_MCP_SERVER: server },
+      },
+    );
+    const statuses = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line): unknown => JSON.parse(line).status);
+    expect({ exitCode, statuses, list: readFileSync(join(workspace, "shopping.md"), "utf8") }).toEqual({
+      exitCode: 0,
+      statuses: [...Array.from({ length: 13 }, () => "ok"), "error", "error", "ok"],
+      list: "# Shopping\n\n- [x] milk\n- [x] bread\n- [x] apples\n- [x] coffee\n- [x] rice\n",
+    });
+  });
+});

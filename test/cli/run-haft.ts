@@ -1,0 +1,150 @@
+/** Runs the real command line as a process of its own, in a folder of its own. */
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
+
+const PROGRAM = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/haft-cli", import.meta.url));
+/** Each process takes a third of a second to start, and longer where many tests run at a time. */
+export const PATIENCE_MS = 30_000;
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), "haft-cli-")));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+let folders = 0;
+
+/** A new folder with these files, removed when the tests of the file are over. */
+export function folderWith(files: Readonly<Record<string, string | Buffer>>): string {
+  const folder = join(root, String(++folders));
+  mkdirSync(folder);
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  }
+  return folder;
+}
+
+export interface RunOptions {
+  /** Where it runs. */
+  readonly folder: string;
+  readonly input?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** What runs instead of the command line. */
+  readonly program?: string;
+  readonly onStart?: (control: Control) => void;
+  /** Told of all output so far, each time there is more; may send a signal or close the output. */
+  readonly onOutput?: (output: { readonly stdout: string; readonly stderr: string }, control: Control) => void;
+}
+
+export interface Control {
+  signal(name: NodeJS.Signals): void;
+  /** As `head` does when it has seen enough. */
+  stopReading(): void;
+}
+
+export interface Finished {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export function haft(
+  args: readonly string[],
+  { folder, input = "", environment = {}, program = PROGRAM, onStart, onOutput }: RunOptions,
+): Promise<Finished> {
+  const child = spawn(process.execPath, ["--conditions=haft-source", program, ...args], {
+    cwd: folder,
+    // Node keeps what it compiled, so that a process starts in a third of the time.
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: COMPILED, ...environment },
+    timeout: PATIENCE_MS,
+    killSignal: "SIGKILL",
+  });
+  const output = { stdout: "", stderr: "" };
+  const control: Control = { signal: (name) => void child.kill(name), stopReading: () => void child.stdout.destroy() };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      output[name] += text;
+      onOutput?.(output, control);
+    });
+  }
+  onStart?.(control);
+  child.stdin.on("error", () => {}); // it may end without having read
+  child.stdin.end(input);
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (exitCode) => resolve({ exitCode, ...output }));
+  });
+}
+
+/** Times and ids that differ from run to run, masked: `12 ms` → `# ms`. */
+export function masked(text: string): string {
+  return text
+    .replaceAll(/ *\d+(?:\.\d)? (ms|s)\b/gu, " # $1")
+    .replaceAll(/"durationMs":[\d.]+/gu, '"durationMs":0')
+    .replaceAll(/"call_[\w-]+"/gu, '"call_#"');
+}
+
+/** Local functions of every kind, a workspace of files, and a toolset that is switched off. */
+export const PROJECT = {
+  "haft.toml": `[runtime]
+timeoutMs = 5000
+
+[toolsets.math]
+type = "module"
+path = "./math.mjs"
+
+[toolsets.files]
+type = "files"
+root = "notes"
+
+[toolsets.old]
+type = "module"
+path = "./gone.mjs"
+enabled = false
+`,
+  "math.mjs": `
+export const add = {
+  name: "add",
+  description: "Adds two whole numbers.",
+  inputSchema: {
+    type: "object",
+    properties: { a: { type: "integer", description: "The first." }, b: { type: "integer", default: 1 } },
+    required: ["a"],
+    additionalProperties: false,
+  },
+  outputSchema: { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] },
+  effects: { reads: [], writes: [] },
+  tags: ["numbers", "sums"],
+  execute: ({ a, b }) => ({ sum: a + b }),
+};
+export const fail = {
+  name: "fail",
+  description: "Always fails.\\u001b[31m\\u202e",
+  inputSchema: { type: "object" },
+  effects: { reads: ["luck:all"], writes: [] },
+  tags: ["numbers"],
+  execute: () => { throw new Error("no luck \\u001b[2J\\u200b"); },
+};
+export const forget = {
+  name: "forget",
+  description: "Forgets everything.",
+  inputSchema: { type: "object" },
+  effects: { writes: ["memory:all"], destructive: true },
+  execute: () => "forgotten",
+};
+export const hang = {
+  name: "hang",
+  description: "Never answers.",
+  inputSchema: { type: "object" },
+  effects: { reads: ["clock:all"], writes: [] },
+  timeoutMs: 0,
+  execute: () => {
+    process.stderr.write("hanging\\n");
+    return new Promise(() => setInterval(() => {}, 1000));
+  },
+};
+`,
+  "notes/plan.md": "# Plan\n\nSleep.\n",
+} as const;

@@ -1,0 +1,158 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
+
+const lines = (...values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join("");
+const CONVERSATION = lines(
+  { role: "system", content: "Be brief." },
+  { role: "user", content: "What is the plan, and what is 1 + 1?" },
+  {
+    role: "assistant",
+    content: "Both at once.",
+    calls: [
+      { id: "p", name: "files::read", input: { path: "plan.md" } },
+      { id: "s", name: "add", input: { a: "1", b: 1 } },
+    ],
+  },
+  { role: "tool", id: "s", output: { sum: 2 } },
+  { role: "approver", answer: "deny" },
+  {
+    role: "assistant",
+    calls: [
+      { id: "f", name: "math::forget" },
+      { id: "x", name: "math::fial" },
+    ],
+  },
+  { role: "assistant", content: "That is all." },
+);
+
+describe.concurrent("haft run", { timeout: PATIENCE_MS }, () => {
+  test("shows what is said, each call and each answer, and a summary; exits with 0 whatever the tools answered", async () => {
+    const folder = folderWith({ ...PROJECT, "talk.jsonl": CONVERSATION });
+    const { stdout, ...rest } = await haft(["run", "talk.jsonl"], { folder });
+    expect(rest).toEqual({ exitCode: 0, stderr: "" });
+    expect(inOrder(masked(stdout))).toBe(`  · open: math (4 tools), files (9 tools)
+
+system  Be brief.
+
+user    What is the plan, and what is 1 + 1?
+
+model   Both at once.
+  → #1  files::read  {"path":"plan.md"}
+  → #2  add          {"a":"1","b":1}
+  ✓ #1  files::read # ms
+        1  # Plan
+        2
+        3  Sleep.
+  ✓ #2  math::add # ms  {"sum":2}
+        repaired $.a: "1" → 1
+  · both answered in # ms
+
+model
+  → #3  math::forget  {}
+  → #4  math::fial    {}
+  ✗ #4  math::fial # ms  not_found
+        No tool "math::fial". Did you mean "math::fail"?
+  ? #3  waits for approval: math::forget destroys something.
+  ? #3  the approver of the conversation answers deny
+  ✗ #3  math::forget # ms  approval_denied
+        math::forget was not approved: the answer was no.
+        Do not call it again with this input unless the user asks for it; go on without it, or ask the user what to do.
+  · both answered in # ms
+
+model   That is all.
+
+summary
+  calls        4  2 ok, 2 error (1 not_found, 1 approval_denied)
+  attempts     2
+  repairs      1
+  approvals    1  1 denied
+  orphans      0
+  origins      4  2 live (1 math, 1 files), 2 never run
+`);
+  });
+
+  test("reads the conversation from standard input for -, and with --json prints one result a line, in call order", async () => {
+    const { exitCode, stdout, stderr } = await haft(["run", "-", "--json"], { folder: folderWith(PROJECT), input: CONVERSATION });
+    const results = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line): unknown => JSON.parse(line));
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+    expect(results).toEqual([
+      expect.objectContaining({ id: "p", name: "files::read", status: "ok" }),
+      expect.objectContaining({ id: "s", name: "math::add", status: "ok", output: { sum: 2 } }),
+      expect.objectContaining({ id: "f", name: "math::forget", status: "error" }),
+      expect.objectContaining({ id: "x", name: "math::fial", status: "error" }),
+    ]);
+  });
+
+  test("refuses a bad file with file and line of each problem before it reads the configuration or runs anything", async () => {
+    const text = `${lines(
+      { role: "assistant", calls: [{ name: "files::write", input: { path: "made.md", content: "x" } }] },
+      { role: "assistant", tool_calls: [] },
+      { role: "usr", content: "" },
+      { role: "assistant", calls: {} },
+    )}\n{"role": "user", "content": 5}\n{"role": "user",}\r\n${lines({ role: "approver", answer: "yes" }, { role: "approver", answer: "deny", afterMs: -1 }, ["user"], {})}`;
+    const folder = folderWith({ ...PROJECT, "talk.jsonl": text });
+    expect(await haft(["run", "talk.jsonl"], { folder })).toEqual({
+      exitCode: 5,
+      stdout: "",
+      stderr: `haft: invalid_call: talk.jsonl is no conversation that can be played; nothing was run.
+  talk.jsonl:2: "tool_calls" is no key of a line of "assistant", which has "role", "content", "calls".
+  talk.jsonl:3: "role" must be one of "user", "assistant", "tool", "approver", "system", not "usr".
+  talk.jsonl:4: "calls" must be a list of calls such as {"id": "1", "name": "files::read", "input": {}}.
+  talk.jsonl:6: "content" must be a string.
+  talk.jsonl:7:17: Not valid JSON: a "," before "}".
+  talk.jsonl:8: "answer" must be one of "allow-once", "allow-always", "deny".
+  talk.jsonl:9: "afterMs" must be a number from 0 to 60000.
+  talk.jsonl:10: A line must be a JSON object.
+  talk.jsonl:11: "role" is missing; it is one of "user", "assistant", "tool", "approver", "system".
+  A line is like {"role": "user", "content": "…"} or {"role": "assistant", "calls": [{"name": "files::read", "input": {"path": "notes.md"}}]}.
+`,
+    });
+    expect(existsSync(join(folder, "notes/made.md"))).toBe(false);
+  });
+
+  test("when the approver lines are used up and nobody is at the terminal, a call is denied", async () => {
+    const input = lines({ role: "approver", answer: "allow-once" }, { role: "assistant", calls: [{ name: "forget" }, { name: "forget" }] });
+    const { exitCode, stdout } = await haft(["run", "-", "--json"], { folder: folderWith(PROJECT), input });
+    const messages = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).error?.message);
+    expect([exitCode, messages]).toEqual([
+      0,
+      [
+        undefined,
+        "math::forget was not approved: the approver failed: no approver line is left in the conversation, and nobody is at the terminal.",
+      ],
+    ]);
+  });
+
+  test("stops without a word when the reader of its output has seen enough", async () => {
+    const input = lines(...Array.from({ length: 20_000 }, () => ({ role: "user", content: "And then I said the following to them:" })), {
+      role: "assistant",
+      calls: [{ name: "files::write", input: { path: "made.md", content: "x" } }],
+    });
+    const folder = folderWith(PROJECT);
+    const { exitCode, stderr } = await haft(["run", "-"], { folder, input, onOutput: (_output, control) => control.stopReading() });
+    expect({ exitCode, stderr, made: existsSync(join(folder, "notes/made.md")) }).toEqual({ exitCode: 0, stderr: "", made: false });
+  });
+});
+
+/** Calls that run side by side end in any order: sorts the answers of each line of calls by their numbers. */
+function inOrder(text: string): string {
+  const sorted: string[] = [];
+  let answers: string[] = [];
+  for (const line of text.split("\n")) {
+    if (/^ {2}[✓✗] #/u.test(line)) answers.push(line);
+    else if (answers.length > 0 && line.startsWith("        ")) answers.push(`${answers.pop() ?? ""}\n${line}`);
+    else {
+      sorted.push(...answers.sort((one, other) => (one.slice(4) < other.slice(4) ? -1 : 1)), line);
+      answers = [];
+    }
+  }
+  return sorted.join("\n");
+}

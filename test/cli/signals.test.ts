@@ -1,0 +1,128 @@
+import { readFileSync, watch } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
+
+const SERVER = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
+
+/** A real MCP server beside the local functions; it leaves its process id in a file. */
+const WITH_SERVER = {
+  ...PROJECT,
+  "haft.toml": `${PROJECT["haft.toml"]}\n[toolsets.server]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs", "stdio"]\nopenTimeoutMs = 30000\n`,
+  "server.mjs": `import { writeFileSync } from "node:fs"; writeFileSync("server.pid", String(process.pid)); await import(${JSON.stringify(SERVER)});`,
+};
+
+const HANGING = `${JSON.stringify({
+  role: "assistant",
+  calls: [
+    { name: "server::trigger-long-running-operation", input: { duration: 60, steps: 2 } },
+    { name: "math::hang", input: {} },
+  ],
+})}\n`;
+
+function serverIsRunning(folder: string): boolean {
+  const pid = readFileSync(join(folder, "server.pid"), "utf8");
+  try {
+    return pid !== "" && process.kill(Number(pid), 0) && !isZombie(pid);
+  } catch {
+    return false; // ESRCH
+  }
+}
+
+/** Dead, and only waiting for a parent that never looks: in a container there may be none that does. */
+function isZombie(pid: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  } catch {
+    return false; // no such file system
+  }
+}
+
+describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
+  test.for(["SIGINT", "SIGTERM"] as const)("%s cancels what hangs, closes the toolsets and exits with 130", async (signal) => {
+    const folder = folderWith(WITH_SERVER);
+    let ranBefore = false;
+    let sentAt = Infinity;
+    const finished = await haft(["run", "-", "--json"], {
+      folder,
+      input: HANGING,
+      onOutput({ stderr }, control) {
+        if (!stderr.includes("hanging") || sentAt !== Infinity) return;
+        ranBefore = serverIsRunning(folder);
+        sentAt = performance.now();
+        control.signal(signal);
+      },
+    });
+    const statuses = finished.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).status ?? JSON.parse(line).error.code);
+    expect({ exitCode: finished.exitCode, statuses, ranBefore, runsAfter: serverIsRunning(folder) }).toEqual({
+      exitCode: 130,
+      statuses: ["cancelled", "cancelled", "cancelled"],
+      ranBefore: true,
+      runsAfter: false,
+    });
+    expect(finished.stderr.trimEnd().split("\n").at(-1)).toBe(`haft: cancelled: Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.`);
+    expect(performance.now() - sentAt).toBeLessThan(8_000);
+  });
+
+  test("Ctrl-C stops a server that never finishes opening", async () => {
+    const config = `[toolsets.stuck]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["stuck.mjs"]\nopenTimeoutMs = 60000\n`;
+    const stuck = `import { writeFileSync } from "node:fs"; process.stdin.resume(); writeFileSync("server.pid", String(process.pid));`;
+    const folder = folderWith({ "haft.toml": config, "stuck.mjs": stuck });
+    const { promise: opening, resolve } = Promise.withResolvers<void>();
+    const watcher = watch(folder, (_event, file) => file === "server.pid" && serverIsRunning(folder) && resolve());
+    const finished = await haft(["list"], { folder, onStart: (control) => void opening.then(() => control.signal("SIGINT")) });
+    watcher.close();
+    expect(finished).toEqual({ exitCode: 130, stdout: "", stderr: "haft: cancelled: Stopped by Ctrl-C.\n" });
+    await expect.poll(() => serverIsRunning(folder)).toBe(false);
+  });
+
+  test("a second Ctrl-C does not wait for a server that is slow to end", async () => {
+    const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
+    let signals = 0;
+    const { exitCode, stdout } = await haft(["run", "-"], {
+      folder: folderWith({ ...WITH_SERVER, "server.mjs": slow }),
+      input: HANGING,
+      onOutput({ stdout: text, stderr }, control) {
+        if ((signals === 0 && stderr.includes("hanging")) || (signals === 1 && text.includes("both answered"))) {
+          signals++;
+          control.signal("SIGINT");
+        }
+      },
+    });
+    expect({ exitCode, signals, sumUp: stdout.includes("summary") }).toEqual({ exitCode: 130, signals: 2, sumUp: false });
+  });
+
+  test("an error outside any call stops the run like a signal, and exits with 1", async () => {
+    const { exitCode, stdout, stderr } = await haft(["run", "-", "--json"], {
+      folder: folderWith({
+        ...PROJECT,
+        "math.mjs": `export const stray = { name: "stray", description: "", inputSchema: {}, execute: () => new Promise(() => setImmediate(() => { throw new Error("lost"); })) };`,
+      }),
+      input: '{"role": "assistant", "calls": [{"name": "stray"}]}',
+    });
+    const [result, error] = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect({ exitCode, stderr, status: result.status, code: error.error.code }).toEqual({
+      exitCode: 1,
+      stderr: "haft: execution_failed: Something threw outside any call: lost\n",
+      status: "cancelled",
+      code: "execution_failed",
+    });
+  });
+
+  test("a call that was answered exits at once, although its tool left a timer behind", async () => {
+    const { exitCode, stdout } = await haft(["call", "math::leak"], {
+      folder: folderWith({
+        ...PROJECT,
+        "math.mjs": `export const leak = { name: "leak", description: "", inputSchema: {}, effects: { reads: [] }, execute() { setInterval(() => {}, 1000); return "done"; } };`,
+      }),
+    });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "done\n" });
+  });
+});

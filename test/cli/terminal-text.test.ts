@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest";
+import { cut, duration, oneLine, plural, safeJson, safeText, screenFor, wrap } from "../../src/cli/terminal-text.ts";
+
+describe("safeText", () => {
+  test.for([
+    ["plain text, tabs\tand\nline feeds stay", "plain text, tabs\tand\nline feeds stay"],
+    ["a\r\nb", "a\nb"],
+    ["a\rb", "a\\u{d}b"],
+    ["\u001b[8mhidden\u001b[0m", "hidden"],
+    ["\u001b]8;;https://evil.example\u0007link\u001b]8;;\u0007", "link"],
+    ["\u009b31m and \u0007", expect.stringMatching(/^(?:\\u\{9b\}31m)? and \\u\{7\}$/u)],
+    ["\u202eabc\u2066", "\\u{202e}abc\\u{2066}"],
+    ["a\u200bb\ufeffc\u00add\u061c", "a\\u{200b}b\\u{feff}c\\u{ad}d\\u{61c}"],
+    ["\u{e0041}\u{e007f}", "\\u{e0041}\\u{e007f}"],
+    ["\u2028", "\\u{2028}"],
+  ])("D04 %j", ([text, safe]) => {
+    expect(safeText(String(text))).toEqual(safe);
+  });
+});
+
+test("D04 safeJson escapes what safeText would show, and stays the same JSON", () => {
+  const value = { "\u202e": ["\u001b[2J", "\u{e0041}", "a\nb", "\u007f\u0085"] };
+  const text = safeJson(value);
+  expect(text).toBe(String.raw`{"\u202e":["\u001b[2J","\udb40\udc41","a\nb","\u007f\u0085"]}`);
+  expect(JSON.parse(text)).toEqual(value);
+});
+
+describe("lines that fit", () => {
+  test("oneLine flattens white space and cuts with an ellipsis inside the width", () => {
+    expect([oneLine(" a\n\n b\tc ", 10), oneLine("abcdef", 6), oneLine("abcdefg", 6), oneLine("a", Infinity)]).toEqual([
+      "a b c",
+      "abcdef",
+      "abcde…",
+      "a",
+    ]);
+  });
+
+  test("oneLine looks only at the beginning of a huge text", () => {
+    expect(oneLine("ab ".repeat(10_000_000), 6)).toBe("ab ab…");
+  });
+
+  test("cut never leaves half a surrogate pair", () => {
+    expect([cut("ab😀cd", 4), cut("ab😀cd", 5), cut("ab😀cd", 6), cut("abc", 1), cut("abc", 0)]).toEqual([
+      "ab…",
+      "ab😀…",
+      "ab😀cd",
+      "…",
+      "…",
+    ]);
+  });
+
+  test("wrap breaks between words, keeps line breaks, and splits only what is longer than a line", () => {
+    expect(wrap("one two three\n\nfour abcdefghijk", 9)).toEqual(["one two", "three", "", "four", "abcdefghi", "jk"]);
+    expect(wrap("one two", Infinity)).toEqual(["one two"]);
+  });
+
+  test("numbers and nouns agree", () => {
+    expect([plural(0, "call"), plural(1, "call"), plural(2, "call"), plural(2, "retry", "retries")]).toEqual([
+      "0 calls",
+      "1 call",
+      "2 calls",
+      "2 retries",
+    ]);
+  });
+
+  test("durations have a unit that suits them", () => {
+    expect([0, 0.44, 9.94, 9.96, 999.4, 999.6, 1_000, 5_000, 1_540, 119_999, 120_000].map(duration)).toEqual([
+      "0 ms",
+      "0.4 ms",
+      "9.9 ms",
+      "10 ms",
+      "999 ms",
+      "1 s",
+      "1 s",
+      "5 s",
+      "1.5 s",
+      "120 s",
+      "2 min",
+    ]);
+  });
+});
+
+describe("screenFor", () => {
+  const write = (): void => {};
+
+  test("a file gets no colours and no width to fit", () => {
+    const { paint, isTerminal, width } = screenFor({ write, columns: 50 }, {});
+    expect({ text: paint("red", "x"), isTerminal, width }).toEqual({ text: "x", isTerminal: false, width: Infinity });
+  });
+
+  test("a terminal has the width it has now, or 80, and never less than 40", () => {
+    const terminal = { write, isTTY: true, columns: 100 };
+    const screen = screenFor(terminal, {});
+    const widths = [screen.width];
+    for (const columns of [120, 0, 10]) {
+      terminal.columns = columns;
+      widths.push(screen.width);
+    }
+    expect(widths).toEqual([100, 120, 80, 40]);
+  });
+
+  test("an empty NO_COLOR does not count", () => {
+    expect(screenFor({ write, isTTY: true }, { NO_COLOR: "" }).paint("red", "x")).toBe("\u001b[31mx\u001b[39m");
+  });
+});
