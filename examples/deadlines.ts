@@ -8,7 +8,7 @@ const deaf = defineTool({
   description: "Writes the report, slowly, and never looks at its signal.",
   effects: { writes: ["report"] },
   timeoutMs: 50,
-  execute: () => pause(200, "too late"),
+  execute: () => pause(500, "too late"),
 });
 
 const quick = defineTool({
@@ -45,8 +45,8 @@ assert.deepEqual([runtime.counters.orphans, runtime.counters.abandoned], [0, 1])
 await runtime.close();
 
 /* Prints:
-default::deaf was abandoned and still runs; orphans: 1
 Error (timeout): default::deaf did not answer within 50 ms. What it did is not known: check before calling it again.
+default::deaf was abandoned and still runs; orphans: 1
 resource_busy
 default::deaf returned after all; nobody hears what
 added

@@ -25,7 +25,10 @@ const office: Hook = {
 const redact: Hook = {
   name: "redact",
   priority: 10,
-  afterCall: (result) => ({ ...result, output: String(result.output).replace(/password=\S+/u, "password=…") }),
+  afterCall(result) {
+    if (typeof result.output !== "string") return undefined;
+    return { ...result, output: result.output.replace(/password=\S+/u, "password=…") };
+  },
 };
 
 const runtime = createRuntime({ tools: [send], hooks: [redact, office] });

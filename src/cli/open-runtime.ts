@@ -43,6 +43,8 @@ export async function withRuntime<T>(
   const toolsets = await untilAborted(buildToolsets(pick(config, options.only)), signal);
   const runtime = createRuntime({
     ...config.config.runtime,
+    retry: config.config.retry,
+    circuit: config.config.circuit,
     permission: config.config.permission,
     approval: { ...config.config.approval, ...(options.approve === undefined ? {} : { approve: options.approve }) },
     toolsets,

@@ -107,17 +107,9 @@ export class EventPrinter {
   }
 
   #noteWait({ callId, waitMs, reason, waitedFor }: Of<"call-wait">): void {
-    const others = waitedFor.map((holder) => this.#shortHolder(holder)).join(", ");
+    const others = waitedFor.map((id) => this.#labels.get(id) ?? "another call").join(", ");
     const waits = this.#waits.get(callId) ?? [];
     waits.push(cut(`waited ${duration(waitMs)} for ${reason === "slot" ? "a free slot" : others}`, this.width - 8));
     this.#waits.set(callId, waits);
-  }
-
-  /** `files::edit (call_1)` → `#1`, `files::edit (call_1, abandoned but still running)` → `#1, abandoned but still running`. */
-  #shortHolder(holder: string): string {
-    const start = holder.lastIndexOf(" (") + 2;
-    const [callId = "", ...rest] = holder.slice(start, -1).split(", ");
-    const label = this.#labels.get(callId);
-    return label === undefined ? safeText(holder) : [label, ...rest].join(", ");
   }
 }

@@ -54,13 +54,14 @@ function buildFiles(name: string, config: FilesConfig, folder: string): Partial<
 }
 
 function buildMcp(config: McpConfig, folder: string): Partial<Toolset> {
-  const { command, args, env, trustAnnotations } = config;
-  return { engine: mcpEngine({ command, args, env, trustAnnotations, cwd: folder }), trustAnnotations };
+  const { command, args, env, trustAnnotations, openTimeoutMs } = config;
+  const engine = mcpEngine({ command, args, env, trustAnnotations, cwd: folder });
+  return { engine, ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }) };
 }
 
 /** What the configuration says wins over what a toolset brings. */
 function withCommon(name: string, config: ToolsetConfig, toolset: Partial<Toolset>): Toolset {
-  const { description, maxConcurrent, openTimeoutMs, timeoutMs, deadlineMs, maxAttempts, maxResultBytes } = config;
+  const { description, maxConcurrent, timeoutMs, deadlineMs, maxAttempts, maxResultBytes } = config;
   const defaults: CallSettings = {
     ...toolset.defaults,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -73,7 +74,6 @@ function withCommon(name: string, config: ToolsetConfig, toolset: Partial<Toolse
     name,
     ...(description === undefined ? {} : { description }),
     ...(maxConcurrent === undefined ? {} : { maxConcurrent }),
-    ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }),
     ...(Object.keys(defaults).length === 0 ? {} : { defaults }),
   };
 }

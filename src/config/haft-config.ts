@@ -2,9 +2,15 @@
 import { checkName } from "../core/call.ts";
 import { describeThrown } from "../core/error.ts";
 import type { CallSettings } from "../core/tool.ts";
+import type { CircuitSettings } from "../policy/circuit.ts";
+import type { PermissionRules } from "../policy/permission.ts";
+import type { RetrySettings } from "../policy/retry.ts";
 import type { PathGuard } from "../toolsets/files/workspace-path.ts";
+import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { readApproval, readCircuit, readPermission, readRetry } from "./policy-config.ts";
+import type { ApprovalConfig } from "./policy-config.ts";
+import { present } from "./present.ts";
 import type { Problems } from "./problems.ts";
-import type { Bounds } from "./table-reader.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
 import type { Environment } from "./variables.ts";
 import { resolveVariables } from "./variables.ts";
@@ -12,9 +18,13 @@ import { resolveVariables } from "./variables.ts";
 export interface HaftConfig {
   /** Settings of every call, unless a toolset has its own. */
   readonly runtime: RuntimeConfig;
+  /** The waits between the attempts of a call. */
+  readonly retry: RetrySettings;
+  /** False = no tool is left alone for failing. */
+  readonly circuit: CircuitSettings | false;
   /** Patterns over qualified names, such as `files::*`. */
-  readonly permission: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
-  readonly approval: { readonly always?: readonly string[]; readonly never?: readonly string[] };
+  readonly permission: PermissionRules;
+  readonly approval: ApprovalConfig;
   /** By name, in the order of the file. */
   readonly toolsets: ReadonlyMap<string, ToolsetConfig>;
 }
@@ -24,6 +34,8 @@ export interface RuntimeConfig extends CallSettings {
   readonly maxConcurrent?: number;
   /** One toolset that fails to open fails them all. */
   readonly strict?: boolean;
+  /** How long an abandoned handler keeps its locks and slots. */
+  readonly orphanHoldMs?: number;
 }
 
 export type ToolsetConfig = FilesConfig | McpConfig | ModuleConfig;
@@ -33,7 +45,6 @@ interface CommonConfig extends CallSettings {
   readonly enabled: boolean;
   readonly description?: string;
   readonly maxConcurrent?: number;
-  readonly openTimeoutMs?: number;
 }
 
 /** The toolset that works on the files of a folder. */
@@ -55,6 +66,7 @@ export interface McpConfig extends CommonConfig {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly trustAnnotations: boolean;
+  readonly openTimeoutMs?: number;
 }
 
 /** Tools that a JavaScript or TypeScript file exports. */
@@ -66,24 +78,28 @@ export interface ModuleConfig extends CommonConfig {
 
 const TYPES = ["files", "mcp", "module"] as const;
 const GUARDS = ["block", "warn", "off"] as const satisfies readonly PathGuard[];
-/** Ten years: what every setting of time may be at most. */
-const MAX_MS = 315_576_000_000;
-const MILLISECONDS: Bounds = { min: 0, max: MAX_MS, whole: false };
-const COUNT: Bounds = { min: 1, max: Number.MAX_SAFE_INTEGER, whole: true };
+/** What would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
+const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map(
+  ["openTimeoutMs", "trustAnnotations"].map((key) => [key, 'only a toolset of type "mcp" has it.']),
+);
 
 /** Reads a whole file; what cannot be used is reported and left out. Variables of disabled toolsets stay as written. */
 export function readHaftConfig(value: unknown, problems: Problems, environment: Environment): HaftConfig {
   if (!isTable(value)) problems.add([], `a configuration must be a table of keys, not ${kindOf(value)}.`);
   const root = new TableReader(isTable(value) ? value : {}, [], problems);
   const runtime = root.table("runtime");
+  const retry = root.table("retry");
+  const circuit = root.table("circuit");
   const permission = root.table("permission");
   const approval = root.table("approval");
   const toolsets = root.table("toolsets");
   root.finish();
   return {
     runtime: runtime === undefined ? {} : readRuntime(runtime),
-    permission: permission === undefined ? {} : readLists(permission, "allow", "deny"),
-    approval: approval === undefined ? {} : readLists(approval, "always", "never"),
+    retry: retry === undefined ? {} : readRetry(retry),
+    circuit: circuit === undefined ? {} : readCircuit(circuit),
+    permission: permission === undefined ? {} : readPermission(permission),
+    approval: approval === undefined ? {} : readApproval(approval),
     toolsets: toolsets === undefined ? new Map() : readToolsets(toolsets, problems, environment),
   };
 }
@@ -91,24 +107,14 @@ export function readHaftConfig(value: unknown, problems: Problems, environment: 
 function readRuntime(table: TableReader): RuntimeConfig {
   const runtime = {
     ...readCallSettings(table),
-    ...present({ maxConcurrent: table.number("maxConcurrent", COUNT), strict: table.flag("strict") }),
+    ...present({
+      maxConcurrent: table.number("maxConcurrent", COUNT),
+      strict: table.flag("strict"),
+      orphanHoldMs: table.number("orphanHoldMs", MILLISECONDS),
+    }),
   };
   table.finish();
   return runtime;
-}
-
-function readLists<First extends string, Second extends string>(
-  table: TableReader,
-  first: First,
-  second: Second,
-): { readonly [Key in First | Second]?: readonly string[] } {
-  const lists: Record<string, readonly string[]> = {};
-  for (const key of [first, second]) {
-    const list = table.texts(key);
-    if (list !== undefined) lists[key] = list;
-  }
-  table.finish();
-  return lists as { readonly [Key in First | Second]?: readonly string[] }; // filled from these two keys alone
 }
 
 function readToolsets(table: TableReader, problems: Problems, environment: Environment): ReadonlyMap<string, ToolsetConfig> {
@@ -139,7 +145,7 @@ function readToolset(table: TableReader, problems: Problems, environment: Enviro
   };
   const toolset =
     type === "files" ? readFiles(table, common, resolve) : type === "mcp" ? readMcp(table, common, resolve) : readModule(table, common);
-  table.finish();
+  table.finish(NOT_OF_TOOLSET);
   return toolset;
 }
 
@@ -166,7 +172,10 @@ function readMcp(table: TableReader, common: CommonConfig, resolve: Resolve): Mc
     if (value !== undefined) env[name] = resolve(value, "env", name);
   }
   const trustAnnotations = table.flag("trustAnnotations") ?? false;
-  return command === undefined ? undefined : { type: "mcp", ...common, command, args, env, trustAnnotations };
+  const openTimeoutMs = table.number("openTimeoutMs", MILLISECONDS);
+  return command === undefined
+    ? undefined
+    : { type: "mcp", ...common, command, args, env, trustAnnotations, ...present({ openTimeoutMs }) };
 }
 
 function readModule(table: TableReader, common: CommonConfig): ModuleConfig | undefined {
@@ -183,7 +192,6 @@ function readCommon(table: TableReader): CommonConfig {
     ...present({
       description: table.text("description"),
       maxConcurrent: table.number("maxConcurrent", COUNT),
-      openTimeoutMs: table.number("openTimeoutMs", MILLISECONDS),
     }),
     ...readCallSettings(table),
   };
@@ -196,11 +204,4 @@ function readCallSettings(table: TableReader): CallSettings {
     maxAttempts: table.number("maxAttempts", { min: 1, max: 100, whole: true }),
     maxResultBytes: table.number("maxResultBytes", { ...COUNT, min: 0 }),
   });
-}
-
-type Present<T> = { readonly [Key in keyof T]?: Exclude<T[Key], undefined> };
-
-/** The members that are set. */
-function present<T extends object>(members: T): Present<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Present<T>; // what is left is set
 }

@@ -5,7 +5,7 @@ import type { FileHandle } from "node:fs/promises";
 import { ToolError } from "../core/error.ts";
 
 /** The largest file that is read. */
-export const MAX_CONFIG_BYTES = 1024 * 1024;
+const MAX_CONFIG_BYTES = 1024 * 1024;
 
 /**
  * The text of a regular file of at most 1 MiB in UTF-8, without its byte order mark.

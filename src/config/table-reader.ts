@@ -1,13 +1,10 @@
 /** Reads the keys of one table of a configuration file, and reports what is wrong with each. */
+import type { Bounds } from "./bounds.ts";
 import type { KeyPath } from "./key-positions.ts";
 import { nearKey, unknownKey } from "./near-key.ts";
 import type { Problems } from "./problems.ts";
 
-export interface Bounds {
-  readonly min: number;
-  readonly max: number;
-  readonly whole: boolean;
-}
+const NOWHERE: ReadonlyMap<string, string> = new Map();
 
 /** Every getter returns undefined for a key that is not there or not usable; the latter has then been reported. */
 export class TableReader {
@@ -73,7 +70,8 @@ export class TableReader {
     return undefined;
   }
 
-  texts(key: string): readonly string[] | undefined {
+  /** @param faultOf says what is wrong with a text; left out = any will do */
+  texts(key: string, faultOf: (text: string) => string | undefined = () => undefined): readonly string[] | undefined {
     const value = this.#read(key);
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) {
@@ -82,8 +80,9 @@ export class TableReader {
     }
     const texts: string[] = [];
     value.forEach((item: unknown, index) => {
-      if (typeof item === "string") texts.push(item);
-      else this.#problems.add([...this.path, key, index], `must be a string, not ${kindOf(item)}.`);
+      const fault = typeof item === "string" ? faultOf(item) : `must be a string, not ${kindOf(item)}.`;
+      if (fault !== undefined) this.#problems.add([...this.path, key, index], fault);
+      else if (typeof item === "string") texts.push(item);
     });
     return texts.length === value.length ? texts : undefined;
   }
@@ -101,10 +100,14 @@ export class TableReader {
     return Object.keys(this.#table);
   }
 
-  /** Reports every key that was not asked for. */
-  finish(): void {
+  /**
+   * Reports every key that was not asked for.
+   *
+   * @param elsewhere what to say of keys that are known, but not here
+   */
+  finish(elsewhere: ReadonlyMap<string, string> = NOWHERE): void {
     for (const key of Object.keys(this.#table)) {
-      if (!this.#known.includes(key)) this.report(key, unknownKey(key, this.#known));
+      if (!this.#known.includes(key)) this.report(key, elsewhere.get(key) ?? unknownKey(key, this.#known));
     }
   }
 

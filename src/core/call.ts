@@ -17,7 +17,7 @@ export interface ToolCall {
   readonly reasoning?: string;
 }
 
-export const NAMESPACE_SEPARATOR = "::";
+const NAMESPACE_SEPARATOR = "::";
 export const DEFAULT_NAMESPACE = "default";
 export const MAX_NAME_LENGTH = 256;
 

@@ -98,7 +98,7 @@ export class ToolError extends Error {
     this.retryable = options.retryable ?? info.retryable;
     this.outcome = options.outcome ?? info.outcome;
     this.hint = options.hint;
-    this.details = (options.details ?? []).slice(0, MAX_DETAILS).map(cut);
+    this.details = Object.freeze((options.details ?? []).slice(0, MAX_DETAILS).map(cut));
     this.retryAfterMs = options.retryAfterMs;
   }
 

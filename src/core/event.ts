@@ -15,7 +15,7 @@ interface CallEvent {
 
 export type RuntimeEvent =
   | (CallEvent & { readonly type: "call-start"; readonly call: ToolCall })
-  | (CallEvent & { readonly type: "call-wait"; readonly toolName: string; readonly waitMs: number; readonly reason: "lock" | "slot"; readonly waitedFor: readonly string[] })
+  | (CallEvent & { readonly type: "call-wait"; readonly toolName: string; readonly waitMs: number; readonly reason: "lock" | "slot"; /** The ids of the calls that were in the way, at most 20. */ readonly waitedFor: readonly string[] })
   | (CallEvent & { readonly type: "call-attempt"; readonly toolName: string; readonly attempt: number })
   | (CallEvent & { readonly type: "call-retry"; readonly toolName: string; readonly attempt: number; readonly delayMs: number; readonly error: ErrorInfo })
   | (CallEvent & { readonly type: "call-progress"; readonly toolName: string; readonly update: ProgressUpdate })

@@ -8,10 +8,18 @@ export interface Hook {
   readonly priority?: number;
   /**
    * Before the name is resolved. Return a changed call, `{ veto: reason }` to stop it with that reason as the
-   * model's result, or nothing to leave it. A hook that throws is logged and skipped.
+   * model's result, or nothing to leave it. A hook that throws, or does not answer within 10 s, is logged and
+   * skipped; an answer that is neither a call nor a veto stops the call.
    */
   beforeCall?(call: ToolCall, context: HookContext): HookDecision | Promise<HookDecision>;
-  /** Before the result is recorded. Return a changed result or nothing. Not run for calls that never began. */
+  /**
+   * Before the result is cut to size and recorded. Return nothing, or a whole changed result: an `output`, `content`,
+   * `error` or `metadata` it lacks is gone. Which call it belongs to, its origin, attempts, time and repairs stay.
+   * Not run for a name that is no tool.
+   *
+   * A hook that throws, gives what is no result, or does not answer within 10 s, is logged and skipped. When the call
+   * is cancelled or its deadline passes before all hooks have seen its answer, it ends without that answer.
+   */
   afterCall?(result: ToolResult, context: HookContext): ToolResult | undefined | void | Promise<ToolResult | undefined | void>;
 }
 

@@ -117,8 +117,11 @@ function copySlowly(value: unknown, limits: JsonLimits): JsonCopy {
     charsLeft: limits.maxChars ?? DEFAULT_MAX_CHARS,
     dropped: NOTHING_DROPPED,
   };
-  const copy = copyValue(value, 0, state, ROOT);
-  return { value: copy, dropped: state.dropped };
+  try {
+    return { value: copyValue(value, 0, state, ROOT), dropped: state.dropped };
+  } catch (error: unknown) {
+    throw error instanceof ToolError ? error : notJson("looking into it threw", ROOT, error); // a trap of a proxy
+  }
 }
 
 const NOTHING_DROPPED: string[] = [];

@@ -17,7 +17,7 @@ export type Origin = "live" | "cache" | "replay" | "simulated" | "stub";
 export interface Repair {
   /** `$` path of the changed value. */
   readonly path: string;
-  readonly kind: "parsed-json" | "fixed-json" | "coerced" | "defaulted" | "dropped" | "renamed" | "wrapped" | "lifted";
+  readonly kind: "parsed-json" | "fixed-json" | "coerced" | "defaulted" | "dropped" | "renamed";
   /** What was done, for people: `"5" → 5`. */
   readonly note: string;
 }

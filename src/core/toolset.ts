@@ -11,8 +11,6 @@ export interface Toolset {
   readonly engine?: Engine;
   /** @default true */
   readonly enabled?: boolean;
-  /** Take a strange server's word that a tool only reads. @default false: hints may only add caution */
-  readonly trustAnnotations?: boolean;
   /** At most this many calls of the toolset at a time. Integer ≥ 1. @default no limit */
   readonly maxConcurrent?: number;
   /** What its tools use where they set nothing themselves. */

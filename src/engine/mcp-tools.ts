@@ -96,7 +96,7 @@ function leftOut(options: ListOptions, what: string): undefined {
  * MCP calls a tool without hints destructive and open-world; here such a tool is undeclared, which serialises it
  * and keeps it from being repeated, and only an explicit hint makes it ask for approval.
  */
-export function effectsOf(hints: JsonObject, trusted: boolean): Effects | undefined {
+function effectsOf(hints: JsonObject, trusted: boolean): Effects | undefined {
   const destructive = hints["destructiveHint"] === true;
   const external = hints["openWorldHint"] === true;
   if (trusted && hints["readOnlyHint"] === true) return { ...readOnly(), ...(external ? { external } : {}) };

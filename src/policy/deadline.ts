@@ -63,7 +63,7 @@ export function settleWithin<T, R>(target: Interruptible, work: PromiseLike<T>, 
 /** As `await` does it: a promise that was tampered with neither throws here nor calls back at once or twice. */
 function follow<T, R>(work: PromiseLike<T>, wait: Wait<T, R>): void {
   try {
-    void nativeThen.call(
+    void Promise.prototype.then.call(
       Promise.resolve(work),
       (value) => wait.fulfilled(value as T), // `call` loses the type of the promise
       (thrown: unknown) => wait.rejected(thrown),
@@ -72,8 +72,6 @@ function follow<T, R>(work: PromiseLike<T>, wait: Wait<T, R>): void {
     wait.rejected(thrown);
   }
 }
-
-const { then: nativeThen } = Promise.prototype;
 
 /** The wait of one `settleWithin`; ends once. */
 class Wait<T, R> implements Interrupt {

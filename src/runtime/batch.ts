@@ -43,7 +43,6 @@ export async function runBatch(parts: CallParts, turn: Turn, rawCalls: readonly 
   const items = readItems(rawCalls);
   const runs: CallRun[] = [];
   const forget = options.signal === undefined ? undefined : onAbort(options.signal, () => cancelAll(runs, "the caller aborted"));
-  const mark = options.throwOnError ? turn.session.mark() : undefined;
   try {
     for (const raw of items) {
       const run = begin(parts, turn, raw, options);
@@ -52,10 +51,10 @@ export async function runBatch(parts: CallParts, turn: Turn, rawCalls: readonly 
       if (runs.length % CALLS_PER_TURN_OF_THE_LOOP === 0) await nextTurnOfTheLoop(parts);
     }
     const results = await new Batch(runs, options.throwOnError).run();
-    const failed = mark === undefined ? undefined : results.find(failsTheBatch);
-    if (mark === undefined || failed === undefined) return results;
-    turn.session.restore(mark);
-    rollBack(runs);
+    const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
+    if (failed === undefined) return results;
+    turn.rollBack();
+    recordRollback(runs);
     const error = new ToolExecutionError(failed, results);
     options.onFailure?.(error);
     throw error;
@@ -188,7 +187,7 @@ function cancelAll(runs: readonly CallRun[], reason: string): void {
   for (const run of runs) run.cancel(reason);
 }
 
-function rollBack(runs: readonly CallRun[]): void {
+function recordRollback(runs: readonly CallRun[]): void {
   const [first] = runs;
   if (first === undefined || !first.recorded) return;
   const { session } = first.turn;

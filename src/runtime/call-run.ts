@@ -134,7 +134,7 @@ export class CallRun implements Interruptible {
   /** Passes an event to listeners and, unless told otherwise, to the session's log. */
   emit(event: RuntimeEvent): void {
     const { session } = this.turn;
-    if (session.recorded && this.options.recordHistory && (event.type === "call-start" || event.type === "call-end")) session.record(event);
+    if (session.recorded && this.options.recordHistory && (event.type === "call-start" || event.type === "call-end")) session.record(Object.freeze(event));
     if (this.parts.listening) this.parts.emit(event);
   }
 

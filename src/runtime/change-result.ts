@@ -1,6 +1,6 @@
 /** Reads what a hook made of a result: the answer may change; whose answer it is, and how it came about, may not. */
 import { ERROR_CODES, ToolError, errorInfo, isToolError } from "../core/error.ts";
-import type { ErrorCode, ErrorInfo, ToolErrorOptions } from "../core/error.ts";
+import type { ErrorCode, ErrorInfo } from "../core/error.ts";
 import { copyJson } from "../core/json.ts";
 import type { ResultStatus, ToolResult } from "../core/result.ts";
 import { copyContent } from "./copy-content.ts";
@@ -47,7 +47,7 @@ function readError(value: unknown): ErrorInfo {
   if (typeof value !== "object" || value === null) throw new TypeError("a result that is not ok has an error");
   const { code, message, ...options } = value as Fields; // checked as a whole below
   if (!isErrorCode(code) || typeof message !== "string") throw new TypeError("its error has no code of the table, or no message");
-  const error = new ToolError(code, message, options as ToolErrorOptions);
+  const error = new ToolError(code, message, options);
   if (!isToolError(error)) throw new TypeError("its error is no ErrorInfo");
   return Object.freeze(errorInfo(error));
 }

@@ -34,7 +34,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     warnings: run.warnings,
   };
   if (run.call.id !== undefined) result.id = run.call.id;
-  if (error !== undefined) result.error = errorInfo(error);
+  if (error !== undefined) result.error = Object.freeze(errorInfo(error));
   if (status === "ok" || status === "partial") {
     if (run.output !== undefined) result.output = run.output;
     if (run.content !== undefined) result.content = run.content;
@@ -68,6 +68,8 @@ function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown)
 
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   if (run.registered !== undefined) limitSize(run, result);
+  Object.freeze(result.repairs);
+  Object.freeze(result.warnings);
   run.result = Object.freeze(result);
   run.parts.running.delete(run.callId);
   run.parts.counters.calls++;

@@ -1,4 +1,4 @@
-/** What a call holds while its handler runs: its locks, then a slot of its toolset, its tool and the runtime. */
+/** What a call holds while its handler runs: its locks, then a slot of its tool, its toolset and the runtime. */
 import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import type { Limit } from "../policy/limit.ts";
@@ -31,7 +31,7 @@ export function release(run: CallRun): void {
 
 async function acquireLater(run: CallRun, ticket: LockTicket): Promise<StepEnd> {
   const since = run.clock.now();
-  const waitedFor = namesOf(run, ticket);
+  const waitedFor = run.parts.listening ? ticket.waitingFor() : [];
   tellToDeclare(run, ticket);
   const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
   if ("ended" in waited) {
@@ -44,12 +44,10 @@ async function acquireLater(run: CallRun, ticket: LockTicket): Promise<StepEnd> 
 
 /** Takes a slot of each limit that is set, without waiting; all or none. */
 function takeSlots(run: CallRun): boolean {
-  const { limit, toolsetLimit } = guardsOf(run);
-  const global = run.parts.limit;
-  if (limit === undefined && toolsetLimit === undefined && global === undefined) return true;
+  const limits = limitsOf(run);
+  if (limits === undefined) return true;
   const taken: Limit[] = [];
-  for (const one of [toolsetLimit, limit, global]) {
-    if (one === undefined) continue;
+  for (const one of limits) {
     if (!one.tryTake()) {
       for (const other of taken) other.release();
       return false;
@@ -60,12 +58,18 @@ function takeSlots(run: CallRun): boolean {
   return true;
 }
 
+/** The limits that are set, the narrowest first: who waits for a wide one keeps out nobody but its like. */
+function limitsOf(run: CallRun): readonly Limit[] | undefined {
+  const { limit, toolsetLimit } = guardsOf(run);
+  const whole = run.parts.limit;
+  if (limit === undefined && toolsetLimit === undefined && whole === undefined) return undefined;
+  return [limit, toolsetLimit, whole].filter((one) => one !== undefined);
+}
+
 async function waitForSlots(run: CallRun): Promise<StepEnd> {
   const since = run.clock.now();
-  const { limit, toolsetLimit } = guardsOf(run);
   run.slots = [];
-  for (const one of [toolsetLimit, limit, run.parts.limit]) {
-    if (one === undefined) continue;
+  for (const one of limitsOf(run) ?? []) {
     if (!one.tryTake()) {
       const waiter = one.wait(run.turn.session.id);
       const waited = await waitFor(run, waiter.whenTaken(), { endsAt: run.deadlineAt, late: () => noSlot(run) });
@@ -107,8 +111,9 @@ function namesOf(run: CallRun, ticket: LockTicket): readonly string[] {
 
 /** Says once per tool when calls wait only because a tool declares no effects. */
 function tellToDeclare(run: CallRun, ticket: LockTicket): void {
-  const undeclared = [run, ...ticket.waitingFor().map((callId) => run.parts.running.get(callId))].find((other) => other?.effects?.undeclared === true);
-  if (undeclared?.guards === undefined || undeclared.guards.toldToDeclare) return;
+  const meeting = [run, ...ticket.waitingFor().map((callId) => run.parts.running.get(callId))];
+  const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.guards?.toldToDeclare === false);
+  if (undeclared?.guards === undefined) return;
   undeclared.guards.toldToDeclare = true;
   run.parts.ports.log.warn(
     `Calls of "${undeclared.registered?.toolset.name ?? ""}" wait for one another because ${undeclared.toolName} declares no effects. Declare what it reads and writes, and they run side by side.`,

@@ -15,7 +15,7 @@ export function limitSize(run: CallRun, result: Shown): void {
   const shown = truncateResult(result.output, result.content, maxResultBytes, () => {
     if (!run.turn.session.keepsResults) return "ask for less at a time";
     handle ??= run.parts.keeper.keep(run.turn.session.id, run.callId, result.output, result.content);
-    return `read the rest with read_result {"handle": "${handle}"}`;
+    return `Read the rest with read_result {"handle": "${handle}"}`;
   });
   if (!shown.cut) return;
   if (shown.output !== undefined) result.output = shown.output;

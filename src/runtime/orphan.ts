@@ -1,4 +1,4 @@
-/** A handler that was abandoned while it still ran: counted, held to its locks for a while, its end never shown to the model. */
+/** A handler that was given up while it still ran: held to its locks for a while, counted, its end never shown to the model. */
 import type { CallRun } from "./call-run.ts";
 
 export interface Orphan {
@@ -10,11 +10,11 @@ export interface Orphan {
  * Lets go of a handler that did not answer in time.
  *
  * The runtime's own slot is free at once. What the handler writes stays locked, and the slots of its tool and
- * toolset stay taken, until it ends or `orphanHoldMs` passes.
+ * toolset stay taken, until it ends or `orphanHoldMs` passes. A handler that obeys its signal and ends before the
+ * event loop comes round is no orphan; any other is counted and reported, and so is its late end.
  */
 export function abandon(run: CallRun): Orphan {
-  const { parts, ticket, toolName } = run;
-  const abandonedAt = run.clock.now();
+  const { parts, ticket } = run;
   const slots = run.slots ?? [];
   for (const limit of slots) if (limit === parts.limit) limit.release();
   const held = slots.filter((limit) => limit !== parts.limit);
@@ -22,29 +22,59 @@ export function abandon(run: CallRun): Orphan {
   if (!keepsLock) ticket?.release();
   run.ticket = undefined;
   run.slots = undefined;
-  parts.counters.orphans++;
-  parts.counters.abandoned++;
-  countOrphan(run, 1);
-  let holding = true;
-  const letGo = (): void => {
-    if (!holding) return;
-    holding = false;
-    cancelTimer();
+  return new AbandonedHandler(run, () => {
     ticket?.release();
     for (const limit of held) limit.release();
-  };
-  const cancelTimer = run.clock.timer(letGo, parts.orphanHoldMs, { background: true });
-  if (parts.listening) run.emit({ ...run.eventBase, type: "call-orphan", toolName, orphans: parts.counters.orphans });
-  return {
-    settled(outcome) {
-      letGo();
-      parts.counters.orphans--;
-      countOrphan(run, -1);
-      const lateMs = run.clock.now() - abandonedAt;
-      parts.ports.log.debug(`${toolName} ended ${Math.round(lateMs)} ms after it was given up; what it ${outcome} is not used.`, { callId: run.callId });
-      if (parts.listening) run.emit({ ...run.eventBase, type: "call-late", toolName, outcome, lateMs });
-    },
-  };
+  });
+}
+
+class AbandonedHandler implements Orphan {
+  readonly #run: CallRun;
+  readonly #abandonedAt: number;
+  readonly #giveBack: () => void;
+  readonly #cancelCount: () => void;
+  readonly #cancelHold: () => void;
+  #holds = true;
+  #counted = false;
+
+  constructor(run: CallRun, giveBack: () => void) {
+    const { clock, parts } = run;
+    this.#run = run;
+    this.#giveBack = giveBack;
+    this.#abandonedAt = clock.now();
+    this.#cancelCount = clock.timer(() => this.#count(), 0, { background: true });
+    this.#cancelHold = clock.timer(() => this.#letGo(), parts.orphanHoldMs, { background: true });
+  }
+
+  settled(outcome: "returned" | "threw"): void {
+    this.#cancelCount();
+    this.#letGo();
+    if (!this.#counted) return;
+    const { parts, toolName, clock } = this.#run;
+    parts.counters.orphans--;
+    countOrphan(this.#run, -1);
+    const lateMs = clock.now() - this.#abandonedAt;
+    parts.ports.log.debug(`${toolName} ended ${Math.round(lateMs)} ms after it was given up; what it ${outcome} is not used.`, {
+      callId: this.#run.callId,
+    });
+    if (parts.listening) this.#run.emit({ ...this.#run.eventBase, type: "call-late", toolName, outcome, lateMs });
+  }
+
+  #count(): void {
+    const { parts, toolName } = this.#run;
+    this.#counted = true;
+    parts.counters.orphans++;
+    parts.counters.abandoned++;
+    countOrphan(this.#run, 1);
+    if (parts.listening) this.#run.emit({ ...this.#run.eventBase, type: "call-orphan", toolName, orphans: parts.counters.orphans });
+  }
+
+  #letGo(): void {
+    if (!this.#holds) return;
+    this.#holds = false;
+    this.#cancelHold();
+    this.#giveBack();
+  }
 }
 
 function countOrphan(run: CallRun, change: 1 | -1): void {

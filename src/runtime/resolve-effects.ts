@@ -118,10 +118,12 @@ class EffectsResolver {
   }
 
   #writing(allReads: readonly string[], writes: readonly string[]): CallEffects {
-    const reads = allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
+    const commutative = this.#effects.commutative === true;
+    // A plain write keeps out all that a read of its key would; a commutative one that also reads must keep out its like.
+    const reads = commutative || allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
     const locked = [...writes];
     for (const key of writes) locked.push(this.#writesPlace + key);
-    return this.#build({ reads, writes, lock: { reads, writes: locked, commutative: this.#effects.commutative === true } });
+    return this.#build({ reads, writes, lock: { reads, writes: locked, commutative } });
   }
 
   #build(found: {

@@ -124,7 +124,10 @@ export class Runtime {
    * Runs one call, or the calls of one message together. Never rejects for what a call did: each call has
    * its result, in call order.
    *
-   * @throws ToolExecutionError only with `onError: "throw"`
+   * A handler may run calls too. They wait like any others, also for what the handler's own call holds: give it no
+   * effects in common with them, or it waits for itself until its time is up.
+   *
+   * @throws ToolExecutionError only with `onError: "throw"`; ToolError `invalid_argument` for wrong options. Both by rejecting
    */
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   execute(calls: readonly ToolCall[], options?: ExecuteOptions): Promise<readonly ToolResult[]>;
@@ -163,13 +166,8 @@ export class Runtime {
 
   #run(session: Session, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<ToolResult | readonly ToolResult[]> {
     if (session.closed) return Promise.reject(new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is closed.`));
-    if (options !== NO_OPTIONS) {
-      try {
-        checkExecuteOptions(options);
-      } catch (error: unknown) {
-        return Promise.reject(ToolError.fromUnknown(error, "invalid_argument"));
-      }
-    }
+    const misuse = options === NO_OPTIONS ? undefined : wrongOptions(options);
+    if (misuse !== undefined) return Promise.reject(misuse);
     const turn = new Turn(session, this.#ports.ids);
     const callOptions = options === NO_OPTIONS ? this.#defaultCallOptions : this.#callOptions(options);
     if (isBatch(calls)) return this.#runBatch(turn, calls, callOptions, options);
@@ -262,15 +260,14 @@ function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonly ToolC
   }
 }
 
-function checkExecuteOptions(options: ExecuteOptions): void {
-  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of execute() are an object.");
+function wrongOptions(options: ExecuteOptions): ToolError | undefined {
+  if (typeof options !== "object" || options === null) return new ToolError("invalid_argument", "The options of execute() are an object.");
   const { signal, onError } = options;
   if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
-    throw new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
+    return new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
   }
-  if (onError !== undefined && onError !== "result" && onError !== "throw") {
-    throw new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${JSON.stringify(onError)}.`);
-  }
+  if (onError === undefined || onError === "result" || onError === "throw") return undefined;
+  return new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${String(onError)}.`);
 }
 
 type Run = (calls: ToolCall | readonly ToolCall[], options: ExecuteOptions) => Promise<ToolResult | readonly ToolResult[]>;

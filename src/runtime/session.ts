@@ -16,11 +16,6 @@ export interface HistoryEntry {
   readonly result: ToolResult | undefined;
 }
 
-/** A point of a session to which a failed batch goes back. */
-export interface SessionMark {
-  readonly state: ReadonlyMap<string, JsonValue>;
-}
-
 const NO_EVENTS: readonly RuntimeEvent[] = Object.freeze([]);
 
 /**
@@ -36,7 +31,6 @@ export class Session {
   #closed = false;
   #log: RuntimeEvent[] | undefined;
   #state: Map<string, JsonValue> | undefined;
-  #stateIsShared = false;
 
   constructor(options: { readonly ids: Ids; readonly id?: string; readonly recorded: boolean }) {
     this.#ids = options.ids;
@@ -91,26 +85,10 @@ export class Session {
     };
   }
 
-  /** Remembers the state as it is now. O(1): it is copied by the next update, not here. */
-  mark(): SessionMark {
-    this.#stateIsShared = true;
-    return { state: (this.#state ??= new Map()) };
-  }
-
-  /** Goes back to a mark of this session. */
-  restore(mark: SessionMark): void {
-    this.#state = new Map(mark.state);
-    this.#stateIsShared = false;
-  }
-
   #update(key: string, change: (before: JsonValue | undefined) => JsonValue | undefined): void {
     const after = change(this.#state?.get(key));
-    if (this.#state === undefined || this.#stateIsShared) {
-      this.#state = new Map(this.#state);
-      this.#stateIsShared = false;
-    }
-    if (after === undefined) this.#state.delete(key);
-    else this.#state.set(key, copyJson(after).value);
+    if (after === undefined) this.#state?.delete(key);
+    else (this.#state ??= new Map()).set(key, copyJson(after).value);
   }
 }
 
@@ -125,6 +103,7 @@ export class Turn {
   readonly #ids: Ids;
   #id: string | undefined;
   #used: Set<string> | undefined;
+  #changes: Map<string, StateChange> | undefined;
   /** The tool that ended the turn; calls after it are skipped. */
   endedBy: string | undefined;
 
@@ -146,4 +125,38 @@ export class Turn {
     this.#used.add(qualifiedName);
     return undefined;
   }
+
+  /** The state that the tools of one toolset see, with each change noted so that it can be taken back. */
+  stateOf(toolset: string): ToolState {
+    const state = this.session.stateOf(toolset);
+    return {
+      get: (key) => state.get(key),
+      update: (key, change) => {
+        const before = state.get(key);
+        state.update(key, change);
+        this.#note(`${toolset}\u0000${key}`, { state, key, before, after: state.get(key) });
+      },
+    };
+  }
+
+  /** Takes back what this turn changed in the state, except where another turn has changed it since. */
+  rollBack(): void {
+    for (const { state, key, before, after } of this.#changes?.values() ?? []) if (state.get(key) === after) state.update(key, () => before);
+    this.#changes = undefined;
+  }
+
+  #note(place: string, change: StateChange): void {
+    this.#changes ??= new Map();
+    const earlier = this.#changes.get(place);
+    this.#changes.set(place, earlier === undefined ? change : { ...change, before: earlier.before });
+  }
+}
+
+interface StateChange {
+  readonly state: ToolState;
+  readonly key: string;
+  /** The value before the turn's first change of the key. */
+  readonly before: JsonValue | undefined;
+  /** The value after its last. */
+  readonly after: JsonValue | undefined;
 }

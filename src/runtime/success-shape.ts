@@ -1,7 +1,7 @@
 /** A preset for tools that answer `{success, error?, data?}`, as the Evennia AI assistant does (seed 003). */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/json.ts";
-import type { ParsedInput, Tool } from "../core/tool.ts";
+import type { Tool } from "../core/tool.ts";
 
 /**
  * The same tool under the rules of seed 003: unexpected input keys are dropped with a report, an answer that is
@@ -9,7 +9,16 @@ import type { ParsedInput, Tool } from "../core/tool.ts";
  * and `success: false` is an error result with the tool's own words. Extra fields are kept.
  */
 export function withSuccessShape(tool: Tool): Tool {
-  return { ...tool, inputSchema: closed(tool.inputSchema), unknownKeys: "drop", parseOutput };
+  const { parseOutput } = tool;
+  return {
+    ...tool,
+    inputSchema: closed(tool.inputSchema),
+    unknownKeys: "drop",
+    parseOutput: (answer) => {
+      checkAnswer(answer);
+      return parseOutput === undefined ? { value: answer } : parseOutput(answer);
+    },
+  };
 }
 
 function closed(schema: Tool["inputSchema"]): Tool["inputSchema"] {
@@ -17,13 +26,12 @@ function closed(schema: Tool["inputSchema"]): Tool["inputSchema"] {
   return "additionalProperties" in schema || !("properties" in schema) ? schema : { ...schema, additionalProperties: false };
 }
 
-function parseOutput(answer: unknown): ParsedInput {
+function checkAnswer(answer: unknown): void {
   const problem = shapeProblem(answer);
   if (problem !== undefined) throw new ToolError("invalid_output", `The tool's answer is not {success, error?, data?}: ${problem}.`);
   if (isJsonObject(answer) && answer["success"] === false) {
     throw new ToolError("execution_failed", typeof answer["error"] === "string" ? answer["error"] : "The tool reported success: false.", { outcome: "failed" });
   }
-  return { value: answer };
 }
 
 function shapeProblem(answer: unknown): string | undefined {

@@ -55,7 +55,7 @@ function armAll(): void {
   for (const timer of timers) timer.arm();
 }
 
-export const systemClock: Clock = {
+const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => Date.now(),
   timer(fire, delayMs, options) {

@@ -50,18 +50,21 @@ export class AttemptContext implements ToolContext {
     return (this.#state ??= this.#openState());
   }
 
-  progress(update: ProgressUpdate): void {
-    if (this.#ended !== undefined || !this.#run.parts.listening) return;
-    this.#run.emit({ ...this.#run.eventBase, type: "call-progress", toolName: this.toolName, update });
+  /** Made when asked for, so that a handler may take it out of its context: `(input, { progress }) => …`. */
+  get progress(): (update: ProgressUpdate) => void {
+    return (update) => {
+      if (this.#ended !== undefined || !this.#run.parts.listening) return;
+      this.#run.emit({ ...this.#run.eventBase, type: "call-progress", toolName: this.toolName, update });
+    };
   }
 
-  log(message: string, fields: LogFields = {}): void {
-    this.#run.parts.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
+  get log(): (message: string, fields?: LogFields) => void {
+    return (message, fields = {}) => this.#run.parts.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
   }
 
   /** The state of the tool's toolset, read-only once the attempt is over: what is rolled back or given up stays so. */
   #openState(): ToolState {
-    const state = this.#run.turn.session.stateOf(this.#run.registered?.toolset.name ?? "");
+    const state = this.#run.turn.stateOf(this.#run.registered?.toolset.name ?? "");
     return {
       get: (key) => state.get(key),
       update: (key, change) => {

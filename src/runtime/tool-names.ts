@@ -73,6 +73,9 @@ export class ToolNames {
   missing(name: string): ToolError {
     const parts = splitName(name);
     const { namespace } = parts;
+    const entry = namespace === undefined ? undefined : this.entries.get(namespace);
+    // An engine brings its tools when it opens: until then nobody can say what it has.
+    if (entry?.blocked !== undefined && entry.toolset.engine !== undefined) return entry.blocked;
     const near = namespace === undefined ? this.#nearBare(name) : this.#nearQualified(name, parts);
     const unknownToolset = namespace === undefined || this.entries.has(namespace) ? undefined : namespace;
     return missingTool(name, { unknownToolset, near, few: this.#fewNames() });

@@ -28,7 +28,7 @@ export function treeSize(value: unknown, most: number, depth = 0): number | unde
 }
 
 /** The canonical text of an array or object; undefined when the run was given up over it. */
-export function canonicalText(value: object, run: ValidationRun): string | undefined {
+function canonicalText(value: object, run: ValidationRun): string | undefined {
   const size = treeSize(value, run.stepsLeft / STEPS_PER_VALUE);
   if (size === undefined) {
     run.giveUp("the value is nested too deeply or too large to compare");

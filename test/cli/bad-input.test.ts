@@ -97,7 +97,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
 
   test("with --json standard output has the error as one JSON object", async () => {
     const { exitCode, stdout } = await withConfig({ "haft.toml": "retries = 3\n" }, "list", "--json");
-    const message = "haft.toml:1:1: retries: unknown key. There are: runtime, permission, approval, toolsets.";
+    const message = "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, toolsets.";
     expect({ exitCode, ...JSON.parse(stdout) }).toEqual({
       exitCode: 3,
       error: { code: "invalid_config", message, retryable: false, outcome: "not_started", details: [message] },

@@ -78,10 +78,10 @@ export function haft(
   });
 }
 
-/** Times and ids that differ from run to run, masked: `12 ms` → `# ms`. */
+/** Times and ids that differ from run to run, masked: `12 ms` and `1.5 s` → `# ms`. */
 export function masked(text: string): string {
   return text
-    .replaceAll(/ *\d+(?:\.\d)? (ms|s)\b/gu, " # $1")
+    .replaceAll(/ *\d+(?:\.\d)? (ms|s)\b/gu, " # ms")
     .replaceAll(/"durationMs":[\d.]+/gu, '"durationMs":0')
     .replaceAll(/"call_[\w-]+"/gu, '"call_#"');
 }

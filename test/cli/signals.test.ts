@@ -1,7 +1,7 @@
 import { readFileSync, watch } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
 
 const SERVER = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
@@ -77,7 +77,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     const finished = await haft(["list"], { folder, onStart: (control) => void opening.then(() => control.signal("SIGINT")) });
     watcher.close();
     expect(finished).toEqual({ exitCode: 130, stdout: "", stderr: "haft: cancelled: Stopped by Ctrl-C.\n" });
-    await expect.poll(() => serverIsRunning(folder)).toBe(false);
+    await vi.waitFor(() => expect(serverIsRunning(folder)).toBe(false));
   });
 
   test("a second Ctrl-C does not wait for a server that is slow to end", async () => {

@@ -63,8 +63,8 @@ describe("colours and width", () => {
   test("a long answer is cut to eight lines, a long one-line answer to the width", async () => {
     const input = conversation({ name: "files::read", input: { path: "long.md" } }, { name: "files::list", input: { path: "." } });
     const { stdout } = await atTerminal(["run", "-"], { columns: 60, input, environment: { NO_COLOR: "1" } });
-    expect(masked(stdout)).toContain("✓ #1  files::read # ms\n         1  line 1\n         2  line 2\n");
-    expect(stdout).toContain("\n         8  line 8\n        … and 4 more lines\n");
+    expect(masked(stdout)).toContain("✓ #1  files::read # ms\n        1  line 1\n        2  line 2\n");
+    expect(stdout).toContain("\n        8  line 8\n        … and 4 more lines\n");
     expect(stdout.split("\n").filter((line) => line.length > 60)).toEqual([]);
   });
 

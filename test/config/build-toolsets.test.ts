@@ -110,8 +110,8 @@ test("a module's tools are found under every name, each once, and other exports 
 
 test("settings of the file win over those of a toolset, whose others stay", async () => {
   const folder = configFolder({
-    "haft.toml": `${module("tools.mjs")}description = "Ours"\nmaxConcurrent = 2\nopenTimeoutMs = 30\ntimeoutMs = 1\n`,
-    "tools.mjs": `export default { name: "theirs", description: "Theirs", tools: [${tool("one")}], defaults: { timeoutMs: 9, maxAttempts: 1 }, overloads: true };`,
+    "haft.toml": `${module("tools.mjs")}description = "Ours"\nmaxConcurrent = 2\ntimeoutMs = 1\n`,
+    "tools.mjs": `export default { name: "theirs", description: "Theirs", tools: [${tool("one")}], defaults: { timeoutMs: 9, maxAttempts: 1 }, overloads: true, openTimeoutMs: 30 };`,
   });
 
   expect(await build(folder)).toEqual([
@@ -140,7 +140,7 @@ test("a files toolset has its folder beside the file", async () => {
 
 test("F4.15 F4.33 a server is run by its command, in the folder of the file, with its variables", async () => {
   const folder = configFolder({
-    "haft.toml": `[toolsets.strange]\ntype = "mcp"\ncommand = '${process.execPath}'\nargs = ['${fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url))}']\ntrustAnnotations = true\n[toolsets.strange.env]\nDOOR_KEY = "env:SECRET"\n`,
+    "haft.toml": `[toolsets.strange]\ntype = "mcp"\ncommand = '${process.execPath}'\nargs = ['${fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url))}']\ntrustAnnotations = true\nopenTimeoutMs = 30\n[toolsets.strange.env]\nDOOR_KEY = "env:SECRET"\n`,
   });
 
   const [toolset] = await build(folder);
@@ -148,7 +148,7 @@ test("F4.15 F4.33 a server is run by its command, in the folder of the file, wit
   const tools = await toolset?.engine?.open?.(engineContext());
   const answer = await toolset?.engine?.call(request("environment"), toolContext());
 
-  expect(toolset).toMatchObject({ name: "strange", trustAnnotations: true });
+  expect(toolset).toEqual({ name: "strange", engine: expect.anything(), openTimeoutMs: 30 });
   expect(tools?.map((found) => found.name)).toContain("environment");
   expect(answer).toBeInstanceOf(ToolOutput);
   expect(answer).toMatchObject({ output: { DOOR_KEY: "swordfish" } });

@@ -26,9 +26,11 @@ guard = "blok"
 
     const error = await configError(loadConfig(path));
 
-    expect(error.message).toBe(`${path}:1:1: strict: unknown key. There are: runtime, permission, approval, toolsets. (and 7 more)`);
+    expect(error.message).toBe(
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, toolsets. (and 7 more)`,
+    );
     expect(error.details).toEqual([
-      `${path}:1:1: strict: unknown key. There are: runtime, permission, approval, toolsets.`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, toolsets.`,
       `${path}:3:1: runtime.timeout_ms: unknown key. Did you mean "timeoutMs"?`,
       `${path}:4:1: runtime.maxAttempts: must be a whole number from 1 to 100, not 0.`,
       `${path}:5:1: runtime.strict: must be true or false, not a string.`,
@@ -109,7 +111,7 @@ guard = "blok"
     [
       "a key of another type",
       toolset('type = "module"\npath = "x.js"\ncommand = "x"'),
-      "4:1: toolsets.x.command: unknown key. There are: type, enabled, enable, description, maxConcurrent, openTimeoutMs, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, path.",
+      "4:1: toolsets.x.command: unknown key. There are: type, enabled, enable, description, maxConcurrent, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, path.",
     ],
     [
       "a name with a separator",
@@ -125,6 +127,27 @@ guard = "blok"
     ["toolsets as a list", "[[toolsets]]\nname = 'x'", "1:3: toolsets: must be a table of keys, not a list."],
     ["the table of another program", "[mcpServers.x]\ncommand = 'x'", '1:2: mcpServers: unknown key. Did you mean "toolsets"?'],
     ["a pattern that is no string", '[permission]\nallow = ["a::*", 1]', "2:18: permission.allow[1]: must be a string, not a number."],
+    ["a hold below zero", "[runtime]\norphanHoldMs = -1", "2:1: runtime.orphanHoldMs: must be a number from 0 to 315576000000, not -1."],
+    [
+      "a time to open of files",
+      toolset('type = "files"\nroot = "."\nopenTimeoutMs = 1'),
+      '4:1: toolsets.x.openTimeoutMs: only a toolset of type "mcp" has it.',
+    ],
+    [
+      "a time to open of a module",
+      toolset('type = "module"\npath = "x.js"\nopenTimeoutMs = 1'),
+      '4:1: toolsets.x.openTimeoutMs: only a toolset of type "mcp" has it.',
+    ],
+    [
+      "trust in the annotations of a module",
+      toolset('type = "module"\npath = "x.js"\ntrustAnnotations = true'),
+      '4:1: toolsets.x.trustAnnotations: only a toolset of type "mcp" has it.',
+    ],
+    [
+      "a time to open below zero",
+      toolset('type = "mcp"\ncommand = "x"\nopenTimeoutMs = -1'),
+      "4:1: toolsets.x.openTimeoutMs: must be a number from 0 to 315576000000, not -1.",
+    ],
     ["an unknown list", "[approval]\nalwais = []", '2:1: approval.alwais: unknown key. Did you mean "always"?'],
     ["no TOML", '[toolsets.x]\ntype = "files', "2:8: not valid TOML: unfinished string."],
     ["a key given twice", "a = 1\na = 2", "2:1: not valid TOML: trying to redefine an already defined table or value."],
@@ -226,12 +249,26 @@ maxAttempts = 2
 maxResultBytes = 100
 maxConcurrent = 3
 strict = true
+orphanHoldMs = 50
+[retry]
+delayMs = 10
+factor = 1.5
+maxDelayMs = 20
+jitter = false
+[circuit]
+enabled = true
+failures = 2
+windowMs = 100
+openMs = 10
+probes = 3
+minimumRate = 0.25
 [permission]
 allow = ["2::*", "1::*"]
 deny = ["*::write"]
 [approval]
 always = ["1::*"]
 never = []
+timeoutMs = 7
 [toolsets.2]
 type = "files"
 root = "work"
@@ -246,13 +283,18 @@ path = "./tools.ts"
 enabled = false
 description = "Ours"
 maxConcurrent = 1
+[toolsets.0]
+type = "mcp"
+command = "server"
 openTimeoutMs = 20
 `,
-  "haft.yaml": `runtime: &settings { timeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2, maxResultBytes: 100, maxConcurrent: 3, strict: true }
+  "haft.yaml": `runtime: { timeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2, maxResultBytes: 100, maxConcurrent: 3, strict: true, orphanHoldMs: 50 }
+retry: { delayMs: 10, factor: 1.5, maxDelayMs: 20, jitter: false }
+circuit: { enabled: true, failures: 2, windowMs: 100, openMs: 10, probes: 3, minimumRate: 0.25 }
 permission:
   allow: ["2::*", "1::*"]
   deny: ["*::write"]
-approval: { always: ["1::*"], never: [] }
+approval: { always: ["1::*"], never: [], timeoutMs: 7 }
 toolsets:
   "2": { type: files, root: work, guard: warn, readOnly: true, allowSensitive: [package.json], unchangedReads: true, timeoutMs: 0 }
   "1":
@@ -261,15 +303,18 @@ toolsets:
     enabled: false
     description: Ours
     maxConcurrent: 1
-    openTimeoutMs: 20
+  "0": { type: mcp, command: server, openTimeoutMs: 20 }
 `,
   "haft.json": `{
-	"runtime": { "timeoutMs": 1000, "deadlineMs": 5000, "maxAttempts": 2, "maxResultBytes": 100, "maxConcurrent": 3, "strict": true },
+	"runtime": { "timeoutMs": 1000, "deadlineMs": 5000, "maxAttempts": 2, "maxResultBytes": 100, "maxConcurrent": 3, "strict": true, "orphanHoldMs": 50 },
+	"retry": { "delayMs": 10, "factor": 1.5, "maxDelayMs": 20, "jitter": false },
+	"circuit": { "enabled": true, "failures": 2, "windowMs": 100, "openMs": 10, "probes": 3, "minimumRate": 0.25 },
 	"permission": { "allow": ["2::*", "1::*"], "deny": ["*::write"] },
-	"approval": { "always": ["1::*"], "never": [] },
+	"approval": { "always": ["1::*"], "never": [], "timeoutMs": 7 },
 	"toolsets": {
 		"2": { "type": "files", "root": "work", "guard": "warn", "readOnly": true, "allowSensitive": ["package.json"], "unchangedReads": true, "timeoutMs": 0 },
-		"1": { "type": "module", "path": "./tools.ts", "enabled": false, "description": "Ours", "maxConcurrent": 1, "openTimeoutMs": 20 }
+		"1": { "type": "module", "path": "./tools.ts", "enabled": false, "description": "Ours", "maxConcurrent": 1 },
+		"0": { "type": "mcp", "command": "server", "openTimeoutMs": 20 }
 	}
 }`,
 };
@@ -278,9 +323,11 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
   const { config, warnings } = await load(name, text);
 
   expect({ ...config, toolsets: [...config.toolsets] }).toEqual({
-    runtime: { timeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2, maxResultBytes: 100, maxConcurrent: 3, strict: true },
+    runtime: { timeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2, maxResultBytes: 100, maxConcurrent: 3, strict: true, orphanHoldMs: 50 },
+    retry: { delayMs: 10, factor: 1.5, maxDelayMs: 20, jitter: false },
+    circuit: { failures: 2, windowMs: 100, openMs: 10, probes: 3, minimumRate: 0.25 },
     permission: { allow: ["2::*", "1::*"], deny: ["*::write"] },
-    approval: { always: ["1::*"], never: [] },
+    approval: { always: ["1::*"], never: [], timeoutMs: 7 },
     toolsets: [
       [
         "2",
@@ -295,7 +342,8 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
           timeoutMs: 0,
         },
       ],
-      ["1", { type: "module", enabled: false, path: "./tools.ts", description: "Ours", maxConcurrent: 1, openTimeoutMs: 20 }],
+      ["1", { type: "module", enabled: false, path: "./tools.ts", description: "Ours", maxConcurrent: 1 }],
+      ["0", { type: "mcp", enabled: true, command: "server", args: [], env: {}, trustAnnotations: false, openTimeoutMs: 20 }],
     ],
   });
   expect(warnings).toEqual([]);
@@ -304,7 +352,7 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
 test.each(["haft.toml", "haft.yaml"])("an empty %s is a configuration of nothing", async (name) => {
   const { config } = await load(name, "");
 
-  expect(config).toEqual({ runtime: {}, permission: {}, approval: {}, toolsets: new Map() });
+  expect(config).toEqual({ runtime: {}, retry: {}, circuit: {}, permission: {}, approval: {}, toolsets: new Map() });
 });
 
 test("J09 a server of a floating version is warned of, with its place", async () => {

@@ -39,6 +39,8 @@ test("the page of the configuration names every key there is and no other", asyn
   expect({
     top: listed("Top level"),
     runtime: listed("`[runtime]`"),
+    retry: listed("`[retry]`"),
+    circuit: listed("`[circuit]`"),
     permission: listed("`[permission]`"),
     approval: listed("`[approval]`"),
     files: listed("Every toolset", '`type = "files"`'),
@@ -47,6 +49,8 @@ test("the page of the configuration names every key there is and no other", asyn
   }).toEqual({
     top: await known(""),
     runtime: await known("[runtime]"),
+    retry: await known("[retry]"),
+    circuit: await known("[circuit]"),
     permission: await known("[permission]"),
     approval: await known("[approval]"),
     files: await known("[toolsets.a]", 'type = "files"\nroot = "."'),

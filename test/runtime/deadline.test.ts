@@ -20,9 +20,9 @@ test("F3.11 F1.4 B06 a deaf tool is answered at its timeout, counted as an orpha
   expect(events.filter((event) => event.type === "call-end").length).toBe(1);
 });
 
-test("F3.11 the default timeout is 30 s, and a handler sees its signal abort", async () => {
+test("F3.11 the default timeout is 30 s, and a handler that obeys its signal is no orphan", async () => {
   let reason: unknown;
-  const { runtime, ports } = testRuntime({
+  const { runtime, ports, events } = testRuntime({
     tools: [tool("wait", (_, context) => new Promise((_resolve, reject) => context.signal.addEventListener("abort", () => { reason = context.signal.reason; reject(new Error("stopped")); })), { maxAttempts: 1 })],
   });
   const pending = runtime.execute({ name: "wait" });
@@ -31,6 +31,8 @@ test("F3.11 the default timeout is 30 s, and a handler sees its signal abort", a
   await ports.clock.advance(1);
   expect((await pending).error?.code).toBe("timeout");
   expect(reason).toMatchObject({ code: "timeout" });
+  await settle();
+  expect([runtime.counters.abandoned, events.filter((event) => event.type === "call-orphan").length]).toEqual([0, 0]);
 });
 
 test("F1.4 timeoutMs 0 never ends an attempt; tool beats toolset beats runtime", async () => {

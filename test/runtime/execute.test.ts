@@ -360,11 +360,26 @@ test("F3.7 what was changed in an input is told, and the handler gets the cleane
   const { runtime } = testRuntime({ tools: [tool("add", (input) => input, { inputSchema: { type: "object", properties: { n: { type: "integer" }, unit: { type: "string", default: "m" } }, additionalProperties: false } })] });
   const result = await runtime.execute({ name: "add", input: { n: "2", stray: 1 } });
   expect(result.output).toEqual({ n: 2, unit: "m" });
-  expect(result.repairs.map((repair) => [repair.path, repair.kind]).sort()).toEqual([["$.n", "coerced"], ["$.stray", "dropped"], ["$.unit", "defaulted"]]);
+  expect(new Map(result.repairs.map((repair) => [repair.path, repair.kind]))).toEqual(new Map([["$.n", "coerced"], ["$.stray", "dropped"], ["$.unit", "defaulted"]]));
 });
 
 test("A20 text of a model is never run: it stays the text it was", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
   const input = { x: '__import__("os").system("id")', y: "process.exit(1)", z: "${7*7}" };
   expect((await runtime.execute({ name: "echo", input })).output).toEqual(input);
+});
+
+test("F1.31 a handler may take members out of its context, progress and log too", async () => {
+  const { runtime, events, ports } = testRuntime({
+    tools: [
+      tool("work", (_, { progress, log, signal, sessionId }) => {
+        progress({ done: 1, total: 2 });
+        log("half way");
+        return [signal.aborted, sessionId !== ""];
+      }),
+    ],
+  });
+  expect((await runtime.execute({ name: "work" })).output).toEqual([false, true]);
+  expect(events.flatMap((event) => (event.type === "call-progress" ? [event.update] : []))).toEqual([{ done: 1, total: 2 }]);
+  expect(ports.log.lines.map((line) => line.message)).toEqual(["half way"]);
 });

@@ -34,7 +34,7 @@ test("F1.16 tools that declare nothing never overlap, reads do, and the wait is 
   doors[1]?.open();
   await pending;
   expect(most).toBe(1);
-  expect(events.filter((event) => event.type === "call-wait").map((event) => [event.waitMs, event.reason, event.waitedFor])).toEqual([[25, "lock", ["default::unsafe (call_1)"]]]);
+  expect(events.filter((event) => event.type === "call-wait").map((event) => [event.waitMs, event.reason, event.waitedFor])).toEqual([[25, "lock", ["call_1"]]]);
   expect(ports.log.lines.filter((line) => line.message.includes("declares no effects")).length).toBe(1);
 });
 

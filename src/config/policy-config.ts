@@ -1,0 +1,69 @@
+/** Reads the tables whose keys are settings of the policies, with the bounds and patterns that the policies can use. */
+import { ToolError } from "../core/error.ts";
+import type { ApprovalSettings } from "../policy/approval.ts";
+import type { CircuitSettings } from "../policy/circuit.ts";
+import { nameMatcher } from "../policy/permission.ts";
+import type { PermissionRules } from "../policy/permission.ts";
+import type { RetrySettings } from "../policy/retry.ts";
+import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { present } from "./present.ts";
+import type { TableReader } from "./table-reader.ts";
+
+/** The approver itself is code. */
+export type ApprovalConfig = Omit<ApprovalSettings, "approve">;
+
+const NOT_OF_RETRY: ReadonlyMap<string, string> = new Map([["maxAttempts", "belongs in runtime, or in a toolset."]]);
+
+export function readRetry(table: TableReader): RetrySettings {
+  const retry = present({
+    delayMs: table.number("delayMs", MILLISECONDS),
+    factor: table.number("factor", { min: 1, max: 100, whole: false }),
+    maxDelayMs: table.number("maxDelayMs", MILLISECONDS),
+    jitter: table.flag("jitter"),
+  });
+  table.finish(NOT_OF_RETRY);
+  return retry;
+}
+
+/** False for a circuit that is switched off; its other keys are checked all the same. */
+export function readCircuit(table: TableReader): CircuitSettings | false {
+  const enabled = table.flag("enabled") ?? true;
+  const circuit = present({
+    failures: table.number("failures", COUNT),
+    windowMs: table.number("windowMs", { ...MILLISECONDS, min: 10 }),
+    openMs: table.number("openMs", { ...MILLISECONDS, min: 1 }),
+    probes: table.number("probes", COUNT),
+    minimumRate: table.number("minimumRate", { min: 0, max: 1, whole: false }),
+  });
+  table.finish();
+  return enabled && circuit;
+}
+
+export function readPermission(table: TableReader): PermissionRules {
+  const permission = present({ allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") });
+  table.finish();
+  return permission;
+}
+
+export function readApproval(table: TableReader): ApprovalConfig {
+  const approval = present({
+    always: readPatterns(table, "always"),
+    never: readPatterns(table, "never"),
+    timeoutMs: table.number("timeoutMs", MILLISECONDS),
+  });
+  table.finish();
+  return approval;
+}
+
+/** Patterns over qualified names, each refused for what the policy itself would refuse it for. */
+function readPatterns(table: TableReader, key: string): readonly string[] | undefined {
+  return table.texts(key, (pattern) => {
+    try {
+      nameMatcher([pattern], key);
+      return undefined;
+    } catch (error: unknown) {
+      const { message, hint } = ToolError.fromUnknown(error);
+      return hint === undefined ? message : `${message} ${hint}`;
+    }
+  });
+}

@@ -1,0 +1,44 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { runCli } from "../../src/cli/run-cli.ts";
+import { blocksOf, haftCommands } from "../house/example-output.ts";
+import { folderWith, masked } from "./run-haft.ts";
+
+const guide = new Map([["command-line.md", readFileSync("docs/guides/command-line.md", "utf8")]]);
+const [config = "", conversation = ""] = [...blocksOf(guide, "toml"), ...blocksOf(guide, "json")].map((block) => block.text);
+const commands = haftCommands(blocksOf(guide, "console")).filter(({ args }) => !args.includes("|"));
+
+/** What a terminal of a hundred columns shows, where somebody answers every question with y. */
+async function shownAt(args: readonly string[]): Promise<string> {
+  let shown = "";
+  const write = (text: string): void => void (shown += text);
+  const terminal = { write, isTTY: true, columns: 100 };
+  await runCli(args, {
+    stdout: terminal,
+    stderr: terminal,
+    readStdin: async () => new Uint8Array(),
+    ask: async (question) => {
+      write(`${question}y\n`);
+      return "y";
+    },
+    environment: { NO_COLOR: "1" },
+    signal: new AbortController().signal,
+  });
+  return masked(shown)
+    .replaceAll(/[ \t]+$/gmu, "")
+    .trimEnd();
+}
+
+test("every command of the guide prints what the guide shows", async () => {
+  const folder = folderWith({ "haft.toml": config, "talk.jsonl": conversation, "notes/plan.md": "# Plan\n\n- buy milk\n- sleep\n" });
+  process.chdir(folder);
+  const shown: string[] = [];
+  for (const { args, output } of commands) {
+    const mistaken = output.startsWith("haft: invalid_config");
+    writeFileSync(join(folder, "haft.toml"), mistaken ? config.replace("root =", "rot =") : config);
+    shown.push(await shownAt(args));
+  }
+  expect(shown).toEqual(commands.map(({ output }) => masked(output).replaceAll(/[ \t]+$/gmu, "")));
+  expect(commands).toHaveLength(8);
+});
