@@ -27,7 +27,7 @@ assert.deepEqual(
 assert.deepEqual(await runtime.close(), []);
 
 /* Prints:
-opened: everything, haft failed: 0
+opened: everything failed: 0
 haft: Calls of "everything" wait for one another because everything::get-sum declares no effects. Declare what it reads and writes, and they run side by side.
 Echo: hello
 The sum of 40 and 2 is 42.

@@ -18,8 +18,8 @@ export interface Effects {
   readonly destructive?: boolean;
   /** Writers of the same key may run at the same time, because their order does not matter. @default false */
   readonly commutative?: boolean;
-  /** Takes back what the call did. Declared here, run when a batch is rolled back. */
-  readonly undo?: (undo: UndoContext) => Promise<void>;
+  /** Takes back what the call did; run when a batch with `onError: "throw"` fails after the call succeeded. */
+  readonly undo?: (undo: UndoContext) => void | Promise<void>;
 }
 
 export interface UndoContext {

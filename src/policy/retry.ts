@@ -1,5 +1,6 @@
 /** Whether a failed attempt may be repeated, and after how long. */
-import type { ToolError } from "../core/error.ts";
+import { checkMs } from "../core/check-settings.ts";
+import { ToolError } from "../core/error.ts";
 import type { Random } from "../core/ports.ts";
 
 export interface RetrySettings {
@@ -59,4 +60,13 @@ function spread(delayMs: number, maxDelayMs: number, random: Random): number {
   const lowest = delayMs * (1 - SPREAD);
   const highest = Math.min(delayMs * (1 + SPREAD), maxDelayMs);
   return lowest + (highest - lowest) * random.next();
+}
+
+/** Checks settings that come from a program. @throws ToolError `invalid_argument` naming the setting, its value and what would work */
+export function checkRetry({ delayMs, factor, maxDelayMs }: RetrySettings): void {
+  checkMs(delayMs, "delayMs", "retry");
+  checkMs(maxDelayMs, "maxDelayMs", "retry");
+  if (factor !== undefined && !(Number.isFinite(factor) && factor >= 1)) {
+    throw new ToolError("invalid_argument", `factor of retry is ${String(factor)}; it takes a number from 1.`);
+  }
 }

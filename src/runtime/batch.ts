@@ -6,10 +6,12 @@ import { CallRun } from "./call-run.ts";
 import type { CallOptions, CallParts, StepEnd } from "./call-run.ts";
 import { turnEnded } from "./check-turn-rules.ts";
 import { finishCall } from "./finish-call.ts";
+import { LoopBreaks } from "./loop-breaks.ts";
 import { admitCall, executeCall } from "./pipeline.ts";
 import { readCall } from "./read-call.ts";
 import type { Turn } from "./session.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
+import { undoCalls } from "./undo-calls.ts";
 
 export interface BatchOptions extends CallOptions {
   readonly signal: AbortSignal | undefined;
@@ -17,9 +19,6 @@ export interface BatchOptions extends CallOptions {
   readonly onFailure: ((error: ToolExecutionError) => void) | undefined;
   readonly throwOnError: boolean;
 }
-
-/** After this many calls the event loop gets a turn, so that a huge batch starts without blocking it. */
-const CALLS_PER_TURN_OF_THE_LOOP = 512;
 
 type Answer = ToolResult | Promise<ToolResult>;
 
@@ -42,19 +41,21 @@ function goOn(run: CallRun, end: StepEnd): Answer {
 export async function runBatch(parts: CallParts, turn: Turn, rawCalls: readonly unknown[], options: BatchOptions): Promise<readonly ToolResult[]> {
   const items = readItems(rawCalls);
   const runs: CallRun[] = [];
+  const breaks = new LoopBreaks(parts.ports.clock);
   const forget = options.signal === undefined ? undefined : onAbort(options.signal, () => cancelAll(runs, "the caller aborted"));
   try {
     for (const raw of items) {
       const run = begin(parts, turn, raw, options);
       runs.push(run);
       if (options.signal?.aborted === true) run.cancel("the caller had aborted");
-      if (runs.length % CALLS_PER_TURN_OF_THE_LOOP === 0) await nextTurnOfTheLoop(parts);
+      if (breaks.due) await breaks.take();
     }
-    const results = await new Batch(runs, options.throwOnError).run();
+    const results = await new Batch(runs, breaks, options.throwOnError).run();
     const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
     if (failed === undefined) return results;
     turn.rollBack();
     recordRollback(runs);
+    await undoCalls(runs);
     const error = new ToolExecutionError(failed, results);
     options.onFailure?.(error);
     throw error;
@@ -78,12 +79,6 @@ function readItem(calls: readonly unknown[], index: number): unknown {
   }
 }
 
-function nextTurnOfTheLoop(parts: CallParts): Promise<void> {
-  return new Promise((resolve) => {
-    parts.ports.clock.timer(resolve, 0);
-  });
-}
-
 /** Takes a call in: from here on it has an id, is recorded, and will have a result. */
 function begin(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): CallRun {
   const read = readCall(raw, parts.inputLimits);
@@ -99,14 +94,16 @@ function begin(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions)
 /** Calls that have all begun, on their way to their results. */
 class Batch {
   readonly #runs: readonly CallRun[];
+  readonly #breaks: LoopBreaks;
   readonly #failFast: boolean;
   /** In call order; undefined while a call is admitted and not yet started. */
   readonly #answers: (Answer | undefined)[] = [];
   /** Answers that a call in sequence still has to wait for, and the wait for all before them. */
   #unsettled: Promise<unknown>[] = [];
 
-  constructor(runs: readonly CallRun[], failFast: boolean) {
+  constructor(runs: readonly CallRun[], breaks: LoopBreaks, failFast: boolean) {
     this.#runs = runs;
+    this.#breaks = breaks;
     this.#failFast = failFast;
   }
 
@@ -128,9 +125,15 @@ class Batch {
         continue;
       }
       const admitted = early ?? admitCall(run);
-      const end = admitted instanceof Promise ? await admitted : admitted;
+      const end = admitted instanceof Promise ? await this.#admitted(admitted) : admitted;
       this.#answers.push(end === undefined ? undefined : finishCall(run, end));
     }
+  }
+
+  async #admitted(admitted: Promise<StepEnd>): Promise<StepEnd> {
+    const end = await admitted;
+    this.#breaks.restart();
+    return end;
   }
 
   async #startAll(): Promise<void> {
@@ -138,7 +141,7 @@ class Batch {
       const answer = (this.#answers[index] ??= this.#start(run));
       if (answer instanceof Promise) this.#unsettled.push(answer);
       if (this.#failFast) watch(answer, this.#runs);
-      if ((index + 1) % CALLS_PER_TURN_OF_THE_LOOP === 0) await nextTurnOfTheLoop(run.parts);
+      if (this.#breaks.due) await this.#breaks.take();
     }
   }
 

@@ -16,6 +16,7 @@ import type { RegisteredTool } from "./registered-tool.ts";
 import type { Registry } from "./registry.ts";
 import type { CallEffects } from "./resolve-effects.ts";
 import type { LockTicket, ResourceLocks } from "./resource-locks.ts";
+import type { RunningCalls } from "./running-calls.ts";
 import type { Turn } from "./session.ts";
 import type { ToolGuards } from "./tool-guards.ts";
 
@@ -36,8 +37,7 @@ export interface CallParts {
   readonly retry: RetrySettings;
   readonly inputLimits: JsonLimits;
   readonly orphanHoldMs: number;
-  /** Calls that have begun and not ended, by call id. */
-  readonly running: Map<string, CallRun>;
+  readonly running: RunningCalls<CallRun>;
   /** Abandoned handlers that still run, by call id. */
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;

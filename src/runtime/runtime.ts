@@ -18,6 +18,7 @@ import { Limit } from "../policy/limit.ts";
 import { permissionGate } from "../policy/permission.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import { ResultKeeper } from "../policy/result-keeper.ts";
+import { checkRetry } from "../policy/retry.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { runBatch, runOne } from "./batch.ts";
 import type { CallCounters, CallOptions, CallParts, CallRun, OrphanCount } from "./call-run.ts";
@@ -26,6 +27,7 @@ import type { RegisteredTool } from "./registered-tool.ts";
 import { Registry } from "./registry.ts";
 import { ResourceLocks } from "./resource-locks.ts";
 import { safeListener, safeLog } from "./safe-ears.ts";
+import { RunningCalls } from "./running-calls.ts";
 import { Session, Turn } from "./session.ts";
 import { systemPorts } from "./system-ports.ts";
 import { ToolGuards } from "./tool-guards.ts";
@@ -76,6 +78,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 function checkOptions(options: RuntimeOptions): void {
   checkSettings(options, "the runtime");
   checkMs(options.orphanHoldMs, "orphanHoldMs", "the runtime");
+  checkRetry(options.retry ?? {});
 }
 
 const DEFAULT_ORPHAN_HOLD_MS = 10_000;
@@ -104,14 +107,14 @@ export class Runtime {
     this.#listener = options.onEvent === undefined ? undefined : safeListener(options.onEvent, this.#ports.log);
     this.registry = new Registry({ defaults: options, onWarning: (message) => this.#ports.log.warn(message) });
     this.#parts = this.#makeParts();
-    const toolsets = [...(options.toolsets ?? []), readResultToolset(this.#parts.keeper)];
-    this.#lifecycle = new ToolsetLifecycle(toolsets, {
+    this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
       registry: this.registry,
       ports: this.#ports,
       emit: (event) => this.#emit(event),
       strict: options.strict ?? false,
       localEngine: this.#local,
     });
+    this.registry.addToolset(readResultToolset(this.#parts.keeper));
     for (const tool of options.tools ?? []) this.registry.register(tool);
   }
 
@@ -153,10 +156,11 @@ export class Runtime {
     return [...this.#parts.running.values()].map((run) => ({ callId: run.callId, name: run.toolName }));
   }
 
-  /** Cancels what runs, then closes every toolset. Idempotent; resolves to the errors of toolsets that would not close. */
+  /** Cancels what runs, waits for the results, then closes every toolset. Idempotent; resolves to the errors of toolsets that would not close. */
   async close(): Promise<readonly ToolError[]> {
     for (const run of this.#parts.running.values()) run.cancel("the runtime was closed");
     for (const session of this.#sessions.values()) session.close();
+    await this.#parts.running.whenIdle();
     return this.#lifecycle.close();
   }
 
@@ -210,7 +214,7 @@ export class Runtime {
       retry: options.retry ?? {},
       inputLimits: options.inputLimits ?? {},
       orphanHoldMs: options.orphanHoldMs ?? DEFAULT_ORPHAN_HOLD_MS,
-      running: new Map<string, CallRun>(),
+      running: new RunningCalls<CallRun>(),
       orphans: new Map<string, OrphanCount>(),
       counters: { calls: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
       listening: options.onEvent !== undefined,

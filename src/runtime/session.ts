@@ -142,7 +142,6 @@ export class Turn {
   /** Takes back what this turn changed in the state, except where another turn has changed it since. */
   rollBack(): void {
     for (const { state, key, before, after } of this.#changes?.values() ?? []) if (state.get(key) === after) state.update(key, () => before);
-    this.#changes = undefined;
   }
 
   #note(place: string, change: StateChange): void {

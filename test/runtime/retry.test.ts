@@ -77,6 +77,11 @@ test("Retry-After is waited for, and a thrower that says not retryable is obeyed
   expect([limited?.status, at[1], final?.attempts]).toEqual(["ok", 5_000, 1]);
 });
 
+test("retry settings that make no sense are refused where they stand", () => {
+  expect(() => testRuntime({ retry: { factor: Number.NaN } })).toThrow("factor of retry is NaN; it takes a number from 1.");
+  expect(() => testRuntime({ retry: { delayMs: -1 } })).toThrow(/delayMs of retry is -1; it takes a number from 0 to/);
+});
+
 test("F3.36 B15 a circuit opens on failures, refuses fast, probes once, and closes on success", async () => {
   let healthy = false;
   const { runtime, ports, events } = testRuntime({

@@ -124,6 +124,16 @@ test("F4.25 F4.26 onError throw cancels and awaits the others, takes the session
   expect(invalid[0]?.error?.code).toBe("not_found");
 });
 
+test("F4.26 a failed batch takes back what succeeded where the tools say how, last first; an undo that fails stops no other", async () => {
+  const undone: unknown[] = [];
+  const making = (name: string, fail = false) => tool(name, (input) => input["n"] ?? null, { effects: { writes: ["w"], undo: async ({ input, output }) => { if (fail) throw new Error("stuck"); undone.push([name, input, output]); } } });
+  const { runtime, ports } = testRuntime({ tools: [making("one"), making("two", true), making("three"), tool("boom", () => Promise.reject(new Error("boom")), { effects: { writes: ["w"] } })] });
+  const calls = [{ name: "one", input: { n: 1 } }, { name: "two", input: { n: 2 } }, { name: "three", input: { n: 3 } }, { name: "boom" }];
+  await expect(runtime.session().execute(calls, { onError: "throw" })).rejects.toThrow("boom");
+  expect(undone).toEqual([["three", { n: 3 }, 3], ["one", { n: 1 }, 1]]);
+  expect(ports.log.lines.map((line) => line.message)).toContain("What default::two (call_2) did was not taken back: stuck");
+});
+
 test("F3.4 F0.38 the session's history holds every call with its result, unknown and failed ones too, and nothing with recordHistory false", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input), tool("fail", () => Promise.reject(new Error("no")))] });
   const session = runtime.session("s1");

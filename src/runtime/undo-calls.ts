@@ -1,0 +1,35 @@
+/** Takes back what the calls of a failed batch did in the world, where their tools say how. */
+import { ToolError, describeThrown } from "../core/error.ts";
+import { waitFor } from "../policy/deadline.ts";
+import type { CallRun } from "./call-run.ts";
+
+/** Longest time one `undo` may take. */
+const UNDO_TIMEOUT_MS = 30_000;
+
+/**
+ * Runs `effects.undo` of every call that succeeded, the last one first, one at a time.
+ *
+ * An `undo` that fails or takes too long is logged, and the others still run. Never rejects.
+ */
+export async function undoCalls(runs: readonly CallRun[]): Promise<void> {
+  for (const run of runs.toReversed()) {
+    const succeeded = run.result?.status === "ok" || run.result?.status === "partial";
+    if (succeeded && run.registered?.tool.effects?.undo !== undefined) await undoCall(run);
+  }
+}
+
+async function undoCall(run: CallRun): Promise<void> {
+  const controller = new AbortController();
+  const context = { input: run.input ?? {}, output: run.result?.output, signal: controller.signal };
+  const undoing = new Promise<void>((resolve) => {
+    resolve(run.registered?.tool.effects?.undo?.(context));
+  });
+  const waited = await waitFor(run, undoing, {
+    endsAt: run.clock.now() + UNDO_TIMEOUT_MS,
+    late: () => new ToolError("timeout", `no answer within ${UNDO_TIMEOUT_MS} ms`),
+  });
+  if ("value" in waited) return;
+  const reason = "thrown" in waited ? describeThrown(waited.thrown) : waited.ended.message;
+  if ("ended" in waited) controller.abort(waited.ended);
+  run.parts.ports.log.warn(`What ${run.toolName} (${run.callId}) did was not taken back: ${reason}`);
+}

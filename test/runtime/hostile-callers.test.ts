@@ -1,0 +1,281 @@
+/** What callers, listeners and handlers may do around a call, and what must come of it. */
+import { expect, test, vi } from "vitest";
+import type { ToolCall } from "../../src/core/call.ts";
+import type { ToolContext } from "../../src/core/context.ts";
+import type { Engine } from "../../src/core/engine.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { ToolExecutionError } from "../../src/runtime/tool-execution-error.ts";
+import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
+import { gate, testRuntime, tool } from "./bench-runtime.ts";
+
+const never = (): Promise<never> => new Promise(() => {});
+const fail = (): never => {
+  throw new Error("bug");
+};
+const writes = { effects: { writes: ["x"] }, maxAttempts: 1 } as const;
+
+test("F4.28 calls that are proxies, throw when read, or change while the batch runs are each answered", async () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const calls: unknown[] = [
+    { name: "t" },
+    0,
+    {
+      get name() {
+        throw new Error("no");
+      },
+    },
+    new Proxy({}, { get: fail, has: fail, getPrototypeOf: fail, ownKeys: fail }),
+  ];
+  calls[5] = { id: "named", input: {} }; // and none at 4
+  Object.defineProperty(calls, 1, {
+    get: fail,
+  });
+  const { runtime, events } = testRuntime({ tools: [tool("t", () => calls.push({ name: "t" }) && "ran")] });
+  const results = await runtime.execute(calls as ToolCall[]);
+  expect(results.map((result) => result.error?.code ?? result.output)).toEqual([
+    "ran",
+    "invalid_call",
+    "invalid_call",
+    "invalid_call",
+    "invalid_call",
+    "invalid_call",
+  ]);
+  expect(results[5]?.id).toBe("named");
+  expect((await runtime.execute(proxy as ToolCall)).error?.code).toBe("invalid_call");
+  expect(events.filter((event) => event.type === "call-end").length).toBe(7);
+});
+
+test("wrong options are refused before any call begins", async () => {
+  const { runtime, events } = testRuntime({ tools: [tool("t", () => "ran")] });
+  for (const options of [null, 5, { signal: {} }, { signal: null }, { onError: "panic" }]) {
+    await expect(runtime.execute({ name: "t" }, options as object)).rejects.toMatchObject({ code: "invalid_argument" });
+  }
+  expect(events).toEqual([]);
+});
+
+test("a listener and a log that throw or reject change nothing, and a listener may run calls of its own", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  const loud = createRuntime({
+    ports: { log: { debug: fail, warn: fail } },
+    onEvent: fail,
+    tools: [tool("t", (_, context) => (context.log("hm"), "ran"))],
+  });
+  const late = createRuntime({
+    ports: fakePorts(),
+    onEvent: () => Promise.reject(new Error("bug")) as unknown as undefined,
+    tools: [tool("t", () => "ran")],
+  });
+  let left = 3;
+  const nested = createRuntime({
+    ports: fakePorts(),
+    tools: [tool("t", () => "ran")],
+    onEvent: (event) => {
+      if (event.type === "call-end" && left-- > 0) void nested.execute({ name: "t" });
+    },
+  });
+  const results = await Promise.all([loud, late, nested].map((runtime) => runtime.execute({ name: "t" })));
+  await settle();
+  process.off("unhandledRejection", unhandled);
+  expect(results.map((result) => result.output)).toEqual(["ran", "ran", "ran"]);
+  expect([nested.counters.calls, unhandled.mock.calls]).toEqual([4, []]);
+});
+
+test("F4.26 B01 a handler that was given up, or whose batch was rolled back, changes no state any more", async () => {
+  const world = testRuntime({
+    tools: [
+      tool("late", async (_, { state, signal }) => {
+        state.update("k", () => "early");
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        state.update("k", () => "late");
+      }),
+      tool("boom", () => Promise.reject(new Error("boom"))),
+      tool("set", (input, { state }) => state.update("other", () => String(input["to"]))),
+    ],
+  });
+  const session = world.runtime.session();
+  const failing = session.execute([{ name: "late" }, { name: "boom" }], { onError: "throw" }).catch((error: unknown) => error);
+  const beside = session.execute({ name: "set", input: { to: "kept" } });
+  expect([await failing, (await beside).status]).toEqual([expect.any(ToolExecutionError), "ok"]);
+  await settle();
+  expect(["k", "other"].map((key) => session.stateOf("default").get(key))).toEqual([undefined, "kept"]);
+});
+
+test("F4.25 onError throw lets what the model can mend, timeouts and refusals be results, and throws on the rest", async () => {
+  const thrown = new Map<string, boolean>();
+  const { runtime, ports } = testRuntime({
+    permission: { deny: ["*::denied"] },
+    tools: [
+      tool("denied", () => 1),
+      tool("destroy", () => 1, { effects: { writes: ["x"], destructive: true } }),
+      tool("deaf", never, { timeoutMs: 10, maxAttempts: 1 }),
+      tool("strict", () => 1, { inputSchema: { type: "object", required: ["a"] } }),
+      tool("partial", () => 1, { outputSchema: { type: "string" } }),
+      tool("fine", () => 1),
+      tool("network", () => Promise.reject(new ToolError("network_error", "gone", { retryable: false }))),
+      tool("bug", () => Promise.reject(new TypeError("bug"))),
+      tool("map", () => new Map()),
+    ],
+  });
+  for (const name of ["nowhere", "denied", "destroy", "deaf", "strict", "partial", "fine", "network", "bug", "map"]) {
+    void runtime.execute({ name }, { onError: "throw" }).then(
+      () => thrown.set(name, false),
+      (error: unknown) => thrown.set(name, error instanceof ToolExecutionError),
+    );
+  }
+  await ports.clock.advance(10);
+  expect(Object.fromEntries(thrown)).toEqual({
+    nowhere: false,
+    denied: false,
+    destroy: false,
+    deaf: false,
+    strict: false,
+    partial: false,
+    fine: false,
+    network: true,
+    bug: true,
+    map: true,
+  });
+});
+
+test("F1.50 permission comes before the input is looked at, the input before the turn's rules, and those before anyone is asked", async () => {
+  const asked: string[] = [];
+  const { runtime } = testRuntime({
+    permission: { deny: ["*::denied"] },
+    approval: { always: ["*"], approve: ({ toolName }) => (asked.push(toolName), "allow-once") },
+    tools: ["denied", "strict", "once"].map((name) =>
+      tool(name, () => "ran", { oncePerTurn: true, inputSchema: { type: "object", properties: { n: { type: "integer" } } } }),
+    ),
+  });
+  const calls = [
+    { name: "denied", input: { n: "x" } },
+    { name: "strict", input: { n: "x" } },
+    { name: "strict" },
+    { name: "once" },
+    { name: "once" },
+  ];
+  const results = await runtime.execute(calls);
+  expect(results.map((result) => result.error?.code ?? result.output)).toEqual([
+    "permission_denied",
+    "invalid_input",
+    "ran",
+    "ran",
+    "limit_exceeded",
+  ]);
+  expect(asked).toEqual(["default::strict", "default::once"]);
+});
+
+test("H12 an approval that comes after the call ended changes nothing and runs nothing", async () => {
+  const door = gate<"allow-once">();
+  let ran = 0;
+  const world = testRuntime({
+    approval: { always: ["*"], approve: () => door.promise },
+    tools: [tool("t", () => ++ran, { deadlineMs: 50 })],
+  });
+  const pending = world.runtime.execute({ name: "t" });
+  await world.ports.clock.advance(50);
+  const result = await pending;
+  door.open("allow-once");
+  await settle();
+  expect([result.error?.code, ran, world.events.at(-1)?.type]).toEqual(["approval_denied", 0, "call-end"]);
+});
+
+test("C12 a tool removed, a toolset disabled and a session closed in the middle of a call still leave it its one result", async () => {
+  const door = gate<string>();
+  const { runtime, events } = testRuntime({ tools: [tool("t", () => door.promise, { maxResultBytes: 100, ...writes })] });
+  const session = runtime.session("s");
+  const pending = session.execute([{ name: "t" }, { name: "t" }]);
+  await settle();
+  runtime.registry.unregister("t");
+  runtime.registry.setEnabled("default", false);
+  session.close();
+  door.open("x".repeat(500));
+  const results = await pending;
+  expect(results.map((result) => [result.status, result.truncation?.handle])).toEqual([
+    ["ok", undefined],
+    ["ok", undefined],
+  ]); // nobody could read it
+  expect([session.history.length, events.filter((event) => event.type === "call-end").length]).toEqual([2, 2]);
+});
+
+test("a batch of none and one of 5,000 are answered in order, also in sequence, where the wait for those before is not paid 5,000 times over", async () => {
+  const engine: Engine = { kind: "test", order: "sequential", call: async ({ input }) => input["n"] };
+  const runtime = createRuntime({
+    tools: [tool("t", async (input) => input["n"])],
+    toolsets: [{ name: "lm", engine, tools: [{ name: "say", description: "", inputSchema: {}, effects: { reads: [] } }] }],
+  });
+  expect(await runtime.execute([])).toEqual([]);
+  const numbers = Array.from({ length: 5_000 }, (_, n) => n);
+  for (const name of ["t", "say"]) {
+    const startedAt = performance.now();
+    const results = await runtime.execute(numbers.map((n) => ({ name, input: { n } })));
+    expect(results.map((result) => result.output)).toEqual(numbers);
+    expect(performance.now() - startedAt).toBeLessThan(2_000); // some 50 ms; 7 s when each call waits for each earlier one
+  }
+});
+
+test("a handler may run calls: beside its own resource at once, on it only when its own time is up", async () => {
+  const call = (name: string) => async (_: unknown, context: ToolContext) =>
+    (await world.runtime.execute({ name })).output ?? context.callId;
+  const world = testRuntime({
+    orphanHoldMs: 50,
+    tools: [
+      tool("inner", () => "ran", writes),
+      tool("beside", call("inner"), { effects: { writes: ["y"] } }),
+      tool("itself", call("inner"), { ...writes, timeoutMs: 100 }),
+    ],
+  });
+  expect((await world.runtime.execute({ name: "beside" })).output).toBe("ran");
+  const pending = world.runtime.execute({ name: "itself" });
+  await world.ports.clock.advance(1_000);
+  const stuck = await pending;
+  expect([stuck.error?.code, stuck.durationMs]).toEqual(["timeout", 100]);
+  expect(world.events.filter((event) => event.type === "call-end").map((event) => [event.result.name, event.result.status])).toEqual([
+    ["default::inner", "ok"],
+    ["default::beside", "ok"],
+    ["default::itself", "error"],
+    ["default::inner", "ok"],
+  ]);
+  expect([world.runtime.running, world.runtime.counters.orphans, world.ports.clock.pending]).toEqual([[], 0, 0]);
+});
+
+test("calls that wait for a slot of their tool keep no slot of the toolset from other tools", async () => {
+  const door = gate();
+  const { runtime } = testRuntime({
+    toolsets: [{ name: "s", maxConcurrent: 2, tools: [tool("one", () => door.promise, { maxConcurrent: 1 }), tool("other", () => "ran")] }],
+  });
+  const waiting = runtime.execute([{ name: "one" }, { name: "one" }, { name: "one" }]);
+  await settle();
+  expect((await runtime.execute({ name: "other" })).output).toBe("ran");
+  door.open();
+  await waiting;
+});
+
+test("what was recorded is frozen, and a call without a session promises no handle that nobody can use", async () => {
+  const { runtime, events } = testRuntime({
+    tools: [
+      tool("t", () => "x".repeat(500), { maxResultBytes: 100 }),
+      tool("fail", () => Promise.reject(new ToolError("not_found", "no", { details: ["a"] }))),
+    ],
+  });
+  const session = runtime.session();
+  const [cut, failed] = await session.execute([{ name: "t", input: { deep: { list: [] } } }, { name: "fail" }]);
+  const parts = [...session.log, cut, cut?.repairs, cut?.warnings, failed?.error, failed?.error?.details];
+  expect(parts.map((part) => Object.isFrozen(part))).toEqual(parts.map(() => true));
+  expect(events.filter((event) => event.type === "call-end")).toEqual(session.log.filter((event) => event.type === "call-end"));
+  expect(cut?.truncation?.handle).toBe(cut?.callId);
+  const bare = await runtime.execute({ name: "t" });
+  expect([bare.truncation?.handle, String(bare.output).includes("read_result")]).toEqual([undefined, false]);
+});
+
+test("F2.18 without validation a text input is still read as JSON, and what is no object is refused", async () => {
+  const { runtime } = testRuntime({
+    tools: [tool("t", (input) => input, { inputSchema: { type: "object", required: ["b"] }, validate: () => ["never asked"] })],
+  });
+  const results = await Promise.all(
+    ['{"a":1}', [1], null, { a: "x" }].map((input) => runtime.execute({ name: "t", input }, { validate: false })),
+  );
+  expect(results.map((result) => result.error?.code ?? result.output)).toEqual([{ a: 1 }, "invalid_input", "invalid_input", { a: "x" }]);
+});
