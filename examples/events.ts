@@ -9,7 +9,7 @@ const save = defineTool({
   effects: { writes: ["draft"], idempotent: true },
   async execute({ text }, context) {
     context.progress({ message: `saving ${text}` });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 20));
     if (text === "two" && context.attempt === 1) throw new ToolError("network_error", "The disk is far away.");
     return text;
   },

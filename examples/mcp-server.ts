@@ -12,11 +12,11 @@ const runtime = createRuntime({
 const { opened, failed } = await runtime.open();
 console.log("opened:", opened.join(", "), "failed:", failed.length);
 
-const results = await runtime.execute([
-  { name: "everything::echo", input: { message: "hello" } },
-  { name: "get-sum", input: { a: 40, b: "2" } },
-  { name: "everything::get-som", input: { a: 40, b: 2 } },
-]);
+const results = [
+  await runtime.execute({ name: "everything::echo", input: { message: "hello" } }),
+  await runtime.execute({ name: "get-sum", input: { a: 40, b: "2" } }),
+  await runtime.execute({ name: "everything::get-som", input: { a: 40, b: 2 } }),
+];
 for (const result of results) console.log(resultText(result));
 
 assert.deepEqual([opened.includes("everything"), failed], [true, []]);
@@ -28,7 +28,6 @@ assert.deepEqual(await runtime.close(), []);
 
 /* Prints:
 opened: everything failed: 0
-haft: Calls of "everything" wait for one another because everything::get-sum declares no effects. Declare what it reads and writes, and they run side by side.
 Echo: hello
 The sum of 40 and 2 is 42.
 Error (not_found): No tool "everything::get-som". Did you mean "everything::get-sum"?

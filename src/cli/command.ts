@@ -6,8 +6,8 @@ import type { Output, Screen } from "./terminal-text.ts";
 export interface CommandWorld {
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Reads all of standard input. */
-  readonly readStdin: () => Promise<Uint8Array>;
+  /** Standard input, in pieces. */
+  readonly stdin: AsyncIterable<Uint8Array>;
   /** Puts a question to the person at the terminal; undefined when nobody is there. */
   readonly ask: Ask | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;

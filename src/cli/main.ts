@@ -7,6 +7,8 @@ import type { Output } from "./terminal-text.ts";
 
 const stop = new AbortController();
 let readerIsGone = false;
+let outputIsLost = false;
+let isDone = false;
 
 /** The first signal stops the calls and closes the toolsets; a second one ends the process at once. */
 function onSignal(name: string): void {
@@ -23,9 +25,19 @@ process.on("uncaughtException", (thrown) => {
   stop.abort(new ToolError("execution_failed", `Something threw outside any call: ${describeThrown(thrown)}`, { cause: thrown }));
 });
 
-/** A reader that has seen enough, such as `head`, stops us like a signal, but is no error of anybody's. */
-process.stdout.on("error", () => {
-  readerIsGone = true;
+/** A handler that ends the process must not pass for an answer. */
+process.on("exit", (exitCode) => {
+  if (isDone || stop.signal.aborted || exitCode !== 0) return;
+  process.stderr.write("haft: A handler ended the process before the command was done.\n");
+  process.exitCode = ERROR_CODES.execution_failed.exit;
+});
+
+/** A reader that has seen enough, such as `head`, stops us like a signal, but is no error of anybody's; a full disk is one. */
+process.stdout.on("error", (error) => {
+  if (readerIsGone || outputIsLost) return;
+  readerIsGone = "code" in error && error.code === "EPIPE";
+  outputIsLost = !readerIsGone;
+  if (outputIsLost) process.stderr.write(`haft: Standard output cannot be written: ${describeThrown(error)}\n`);
   stop.abort(new ToolError("cancelled", "Nobody reads the output any more."));
 });
 process.stderr.on("error", () => {});
@@ -36,12 +48,6 @@ const stderr: Output = {
     return process.stderr.columns;
   },
 };
-
-async function readStdin(): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks);
-}
 
 /** The end of the input (Ctrl-D) counts as just Enter. */
 function ask(question: string, signal: AbortSignal): Promise<string> {
@@ -73,11 +79,12 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
 const exitCode = await runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr,
-  readStdin,
+  stdin: process.stdin,
   ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
   environment: process.env,
   signal: stop.signal,
 });
 await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
 // Not left to the event loop: a tool that was cut off may hold it for as long as it likes.
-process.exit(readerIsGone ? 0 : exitCode);
+isDone = true;
+process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : exitCode);

@@ -24,8 +24,8 @@ export async function buildToolsets(loaded: LoadedConfig): Promise<readonly Tool
     try {
       toolsets.push(withCommon(name, config, await build(name, config, loaded.folder)));
     } catch (thrown: unknown) {
-      const error = ToolError.fromUnknown(thrown);
-      problems.add(["toolsets", name, KEY_AT_FAULT[config.type]], error.message);
+      const { message, hint } = ToolError.fromUnknown(thrown);
+      problems.add(["toolsets", name, KEY_AT_FAULT[config.type]], hint === undefined ? message : `${message} ${hint}`);
     }
   }
   problems.throwIfAny();

@@ -76,6 +76,8 @@ export interface ModuleConfig extends CommonConfig {
   readonly path: string;
 }
 
+/** What the runtime calls the toolset of `read_result`. */
+const OWN_TOOLSET = "haft";
 const TYPES = ["files", "mcp", "module"] as const;
 const GUARDS = ["block", "warn", "off"] as const satisfies readonly PathGuard[];
 /** What would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
@@ -120,6 +122,7 @@ function readRuntime(table: TableReader): RuntimeConfig {
 function readToolsets(table: TableReader, problems: Problems, environment: Environment): ReadonlyMap<string, ToolsetConfig> {
   const toolsets = new Map<string, ToolsetConfig>();
   for (const name of problems.inOrder(table.path, table.names())) {
+    if (name === OWN_TOOLSET) table.report(name, "is the name of the toolset that Haft brings along; take another one.");
     try {
       checkName(name, "toolset");
     } catch (error: unknown) {

@@ -27,6 +27,8 @@ export interface LoadOptions {
   readonly environment?: Environment;
 }
 
+/** The largest configuration that is read. */
+const MAX_CONFIG_BYTES = 1024 * 1024;
 const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
 
 /**
@@ -39,7 +41,13 @@ const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
  * `details` are all of them in the order of the file, at most 20. No message holds the value of a variable.
  */
 export async function loadConfig(path: string, options: LoadOptions = {}): Promise<LoadedConfig> {
-  const text = await readTextFile(path);
+  const text = await readTextFile({
+    path,
+    what: "configuration",
+    code: "invalid_config",
+    maxBytes: MAX_CONFIG_BYTES,
+    hint: "Name the file itself, such as haft.toml.",
+  });
   const parse = await parserFor(path);
   const { value, positions } = parse(text, path);
   const problems = new Problems(path, positions);

@@ -6,11 +6,14 @@ import { isJsonObject } from "../core/json.ts";
 const MAX_DEPTH = 256;
 const MAX_VALUES = 500_000;
 
+/** As many digits may be more than a number can keep. */
+const LONG_INTEGER = /\d{16}/;
+
 /**
  * The message in a line, or undefined when the line is none (a banner, a stray print, a torn message).
  *
- * Numbers and repeated keys are read as `JSON.parse` reads them: refusing a whole answer for one would leave
- * its call without any.
+ * Of repeated keys the last one counts, and an integer that would lose digits comes as a string of them:
+ * refusing a whole answer for one would leave its call without any.
  *
  * @throws ToolError `too_large` for a line that nests too deep or holds too many values
  */
@@ -20,12 +23,19 @@ export function parseMessage(line: string): JSONRPCMessage | undefined {
   let message: unknown;
   try {
     // oxlint-disable-next-line no-restricted-properties -- read as leniently as the sender means it, see above
-    message = JSON.parse(line);
+    message = JSON.parse(line, LONG_INTEGER.test(line) ? keepDigits : undefined);
   } catch {
     return undefined;
   }
   if (!isJsonObject(message) || message["jsonrpc"] !== "2.0") return undefined;
   return message as unknown as JSONRPCMessage; // the SDK checks every field that it uses
+}
+
+/** @see https://github.com/tc39/proposal-json-parse-with-source for the third argument (Node 22) */
+function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+  const source = context?.source ?? "";
+  return /^-?\d+$/.test(source) && String(value) !== source ? source : value;
 }
 
 function checkCost(line: string): void {

@@ -39,7 +39,9 @@ export interface WaitTimes {
 
 /** True for what `await` waits for. Throws where looking at `then` does. */
 export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return ((typeof value === "object" && value !== null) || typeof value === "function") && "then" in value && typeof value.then === "function";
+  return (
+    ((typeof value === "object" && value !== null) || typeof value === "function") && "then" in value && typeof value.then === "function"
+  );
 }
 
 /**

@@ -14,6 +14,8 @@ import { AttemptContext } from "./tool-context.ts";
 
 /** A handler that keeps the event loop this long without a break is reported. */
 const BLOCK_MS = 100;
+/** A shorter one may be a cold start or a busy machine, and is told to listeners only. */
+const WARNED_BLOCK_MS = 1_000;
 
 export function runAttempts(run: CallRun): StepEnd | Promise<StepEnd> {
   guardsOf(run).budget.recordRequest();
@@ -31,7 +33,8 @@ async function retryLoop(run: CallRun, first: ToolError): Promise<StepEnd> {
   for (let tries = 1; allowsRetry(run, error, tries); tries++) {
     const delayMs = retryDelay(error, tries, run.parts.retry, run.parts.ports.random);
     if (run.clock.now() + delayMs >= run.deadlineAt || !guardsOf(run).budget.tryRetry()) return error;
-    if (run.recorded) run.emit({ ...run.eventBase, type: "call-retry", toolName: run.toolName, attempt: tries, delayMs, error: error.toJSON() });
+    if (run.recorded)
+      run.emit({ ...run.eventBase, type: "call-retry", toolName: run.toolName, attempt: tries, delayMs, error: error.toJSON() });
     await backOff(run, delayMs);
     if (run.cancelled !== undefined) return run.cancelled;
     const next = await attempt(run);
@@ -44,7 +47,10 @@ async function retryLoop(run: CallRun, first: ToolError): Promise<StepEnd> {
 }
 
 function allowsRetry(run: CallRun, error: ToolError, tries: number): boolean {
-  return run.cancelled === undefined && mayRetry({ error, attempt: tries, maxAttempts: toolOf(run).settings.maxAttempts, repeatable: run.effects?.repeatable ?? false });
+  return (
+    run.cancelled === undefined &&
+    mayRetry({ error, attempt: tries, maxAttempts: toolOf(run).settings.maxAttempts, repeatable: run.effects?.repeatable ?? false })
+  );
 }
 
 function backOff(run: CallRun, delayMs: number): Promise<Waited<never>> {
@@ -57,11 +63,15 @@ const BACKOFF_OVER = new ToolError("timeout", "The wait between two attempts is 
 function attempt(run: CallRun): StepEnd | Promise<StepEnd> {
   const waitMs = guardsOf(run).circuit?.admit() ?? 0;
   if (waitMs > 0) {
-    return new ToolError("circuit_open", `${run.toolName} failed so often of late that calls are refused for another ${Math.ceil(waitMs)} ms.`, {
-      retryAfterMs: Math.ceil(waitMs),
-      retryable: false,
-      hint: "Use another tool, or try again later.",
-    });
+    return new ToolError(
+      "circuit_open",
+      `${run.toolName} failed so often of late that calls are refused for another ${Math.ceil(waitMs)} ms.`,
+      {
+        retryAfterMs: Math.ceil(waitMs),
+        retryable: false,
+        hint: "Use another tool, or try again later.",
+      },
+    );
   }
   const refused = acquire(run);
   if (refused === undefined) return invoke(run);
@@ -171,6 +181,10 @@ function attemptFailed(run: CallRun, context: AttemptContext, thrown: unknown): 
 }
 
 function reportBlock(run: CallRun, blockedMs: number): void {
-  run.parts.ports.log.warn(`${run.toolName} kept the event loop busy for ${Math.round(blockedMs)} ms: no deadline can cut it off. Make it await, or move the work to a worker.`);
+  if (blockedMs >= WARNED_BLOCK_MS) {
+    run.parts.ports.log.warn(
+      `${run.toolName} kept the event loop busy for ${Math.round(blockedMs)} ms: no deadline can cut it off. Make it await, or move the work to a worker.`,
+    );
+  }
   if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-block", toolName: run.toolName, blockedMs });
 }

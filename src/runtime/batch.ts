@@ -38,7 +38,12 @@ function goOn(run: CallRun, end: StepEnd): Answer {
  *
  * @throws ToolExecutionError with `throwOnError`, once every call of the batch has ended
  */
-export async function runBatch(parts: CallParts, turn: Turn, rawCalls: readonly unknown[], options: BatchOptions): Promise<readonly ToolResult[]> {
+export async function runBatch(
+  parts: CallParts,
+  turn: Turn,
+  rawCalls: readonly unknown[],
+  options: BatchOptions,
+): Promise<readonly ToolResult[]> {
   const items = readItems(rawCalls);
   const runs: CallRun[] = [];
   const breaks = new LoopBreaks(parts.ports.clock);
@@ -194,7 +199,13 @@ function recordRollback(runs: readonly CallRun[]): void {
   const [first] = runs;
   if (first === undefined || !first.recorded) return;
   const { session } = first.turn;
-  const event = { type: "batch-rollback", sessionId: session.id, turnId: first.turn.id, at: first.clock.wallTime(), callIds: runs.map((run) => run.callId) } as const;
+  const event = {
+    type: "batch-rollback",
+    sessionId: session.id,
+    turnId: first.turn.id,
+    at: first.clock.wallTime(),
+    callIds: runs.map((run) => run.callId),
+  } as const;
   if (session.recorded && first.options.recordHistory) session.record(event);
   if (first.parts.listening) first.parts.emit(event);
 }

@@ -127,14 +127,17 @@ export class CallRun implements Interruptible {
   /** Ends the call with `cancelled` as soon as it can be; a call that has its result keeps it. */
   cancel(reason: string): void {
     if (this.cancelled !== undefined || this.result !== undefined) return;
-    this.cancelled = new ToolError("cancelled", `${this.toolName} was cancelled: ${reason}`, { outcome: this.attempts === 0 ? "not_started" : "unknown" });
+    this.cancelled = new ToolError("cancelled", `${this.toolName} was cancelled: ${reason}`, {
+      outcome: this.attempts === 0 ? "not_started" : "unknown",
+    });
     this.wait?.interrupt(this.cancelled);
   }
 
   /** Passes an event to listeners and, unless told otherwise, to the session's log. */
   emit(event: RuntimeEvent): void {
     const { session } = this.turn;
-    if (session.recorded && this.options.recordHistory && (event.type === "call-start" || event.type === "call-end")) session.record(Object.freeze(event));
+    if (session.recorded && this.options.recordHistory && (event.type === "call-start" || event.type === "call-end"))
+      session.record(Object.freeze(event));
     if (this.parts.listening) this.parts.emit(event);
   }
 

@@ -18,5 +18,7 @@ export function checkTurnRules(run: CallRun): StepEnd {
 export function turnEnded(run: CallRun): ToolError | undefined {
   const { endedBy } = run.turn;
   if (endedBy === undefined) return undefined;
-  return new ToolError("limit_exceeded", `${run.call.name} was skipped: ${endedBy} had ended the turn.`, { hint: "Call it again in the next turn." });
+  return new ToolError("limit_exceeded", `${run.call.name} was skipped: ${endedBy} had ended the turn.`, {
+    hint: "Call it again in the next turn.",
+  });
 }

@@ -3,10 +3,10 @@ import { describeThrown, errorInfo } from "../core/error.ts";
 import type { ToolError } from "../core/error.ts";
 import type { Hook } from "../core/hook.ts";
 import type { ResultStatus, ToolResult } from "../core/result.ts";
+import { callHook, hookContext } from "./call-hook.ts";
 import type { CallRun } from "./call-run.ts";
 import { changeResult } from "./change-result.ts";
 import { limitSize } from "./limit-size.ts";
-import { callHook, hookContext } from "./rewrite-call.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {

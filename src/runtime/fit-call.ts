@@ -4,21 +4,22 @@ import { isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { isPromiseLike } from "../policy/deadline.ts";
-import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { settleParsing } from "./settle-parsing.ts";
-import { guardsOf, toolOf } from "./resolve-tool.ts";
-
-/** What an input must fit when its schema is not asked: it is an object all the same. */
-const ANYTHING = compileSchema(true);
+import { ANY_OBJECT, guardsOf, toolOf } from "./resolve-tool.ts";
 
 export function fitCall(run: CallRun): StepEnd | Promise<StepEnd> {
   const registered = toolOf(run);
   const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
-  const validator = run.options.validate ? registered.inputValidator : ANYTHING;
+  // Without validation an input still is an object: there is nothing else to record and to hand on.
+  const validator = run.options.validate ? registered.inputValidator : ANY_OBJECT;
   const fitted = fitInput(sent, validator, { dropUnknownKeys: guardsOf(run).dropUnknownKeys });
-  if (!fitted.ok) return invalidInput(run, fitted.problems.map((problem) => `${problem.path}: ${problem.message}`));
+  if (!fitted.ok)
+    return invalidInput(
+      run,
+      fitted.problems.map((problem) => `${problem.path}: ${problem.message}`),
+    );
   if (fitted.repairs.length > 0) run.repairs = run.repairs.length === 0 ? fitted.repairs : [...run.repairs, ...fitted.repairs];
   run.input = fitted.value;
   run.parsed = fitted.value;
@@ -62,5 +63,7 @@ function propertyNames(run: CallRun): readonly string[] {
   if (typeof schema === "boolean" || !isJsonObject(schema["properties"])) return [];
   const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
   const properties: JsonObject = schema["properties"];
-  return Object.keys(properties).slice(0, 30).map((name) => (required.has(name) ? `${name} (required)` : name));
+  return Object.keys(properties)
+    .slice(0, 30)
+    .map((name) => (required.has(name) ? `${name} (required)` : name));
 }

@@ -88,11 +88,15 @@ async function waitForSlots(run: CallRun): Promise<StepEnd> {
 function busy(run: CallRun, ticket: LockTicket): ToolError {
   const holders = namesOf(run, ticket);
   const by = holders.length === 0 ? "" : ` They are held by ${holders.join(", ")}.`;
-  return new ToolError("resource_busy", `${run.toolName} waited for ${resourcesOf(run)} until its deadline.${by}`, { hint: "Try again when that call has ended." });
+  return new ToolError("resource_busy", `${run.toolName} waited for ${resourcesOf(run)} until its deadline.${by}`, {
+    hint: "Try again when that call has ended.",
+  });
 }
 
 function noSlot(run: CallRun): ToolError {
-  return new ToolError("resource_busy", `${run.toolName} waited for a free slot until its deadline.`, { hint: "Try again when fewer calls are running." });
+  return new ToolError("resource_busy", `${run.toolName} waited for a free slot until its deadline.`, {
+    hint: "Try again when fewer calls are running.",
+  });
 }
 
 function resourcesOf(run: CallRun): string {

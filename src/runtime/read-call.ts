@@ -18,7 +18,19 @@ const NO_INPUT: JsonObject = Object.freeze({});
 const NAMELESS: ToolCall = Object.freeze({ name: "" });
 const MAX_ID_LENGTH = 1024;
 /** Keys of a call that are never taken for input by the rule of misplaced parameters. */
-const CALL_KEYS: ReadonlySet<string> = new Set(["id", "callId", "call_id", "type", "index", "name", "tool", "input", "arguments", "parameters", "reasoning"]);
+const CALL_KEYS: ReadonlySet<string> = new Set([
+  "id",
+  "callId",
+  "call_id",
+  "type",
+  "index",
+  "name",
+  "tool",
+  "input",
+  "arguments",
+  "parameters",
+  "reasoning",
+]);
 
 /**
  * Copies a call into frozen plain JSON.
@@ -37,16 +49,25 @@ export function readCall(raw: unknown, limits: JsonLimits): ReadCall {
 
 function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-    return unreadable(NAMELESS, new ToolError("invalid_call", `A call is an object with a name and an input, not ${kindOf(raw)}.`, { hint: CALL_HINT }));
+    return unreadable(
+      NAMELESS,
+      new ToolError("invalid_call", `A call is an object with a name and an input, not ${kindOf(raw)}.`, { hint: CALL_HINT }),
+    );
   }
   const fields = raw as Readonly<Record<string, unknown>>; // an object can be asked for any key; a getter that throws is caught
   const id = readId(fields["id"] ?? fields["callId"] ?? fields["call_id"]);
   const name = fields["name"] ?? fields["tool"];
   if (typeof name !== "string" || name === "") {
-    return unreadable(makeCall({ name: "", id }), new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint: CALL_HINT }));
+    return unreadable(
+      makeCall({ name: "", id }),
+      new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint: CALL_HINT }),
+    );
   }
   if (name.length > MAX_NAME_LENGTH * 2) {
-    return unreadable(makeCall({ name: name.slice(0, MAX_NAME_LENGTH), id }), new ToolError("invalid_call", `The call's name has ${name.length} characters.`));
+    return unreadable(
+      makeCall({ name: name.slice(0, MAX_NAME_LENGTH), id }),
+      new ToolError("invalid_call", `The call's name has ${name.length} characters.`),
+    );
   }
   return readInput({ name, id }, fields, limits);
 }
@@ -73,7 +94,12 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
   } catch (error: unknown) {
     const cause = ToolError.fromUnknown(error);
     const code = cause.code === "too_large" ? "too_large" : "invalid_input";
-    return { call: makeCall({ name, id, reasoning }), error: new ToolError(code, `The input of ${name} cannot be read: ${cause.message}`), repairs: NONE, warnings };
+    return {
+      call: makeCall({ name, id, reasoning }),
+      error: new ToolError(code, `The input of ${name} cannot be read: ${cause.message}`),
+      repairs: NONE,
+      warnings,
+    };
   }
 }
 
@@ -83,7 +109,12 @@ interface Caption {
   readonly id: string | undefined;
 }
 
-function makeCall({ name, id, input, reasoning }: Caption & { readonly input?: unknown; readonly reasoning?: string | undefined }): ToolCall {
+function makeCall({
+  name,
+  id,
+  input,
+  reasoning,
+}: Caption & { readonly input?: unknown; readonly reasoning?: string | undefined }): ToolCall {
   const call: { id?: string; name: string; input?: unknown; reasoning?: string } = { name };
   if (id !== undefined) call.id = id;
   if (input !== undefined) call.input = input;

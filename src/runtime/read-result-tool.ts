@@ -28,7 +28,9 @@ function readResultTool(keeper: ResultKeeper): Tool {
     effects: { reads: [], writes: [], idempotent: true },
     tags: ["haft"],
     maxResultBytes: 0, // its pages are bounded already; cutting them again would only make more handles
-    execute: (input: { readonly handle: string; readonly path?: string; readonly grep?: string; readonly offset?: number; readonly limit?: number }, context: ToolContext) =>
-      keeper.read(context.sessionId, input.handle, input),
+    execute: (
+      input: { readonly handle: string; readonly path?: string; readonly grep?: string; readonly offset?: number; readonly limit?: number },
+      context: ToolContext,
+    ) => keeper.read(context.sessionId, input.handle, input),
   });
 }

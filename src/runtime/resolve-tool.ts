@@ -1,5 +1,8 @@
 /** From a name to the one tool that answers it, through the gates that need no input. */
 import { ToolError } from "../core/error.ts";
+import type { JsonValue } from "../core/json.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { chooseOverload } from "./overload.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
@@ -15,8 +18,14 @@ export function resolveTool(run: CallRun): StepEnd {
   return undefined;
 }
 
-function readableInput(run: CallRun): Parameters<typeof chooseOverload>[1] {
-  return run.call.input as Parameters<typeof chooseOverload>[1]; // copied into plain JSON by readCall
+/** What any object fits; text is read as the JSON it spells, as it will be for the tool's own schema. */
+export const ANY_OBJECT = compileSchema(true);
+
+function readableInput(run: CallRun): JsonValue {
+  const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
+  if (typeof sent !== "string") return sent;
+  const read = fitInput(sent, ANY_OBJECT, { dropUnknownKeys: false });
+  return read.ok ? read.value : sent;
 }
 
 /** Refuses tools that cannot or may not run, whatever their input. */

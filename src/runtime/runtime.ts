@@ -140,8 +140,13 @@ export class Runtime {
 
   /** Starts a conversation whose calls share state and are recorded. @throws ToolError `duplicate` for an id in use */
   session(id?: string): RuntimeSession {
-    if (id !== undefined && this.#sessions.has(id)) throw new ToolError("duplicate", `The session ${JSON.stringify(id)} exists already. Close it first, or use another id.`);
-    const session = new RuntimeSession({ ids: this.#ports.ids, id: id ?? this.#ports.ids.next("session"), recorded: true }, (calls, options) => this.#run(session, calls, options), () => this.#forget(session));
+    if (id !== undefined && this.#sessions.has(id))
+      throw new ToolError("duplicate", `The session ${JSON.stringify(id)} exists already. Close it first, or use another id.`);
+    const session = new RuntimeSession(
+      { ids: this.#ports.ids, id: id ?? this.#ports.ids.next("session"), recorded: true },
+      (calls, options) => this.#run(session, calls, options),
+      () => this.#forget(session),
+    );
     this.#sessions.set(session.id, session);
     return session;
   }
@@ -156,12 +161,14 @@ export class Runtime {
     return [...this.#parts.running.values()].map((run) => ({ callId: run.callId, name: run.toolName }));
   }
 
-  /** Cancels what runs, waits for the results, then closes every toolset. Idempotent; resolves to the errors of toolsets that would not close. */
+  /**
+   * Cancels what runs, takes every tool away, waits for the results, then closes every toolset. Idempotent; resolves to
+   * the errors of toolsets that would not close. Handlers that do not obey their signal may still run.
+   */
   async close(): Promise<readonly ToolError[]> {
     for (const run of this.#parts.running.values()) run.cancel("the runtime was closed");
     for (const session of this.#sessions.values()) session.close();
-    await this.#parts.running.whenIdle();
-    return this.#lifecycle.close();
+    return this.#lifecycle.close(() => this.#parts.running.whenEnded());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -189,7 +196,11 @@ export class Runtime {
   }
 
   #callOptions(options: ExecuteOptions): CallOptions {
-    return { validate: options.validate ?? true, recordHistory: options.recordHistory ?? true, data: options.data ?? this.#options.data ?? NO_DATA };
+    return {
+      validate: options.validate ?? true,
+      recordHistory: options.recordHistory ?? true,
+      data: options.data ?? this.#options.data ?? NO_DATA,
+    };
   }
 
   #forget(session: Session): void {
@@ -232,7 +243,8 @@ export class Runtime {
         toolsetLimit: this.#toolsetLimit(registered.toolset),
         clock: this.#ports.clock,
         circuit: this.#options.circuit ?? {},
-        onCircuit: (state) => this.#emit({ type: "circuit-change", at: this.#ports.clock.wallTime(), toolName: registered.qualifiedName, state }),
+        onCircuit: (state) =>
+          this.#emit({ type: "circuit-change", at: this.#ports.clock.wallTime(), toolName: registered.qualifiedName, state }),
         warn: (message) => this.#ports.log.warn(message),
       });
       this.#guards.set(registered, guards);

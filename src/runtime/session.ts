@@ -69,7 +69,8 @@ export class Session {
   get history(): readonly HistoryEntry[] {
     const entries = new Map<string, HistoryEntry>();
     for (const event of this.log) {
-      if (event.type === "call-start") entries.set(event.callId, { callId: event.callId, turnId: event.turnId, call: event.call, result: undefined });
+      if (event.type === "call-start")
+        entries.set(event.callId, { callId: event.callId, turnId: event.turnId, call: event.call, result: undefined });
       else if (event.type === "batch-rollback") for (const callId of event.callIds) entries.delete(callId);
       else if (event.type === "call-end") addResult(entries, event.callId, event.result);
     }
@@ -120,7 +121,9 @@ export class Turn {
   useOnce(qualifiedName: string): ToolError | undefined {
     this.#used ??= new Set();
     if (this.#used.has(qualifiedName)) {
-      return new ToolError("limit_exceeded", `${qualifiedName} may run once a turn, and has run in this one.`, { hint: "Call it again in the next turn." });
+      return new ToolError("limit_exceeded", `${qualifiedName} may run once a turn, and has run in this one.`, {
+        hint: "Call it again in the next turn.",
+      });
     }
     this.#used.add(qualifiedName);
     return undefined;
@@ -141,7 +144,8 @@ export class Turn {
 
   /** Takes back what this turn changed in the state, except where another turn has changed it since. */
   rollBack(): void {
-    for (const { state, key, before, after } of this.#changes?.values() ?? []) if (state.get(key) === after) state.update(key, () => before);
+    for (const { state, key, before, after } of this.#changes?.values() ?? [])
+      if (state.get(key) === after) state.update(key, () => before);
   }
 
   #note(place: string, change: StateChange): void {

@@ -30,7 +30,9 @@ function checkAnswer(answer: unknown): void {
   const problem = shapeProblem(answer);
   if (problem !== undefined) throw new ToolError("invalid_output", `The tool's answer is not {success, error?, data?}: ${problem}.`);
   if (isJsonObject(answer) && answer["success"] === false) {
-    throw new ToolError("execution_failed", typeof answer["error"] === "string" ? answer["error"] : "The tool reported success: false.", { outcome: "failed" });
+    throw new ToolError("execution_failed", typeof answer["error"] === "string" ? answer["error"] : "The tool reported success: false.", {
+      outcome: "failed",
+    });
   }
 }
 

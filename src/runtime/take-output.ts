@@ -46,15 +46,24 @@ function takeJson(run: CallRun, answer: unknown): StepEnd {
   if (!run.options.validate) return undefined;
   const validator = toolOf(run).outputValidator;
   if (validator === undefined || validator.check(run.output)) return undefined;
-  run.partial = invalidOutput(run, validator.problems(run.output).map((problem) => `${problem.path}: ${problem.message}`));
+  run.partial = invalidOutput(
+    run,
+    validator.problems(run.output).map((problem) => `${problem.path}: ${problem.message}`),
+  );
   return undefined;
 }
 
 function notRecordable(run: CallRun, thrown: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "not_json");
-  return new ToolError(error.code, `${run.toolName} ran, but its answer cannot be recorded: ${error.message}`, { cause: thrown, outcome: "unknown", retryable: false });
+  return new ToolError(error.code, `${run.toolName} ran, but its answer cannot be recorded: ${error.message}`, {
+    cause: thrown,
+    outcome: "unknown",
+    retryable: false,
+  });
 }
 
 function invalidOutput(run: CallRun, problems: readonly string[]): ToolError {
-  return new ToolError("invalid_output", `${run.toolName} ran, but its output breaks its schema; the output is kept.`, { details: problems });
+  return new ToolError("invalid_output", `${run.toolName} ran, but its output breaks its schema; the output is kept.`, {
+    details: problems,
+  });
 }

@@ -68,7 +68,8 @@ export class AttemptContext implements ToolContext {
     return {
       get: (key) => state.get(key),
       update: (key, change) => {
-        if (this.#ended !== undefined) throw new ToolError("invalid_argument", `${this.toolName} changed state after its call had ended; that is too late.`);
+        if (this.#ended !== undefined)
+          throw new ToolError("invalid_argument", `${this.toolName} changed state after its call had ended; that is too late.`);
         state.update(key, change);
       },
     };

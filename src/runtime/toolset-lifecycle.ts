@@ -67,11 +67,11 @@ export class ToolsetLifecycle {
   }
 
   /**
-   * Makes every tool of the registry unavailable, gives up what is still opening, then closes every open engine
-   * whatever the others do. Idempotent; resolves to what went wrong.
+   * Makes every tool of the registry unavailable, gives up what is still opening, then, once nobody uses them, closes
+   * every open engine whatever the others do. Idempotent; resolves to what went wrong.
    */
-  close(): Promise<readonly ToolError[]> {
-    this.#closing ??= this.#closeAll();
+  close(whenUnused: () => Promise<void> = () => Promise.resolve()): Promise<readonly ToolError[]> {
+    this.#closing ??= this.#closeAll(whenUnused);
     return this.#closing;
   }
 
@@ -131,11 +131,11 @@ export class ToolsetLifecycle {
     emit({ type: "toolset-fail", at: ports.clock.wallTime(), toolset, error: error.toJSON() });
   }
 
-  async #closeAll(): Promise<readonly ToolError[]> {
+  async #closeAll(whenUnused: () => Promise<void>): Promise<readonly ToolError[]> {
     const { registry } = this.#options;
     for (const name of registry.namespaces()) registry.setToolsetState(name, "closed");
     for (const life of this.#lives) life.abandon(closedMeanwhile());
-    await this.#settled;
+    await Promise.all([this.#settled, whenUnused()]);
     const errors = await Promise.all(this.#lives.map((life) => this.#closeOne(life)));
     return errors.filter((error) => error !== undefined);
   }

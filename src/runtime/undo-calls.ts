@@ -20,11 +20,13 @@ export async function undoCalls(runs: readonly CallRun[]): Promise<void> {
 
 async function undoCall(run: CallRun): Promise<void> {
   const controller = new AbortController();
-  const context = { input: run.input ?? {}, output: run.result?.output, signal: controller.signal };
+  // What the handler answered, neither cut nor changed by hooks.
+  const context = { input: run.input ?? {}, output: run.output, signal: controller.signal };
   const undoing = new Promise<void>((resolve) => {
     resolve(run.registered?.tool.effects?.undo?.(context));
   });
-  const waited = await waitFor(run, undoing, {
+  // A wait of its own: the call may have been cancelled in the moment it succeeded, and that must not end this.
+  const waited = await waitFor({ clock: run.clock, wait: undefined }, undoing, {
     endsAt: run.clock.now() + UNDO_TIMEOUT_MS,
     late: () => new ToolError("timeout", `no answer within ${UNDO_TIMEOUT_MS} ms`),
   });

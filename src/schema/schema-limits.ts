@@ -5,7 +5,7 @@ export const MAX_SCHEMA_DEPTH = 128;
 /** Most subschemas of one schema. */
 export const MAX_SUBSCHEMAS = 20_000;
 /** Most entries of `enum`, `required` and the like in one schema, nested ones included; a pattern counts as many. */
-export const MAX_SCHEMA_VALUES = 200_000;
+export const MAX_SCHEMA_VALUES = 50_000;
 /** Most subschemas that one value may have to be held against, references followed. */
 export const MAX_VISITS_PER_VALUE = 20_000;
 /** Longest chain of references and compositions, none of which goes deeper into the value. */

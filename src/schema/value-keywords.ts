@@ -32,9 +32,9 @@ function compileEnum(node: SchemaNode, compiler: SubschemaCompiler): Rule {
   const value = keywordValue(node.raw, "enum");
   if (!Array.isArray(value)) return refuse(node, "enum", `enum must be a list of values, not ${showValue(value)}`);
   const allowed = valueSet(node, "enum", value, compiler);
-  const shown = showValues(value);
+  const expected = value.length === 0 ? "no value is allowed here" : `expected one of ${showValues(value)}`;
   return (candidate, run) =>
-    allowed.has(candidate, run) || (run.explaining && run.report("enum", `expected one of ${shown}, got ${run.show(candidate)}`));
+    allowed.has(candidate, run) || (run.explaining && run.report("enum", `${expected}, got ${run.show(candidate)}`));
 }
 
 function compileConst(node: SchemaNode, compiler: SubschemaCompiler): Rule {

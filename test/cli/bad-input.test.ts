@@ -1,4 +1,5 @@
-import { mkdirSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
@@ -6,6 +7,7 @@ import type { Finished } from "./run-haft.ts";
 
 const project = folderWith(PROJECT);
 const empty = folderWith({ "note.txt": "no configuration" });
+const PIPE_HINT = "  Name the file itself, or give what comes from a pipe to standard input, with - as its name.";
 
 /** What a command that is refused leaves behind: nothing on standard output. */
 const refused = (exitCode: number, ...stderr: readonly string[]): Finished => ({ exitCode, stdout: "", stderr: `${stderr.join("\n")}\n` });
@@ -41,11 +43,36 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
       haft(["run", "latin.jsonl"], { folder }),
     ]);
     expect(runs).toEqual([
-      refused(2, "haft: invalid_argument: The file gone.jsonl cannot be read: there is no such file."),
-      refused(2, "haft: invalid_argument: The file folder cannot be read: it is a folder."),
-      refused(2, "haft: invalid_argument: The file latin.jsonl is not text in UTF-8.", "  Save it as UTF-8."),
+      refused(2, "haft: invalid_argument: Cannot read the file gone.jsonl: there is no such file."),
+      refused(2, "haft: invalid_argument: Cannot read the file folder: it is a folder.", PIPE_HINT),
+      refused(2, "haft: invalid_argument: Cannot read the file latin.jsonl: it is not valid UTF-8.", "  Save it as UTF-8."),
     ]);
   });
+
+  test.skipIf(!existsSync("/dev/zero"))("a conversation without an end is refused, by name and as standard input", async () => {
+    const endless = "/dev/zero";
+    const [named, piped] = await Promise.all([
+      haft(["run", endless], { folder: empty }),
+      haft(["run", "-"], { folder: empty, input: "\n".repeat(64 * 1024 * 1024 + 1) }),
+    ]);
+    expect(named).toEqual(
+      refused(
+        2,
+        `haft: invalid_argument: Cannot read the file ${endless}: it is not a regular file but a pipe, socket or device.`,
+        PIPE_HINT,
+      ),
+    );
+    expect(piped).toEqual(refused(2, "haft: invalid_argument: Standard input is larger than 67108864 bytes."));
+  });
+
+  test.skipIf(spawnSync("mkfifo", ["--version"]).error !== undefined)(
+    "a conversation in a pipe (needs mkfifo) is refused without waiting for its writer",
+    async () => {
+      const folder = folderWith({});
+      spawnSync("mkfifo", [join(folder, "pipe")]);
+      expect((await haft(["run", "pipe"], { folder })).exitCode).toBe(2);
+    },
+  );
 });
 
 describe.concurrent("a wrong configuration exits with 3 and names file, line and key", { timeout: PATIENCE_MS }, () => {
@@ -89,7 +116,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
       refused(
         3,
         "haft: invalid_config: 2 problems",
-        `  haft.toml:3:1: toolsets.files.root: The workspace "${folder}/nowhere" cannot be used: ENOENT: no such file or directory, realpath '${folder}/nowhere'.`,
+        `  haft.toml:3:1: toolsets.files.root: The workspace "${folder}/nowhere" cannot be used: ENOENT: no such file or directory, realpath '${folder}/nowhere'. Give the path of an existing folder that this process may read.`,
         `  haft.toml:6:1: toolsets.mine.path: there is no file ${folder}/mine.mjs.`,
       ),
     );

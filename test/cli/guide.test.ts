@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { blocksOf, haftCommands } from "../house/example-output.ts";
@@ -17,7 +18,7 @@ async function shownAt(args: readonly string[]): Promise<string> {
   await runCli(args, {
     stdout: terminal,
     stderr: terminal,
-    readStdin: async () => new Uint8Array(),
+    stdin: Readable.from([]),
     ask: async (question) => {
       write(`${question}y\n`);
       return "y";

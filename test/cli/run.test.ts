@@ -1,7 +1,8 @@
-import { existsSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
+import { PATIENCE_MS, PROGRAM, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
 
 const lines = (...values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join("");
 const CONVERSATION = lines(
@@ -139,6 +140,31 @@ summary
     const folder = folderWith(PROJECT);
     const { exitCode, stderr } = await haft(["run", "-"], { folder, input, onOutput: (_output, control) => control.stopReading() });
     expect({ exitCode, stderr, made: existsSync(join(folder, "notes/made.md")) }).toEqual({ exitCode: 0, stderr: "", made: false });
+  });
+
+  test.skipIf(!existsSync("/dev/full"))("says that its output could not be written, and does not exit with 0", async () => {
+    const args = ["--conditions=haft-source", PROGRAM, "list"];
+    const output = openSync("/dev/full", "w");
+    const { status, stderr } = spawnSync(process.execPath, args, {
+      cwd: folderWith(PROJECT),
+      stdio: ["ignore", output, "pipe"],
+      encoding: "utf8",
+    });
+    closeSync(output);
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: "haft: Standard output cannot be written: ENOSPC: no space left on device, write\n",
+    });
+  });
+
+  test("a handler that ends the process does not pass for an answer", async () => {
+    const tool = '{ name: "leave", description: "Leaves.", inputSchema: {}, execute: () => process.exit(0) }';
+    const folder = folderWith({ "haft.toml": '[toolsets.m]\ntype = "module"\npath = "m.mjs"\n', "m.mjs": `export default ${tool};` });
+    expect(await haft(["call", "leave"], { folder })).toEqual({
+      exitCode: 1,
+      stdout: "",
+      stderr: "haft: A handler ended the process before the command was done.\n",
+    });
   });
 });
 

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
 import type { Ask } from "../../src/cli/command.ts";
 import { runCli } from "../../src/cli/run-cli.ts";
@@ -24,7 +25,7 @@ async function atTerminal(args: readonly string[], { ask, columns, environment =
   output.exitCode = await runCli([...args, "--config", join(folder, "haft.toml")], {
     stdout: screen("stdout"),
     stderr: screen("stderr"),
-    readStdin: async () => Buffer.from(input),
+    stdin: Readable.from([Buffer.from(input)]),
     ask,
     environment,
     signal: new AbortController().signal,

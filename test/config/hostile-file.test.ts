@@ -9,7 +9,7 @@ import { configError, configFolder, load, problemsOf } from "./config-folder.ts"
 describe("files", () => {
   test.each([
     ["no file", "none.toml", "there is no such file.", undefined],
-    ["a folder", "folder.toml", "it is a folder.", "Name the file inside it, such as haft.toml."],
+    ["a folder", "folder.toml", "it is a folder.", "Name the file itself, such as haft.toml."],
     ["a path through a file", "haft.toml/x.toml", "there is no such file.", undefined],
     ["another ending", "haft.ini", "its name must end in .toml, .yaml, .yml or .json.", undefined],
   ])("J06 %s is a clear error", async (_what, name, reason, hint) => {

@@ -104,6 +104,11 @@ guard = "blok"
       "4:1: toolsets.x.maxAttempts: must be a whole number from 1 to 100, not 1.5.",
     ],
     [
+      "the name of our own toolset",
+      '[toolsets.haft]\ntype = "files"\nroot = "."',
+      "1:2: toolsets.haft: is the name of the toolset that Haft brings along; take another one.",
+    ],
+    [
       "both words for enabled",
       toolset('type = "files"\nroot = "."\nenabled = true\nenable = true'),
       "5:1: toolsets.x.enable: is another word for enabled; keep one of them.",

@@ -8,6 +8,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
+import type { FakePorts } from "../../src/testing/fake-ports.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 import type { TestRuntime } from "./bench-runtime.ts";
 
@@ -158,4 +159,50 @@ test("a call that waits for its turn in a sequential engine ends at its deadline
     [undefined, 5_000],
   ]);
   expect(started).toEqual([2]);
+});
+
+test("a caller that aborts in a hook has no further hook asked", async () => {
+  const controller = new AbortController();
+  const asked: string[] = [];
+  const hooks = ["first", "second"].map((name) => ({ name, beforeCall: () => (asked.push(name), controller.abort()) }));
+  const { runtime } = testRuntime({ hooks, tools: [tool("t", never)] });
+  expect((await runtime.execute({ name: "t" }, { signal: controller.signal })).status).toBe("cancelled");
+  expect(asked).toEqual(["first"]);
+});
+
+test("a call that is cancelled between two attempts is cancelled, although its circuit has opened meanwhile", async () => {
+  const controller = new AbortController();
+  const reset = (): Promise<never> => Promise.reject(new ToolError("network_error", "reset", { outcome: "not_started" }));
+  const { runtime, ports } = testRuntime({ circuit: { failures: 2 }, tools: [tool("t", reset)] });
+  const pending = runtime.execute({ name: "t" }, { signal: controller.signal });
+  await ports.clock.advance(1);
+  void runtime.execute({ name: "t" });
+  await ports.clock.advance(1);
+  controller.abort();
+  expect((await pending).status).toBe("cancelled");
+});
+
+test("an orphan that ends leaves no timer behind", async () => {
+  const { runtime, ports } = testRuntime({
+    tools: [tool("late", () => new Promise((resolve) => ports.clock.timer(() => resolve(1), 60)), { ...writes, timeoutMs: 50 })],
+  });
+  void runtime.execute({ name: "late" });
+  await ports.clock.advance(55);
+  expect([runtime.counters.orphans, ports.clock.pending]).toEqual([1, 2]); // how long it keeps its lock, and its own
+  await ports.clock.advance(5);
+  expect([runtime.counters.orphans, ports.clock.pending]).toEqual([0, 0]);
+});
+
+test("a clock that fails fails the call, which then holds nothing", async () => {
+  const ports = fakePorts();
+  let failing = true;
+  const timer: FakePorts["clock"]["timer"] = (fire, delayMs) => {
+    if (failing) throw new Error("no timers left");
+    return ports.clock.timer(fire, delayMs);
+  };
+  const clock = { now: () => ports.clock.now(), wallTime: () => 0, timer };
+  const runtime = createRuntime({ ports: { ...ports, clock }, tools: [tool("t", async () => "ran", writes)] });
+  const [failed] = await runtime.execute([{ name: "t" }]);
+  failing = false;
+  expect([failed?.error?.code, (await runtime.execute({ name: "t" })).output]).toEqual(["execution_failed", "ran"]);
 });

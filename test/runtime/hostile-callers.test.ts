@@ -2,6 +2,7 @@
 import { expect, test, vi } from "vitest";
 import type { ToolCall } from "../../src/core/call.ts";
 import type { ToolContext } from "../../src/core/context.ts";
+import type { UndoContext } from "../../src/core/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -101,6 +102,36 @@ test("F4.26 B01 a handler that was given up, or whose batch was rolled back, cha
   expect([await failing, (await beside).status]).toEqual([expect.any(ToolExecutionError), "ok"]);
   await settle();
   expect(["k", "other"].map((key) => session.stateOf("default").get(key))).toEqual([undefined, "kept"]);
+});
+
+test("a call that succeeds in the moment its batch fails is undone, with its whole answer, and the undo is waited for", async () => {
+  for (let ticks = 0; ticks < 10; ticks++) {
+    const undone: unknown[] = [];
+    const undo = async ({ output }: UndoContext): Promise<void> => {
+      await settle();
+      undone.push(output);
+    };
+    const later = async (): Promise<string> => {
+      for (let tick = 0; tick < ticks; tick++) await Promise.resolve();
+      return "x".repeat(500);
+    };
+    const effects = { writes: ["a"], undo };
+    const { runtime, ports } = testRuntime({ tools: [tool("a", later, { effects, maxResultBytes: 100 }), tool("b", async () => fail())] });
+    const thrown: unknown = await runtime.execute([{ name: "a" }, { name: "b" }], { onError: "throw" }).catch((error: unknown) => error);
+    const succeeded = thrown instanceof ToolExecutionError && thrown.results[0]?.status === "ok";
+    expect(undone).toEqual(succeeded ? ["x".repeat(500)] : []);
+    expect(ports.log.lines.map((line) => line.message)).toEqual(["A batch was rolled back: default::b: bug"]);
+  }
+});
+
+test("a call made while the runtime closes is refused, and does not keep it open", async () => {
+  const { runtime, ports } = testRuntime({ tools: [tool("deaf", never, { timeoutMs: 0 })] });
+  const running = runtime.execute({ name: "deaf" });
+  const closing = runtime.close();
+  const late = runtime.execute({ name: "deaf" });
+  await ports.clock.advance(0);
+  expect([(await running).status, (await late).error?.code, await closing]).toEqual(["cancelled", "unavailable", []]);
+  expect(runtime.running).toEqual([]);
 });
 
 test("F4.25 onError throw lets what the model can mend, timeouts and refusals be results, and throws on the rest", async () => {
@@ -278,4 +309,12 @@ test("F2.18 without validation a text input is still read as JSON, and what is n
     ['{"a":1}', [1], null, { a: "x" }].map((input) => runtime.execute({ name: "t", input }, { validate: false })),
   );
   expect(results.map((result) => result.error?.code ?? result.output)).toEqual([{ a: 1 }, "invalid_input", "invalid_input", { a: "x" }]);
+});
+
+test("F0.8 of several overloads the one is chosen that fits what a text input spells", async () => {
+  const find = (key: string) =>
+    tool("find", () => key, { inputSchema: { type: "object", properties: { [key]: {} }, required: [key], additionalProperties: false } });
+  const { runtime } = testRuntime({ toolsets: [{ name: "geo", overloads: true, tools: [find("city"), find("id")] }] });
+  const results = await Promise.all(['{"id":5}', { city: "Oslo" }, "no JSON"].map((input) => runtime.execute({ name: "find", input })));
+  expect(results.map((result) => result.error?.code ?? result.output)).toEqual(["id", "city", "invalid_input"]);
 });

@@ -264,4 +264,14 @@ describe("F1.49 of hooks", () => {
     const rest = await session.execute({ name: "read_result", input: { handle: cut.truncation?.handle } });
     expect([cut.truncation?.totalBytes, JSON.stringify(rest.output).includes("SECRET")]).toEqual([5_003, false]);
   });
+
+  test("afterCall is not asked about a name that is no tool", async () => {
+    const asked: string[] = [];
+    const { runtime } = testRuntime({
+      hooks: [{ name: "h", afterCall: (result) => void asked.push(result.name) }],
+      tools: [tool("t", () => "ran")],
+    });
+    await runtime.execute([{ name: "nowhere" }, { name: "t" }]);
+    expect(asked).toEqual(["default::t"]);
+  });
 });

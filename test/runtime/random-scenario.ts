@@ -16,7 +16,7 @@ import type { FakePorts } from "../../src/testing/fake-ports.ts";
 
 const KEYS = ["file:/a", "file:/a/b", "file:/c"];
 const DOINGS = ["return", "return", "return", "now", "throw", "retry", "once", "obey", "deaf", "late", "odd", "boom", "bigint"] as const;
-/** Handlers with this name never end before the test lets them. */
+/** Long after everything else: a deaf handler ends here. */
 export const END_OF_TIME_MS = 500_000;
 
 /** Undefined four times out of five. */

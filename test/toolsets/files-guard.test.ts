@@ -263,6 +263,17 @@ describe("G01–G03 ways around the guard", () => {
     expect(readdirSync(workspace.root)).toEqual([]);
   });
 
+  test("a path that ends in a slash names a folder, and is not made a file", async () => {
+    const workspace = new TemporaryWorkspace();
+    for (const [name, input] of [
+      ["write", { content: "x" }],
+      ["json_write", { at: "a", value: "1" }],
+    ] as const) {
+      expect((await workspace.refusal(name, { ...input, path: "sub/" })).code).toBe("invalid_input");
+    }
+    expect(readdirSync(workspace.root)).toEqual([]);
+  });
+
   test.each([
     ["percent signs are not decoded", "%2e%2e/x"],
     ["trailing dots", "a.../x"],

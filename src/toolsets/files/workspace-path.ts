@@ -74,6 +74,10 @@ export class Workspace {
   /** As `resolve`, and refuses files that other programs run or obey, however they are spelled. */
   async resolveForChange(path: string, context: ToolContext): Promise<Place> {
     const place = await this.resolve(path, context);
+    if (path.endsWith("/"))
+      throw new ToolError("invalid_input", `${JSON.stringify(path)} names a folder.`, {
+        hint: "Give the path of a file, without a slash at its end.",
+      });
     for (const shown of [this.shown(this.#absolute(path)), place.shown]) {
       const segments = shown.split("/").filter((segment) => segment !== "");
       if (!isSensitive(segments) || this.#allowed.some((allows) => allows(segments))) continue;
