@@ -7,7 +7,9 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 const RUNS = 7;
 
 /** Median milliseconds of a whole process that imports `specifier`, and of one that imports nothing, in turn. */
-export function importTimes(specifiers: readonly string[]): readonly { readonly name: string; readonly ms: number; readonly overEmptyMs: number }[] {
+export function importTimes(
+  specifiers: readonly string[],
+): readonly { readonly name: string; readonly ms: number; readonly overEmptyMs: number }[] {
   const samples = new Map<string, number[]>();
   for (let run = -1; run < RUNS; run++) {
     for (const specifier of ["", ...specifiers]) {
@@ -16,7 +18,11 @@ export function importTimes(specifiers: readonly string[]): readonly { readonly 
     }
   }
   const empty = median(samples.get("") ?? []);
-  return ["", ...specifiers].map((specifier) => ({ name: specifier === "" ? "empty process" : specifier, ms: median(samples.get(specifier) ?? []), overEmptyMs: median(samples.get(specifier) ?? []) - empty }));
+  return ["", ...specifiers].map((specifier) => ({
+    name: specifier === "" ? "empty process" : specifier,
+    ms: median(samples.get(specifier) ?? []),
+    overEmptyMs: median(samples.get(specifier) ?? []) - empty,
+  }));
 }
 
 function timeProcess(code: string): number {
@@ -31,7 +37,16 @@ function median(values: readonly number[]): number {
 }
 
 interface Lock {
-  readonly packages: Readonly<Record<string, { readonly dependencies?: Readonly<Record<string, string>>; readonly peerDependencies?: Readonly<Record<string, string>>; readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>> }>>;
+  readonly packages: Readonly<
+    Record<
+      string,
+      {
+        readonly dependencies?: Readonly<Record<string, string>>;
+        readonly peerDependencies?: Readonly<Record<string, string>>;
+        readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
+      }
+    >
+  >;
 }
 
 /** How many packages an install of `name` brings, itself included, from the lock file of `folder`. "" is the folder's own package. */

@@ -4,7 +4,13 @@ import type { Contestant } from "./measure.ts";
 import { INPUT, SCHEMA, handle } from "./workload.ts";
 import type { Order } from "./workload.ts";
 
-const order = defineTool({ name: "order", description: "d", inputSchema: SCHEMA, effects: { reads: [], writes: [] }, execute: async (input: Order) => handle(input) });
+const order = defineTool({
+  name: "order",
+  description: "d",
+  inputSchema: SCHEMA,
+  effects: { reads: [], writes: [] },
+  execute: async (input: Order) => handle(input),
+});
 
 export function haftCall(): Contestant {
   const runtime = createRuntime({ tools: [order] });
@@ -45,7 +51,10 @@ export function haftBatch(count: number, delayMs: number, maxConcurrent?: number
   return { name: "Haft", note: "locks and recording on", run: () => withSession(runtime, calls) };
 }
 
-async function withSession(runtime: ReturnType<typeof createRuntime>, calls: Parameters<ReturnType<typeof createRuntime>["execute"]>[0] & readonly unknown[]): Promise<void> {
+async function withSession(
+  runtime: ReturnType<typeof createRuntime>,
+  calls: Parameters<ReturnType<typeof createRuntime>["execute"]>[0] & readonly unknown[],
+): Promise<void> {
   const session = runtime.session();
   await session.execute(calls as never);
   session.close();

@@ -50,7 +50,12 @@ async function oneRound(contestant: Contestant, roundMs: number): Promise<number
 
 function summarise(contestant: Contestant, samples: readonly number[]): Timing {
   const sorted = [...samples].sort((one, other) => one - other);
-  const timing = { name: contestant.name, medianUs: sorted[Math.floor(sorted.length / 2)] ?? Number.NaN, minUs: sorted[0] ?? Number.NaN, maxUs: sorted.at(-1) ?? Number.NaN };
+  const timing = {
+    name: contestant.name,
+    medianUs: sorted[Math.floor(sorted.length / 2)] ?? Number.NaN,
+    minUs: sorted[0] ?? Number.NaN,
+    maxUs: sorted.at(-1) ?? Number.NaN,
+  };
   return contestant.note === undefined ? timing : { ...timing, note: contestant.note };
 }
 

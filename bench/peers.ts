@@ -21,7 +21,11 @@ const zodSchema = z.strictObject({
 
 export function bareLimit(): Contestant {
   const validate = new Ajv2020().compile<Order>(SCHEMA);
-  return { name: "bare limit", note: "plain function + compiled Ajv validator", run: async () => (validate(INPUT) ? handle(INPUT) : undefined) };
+  return {
+    name: "bare limit",
+    note: "plain function + compiled Ajv validator",
+    run: async () => (validate(INPUT) ? handle(INPUT) : undefined),
+  };
 }
 
 export function aiSdk(): Contestant {
@@ -65,7 +69,11 @@ export function langGraph(): Contestant {
 
 /** 64 or more calls of one message, through generateText with a model that answers from memory. */
 export function aiSdkBatch(count: number, delayMs: number): Contestant {
-  const tool = aiTool({ description: "d", inputSchema: z.object({ n: z.number() }), execute: ({ n }) => new Promise((resolve) => setTimeout(resolve, delayMs, n)) });
+  const tool = aiTool({
+    description: "d",
+    inputSchema: z.object({ n: z.number() }),
+    execute: ({ n }) => new Promise((resolve) => setTimeout(resolve, delayMs, n)),
+  });
   const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
   const model = {
     specificationVersion: "v4",
@@ -73,18 +81,34 @@ export function aiSdkBatch(count: number, delayMs: number): Contestant {
     modelId: "memory",
     supportedUrls: {},
     doGenerate: async () => ({
-      content: Array.from({ length: count }, (_, n) => ({ type: "tool-call", toolCallId: `c${n}`, toolName: "wait", input: JSON.stringify({ n }) })),
+      content: Array.from({ length: count }, (_, n) => ({
+        type: "tool-call",
+        toolCallId: `c${n}`,
+        toolName: "wait",
+        input: JSON.stringify({ n }),
+      })),
       finishReason: { unified: "tool-calls", raw: "tool_calls" },
       usage,
       warnings: [],
     }),
   };
-  return { name: "AI SDK 7", note: "generateText, one step", run: () => generateText({ model: model as never, prompt: "go", tools: { wait: tool }, stopWhen: isStepCount(1) }) };
+  return {
+    name: "AI SDK 7",
+    note: "generateText, one step",
+    run: () => generateText({ model: model as never, prompt: "go", tools: { wait: tool }, stopWhen: isStepCount(1) }),
+  };
 }
 
 export function langGraphBatch(count: number, delayMs: number): Contestant {
-  const tool = langChainTool(({ n }: { n: number }) => new Promise((resolve) => setTimeout(resolve, delayMs, n)), { name: "wait", description: "d", schema: z.object({ n: z.number() }) });
+  const tool = langChainTool(({ n }: { n: number }) => new Promise((resolve) => setTimeout(resolve, delayMs, n)), {
+    name: "wait",
+    description: "d",
+    schema: z.object({ n: z.number() }),
+  });
   const node = new ToolNode([tool]);
-  const message = new AIMessage({ content: "", tool_calls: Array.from({ length: count }, (_, n) => ({ id: `c${n}`, name: "wait", args: { n }, type: "tool_call" as const })) });
+  const message = new AIMessage({
+    content: "",
+    tool_calls: Array.from({ length: count }, (_, n) => ({ id: `c${n}`, name: "wait", args: { n }, type: "tool_call" as const })),
+  });
   return { name: "LangGraph ToolNode", run: () => node.invoke([message]) };
 }

@@ -16,9 +16,16 @@ export function printRegistry(): void {
   const firstMs = time(() => registry.list().map(toolDefinition));
   const laterMs = time(() => registry.list());
   const lookUps = 1_000_000;
-  const lookUpUs = (time(() => { for (let index = 0; index < lookUps; index++) registry.resolve(`big::tool_${index % COUNT}`); }) * 1_000) / lookUps;
+  const lookUpUs =
+    (time(() => {
+      for (let index = 0; index < lookUps; index++) registry.resolve(`big::tool_${index % COUNT}`);
+    }) *
+      1_000) /
+    lookUps;
   registry.search({ text: "warm up" });
-  const searches = Array.from({ length: 300 }, (_, index) => time(() => registry.search({ text: `${VERBS[index % VERBS.length]} ${NOUNS[index % NOUNS.length]} ${index}`, limit: 10 }))).sort((one, other) => one - other);
+  const searches = Array.from({ length: 300 }, (_, index) =>
+    time(() => registry.search({ text: `${VERBS[index % VERBS.length]} ${NOUNS[index % NOUNS.length]} ${index}`, limit: 10 })),
+  ).sort((one, other) => one - other);
   console.log(`\nA registry of ${COUNT.toLocaleString("en")} tools`);
   console.log(`  load                 ${loadMs.toFixed(0).padStart(8)} ms, ${bytes.toFixed(0)} bytes each beside the tools themselves`);
   console.log(`  first definitions    ${firstMs.toFixed(0).padStart(8)} ms`);

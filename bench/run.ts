@@ -13,7 +13,9 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 installPeers();
-console.log(`Node ${process.version}, ${process.platform} ${process.arch}. Compare the rows of one table: absolute figures drift with the machine.`);
+console.log(
+  `Node ${process.version}, ${process.platform} ${process.arch}. Compare the rows of one table: absolute figures drift with the machine.`,
+);
 for (const part of PARTS) if (asked.length === 0 || asked.includes(part)) await runPart(part);
 
 function installPeers(): void {
@@ -30,12 +32,25 @@ async function runPart(part: (typeof PARTS)[number]): Promise<void> {
   const peers = await import("./peers.ts");
   const { measure, printTable } = await import("./measure.ts");
   if (part === "call") {
-    const contestants = [peers.bareLimit(), haft.haftCall(), haft.haftEverything(), peers.mastra(), peers.aiSdk(), peers.openAiAgents(), peers.langChain(), peers.langGraph()];
+    const contestants = [
+      peers.bareLimit(),
+      haft.haftCall(),
+      haft.haftEverything(),
+      peers.mastra(),
+      peers.aiSdk(),
+      peers.openAiAgents(),
+      peers.langChain(),
+      peers.langGraph(),
+    ];
     for (const contestant of contestants) await contestant.run();
     printTable("One validated call in process", await measure(contestants, { rounds: 15, roundMs: 150 }), "bare limit");
     return;
   }
-  for (const [count, delayMs, limit] of [[64, 5, undefined], [1_000, 5, undefined], [1_000, 5, 32]] as const) {
+  for (const [count, delayMs, limit] of [
+    [64, 5, undefined],
+    [1_000, 5, undefined],
+    [1_000, 5, 32],
+  ] as const) {
     const capped = limit === undefined ? "" : `, ${limit} at a time`;
     const bare = { name: "bare limit", note: "Promise.all over plain functions", run: () => bareBatch(count, delayMs, limit ?? count) };
     const others = limit === undefined ? [peers.aiSdkBatch(count, delayMs), peers.langGraphBatch(count, delayMs)] : [];
@@ -63,9 +78,12 @@ async function printFootprint(): Promise<void> {
   console.log("\nImporting it: a whole process, median of seven");
   for (const row of importTimes([haft, ...names])) {
     const name = row.name === haft ? "haft" : row.name;
-    console.log(`  ${name.padEnd(24)} ${row.ms.toFixed(0).padStart(6)} ms  ${row.overEmptyMs > 0 ? "+" : ""}${row.overEmptyMs.toFixed(0)} ms over an empty process`);
+    console.log(
+      `  ${name.padEnd(24)} ${row.ms.toFixed(0).padStart(6)} ms  ${row.overEmptyMs > 0 ? "+" : ""}${row.overEmptyMs.toFixed(0)} ms over an empty process`,
+    );
   }
   console.log("\nInstalling it: packages, itself included");
   console.log(`  ${"haft".padEnd(24)} ${String(packageCount("..", "")).padStart(6)}`);
-  for (const name of ["ai", "@mastra/core", "@openai/agents", "@langchain/core"]) console.log(`  ${name.padEnd(24)} ${String(packageCount(".", name)).padStart(6)}`);
+  for (const name of ["ai", "@mastra/core", "@openai/agents", "@langchain/core"])
+    console.log(`  ${name.padEnd(24)} ${String(packageCount(".", name)).padStart(6)}`);
 }

@@ -1,6 +1,15 @@
 /** The one call that everybody makes: five fields, one of them a list of objects, and a handler that does next to nothing. */
 
-export const INPUT = { id: "order-17", amount: 12.5, express: true, note: "ring twice", lines: [{ sku: "a-1", count: 2 }, { sku: "b-2", count: 1 }] };
+export const INPUT = {
+  id: "order-17",
+  amount: 12.5,
+  express: true,
+  note: "ring twice",
+  lines: [
+    { sku: "a-1", count: 2 },
+    { sku: "b-2", count: 1 },
+  ],
+};
 export type Order = typeof INPUT;
 
 export const SCHEMA = {
@@ -10,7 +19,15 @@ export const SCHEMA = {
     amount: { type: "number" },
     express: { type: "boolean" },
     note: { type: "string" },
-    lines: { type: "array", items: { type: "object", properties: { sku: { type: "string" }, count: { type: "integer" } }, required: ["sku", "count"], additionalProperties: false } },
+    lines: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { sku: { type: "string" }, count: { type: "integer" } },
+        required: ["sku", "count"],
+        additionalProperties: false,
+      },
+    },
   },
   required: ["id", "amount", "express", "note", "lines"],
   additionalProperties: false,

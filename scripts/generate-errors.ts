@@ -1,11 +1,11 @@
 /** Writes docs/reference/errors.md from the one table of error codes; `npm run docs` runs it. */
 import { writeFileSync } from "node:fs";
-import { ERROR_CODES } from "../src/core/error.ts";
-import type { ErrorCodeInfo } from "../src/core/error.ts";
+import { ERROR_CODES } from "../src/core/error-codes.ts";
+import type { ErrorCodeInfo } from "../src/core/error-codes.ts";
 
 const INTRODUCTION = `# Error codes
 
-<!-- Generated from src/core/error.ts by \`npm run docs\`. Do not edit. -->
+<!-- Generated from src/core/error-codes.ts by \`npm run docs\`. Do not edit. -->
 
 Every failure of a call carries one of these codes, and there are no others. *Who* can act on it, whether the same call may
 succeed later unchanged (*retry*), and what is known of its effect (*outcome*) are defaults: whoever throws the error may say otherwise.

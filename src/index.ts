@@ -5,16 +5,8 @@ export { type ContentPart, ToolOutput, type ToolOutputOptions } from "./core/con
 export type { ProgressUpdate, ToolContext, ToolState } from "./core/context.ts";
 export { type Effects, type ResolvedEffects, type ResourceKeys, type UndoContext, external, pure, readOnly } from "./core/effects.ts";
 export type { Engine, EngineContext, EngineRequest } from "./core/engine.ts";
-export {
-  type Actor,
-  ERROR_CODES,
-  type ErrorCode,
-  type ErrorCodeInfo,
-  type ErrorInfo,
-  type Outcome,
-  ToolError,
-  type ToolErrorOptions,
-} from "./core/error.ts";
+export { type Actor, ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./core/error-codes.ts";
+export { type ErrorInfo, ToolError, type ToolErrorOptions } from "./core/error.ts";
 export type { EventListener, RuntimeEvent, ToolsetEvent } from "./core/event.ts";
 export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
 export type { JsonObject, JsonPrimitive, JsonValue } from "./core/json.ts";
@@ -29,7 +21,14 @@ export type { RegisteredTool } from "./runtime/registered-tool.ts";
 export { type ExecuteOptions, Runtime, type RuntimeOptions, type RuntimeSession, createRuntime } from "./runtime/runtime.ts";
 export type { HistoryEntry, Session } from "./runtime/session.ts";
 export { withSuccessShape } from "./runtime/success-shape.ts";
-export { type ToolAnnotations, type ToolDefinition, type ToolJson, toolDefinition, toolFromJson, toolToJson } from "./runtime/tool-definition.ts";
+export {
+  type ToolAnnotations,
+  type ToolDefinition,
+  type ToolJson,
+  toolDefinition,
+  toolFromJson,
+  toolToJson,
+} from "./runtime/tool-definition.ts";
 export { ToolExecutionError } from "./runtime/tool-execution-error.ts";
 export { type ToolFunction, type ToolFunctionOptions, toolFunction } from "./runtime/tool-function.ts";
 export type { OpenReport } from "./runtime/toolset-lifecycle.ts";

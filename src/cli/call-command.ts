@@ -1,5 +1,6 @@
 /** `haft call`: one tool call from the command line. */
-import { ERROR_CODES, ToolError } from "../core/error.ts";
+import { ERROR_CODES } from "../core/error-codes.ts";
+import { ToolError } from "../core/error.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { resultText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** The program `haft`: connects the command line to this process, its streams and its signals. */
 import { createInterface } from "node:readline";
-import { ERROR_CODES, ToolError, describeThrown } from "../core/error.ts";
+import { ERROR_CODES } from "../core/error-codes.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import { runCli } from "./run-cli.ts";
 import type { Output } from "./terminal-text.ts";
 

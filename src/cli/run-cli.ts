@@ -1,6 +1,7 @@
 /** Finds the command, checks its arguments, runs it, and turns whatever goes wrong into a message and an exit code. */
 import { readFileSync } from "node:fs";
-import { ERROR_CODES, ToolError } from "../core/error.ts";
+import { ERROR_CODES } from "../core/error-codes.ts";
+import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/json.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { nearNames } from "../runtime/near-names.ts";

@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { ToolError } from "../core/error.ts";
-import type { ErrorCode } from "../core/error.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
 
 export interface TextFile {
   readonly path: string;

@@ -47,8 +47,10 @@ export function splitName(name: string): NameParts {
  * @throws ToolError `invalid_argument`
  */
 export function checkName(name: unknown, what: "tool" | "toolset"): asserts name is string {
-  if (typeof name !== "string" || name === "") throw new ToolError("invalid_argument", `A ${what} needs a name: a string that is not empty.`);
-  if (name.length > MAX_NAME_LENGTH) throw new ToolError("invalid_argument", `The name of a ${what} has ${name.length} characters; ${MAX_NAME_LENGTH} is the limit.`);
+  if (typeof name !== "string" || name === "")
+    throw new ToolError("invalid_argument", `A ${what} needs a name: a string that is not empty.`);
+  if (name.length > MAX_NAME_LENGTH)
+    throw new ToolError("invalid_argument", `The name of a ${what} has ${name.length} characters; ${MAX_NAME_LENGTH} is the limit.`);
   if (/[\u0000-\u001f\u007f]/u.test(name) || !name.isWellFormed()) {
     throw new ToolError("invalid_argument", `The ${what} name ${JSON.stringify(name)} has a control character or half a surrogate pair.`);
   }

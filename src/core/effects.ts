@@ -54,5 +54,13 @@ export const external: Effects = Object.freeze({ external: true });
 
 /** True when `inner` is `outer` or lies inside it. */
 export function isInside(inner: string, outer: string): boolean {
-  return inner === outer || (inner.length > outer.length && inner.startsWith(outer) && (outer.endsWith("/") || inner[outer.length] === "/"));
+  return (
+    inner === outer || (inner.length > outer.length && inner.startsWith(outer) && (outer.endsWith("/") || inner[outer.length] === "/"))
+  );
+}
+
+/** True for a tool that says what it reads and that it writes nothing, whatever its input. */
+export function declaresNoWrites(effects: Effects | undefined): boolean {
+  if (effects?.writes === undefined) return effects?.reads !== undefined;
+  return Array.isArray(effects.writes) && effects.writes.length === 0;
 }

@@ -1,55 +1,6 @@
-/** The one closed table of error codes, and the error every room throws or reports. */
-
-/** Who can do something about an error. */
-export type Actor = "model" | "user" | "programmer" | "operator";
-
-/** Whether the tool's effect happened: not begun, ended as a failure, or nobody can tell. */
-export type Outcome = "not_started" | "failed" | "unknown";
-
-export interface ErrorCodeInfo {
-  /** One sentence: when a call ends with this code. */
-  readonly when: string;
-  readonly actor: Actor;
-  /** The coarse category of seed 004 (schema validation, execution, timeout, permission, network). */
-  readonly category: "validation" | "execution" | "timeout" | "permission" | "network" | "lookup" | "limit" | "setup";
-  /** Whether the same call may succeed later without a change, unless the thrower says otherwise. */
-  readonly retryable: boolean;
-  readonly outcome: Outcome;
-  readonly http: number;
-  readonly jsonRpc: number;
-  readonly exit: number;
-}
-
-/** Why a call failed; the table in `docs/reference/errors.md` is generated from this list. */
-export const ERROR_CODES = {
-  invalid_call: { when: "The call itself is malformed: not an object, no name, a bad id.", actor: "model", category: "validation", retryable: false, outcome: "not_started", http: 400, jsonRpc: -32600, exit: 5 },
-  invalid_input: { when: "The input does not fit the tool's schema, even after repair.", actor: "model", category: "validation", retryable: false, outcome: "not_started", http: 422, jsonRpc: -32602, exit: 5 },
-  too_large: { when: "The input or the output is deeper or larger than the limits allow.", actor: "model", category: "validation", retryable: false, outcome: "not_started", http: 413, jsonRpc: -32602, exit: 5 },
-  not_found: { when: "No tool, toolset or result has this name.", actor: "model", category: "lookup", retryable: false, outcome: "not_started", http: 404, jsonRpc: -32601, exit: 4 },
-  ambiguous: { when: "A bare name fits tools of several toolsets.", actor: "model", category: "lookup", retryable: false, outcome: "not_started", http: 409, jsonRpc: -32602, exit: 4 },
-  not_executable: { when: "The tool is only described here: its provider runs it, or it has no handler.", actor: "programmer", category: "lookup", retryable: false, outcome: "not_started", http: 501, jsonRpc: -32601, exit: 4 },
-  unavailable: { when: "The tool or its toolset is disabled, not open, failed to open, or quarantined for a bad schema.", actor: "operator", category: "setup", retryable: false, outcome: "not_started", http: 503, jsonRpc: -32000, exit: 6 },
-  permission_denied: { when: "The permission rules do not allow this tool.", actor: "user", category: "permission", retryable: false, outcome: "not_started", http: 403, jsonRpc: -32001, exit: 6 },
-  approval_required: { when: "The call must be approved and nobody is there to ask.", actor: "user", category: "permission", retryable: false, outcome: "not_started", http: 403, jsonRpc: -32001, exit: 6 },
-  approval_denied: { when: "The call was put to a person or rule and refused, or the answer did not come in time.", actor: "user", category: "permission", retryable: false, outcome: "not_started", http: 403, jsonRpc: -32001, exit: 6 },
-  vetoed: { when: "A hook stopped the call.", actor: "programmer", category: "permission", retryable: false, outcome: "not_started", http: 403, jsonRpc: -32001, exit: 6 },
-  limit_exceeded: { when: "The tool was already used as often as this turn allows.", actor: "model", category: "limit", retryable: false, outcome: "not_started", http: 429, jsonRpc: -32002, exit: 6 },
-  circuit_open: { when: "The tool failed so often of late that calls are refused for a while.", actor: "operator", category: "limit", retryable: true, outcome: "not_started", http: 503, jsonRpc: -32000, exit: 7 },
-  resource_busy: { when: "The call waited for a resource that another call still holds.", actor: "model", category: "limit", retryable: true, outcome: "not_started", http: 409, jsonRpc: -32002, exit: 7 },
-  timeout: { when: "The tool did not answer within its time; what it did is not known.", actor: "operator", category: "timeout", retryable: true, outcome: "unknown", http: 504, jsonRpc: -32003, exit: 7 },
-  cancelled: { when: "The caller cancelled the call.", actor: "user", category: "execution", retryable: false, outcome: "unknown", http: 499, jsonRpc: -32800, exit: 130 },
-  network_error: { when: "The connection to the tool failed.", actor: "operator", category: "network", retryable: true, outcome: "unknown", http: 502, jsonRpc: -32000, exit: 7 },
-  rate_limited: { when: "The service behind the tool asked to slow down.", actor: "operator", category: "network", retryable: true, outcome: "not_started", http: 429, jsonRpc: -32002, exit: 7 },
-  execution_failed: { when: "The tool ran and failed.", actor: "model", category: "execution", retryable: false, outcome: "unknown", http: 500, jsonRpc: -32000, exit: 1 },
-  invalid_output: { when: "The tool ran, but its answer breaks its output schema.", actor: "operator", category: "execution", retryable: false, outcome: "unknown", http: 502, jsonRpc: -32000, exit: 1 },
-  not_json: { when: "A value cannot be written as JSON: bigint, cycle, function, NaN, Map and the like.", actor: "programmer", category: "execution", retryable: false, outcome: "unknown", http: 500, jsonRpc: -32000, exit: 1 },
-  invalid_schema: { when: "A tool's schema is not a usable JSON Schema.", actor: "programmer", category: "setup", retryable: false, outcome: "not_started", http: 500, jsonRpc: -32000, exit: 3 },
-  invalid_config: { when: "A configuration file has a wrong key, type or value, or cannot be read.", actor: "operator", category: "setup", retryable: false, outcome: "not_started", http: 500, jsonRpc: -32000, exit: 3 },
-  invalid_argument: { when: "A function of Haft was called with a wrong argument.", actor: "programmer", category: "setup", retryable: false, outcome: "not_started", http: 500, jsonRpc: -32602, exit: 2 },
-  duplicate: { when: "A name was registered twice.", actor: "programmer", category: "setup", retryable: false, outcome: "not_started", http: 409, jsonRpc: -32602, exit: 3 },
-} as const satisfies Record<string, ErrorCodeInfo>;
-
-export type ErrorCode = keyof typeof ERROR_CODES;
+/** The error every room throws or reports. */
+import { ERROR_CODES } from "./error-codes.ts";
+import type { ErrorCode, ErrorCodeInfo, Outcome } from "./error-codes.ts";
 
 /** An error as data: what a result, an event and the wire carry. */
 export interface ErrorInfo {

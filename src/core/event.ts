@@ -15,15 +15,37 @@ interface CallEvent {
 
 export type RuntimeEvent =
   | (CallEvent & { readonly type: "call-start"; readonly call: ToolCall })
-  | (CallEvent & { readonly type: "call-wait"; readonly toolName: string; readonly waitMs: number; readonly reason: "lock" | "slot"; /** The ids of the calls that were in the way, at most 20. */ readonly waitedFor: readonly string[] })
+  | (CallEvent & {
+      readonly type: "call-wait";
+      readonly toolName: string;
+      readonly waitMs: number;
+      readonly reason: "lock" | "slot";
+      /** The ids of the calls that were in the way, at most 20. */ readonly waitedFor: readonly string[];
+    })
   | (CallEvent & { readonly type: "call-attempt"; readonly toolName: string; readonly attempt: number })
-  | (CallEvent & { readonly type: "call-retry"; readonly toolName: string; readonly attempt: number; readonly delayMs: number; readonly error: ErrorInfo })
+  | (CallEvent & {
+      readonly type: "call-retry";
+      readonly toolName: string;
+      readonly attempt: number;
+      readonly delayMs: number;
+      readonly error: ErrorInfo;
+    })
   | (CallEvent & { readonly type: "call-progress"; readonly toolName: string; readonly update: ProgressUpdate })
   | (CallEvent & { readonly type: "call-orphan"; readonly toolName: string; readonly orphans: number })
   | (CallEvent & { readonly type: "call-late"; readonly toolName: string; readonly outcome: "returned" | "threw"; readonly lateMs: number })
   | (CallEvent & { readonly type: "call-block"; readonly toolName: string; readonly blockedMs: number })
-  | (CallEvent & { readonly type: "call-end"; readonly result: ToolResult; /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject })
-  | { readonly type: "batch-rollback"; readonly sessionId: string; readonly turnId: string; readonly at: number; readonly callIds: readonly string[] }
+  | (CallEvent & {
+      readonly type: "call-end";
+      readonly result: ToolResult;
+      /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject;
+    })
+  | {
+      readonly type: "batch-rollback";
+      readonly sessionId: string;
+      readonly turnId: string;
+      readonly at: number;
+      readonly callIds: readonly string[];
+    }
   | ToolsetEvent
   | { readonly type: "circuit-change"; readonly at: number; readonly toolName: string; readonly state: "open" | "half-open" | "closed" };
 

@@ -142,10 +142,14 @@ async function loadClient(): Promise<ClientModule> {
   try {
     return await import("@modelcontextprotocol/client");
   } catch (error: unknown) {
-    throw new ToolError("unavailable", "The package @modelcontextprotocol/client is not installed, and MCP servers are called through it.", {
-      hint: "npm install @modelcontextprotocol/client",
-      cause: error,
-    });
+    throw new ToolError(
+      "unavailable",
+      "The package @modelcontextprotocol/client is not installed, and MCP servers are called through it.",
+      {
+        hint: "npm install @modelcontextprotocol/client",
+        cause: error,
+      },
+    );
   }
 }
 

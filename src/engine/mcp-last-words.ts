@@ -1,18 +1,18 @@
 /** Keeps the end of what a server writes beside its messages, to quote it when the server fails. */
+import { redactor } from "./redact.ts";
+import type { Redact } from "./redact.ts";
 
 const KEPT_BYTES = 8 * 1024;
 const QUOTED_LINES = 20;
 const QUOTED_LENGTH = 300;
-/** A shorter value of a variable is no secret, and would be struck out of ordinary words. */
-const MIN_SECRET_LENGTH = 6;
 
 export class LastWords {
-  readonly #secrets: readonly (readonly [name: string, value: string])[];
+  readonly #redact: Redact;
   #tail = Buffer.alloc(0);
 
   /** The values of `environment` are struck out of what is quoted. */
   constructor(environment: Readonly<Record<string, string>> = {}) {
-    this.#secrets = Object.entries(environment).filter(([, value]) => value.length >= MIN_SECRET_LENGTH);
+    this.#redact = redactor(environment);
   }
 
   push(chunk: Buffer): void {
@@ -22,9 +22,7 @@ export class LastWords {
 
   /** The last lines, fit for a terminal. */
   lines(): readonly string[] {
-    let text = this.#tail.toString("utf8");
-    for (const [name, value] of this.#secrets) text = text.replaceAll(value, `[${name}]`);
-    return printable(text)
+    return printable(this.#redact(this.#tail.toString("utf8")))
       .split("\n")
       .filter((line) => line.trim() !== "")
       .slice(-QUOTED_LINES)

@@ -8,6 +8,8 @@ import { connect } from "./mcp-connection.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { printable } from "./mcp-last-words.ts";
 import type { ServerCommand } from "./mcp-process.ts";
+import { redactError, redactor } from "./redact.ts";
+import type { Redact } from "./redact.ts";
 import { toToolOutput } from "./mcp-result.ts";
 import { listTools } from "./mcp-tools.ts";
 import { processNow, processPause } from "./process-time.ts";
@@ -43,6 +45,7 @@ export function mcpEngine(options: McpOptions): Engine {
 class McpEngine implements Engine {
   readonly kind = "mcp";
   readonly #options: McpOptions;
+  readonly #redact: Redact;
   #name = "";
   /** Set while the engine is open. */
   #log: Log | undefined;
@@ -54,6 +57,7 @@ class McpEngine implements Engine {
 
   constructor(options: McpOptions) {
     this.#options = options;
+    this.#redact = redactor(options.env);
   }
 
   async open(context: EngineContext): Promise<readonly Tool[]> {
@@ -89,7 +93,7 @@ class McpEngine implements Engine {
       });
       return toToolOutput(answer, this.#name);
     } catch (error: unknown) {
-      throw this.#callError(error, connection, signal);
+      throw redactError(this.#callError(error, connection, signal), this.#redact);
     }
   }
 

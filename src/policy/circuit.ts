@@ -1,6 +1,6 @@
 /** Stops calling what keeps failing, and tries it out with a few calls before trusting it again. */
 import { ToolError } from "../core/error.ts";
-import type { ErrorCode } from "../core/error.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
 import type { Clock } from "../core/ports.ts";
 
 export interface CircuitSettings {

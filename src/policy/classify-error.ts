@@ -1,6 +1,7 @@
 /** Reads what a handler threw: what kind of failure it is, and whether trying again may help. */
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError } from "../core/error.ts";
-import type { ErrorCode, ToolErrorOptions } from "../core/error.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
+import type { ToolErrorOptions } from "../core/error.ts";
 
 interface Finding {
   readonly code: ErrorCode;

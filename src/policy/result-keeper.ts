@@ -4,6 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { isJsonObject, jsonPath } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
 import { parseJson } from "../core/parse-json.ts";
+import { finder } from "./find-text.ts";
 
 export interface ResultRequest {
   /** `$` path of the part to read, such as `$.items[3].name`. @default the whole */
@@ -220,7 +221,8 @@ class PageLines {
 function readPage(text: string, grep: string, offset: number, limit: number): ResultPage {
   const lines = new PageLines(offset, limit);
   let lineCount = 0;
-  let match = grep === "" ? -1 : text.indexOf(grep);
+  const find = finder(grep);
+  let match = grep === "" ? -1 : find(text, 0);
   for (let start = 0; start < text.length || lineCount === 0;) {
     const end = lineEnd(text, start);
     const next = text[end] === "\n" ? end + 1 : end;
@@ -228,7 +230,7 @@ function readPage(text: string, grep: string, offset: number, limit: number): Re
     if (grep === "") {
       if (lines.takes(line, end - start)) lines.add(line, text.slice(start, end));
     } else {
-      if (match >= 0 && match < start) match = text.indexOf(grep, start);
+      if (match >= 0 && match < start) match = find(text, start);
       // A match that begins here may end on a later line: all of it is shown.
       const shownEnd = Math.max(end, match + grep.length);
       if (match >= start && match < next && lines.takes(line, shownEnd - start)) lines.add(line, `${line}: ${text.slice(start, shownEnd)}`);

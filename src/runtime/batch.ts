@@ -1,5 +1,6 @@
 /** The calls of one message, run together: admitted in call order, executed side by side, answered in call order. */
-import { ERROR_CODES, ToolError } from "../core/error.ts";
+import { ERROR_CODES } from "../core/error-codes.ts";
+import { ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import { onAbort, waitFor } from "../policy/deadline.ts";
 import { CallRun } from "./call-run.ts";

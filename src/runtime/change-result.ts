@@ -1,6 +1,8 @@
 /** Reads what a hook made of a result: the answer may change; whose answer it is, and how it came about, may not. */
-import { ERROR_CODES, ToolError, errorInfo, isToolError } from "../core/error.ts";
-import type { ErrorCode, ErrorInfo } from "../core/error.ts";
+import { ERROR_CODES } from "../core/error-codes.ts";
+import { ToolError, errorInfo, isToolError } from "../core/error.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
+import type { ErrorInfo } from "../core/error.ts";
 import { copyJson } from "../core/json.ts";
 import type { ResultStatus, ToolResult } from "../core/result.ts";
 import { copyContent } from "./copy-content.ts";

@@ -1,6 +1,7 @@
 /** Makes a tool out of what a program knows of it, checked at once and typed by its schema. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
+import { declaresNoWrites } from "../core/effects.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonSchema, ParsedInput, Tool } from "../core/tool.ts";
@@ -114,9 +115,7 @@ function isOwn(source: StandardSchemaV1): boolean {
 }
 
 function dropsUnknownKeys({ effects, unknownKeys }: Pick<Tool, "effects" | "unknownKeys">): boolean {
-  if (unknownKeys !== undefined) return unknownKeys === "drop";
-  if (effects?.writes === undefined) return effects?.reads !== undefined;
-  return Array.isArray(effects.writes) && effects.writes.length === 0;
+  return unknownKeys === undefined ? declaresNoWrites(effects) : unknownKeys === "drop";
 }
 
 function categoryPreset({

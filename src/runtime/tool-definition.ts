@@ -1,5 +1,6 @@
 /** A tool as data: for a model, for MCP, for a file. */
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
+import { declaresNoWrites } from "../core/effects.ts";
 import type { Effects } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/json.ts";
@@ -56,7 +57,7 @@ export function toolDefinitions(registry: Registry): readonly ToolDefinition[] {
 /** Where a tool does not say what it touches, the hints are MCP's own cautious defaults. */
 function annotationsOf({ effects }: Tool): ToolAnnotations {
   const declared = effects?.reads !== undefined || effects?.writes !== undefined;
-  const writesNothing = declared && (effects?.writes === undefined || (Array.isArray(effects.writes) && effects.writes.length === 0));
+  const writesNothing = declaresNoWrites(effects);
   return {
     readOnlyHint: writesNothing,
     destructiveHint: effects?.destructive ?? !declared,

@@ -1,4 +1,5 @@
 /** What stands between a tool and its calls: its circuit, its limits, its retry budget, its effects. */
+import { declaresNoWrites } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Clock } from "../core/ports.ts";
@@ -39,13 +40,6 @@ export class ToolGuards {
     this.limit = tool.maxConcurrent === undefined ? undefined : new Limit(tool.maxConcurrent);
     this.toolsetLimit = options.toolsetLimit;
     this.effectsOf = createEffectsResolver(tool, toolset.name, options.warn, options.clock);
-    this.dropUnknownKeys = tool.unknownKeys === undefined ? declaresNoWrites(options.registered) : tool.unknownKeys === "drop";
+    this.dropUnknownKeys = tool.unknownKeys === undefined ? declaresNoWrites(tool.effects) : tool.unknownKeys === "drop";
   }
-}
-
-function declaresNoWrites(registered: RegisteredTool): boolean {
-  const { effects } = registered.tool;
-  if (effects === undefined) return false;
-  if (effects.writes === undefined) return effects.reads !== undefined;
-  return Array.isArray(effects.writes) && effects.writes.length === 0;
 }

@@ -115,7 +115,10 @@ export interface StandardFacade {
  * as a promise, as `parse` does. `jsonSchema` knows the targets `draft-2020-12` and `draft-07`, and answers both with
  * the schema as it is written: the two differ in rare keywords only, and `validate` holds for all of them.
  */
-export function withStandardSchema<Sent = unknown, Parsed = Sent>(validator: Validator, facade: StandardFacade = {}): StandardJsonSchema<Sent, Parsed> {
+export function withStandardSchema<Sent = unknown, Parsed = Sent>(
+  validator: Validator,
+  facade: StandardFacade = {},
+): StandardJsonSchema<Sent, Parsed> {
   const { schema } = validator;
   const plain = typeof schema !== "boolean" ? schema : schema ? {} : { not: {} };
   const write = (options: StandardJSONSchemaV1.Options): Record<string, unknown> => writeSchema(plain, options.target);

@@ -5,14 +5,17 @@ interface Timer {
   readonly at: number;
   readonly order: number;
   readonly fire: () => void;
+  cancelled: boolean;
 }
 
 /** A clock that stands still until it is told to go on. */
 export class FakeClock implements Clock {
   #now = 0;
   #order = 0;
+  #pending = 0;
   readonly #origin: number;
-  #timers: Timer[] = [];
+  /** A binary heap, the next timer first; cancelled ones leave it when they come up. */
+  readonly #timers: Timer[] = [];
 
   constructor(options: { readonly wallTime?: number } = {}) {
     this.#origin = options.wallTime ?? Date.UTC(2026, 0, 1);
@@ -27,21 +30,24 @@ export class FakeClock implements Clock {
   }
 
   timer(fire: () => void, delayMs: number): () => void {
-    const timer: Timer = { at: this.#now + Math.max(0, delayMs), order: this.#order++, fire };
-    this.#timers.push(timer);
+    const timer: Timer = { at: this.#now + Math.max(0, delayMs), order: this.#order++, fire, cancelled: false };
+    this.#push(timer);
+    this.#pending++;
     return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
+      if (timer.cancelled) return;
+      timer.cancelled = true;
+      this.#pending--;
     };
   }
 
   /** How many timers are waiting. */
   get pending(): number {
-    return this.#timers.length;
+    return this.#pending;
   }
 
   /** When the next timer fires, in milliseconds from now; undefined when none waits. */
   get nextIn(): number | undefined {
-    const next = this.#next();
+    const next = this.#peek();
     return next === undefined ? undefined : next.at - this.#now;
   }
 
@@ -49,23 +55,59 @@ export class FakeClock implements Clock {
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await settle();
-    for (let next = this.#next(); next !== undefined && next.at <= end; next = this.#next()) {
-      const due = next;
-      this.#timers = this.#timers.filter((timer) => timer !== due);
-      this.#now = due.at;
-      due.fire();
+    for (let next = this.#peek(); next !== undefined && next.at <= end; next = this.#peek()) {
+      this.#now = next.at;
+      this.#pop();
+      next.cancelled = true;
+      this.#pending--;
+      next.fire();
       await settle();
     }
     this.#now = end;
   }
 
-  #next(): Timer | undefined {
-    let first: Timer | undefined;
-    for (const timer of this.#timers) {
-      if (first === undefined || timer.at < first.at || (timer.at === first.at && timer.order < first.order)) first = timer;
-    }
-    return first;
+  #peek(): Timer | undefined {
+    while (this.#timers[0]?.cancelled === true) this.#pop();
+    return this.#timers[0];
   }
+
+  #push(timer: Timer): void {
+    const heap = this.#timers;
+    let at = heap.push(timer) - 1;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (!isBefore(timer, heap[above])) break;
+      this.#swap(at, above);
+      at = above;
+    }
+  }
+
+  #pop(): void {
+    const heap = this.#timers;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    heap[0] = last;
+    for (let at = 0; ;) {
+      const left = 2 * at + 1;
+      const least = isBefore(heap[left + 1], heap[left]) ? left + 1 : left;
+      if (!isBefore(heap[least], heap[at])) return;
+      this.#swap(at, least);
+      at = least;
+    }
+  }
+
+  #swap(one: number, other: number): void {
+    const heap = this.#timers;
+    const [first, second] = [heap[one], heap[other]];
+    if (first === undefined || second === undefined) return;
+    heap[one] = second;
+    heap[other] = first;
+  }
+}
+
+function isBefore(one: Timer | undefined, other: Timer | undefined): boolean {
+  if (one === undefined || other === undefined) return false;
+  return one.at < other.at || (one.at === other.at && one.order < other.order);
 }
 
 /** Lets every promise that can settle without time or I/O do so. */

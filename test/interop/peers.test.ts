@@ -67,7 +67,12 @@ test("AI SDK 7 takes a tool that was defined with zod", async () => {
 });
 
 test("OpenAI Agents takes our tool in its strict mode, and parses with the library that defined it", async () => {
-  const theirs = openAiTool({ name: greet.name, description: greet.description, parameters: greet.inputSchema, execute: (input) => greet.execute?.(input, noContext) });
+  const theirs = openAiTool({
+    name: greet.name,
+    description: greet.description,
+    parameters: greet.inputSchema,
+    execute: (input) => greet.execute?.(input, noContext),
+  });
   expect(theirs.parameters).toMatchObject({ type: "object", required: ["name"], additionalProperties: false });
   expect(await theirs.invoke(new RunContext(), '{"name":" Ada "}')).toBe("Hello Ada");
 });
@@ -76,7 +81,10 @@ test("the MCP SDK v2 registers our tool with its schemas and answers a real clie
   const server = new McpServer({ name: "ours", version: "1.0.0" });
   server.registerTool(add.name, { description: add.description, inputSchema: add.inputSchema }, async (input) => {
     const output = await add.execute?.(input, noContext);
-    return { content: [{ type: "text", text: JSON.stringify(output) }], structuredContent: { sum: output instanceof ToolOutput ? 0 : output?.sum } };
+    return {
+      content: [{ type: "text", text: JSON.stringify(output) }],
+      structuredContent: { sum: output instanceof ToolOutput ? 0 : output?.sum },
+    };
   });
   const [ours, theirs] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1.0.0" });

@@ -164,10 +164,10 @@ describe("F1.29 grep", () => {
 
   test("A10 takes time linear in the text for a text that almost matches everywhere", () => {
     const keeper = new ResultKeeper();
-    keeper.keep("s1", "call_1", "a".repeat(4_000_000), undefined);
+    keeper.keep("s1", "call_1", "a".repeat(12_000_000), undefined);
     const startedAt = performance.now();
     expect(keeper.read("s1", "call_1", { grep: `${"a".repeat(500)}b${"a".repeat(499)}` }).text).toBe("");
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(performance.now() - startedAt).toBeLessThan(1_000); // some 200 ms; 2 s by indexOf
   });
 });
 

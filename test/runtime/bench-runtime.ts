@@ -22,12 +22,20 @@ export function testRuntime(options: RuntimeOptions = {}): TestRuntime {
 }
 
 /** A tool with the least there is to say; it reads nothing and writes nothing unless told otherwise. */
-export function tool(name: string, execute: (input: Readonly<Record<string, unknown>>, context: Parameters<NonNullable<Tool["execute"]>>[1]) => unknown, more: Partial<Tool> = {}): Tool {
+export function tool(
+  name: string,
+  execute: (input: Readonly<Record<string, unknown>>, context: Parameters<NonNullable<Tool["execute"]>>[1]) => unknown,
+  more: Partial<Tool> = {},
+): Tool {
   return { name, description: `Does ${name}.`, inputSchema: { type: "object" }, effects: { reads: [], writes: [] }, execute, ...more };
 }
 
 /** A promise that is settled from outside. */
-export function gate<T = void>(): { readonly promise: Promise<T>; readonly open: (value: T) => void; readonly fail: (error: unknown) => void } {
+export function gate<T = void>(): {
+  readonly promise: Promise<T>;
+  readonly open: (value: T) => void;
+  readonly fail: (error: unknown) => void;
+} {
   let open: (value: T) => void = () => {};
   let fail: (error: unknown) => void = () => {};
   const promise = new Promise<T>((resolve, reject) => {

@@ -201,7 +201,7 @@ test("a clock that fails fails the call, which then holds nothing", async () => 
     return ports.clock.timer(fire, delayMs);
   };
   const clock = { now: () => ports.clock.now(), wallTime: () => 0, timer };
-  const runtime = createRuntime({ ports: { ...ports, clock }, tools: [tool("t", async () => "ran", writes)] });
+  const runtime = createRuntime({ ports: { ...ports, clock }, tools: [tool("t", () => (failing ? never() : "ran"), writes)] });
   const [failed] = await runtime.execute([{ name: "t" }]);
   failing = false;
   expect([failed?.error?.code, (await runtime.execute({ name: "t" })).output]).toEqual(["execution_failed", "ran"]);

@@ -23,7 +23,19 @@ test("F3.11 F1.4 B06 a deaf tool is answered at its timeout, counted as an orpha
 test("F3.11 the default timeout is 30 s, and a handler that obeys its signal is no orphan", async () => {
   let reason: unknown;
   const { runtime, ports, events } = testRuntime({
-    tools: [tool("wait", (_, context) => new Promise((_resolve, reject) => context.signal.addEventListener("abort", () => { reason = context.signal.reason; reject(new Error("stopped")); })), { maxAttempts: 1 })],
+    tools: [
+      tool(
+        "wait",
+        (_, context) =>
+          new Promise((_resolve, reject) =>
+            context.signal.addEventListener("abort", () => {
+              reason = context.signal.reason;
+              reject(new Error("stopped"));
+            }),
+          ),
+        { maxAttempts: 1 },
+      ),
+    ],
   });
   const pending = runtime.execute({ name: "wait" });
   await ports.clock.advance(29_999);
@@ -44,7 +56,8 @@ test("F1.4 timeoutMs 0 never ends an attempt; tool beats toolset beats runtime",
     toolsets: [{ name: "set", defaults: { timeoutMs: 200 }, tools: [tool("toolset", never), tool("tool", never, { timeoutMs: 100 })] }],
   });
   const took: Record<string, number> = {};
-  for (const name of ["runtime", "none", "toolset", "tool"]) void runtime.execute({ name }).then((result) => (took[name] = result.durationMs));
+  for (const name of ["runtime", "none", "toolset", "tool"])
+    void runtime.execute({ name }).then((result) => (took[name] = result.durationMs));
   await ports.clock.advance(100_000);
   expect(took).toEqual({ runtime: 300, toolset: 200, tool: 100 });
 });
@@ -67,7 +80,9 @@ test("B01 ten thousand rejections that come after the timeout are seen once each
 });
 
 test("B02 a timeout of thirty days is waited for, and nonsense is refused where it stands", async () => {
-  const { runtime, ports } = testRuntime({ tools: [tool("month", () => new Promise(() => {}), { timeoutMs: 2_592_000_000, maxAttempts: 1 })] });
+  const { runtime, ports } = testRuntime({
+    tools: [tool("month", () => new Promise(() => {}), { timeoutMs: 2_592_000_000, maxAttempts: 1 })],
+  });
   const pending = runtime.execute({ name: "month" });
   await ports.clock.advance(2_591_999_999);
   expect(runtime.running.length).toBe(1);
@@ -79,13 +94,25 @@ test("B02 a timeout of thirty days is waited for, and nonsense is refused where 
 });
 
 test("B02 the real clock chains timers longer than Node's limit instead of firing at once", async () => {
-  const runtime = createRuntime({ tools: [tool("quick", () => new Promise((resolve) => setImmediate(() => resolve("done"))), { timeoutMs: 2_592_000_000 })] });
+  const runtime = createRuntime({
+    tools: [tool("quick", () => new Promise((resolve) => setImmediate(() => resolve("done"))), { timeoutMs: 2_592_000_000 })],
+  });
   expect((await runtime.execute({ name: "quick" })).output).toBe("done");
 });
 
 test("B03 a handler that blocks the event loop is reported with its name and time", async () => {
-  const { runtime, ports, events } = testRuntime({ tools: [tool("busy", () => { void ports.clock.advance(150); return 1; })] });
-  const blocked = testRuntime({ ports: { clock: { now: () => (now += 150), wallTime: () => 0, timer: () => () => {} } }, tools: [tool("busy", () => 1)] });
+  const { runtime, ports, events } = testRuntime({
+    tools: [
+      tool("busy", () => {
+        void ports.clock.advance(150);
+        return 1;
+      }),
+    ],
+  });
+  const blocked = testRuntime({
+    ports: { clock: { now: () => (now += 150), wallTime: () => 0, timer: () => () => {} } },
+    tools: [tool("busy", () => 1)],
+  });
   let now = 0;
   await blocked.runtime.execute({ name: "busy" });
   expect(blocked.events.filter((event) => event.type === "call-block").length).toBe(1);
@@ -94,7 +121,10 @@ test("B03 a handler that blocks the event loop is reported with its name and tim
 });
 
 test("B06 a thousand deaf tools at once are all answered at their timeout and leave nothing behind", async () => {
-  const { runtime, ports } = testRuntime({ circuit: false, tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 50, maxAttempts: 1 })] });
+  const { runtime, ports } = testRuntime({
+    circuit: false,
+    tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 50, maxAttempts: 1 })],
+  });
   const pending = runtime.execute(Array.from({ length: 1_000 }, () => ({ name: "deaf" })));
   await ports.clock.advance(50);
   expect((await pending).filter((result) => result.error?.code === "timeout").length).toBe(1_000);
@@ -112,11 +142,29 @@ test("B06 with the real clock a deaf tool is answered within 50 ms of its deadli
 });
 
 test("B10 cancelling at any moment gives each call exactly one end", async () => {
-  const { runtime, ports, events } = testRuntime({ circuit: false, tools: [tool("step", async (input) => { await new Promise<void>((resolve) => ports.clock.timer(resolve, Number(input["ms"]))); return 1; }, { effects: { writes: ["x"] } })] });
+  const { runtime, ports, events } = testRuntime({
+    circuit: false,
+    tools: [
+      tool(
+        "step",
+        async (input) => {
+          await new Promise<void>((resolve) => ports.clock.timer(resolve, Number(input["ms"])));
+          return 1;
+        },
+        { effects: { writes: ["x"] } },
+      ),
+    ],
+  });
   const pending = Array.from({ length: 500 }, (_, index) => {
     const controller = new AbortController();
     ports.clock.timer(() => controller.abort(), (index * 7) % 40);
-    return runtime.execute([{ name: "step", input: { ms: index % 30 } }, { name: "step", input: { ms: (index * 3) % 30 } }], { signal: controller.signal });
+    return runtime.execute(
+      [
+        { name: "step", input: { ms: index % 30 } },
+        { name: "step", input: { ms: (index * 3) % 30 } },
+      ],
+      { signal: controller.signal },
+    );
   });
   await ports.clock.advance(60_000);
   const results = (await Promise.all(pending)).flat();
@@ -144,7 +192,15 @@ test("B11 one signal shared by many calls keeps one listener while they run and 
 
 test("deadlineMs ends the whole call, retries and waits included", async () => {
   const { runtime, ports } = testRuntime({
-    tools: [tool("flaky", () => { throw Object.assign(new Error("reset"), { code: "ECONNRESET" }); }, { deadlineMs: 2_000 })],
+    tools: [
+      tool(
+        "flaky",
+        () => {
+          throw Object.assign(new Error("reset"), { code: "ECONNRESET" });
+        },
+        { deadlineMs: 2_000 },
+      ),
+    ],
   });
   const pending = runtime.execute({ name: "flaky" });
   await ports.clock.advance(2_000);
@@ -157,7 +213,11 @@ test("deadlineMs ends the whole call, retries and waits included", async () => {
 test("an orphan keeps what it writes locked for a while; a waiter whose deadline passes is told by whom", async () => {
   const writes = { effects: { writes: ["file:/a"] }, maxAttempts: 1 };
   const { runtime, ports } = testRuntime({
-    tools: [tool("deaf", () => new Promise(() => {}), { ...writes, timeoutMs: 50 }), tool("hurried", () => "ran", { ...writes, deadlineMs: 1_000 }), tool("patient", () => "ran", writes)],
+    tools: [
+      tool("deaf", () => new Promise(() => {}), { ...writes, timeoutMs: 50 }),
+      tool("hurried", () => "ran", { ...writes, deadlineMs: 1_000 }),
+      tool("patient", () => "ran", writes),
+    ],
   });
   const pending = runtime.execute([{ name: "deaf" }, { name: "hurried" }, { name: "patient" }]);
   await ports.clock.advance(10_060);

@@ -52,7 +52,9 @@ test("F2.16 F1.2 F3.30 a handler that throws gives its text, sync or async", asy
 });
 
 test("F2.13 F2.18 F3.30 plain values and promises are awaited and returned", async () => {
-  const { runtime } = testRuntime({ tools: [tool("plain", () => 1), tool("later", async () => ({ b: [2] })), tool("nothing", () => undefined), tool("text", () => "hi")] });
+  const { runtime } = testRuntime({
+    tools: [tool("plain", () => 1), tool("later", async () => ({ b: [2] })), tool("nothing", () => undefined), tool("text", () => "hi")],
+  });
   const results = await runtime.execute([{ name: "plain" }, { name: "later" }, { name: "nothing" }, { name: "text" }]);
   expect(results.map((result) => [result.status, result.output, result.origin])).toEqual([
     ["ok", 1, "live"],
@@ -63,7 +65,9 @@ test("F2.13 F2.18 F3.30 plain values and promises are awaited and returned", asy
 });
 
 test("F2.17 an output that breaks its schema is partial, kept, and says how", async () => {
-  const { runtime } = testRuntime({ tools: [tool("count", () => ({ n: "x" }), { outputSchema: { type: "object", properties: { n: { type: "integer" } } } })] });
+  const { runtime } = testRuntime({
+    tools: [tool("count", () => ({ n: "x" }), { outputSchema: { type: "object", properties: { n: { type: "integer" } } } })],
+  });
   const result = await runtime.execute({ name: "count" });
   expect(result.status).toBe("partial");
   expect(result.output).toEqual({ n: "x" });
@@ -115,7 +119,10 @@ test("F4.28 A07 malformed calls are results that say what a call looks like", as
     { name: "echo", input: { f: () => 1 } },
   ];
   const results = await runtime.execute(hostile as unknown as readonly ToolCall[]);
-  expect(results.map((result) => result.error?.code)).toEqual([...Array<string>(8).fill("invalid_call"), ...Array<string>(5).fill("invalid_input")]);
+  expect(results.map((result) => result.error?.code)).toEqual([
+    ...Array<string>(8).fill("invalid_call"),
+    ...Array<string>(5).fill("invalid_input"),
+  ]);
 });
 
 test("F0.4 three calls, one without id: three results in order, ids echoed, names qualified", async () => {
@@ -130,7 +137,13 @@ test("F0.4 three calls, one without id: three results in order, ids echoed, name
 
 test("B14 missing, empty and huge ids get their own call ids; a true duplicate is refused by its position", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
-  const results = await runtime.execute([{ id: "a", name: "echo", input: { n: 1 } }, { id: "a", name: "echo", input: { n: 2 } }, { id: "", name: "echo" }, { id: null, name: "echo" }, { id: "x".repeat(10_240), name: "echo" }] as unknown as readonly ToolCall[]);
+  const results = await runtime.execute([
+    { id: "a", name: "echo", input: { n: 1 } },
+    { id: "a", name: "echo", input: { n: 2 } },
+    { id: "", name: "echo" },
+    { id: null, name: "echo" },
+    { id: "x".repeat(10_240), name: "echo" },
+  ] as unknown as readonly ToolCall[]);
   expect(results.map((result) => result.error?.code)).toEqual([undefined, "invalid_call", undefined, undefined, undefined]);
   expect(new Set(results.map((result) => result.callId)).size).toBe(5);
 });
@@ -155,7 +168,11 @@ test("F3.29 a tool that requires data is refused without it", async () => {
   const { runtime } = testRuntime({ tools: [tool("say", () => "hi", { requires: ["character"] })] });
   const refused = await runtime.execute({ name: "say" });
   const ran = await runtime.execute({ name: "say" }, { data: { character: "Ada" } });
-  expect([refused.error?.code, refused.error?.hint, ran.output]).toEqual(["unavailable", "Give it as data: execute(calls, { data: { character: … } }).", "hi"]);
+  expect([refused.error?.code, refused.error?.hint, ran.output]).toEqual([
+    "unavailable",
+    "Give it as data: execute(calls, { data: { character: … } }).",
+    "hi",
+  ]);
 });
 
 test("F1.17 a tool of the provider is never executed here", async () => {
@@ -191,7 +208,14 @@ test("B05 odd results become documented JSON or a not_json error, and the proces
         throw new Error("no");
       },
     },
-    proxy: new Proxy({}, { ownKeys: () => { throw new Error("no"); } }),
+    proxy: new Proxy(
+      {},
+      {
+        ownKeys: () => {
+          throw new Error("no");
+        },
+      },
+    ),
     nan: Number.NaN,
     thenThrows: {
       get then() {
@@ -202,21 +226,68 @@ test("B05 odd results become documented JSON or a not_json error, and the proces
   const { runtime } = testRuntime({ tools: Object.entries(odd).map(([name, value]) => tool(name, () => value, { maxAttempts: 1 })) });
   const results = await runtime.execute(Object.keys(odd).map((name) => ({ name })));
   expect(results.map((result) => result.status)).toEqual(Object.keys(odd).map(() => "error"));
-  const fine = await Promise.all([{ at: new Date(0) }, Buffer.from("a"), new URL("http://a/")].map((value) => testRuntime({ tools: [tool("x", () => value)] }).runtime.execute({ name: "x" })));
+  const fine = await Promise.all(
+    [{ at: new Date(0) }, Buffer.from("a"), new URL("http://a/")].map((value) =>
+      testRuntime({ tools: [tool("x", () => value)] }).runtime.execute({ name: "x" }),
+    ),
+  );
   expect(fine.map((result) => result.output)).toEqual([{ at: "1970-01-01T00:00:00.000Z" }, { type: "Buffer", data: [97] }, "http://a/"]);
 });
 
 test("B04 odd throws give one error result with a string message", async () => {
-  const thrown: unknown[] = [null, undefined, "s", 5, { get message() { throw 1; } }, new Error("x".repeat(10_000_000)), new Proxy({}, { get() { throw 1; }, getPrototypeOf() { throw 1; } })];
-  const { runtime } = testRuntime({ tools: thrown.map((value, index) => tool(`t${index}`, () => { throw value; }, { maxAttempts: 1 })) });
+  const thrown: unknown[] = [
+    null,
+    undefined,
+    "s",
+    5,
+    {
+      get message() {
+        throw 1;
+      },
+    },
+    new Error("x".repeat(10_000_000)),
+    new Proxy(
+      {},
+      {
+        get() {
+          throw 1;
+        },
+        getPrototypeOf() {
+          throw 1;
+        },
+      },
+    ),
+  ];
+  const { runtime } = testRuntime({
+    tools: thrown.map((value, index) =>
+      tool(
+        `t${index}`,
+        () => {
+          throw value;
+        },
+        { maxAttempts: 1 },
+      ),
+    ),
+  });
   const results = await runtime.execute(thrown.map((_, index) => ({ name: `t${index}` })));
-  expect(results.map((result) => [result.status, typeof result.error?.message, (result.error?.message.length ?? 0) <= 4096])).toEqual(thrown.map(() => ["error", "string", true]));
+  expect(results.map((result) => [result.status, typeof result.error?.message, (result.error?.message.length ?? 0) <= 4096])).toEqual(
+    thrown.map(() => ["error", "string", true]),
+  );
 });
 
 test("A01 a __proto__ key in an input never reaches the handler or a prototype", async () => {
   let got: unknown;
-  const { runtime } = testRuntime({ tools: [tool("echo", (input) => { got = Object.assign({}, input); return input; })] });
-  const input: unknown = JSON.parse('{"a":1,"__proto__":{"admin":true},"list":[{"__proto__":{"admin":true}}],"constructor":{"prototype":{"admin":true}}}');
+  const { runtime } = testRuntime({
+    tools: [
+      tool("echo", (input) => {
+        got = Object.assign({}, input);
+        return input;
+      }),
+    ],
+  });
+  const input: unknown = JSON.parse(
+    '{"a":1,"__proto__":{"admin":true},"list":[{"__proto__":{"admin":true}}],"constructor":{"prototype":{"admin":true}}}',
+  );
   const result = await runtime.execute({ name: "echo", input });
   expect(Reflect.get(got as object, "admin")).toBeUndefined();
   expect(Reflect.get({}, "admin")).toBeUndefined();
@@ -256,17 +327,28 @@ test("A09 -0 is kept, and a result of NaN is an error, not null", async () => {
   const { runtime } = testRuntime({ tools: [tool("zero", (input) => input["n"]), tool("nan", () => [1, Number.NaN])] });
   const [zero, nan] = await runtime.execute([{ name: "zero", input: { n: -0 } }, { name: "nan" }]);
   expect(Object.is(zero?.output, -0)).toBe(true);
-  expect([nan?.error?.code, nan?.error?.message]).toEqual(["not_json", "default::nan ran, but its answer cannot be recorded: $[1]: NaN is not a JSON number"]);
+  expect([nan?.error?.code, nan?.error?.message]).toEqual([
+    "not_json",
+    "default::nan ran, but its answer cannot be recorded: $[1]: NaN is not a JSON number",
+  ]);
 });
 
 test("F3.9 a tool's own rules are listed like those of its schema", async () => {
-  const { runtime } = testRuntime({ tools: [tool("move", () => 1, { validate: (input) => (input["from"] === input["to"] ? ["$.to: must differ from $.from"] : []) })] });
+  const { runtime } = testRuntime({
+    tools: [tool("move", () => 1, { validate: (input) => (input["from"] === input["to"] ? ["$.to: must differ from $.from"] : []) })],
+  });
   const result = await runtime.execute({ name: "move", input: { from: 1, to: 1 } });
   expect([result.error?.code, result.error?.details]).toEqual(["invalid_input", ["$.to: must differ from $.from"]]);
 });
 
 test("F3.10 a read drops keys its schema forbids with a report, and a write refuses them", async () => {
-  const { runtime } = testRuntime({ tools: [{ ...echo, name: "read", effects: { reads: ["x"] } }, { ...echo, name: "write", effects: { writes: ["x"] } }, withSuccessShape({ ...echo, name: "preset", execute: (input) => ({ success: true, input }), effects: { writes: ["x"] } })] });
+  const { runtime } = testRuntime({
+    tools: [
+      { ...echo, name: "read", effects: { reads: ["x"] } },
+      { ...echo, name: "write", effects: { writes: ["x"] } },
+      withSuccessShape({ ...echo, name: "preset", execute: (input) => ({ success: true, input }), effects: { writes: ["x"] } }),
+    ],
+  });
   const [read, write, preset] = await runtime.execute(["read", "write", "preset"].map((name) => ({ name, input: { a: 1, extra: true } })));
   expect([read?.output, read?.repairs.map((repair) => repair.kind)]).toEqual([{ a: 1 }, ["dropped"]]);
   expect(write?.error?.code).toBe("invalid_input");
@@ -274,10 +356,24 @@ test("F3.10 a read drops keys its schema forbids with a report, and a write refu
 });
 
 test("F3.19 F3.20 the success shape: broken answers are invalid_output, success: false is an error", async () => {
-  const answers: unknown[] = [undefined, [], { success: "yes" }, { success: true, error: 5 }, { success: false, error: "no gold" }, { success: true, data: 1, location: "hall" }];
+  const answers: unknown[] = [
+    undefined,
+    [],
+    { success: "yes" },
+    { success: true, error: 5 },
+    { success: false, error: "no gold" },
+    { success: true, data: 1, location: "hall" },
+  ];
   const { runtime } = testRuntime({ tools: answers.map((answer, index) => withSuccessShape(tool(`t${index}`, () => answer))) });
   const results = await runtime.execute(answers.map((_, index) => ({ name: `t${index}` })));
-  expect(results.map((result) => result.error?.code ?? result.output)).toEqual(["invalid_output", "invalid_output", "invalid_output", "invalid_output", "execution_failed", { success: true, data: 1, location: "hall" }]);
+  expect(results.map((result) => result.error?.code ?? result.output)).toEqual([
+    "invalid_output",
+    "invalid_output",
+    "invalid_output",
+    "invalid_output",
+    "execution_failed",
+    { success: true, data: 1, location: "hall" },
+  ]);
   expect(results[4]?.error?.message).toBe("no gold");
 });
 
@@ -302,21 +398,65 @@ test("F4.24 each category of failure has its code", async () => {
       echo,
       tool("secret", () => 1),
       tool("hang", () => new Promise(() => {}), { timeoutMs: 50, maxAttempts: 1 }),
-      tool("net", () => { throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }); }, { maxAttempts: 1 }),
-      tool("bug", () => { throw new TypeError("x is undefined"); }),
-      tool("domain", () => { throw new ToolError("execution_failed", "no such order", { hint: "List the orders first." }); }),
+      tool(
+        "net",
+        () => {
+          throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+        },
+        { maxAttempts: 1 },
+      ),
+      tool("bug", () => {
+        throw new TypeError("x is undefined");
+      }),
+      tool("domain", () => {
+        throw new ToolError("execution_failed", "no such order", { hint: "List the orders first." });
+      }),
     ],
   });
   const pending = runtime.execute(["echo", "secret", "hang", "net", "bug", "domain"].map((name) => ({ name })));
   await ports.clock.advance(50);
   const results = await pending;
-  expect(results.map((result) => result.error?.code)).toEqual(["invalid_input", "permission_denied", "timeout", "network_error", "execution_failed", "execution_failed"]);
+  expect(results.map((result) => result.error?.code)).toEqual([
+    "invalid_input",
+    "permission_denied",
+    "timeout",
+    "network_error",
+    "execution_failed",
+    "execution_failed",
+  ]);
   expect(results[5]?.error?.hint).toBe("List the orders first.");
 });
 
 test("F4.4 F3.1 F3.3 a call is recorded with its reasoning before anything runs, and its end after everything", async () => {
   const order: string[] = [];
-  const { runtime, events } = testRuntime({ tools: [tool("echo", () => { order.push("handler"); return 1; }, { validate: () => { order.push("validate"); return []; } })], hooks: [{ name: "h", beforeCall: () => { order.push("before"); }, afterCall: () => { order.push("after"); } }] });
+  const { runtime, events } = testRuntime({
+    tools: [
+      tool(
+        "echo",
+        () => {
+          order.push("handler");
+          return 1;
+        },
+        {
+          validate: () => {
+            order.push("validate");
+            return [];
+          },
+        },
+      ),
+    ],
+    hooks: [
+      {
+        name: "h",
+        beforeCall: () => {
+          order.push("before");
+        },
+        afterCall: () => {
+          order.push("after");
+        },
+      },
+    ],
+  });
   await runtime.execute({ name: "echo", reasoning: "because" });
   expect(order).toEqual(["before", "validate", "handler", "after"]);
   expect(events.map((event) => event.type)).toEqual(["call-start", "call-attempt", "call-end"]);
@@ -325,7 +465,29 @@ test("F4.4 F3.1 F3.3 a call is recorded with its reasoning before anything runs,
 
 test("F2.30 fuzzed calls never throw and each has one result", async () => {
   const { runtime, events } = testRuntime({ tools: [echo] });
-  const pieces: unknown[] = [undefined, null, 0, "", "echo", [], {}, { name: "echo" }, { name: "echo", input: { a: 1 } }, Symbol("x"), 1n, () => 1, new Date(), new Proxy({}, { get() { throw new Error("no"); } })];
+  const pieces: unknown[] = [
+    undefined,
+    null,
+    0,
+    "",
+    "echo",
+    [],
+    {},
+    { name: "echo" },
+    { name: "echo", input: { a: 1 } },
+    Symbol("x"),
+    1n,
+    () => 1,
+    new Date(),
+    new Proxy(
+      {},
+      {
+        get() {
+          throw new Error("no");
+        },
+      },
+    ),
+  ];
   const results = await runtime.execute(pieces as unknown as readonly ToolCall[]);
   expect(results.length).toBe(pieces.length);
   expect(events.filter((event) => event.type === "call-end").length).toBe(pieces.length);
@@ -333,9 +495,20 @@ test("F2.30 fuzzed calls never throw and each has one result", async () => {
 
 test("B12 ten thousand interleaved calls of a hundred sessions each see their own session", async () => {
   const doors = Array.from({ length: 100 }, () => gate());
-  const { runtime } = testRuntime({ tools: [tool("who", async (input, context) => { await doors[Number(input["door"])]?.promise; return context.sessionId; })] });
+  const { runtime } = testRuntime({
+    tools: [
+      tool("who", async (input, context) => {
+        await doors[Number(input["door"])]?.promise;
+        return context.sessionId;
+      }),
+    ],
+  });
   const sessions = Array.from({ length: 100 }, () => runtime.session());
-  const pending = sessions.flatMap((session, at) => Array.from({ length: 100 }, (_, door) => session.execute({ name: "who", input: { door: (door + at) % 100 } }).then((result) => result.output === session.id)));
+  const pending = sessions.flatMap((session, at) =>
+    Array.from({ length: 100 }, (_, door) =>
+      session.execute({ name: "who", input: { door: (door + at) % 100 } }).then((result) => result.output === session.id),
+    ),
+  );
   for (const door of doors.toReversed()) door.open();
   const right = await Promise.all(pending);
   expect(right.filter((ok) => !ok)).toEqual([]);
@@ -357,10 +530,26 @@ test("F2.19 a result is plain JSON: it survives being written and read back", as
 });
 
 test("F3.7 what was changed in an input is told, and the handler gets the cleaned value", async () => {
-  const { runtime } = testRuntime({ tools: [tool("add", (input) => input, { inputSchema: { type: "object", properties: { n: { type: "integer" }, unit: { type: "string", default: "m" } }, additionalProperties: false } })] });
+  const { runtime } = testRuntime({
+    tools: [
+      tool("add", (input) => input, {
+        inputSchema: {
+          type: "object",
+          properties: { n: { type: "integer" }, unit: { type: "string", default: "m" } },
+          additionalProperties: false,
+        },
+      }),
+    ],
+  });
   const result = await runtime.execute({ name: "add", input: { n: "2", stray: 1 } });
   expect(result.output).toEqual({ n: 2, unit: "m" });
-  expect(new Map(result.repairs.map((repair) => [repair.path, repair.kind]))).toEqual(new Map([["$.n", "coerced"], ["$.stray", "dropped"], ["$.unit", "defaulted"]]));
+  expect(new Map(result.repairs.map((repair) => [repair.path, repair.kind]))).toEqual(
+    new Map([
+      ["$.n", "coerced"],
+      ["$.stray", "dropped"],
+      ["$.unit", "defaulted"],
+    ]),
+  );
 });
 
 test("A20 text of a model is never run: it stays the text it was", async () => {

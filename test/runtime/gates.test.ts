@@ -18,24 +18,46 @@ test("F1.49 hooks rewrite a call in priority order, and what they made is what r
 
 test("F1.49 a veto is the model's result, and the tool never runs", async () => {
   let ran = 0;
-  const { runtime } = testRuntime({ hooks: [{ name: "guard", beforeCall: () => ({ veto: "Not on a Sunday." }) }], tools: [tool("echo", () => ran++)] });
+  const { runtime } = testRuntime({
+    hooks: [{ name: "guard", beforeCall: () => ({ veto: "Not on a Sunday." }) }],
+    tools: [tool("echo", () => ran++)],
+  });
   const result = await runtime.execute({ name: "echo" });
   expect([result.error?.code, result.error?.message, ran]).toEqual(["vetoed", "Not on a Sunday.", 0]);
 });
 
 test("F1.49 a hook that throws or never answers is logged and skipped; rewriting to an unknown tool is a veto", async () => {
-  const broken: Hook[] = [{ name: "throws", beforeCall: () => { throw new Error("bug"); }, afterCall: () => Promise.reject(new Error("bug too")) }, { name: "deaf", beforeCall: () => new Promise<undefined>(() => {}) }];
+  const broken: Hook[] = [
+    {
+      name: "throws",
+      beforeCall: () => {
+        throw new Error("bug");
+      },
+      afterCall: () => Promise.reject(new Error("bug too")),
+    },
+    { name: "deaf", beforeCall: () => new Promise<undefined>(() => {}) },
+  ];
   const { runtime, ports } = testRuntime({ hooks: broken, tools: [tool("echo", () => "ran")] });
   const pending = runtime.execute({ name: "echo" });
   await ports.clock.advance(10_000);
   expect((await pending).output).toBe("ran");
-  expect(ports.log.lines.map((line) => line.message)).toEqual(['The hook "throws" threw and was skipped: bug', 'The hook "deaf" was skipped: no answer within 10000 ms', 'The hook "throws" threw and was skipped: bug too']);
-  const lost = testRuntime({ hooks: [{ name: "lost", beforeCall: (call) => ({ ...call, name: "nowhere" }) }], tools: [tool("echo", () => 1)] });
+  expect(ports.log.lines.map((line) => line.message)).toEqual([
+    'The hook "throws" threw and was skipped: bug',
+    'The hook "deaf" was skipped: no answer within 10000 ms',
+    'The hook "throws" threw and was skipped: bug too',
+  ]);
+  const lost = testRuntime({
+    hooks: [{ name: "lost", beforeCall: (call) => ({ ...call, name: "nowhere" }) }],
+    tools: [tool("echo", () => 1)],
+  });
   expect((await lost.runtime.execute({ name: "echo" })).error?.code).toBe("vetoed");
 });
 
 test("F1.49 afterCall may change the answer, not whose answer it is", async () => {
-  const { runtime } = testRuntime({ hooks: [{ name: "redact", afterCall: (result) => ({ ...result, callId: "forged", output: "***" }) }], tools: [tool("secret", () => "hunter2")] });
+  const { runtime } = testRuntime({
+    hooks: [{ name: "redact", afterCall: (result) => ({ ...result, callId: "forged", output: "***" }) }],
+    tools: [tool("secret", () => "hunter2")],
+  });
   const result = await runtime.execute({ id: "a", name: "secret" });
   expect([result.callId, result.id, result.output]).toEqual(["call_1", "a", "***"]);
 });
@@ -43,10 +65,27 @@ test("F1.49 afterCall may change the answer, not whose answer it is", async () =
 test("F1.50 a destructive call asks; allow-once, allow-always, deny, a broken and a deaf prompt do as they say", async () => {
   const asked: ApprovalRequest[] = [];
   const answers: (() => never | "allow-once" | "allow-always" | "deny" | Promise<never>)[] = [];
-  const { runtime, ports } = testRuntime({ approval: { approve: (request) => { asked.push(request); return answers.shift()?.() ?? "deny"; }, timeoutMs: 1_000 }, tools: [remove] });
+  const { runtime, ports } = testRuntime({
+    approval: {
+      approve: (request) => {
+        asked.push(request);
+        return answers.shift()?.() ?? "deny";
+      },
+      timeoutMs: 1_000,
+    },
+    tools: [remove],
+  });
   const session = runtime.session();
   const call = { name: "remove", input: { path: "a" } };
-  answers.push(() => "allow-once", () => "deny", () => { throw new Error("broken"); }, () => new Promise<never>(() => {}), () => "allow-always");
+  answers.push(
+    () => "allow-once",
+    () => "deny",
+    () => {
+      throw new Error("broken");
+    },
+    () => new Promise<never>(() => {}),
+    () => "allow-always",
+  );
   const codes: unknown[] = [];
   for (let turn = 0; turn < 6; turn++) {
     const pending = session.execute(call);
@@ -70,7 +109,10 @@ test("a destructive call that nobody can approve says how to approve it", async 
 
 test("approval holds no lock: another writer of the same key goes on meanwhile", async () => {
   const door = gate<"allow-once">();
-  const { runtime } = testRuntime({ approval: { approve: () => door.promise }, tools: [remove, tool("write", () => "written", { effects: { writes: ["disk"] } })] });
+  const { runtime } = testRuntime({
+    approval: { approve: () => door.promise },
+    tools: [remove, tool("write", () => "written", { effects: { writes: ["disk"] } })],
+  });
   const pending = runtime.execute({ name: "remove", input: { path: "a" } });
   await settle();
   expect((await runtime.execute({ name: "write" })).output).toBe("written");
@@ -79,7 +121,11 @@ test("approval holds no lock: another writer of the same key goes on meanwhile",
 });
 
 test("permission rules: deny beats allow, and an allow list denies the rest", async () => {
-  const { runtime } = testRuntime({ permission: { allow: ["default::*"], deny: ["default::remove"] }, tools: [remove, tool("look", () => 1)], toolsets: [{ name: "mail", tools: [tool("send", () => 1)] }] });
+  const { runtime } = testRuntime({
+    permission: { allow: ["default::*"], deny: ["default::remove"] },
+    tools: [remove, tool("look", () => 1)],
+    toolsets: [{ name: "mail", tools: [tool("send", () => 1)] }],
+  });
   const results = await runtime.execute([{ name: "remove" }, { name: "look" }, { name: "mail::send" }]);
   expect(results.map((result) => result.error?.code)).toEqual(["permission_denied", undefined, "permission_denied"]);
 });
@@ -88,7 +134,13 @@ test("F4.6 F4.8 F4.10 calls before open, of a failed or a disabled toolset are u
   const opens = { kind: "test", open: async () => [], call: () => "answered" };
   const failing = { kind: "test", open: () => Promise.reject(new Error("no such host")), call: () => 1 };
   const ask = { name: "ask", description: "Asks.", inputSchema: {}, effects: { reads: [] } };
-  const { runtime, trace } = testRuntime({ toolsets: [{ name: "good", engine: opens, tools: [ask] }, { name: "bad", engine: failing, tools: [ask] }, { name: "off", enabled: false, tools: [tool("x", () => 1)] }] });
+  const { runtime, trace } = testRuntime({
+    toolsets: [
+      { name: "good", engine: opens, tools: [ask] },
+      { name: "bad", engine: failing, tools: [ask] },
+      { name: "off", enabled: false, tools: [tool("x", () => 1)] },
+    ],
+  });
   expect((await runtime.execute({ name: "good::ask" })).error?.code).toBe("unavailable");
   const report = await runtime.open();
   expect(JSON.stringify(report)).toContain("no such host");
@@ -101,28 +153,58 @@ test("F4.6 F4.8 F4.10 calls before open, of a failed or a disabled toolset are u
   await runtime.close();
   await runtime.close();
   expect((await runtime.execute({ name: "good::ask" })).error?.code).toBe("unavailable");
-  expect(trace().filter((type) => type.startsWith("toolset-"))).toEqual(expect.arrayContaining(["toolset-open", "toolset-fail", "toolset-close"]));
+  expect(trace().filter((type) => type.startsWith("toolset-"))).toEqual(
+    expect.arrayContaining(["toolset-open", "toolset-fail", "toolset-close"]),
+  );
 });
 
 test("F0.3 F4.7 a bare name runs when it is unique and is ambiguous, with candidates, when it is not", async () => {
-  const { runtime } = testRuntime({ toolsets: [{ name: "weather", tools: [tool("get", () => "sun"), tool("only", () => 1)] }, { name: "mail", tools: [tool("get", () => "post")] }] });
+  const { runtime } = testRuntime({
+    toolsets: [
+      { name: "weather", tools: [tool("get", () => "sun"), tool("only", () => 1)] },
+      { name: "mail", tools: [tool("get", () => "post")] },
+    ],
+  });
   const [scoped, bare, unique] = await runtime.execute([{ name: "weather::get" }, { name: "get" }, { name: "only" }]);
   expect([scoped?.output, bare?.error?.code, unique?.output]).toEqual(["sun", "ambiguous", 1]);
   expect(`${bare?.error?.message} ${bare?.error?.hint ?? ""}`).toMatch(/mail::get.*weather::get|weather::get.*mail::get/);
 });
 
 test("F0.8 overloads: the input picks the schema, and when none fits the closest one says why", async () => {
-  const { runtime } = testRuntime({ toolsets: [{ name: "geo", overloads: true, tools: [
-    tool("find", () => "by city", { inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false } }),
-    tool("find", () => "by point", { inputSchema: { type: "object", properties: { lat: { type: "number" }, lon: { type: "number" } }, required: ["lat", "lon"], additionalProperties: false } }),
-  ] }] });
-  const [city, point, neither] = await runtime.execute([{ name: "find", input: { city: "Oslo" } }, { name: "find", input: { lat: 1, lon: 2 } }, { name: "find", input: { lat: "x" } }]);
+  const { runtime } = testRuntime({
+    toolsets: [
+      {
+        name: "geo",
+        overloads: true,
+        tools: [
+          tool("find", () => "by city", {
+            inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false },
+          }),
+          tool("find", () => "by point", {
+            inputSchema: {
+              type: "object",
+              properties: { lat: { type: "number" }, lon: { type: "number" } },
+              required: ["lat", "lon"],
+              additionalProperties: false,
+            },
+          }),
+        ],
+      },
+    ],
+  });
+  const [city, point, neither] = await runtime.execute([
+    { name: "find", input: { city: "Oslo" } },
+    { name: "find", input: { lat: 1, lon: 2 } },
+    { name: "find", input: { lat: "x" } },
+  ]);
   expect([city?.output, point?.output, neither?.error?.code]).toEqual(["by city", "by point", "invalid_input"]);
   expect(neither?.error?.details?.join()).toContain("lon");
 });
 
 test("A16 A17 a tool with a bad schema is quarantined alone, with the reason in its result", async () => {
-  const { runtime } = testRuntime({ toolsets: [{ name: "s", tools: [tool("good", () => 1), tool("bad", () => 1, { inputSchema: { type: "something" } })] }] });
+  const { runtime } = testRuntime({
+    toolsets: [{ name: "s", tools: [tool("good", () => 1), tool("bad", () => 1, { inputSchema: { type: "something" } })] }],
+  });
   const [good, bad] = await runtime.execute([{ name: "good" }, { name: "bad" }]);
   expect([good?.output, bad?.error?.code]).toEqual([1, "unavailable"]);
   expect(bad?.error?.message).toContain("something");

@@ -8,13 +8,25 @@ const reset = (): never => {
 
 test("F3.12 F3.14 a failing read is attempted four times at about 0, 1, 3 and 7 s, and the result says so", async () => {
   const at: number[] = [];
-  const { runtime, ports } = testRuntime({ tools: [tool("flaky", () => { at.push(ports.clock.now()); return reset(); }, { effects: { reads: ["x"] } })] });
+  const { runtime, ports } = testRuntime({
+    tools: [
+      tool(
+        "flaky",
+        () => {
+          at.push(ports.clock.now());
+          return reset();
+        },
+        { effects: { reads: ["x"] } },
+      ),
+    ],
+  });
   const pending = runtime.execute({ name: "flaky" });
   await ports.clock.advance(60_000);
   const result = await pending;
   expect([result.status, result.error?.code, result.attempts]).toEqual(["error", "network_error", 4]);
   expect(at.length).toBe(4);
-  for (const [index, about] of [0, 1_000, 3_000, 7_000].entries()) expect(Math.abs((at[index] ?? Infinity) - about)).toBeLessThanOrEqual(about * 0.6);
+  for (const [index, about] of [0, 1_000, 3_000, 7_000].entries())
+    expect(Math.abs((at[index] ?? Infinity) - about)).toBeLessThanOrEqual(about * 0.6);
 });
 
 test("F3.12 a call that succeeds on the third attempt is ok, with its retries in the events", async () => {
@@ -29,7 +41,17 @@ test("F3.12 a call that succeeds on the third attempt is ok, with its retries in
 
 test("F3.13 each word of the seed is retried for a read; other errors end at once", async () => {
   const words = ["timeout", "connection", "network", "temporary", "rate limit", "try again"];
-  const { runtime, ports } = testRuntime({ tools: [...words, "bad value"].map((word) => tool(word, () => { throw new Error(`upstream: ${word} problem`); }, { maxAttempts: 2 })) });
+  const { runtime, ports } = testRuntime({
+    tools: [...words, "bad value"].map((word) =>
+      tool(
+        word,
+        () => {
+          throw new Error(`upstream: ${word} problem`);
+        },
+        { maxAttempts: 2 },
+      ),
+    ),
+  });
   const pending = runtime.execute([...words, "bad value"].map((name) => ({ name })));
   await ports.clock.advance(60_000);
   expect((await pending).map((result) => result.attempts)).toEqual([2, 2, 2, 2, 2, 2, 1]);
@@ -40,8 +62,21 @@ test("B07 F3.13 a write that may have happened is never repeated; one that did n
   const writes = { effects: { writes: ["account"], external: true } };
   const { runtime, ports } = testRuntime({
     tools: [
-      tool("charge", () => { charges++; return new Promise(() => {}); }, { ...writes, timeoutMs: 100 }),
-      tool("refused", () => { throw new ToolError("network_error", "nobody listens there", { outcome: "not_started" }); }, writes),
+      tool(
+        "charge",
+        () => {
+          charges++;
+          return new Promise(() => {});
+        },
+        { ...writes, timeoutMs: 100 },
+      ),
+      tool(
+        "refused",
+        () => {
+          throw new ToolError("network_error", "nobody listens there", { outcome: "not_started" });
+        },
+        writes,
+      ),
       tool("put", reset, { effects: { writes: ["account2"], idempotent: true } }),
     ],
   });
@@ -55,7 +90,15 @@ test("B07 F3.13 a write that may have happened is never repeated; one that did n
 
 test("B08 a dependency that fails always sees at most 1.1 attempts a request", async () => {
   let seen = 0;
-  const { runtime, ports } = testRuntime({ circuit: false, tools: [tool("down", () => { seen++; return reset(); })] });
+  const { runtime, ports } = testRuntime({
+    circuit: false,
+    tools: [
+      tool("down", () => {
+        seen++;
+        return reset();
+      }),
+    ],
+  });
   const pending = Promise.all(Array.from({ length: 1_000 }, () => runtime.execute({ name: "down" })));
   await ports.clock.advance(60_000);
   await pending;
@@ -67,8 +110,14 @@ test("Retry-After is waited for, and a thrower that says not retryable is obeyed
   const at: number[] = [];
   const { runtime, ports } = testRuntime({
     tools: [
-      tool("limited", () => { at.push(ports.clock.now()); if (at.length === 1) throw new ToolError("rate_limited", "slow down", { retryAfterMs: 5_000 }); return 1; }),
-      tool("final", () => { throw new ToolError("network_error", "gone", { retryable: false }); }),
+      tool("limited", () => {
+        at.push(ports.clock.now());
+        if (at.length === 1) throw new ToolError("rate_limited", "slow down", { retryAfterMs: 5_000 });
+        return 1;
+      }),
+      tool("final", () => {
+        throw new ToolError("network_error", "gone", { retryable: false });
+      }),
     ],
   });
   const pending = runtime.execute([{ name: "limited" }, { name: "final" }]);
@@ -101,7 +150,14 @@ test("F3.36 B15 a circuit opens on failures, refuses fast, probes once, and clos
 });
 
 test("F3.36 errors a tool throws on purpose do not open its circuit", async () => {
-  const { runtime } = testRuntime({ circuit: { failures: 2 }, tools: [tool("find", () => { throw new ToolError("execution_failed", "no such order"); })] });
+  const { runtime } = testRuntime({
+    circuit: { failures: 2 },
+    tools: [
+      tool("find", () => {
+        throw new ToolError("execution_failed", "no such order");
+      }),
+    ],
+  });
   const codes: unknown[] = [];
   for (let call = 0; call < 10; call++) codes.push((await runtime.execute({ name: "find" })).error?.code);
   expect(new Set(codes)).toEqual(new Set(["execution_failed"]));

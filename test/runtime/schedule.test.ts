@@ -4,17 +4,42 @@ import { settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
 test("five parallel read-modify-write edits of one file are all kept, and reads beside them overlap", async () => {
-  const files = new Map([["a", ""], ["b", "hello"]]);
+  const files = new Map([
+    ["a", ""],
+    ["b", "hello"],
+  ]);
   let reading = 0;
   let mostReading = 0;
   const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const { runtime } = testRuntime({
     tools: [
-      tool("append", async (input) => { const before = files.get("a") ?? ""; await pause(); files.set("a", before + String(input["text"])); }, { effects: { writes: ["file:/a"] } }),
-      tool("read", async (input) => { mostReading = Math.max(mostReading, ++reading); await pause(); reading--; return files.get(String(input["path"])); }, { effects: { reads: (input) => [`file:/${String(input["path"])}`] } }),
+      tool(
+        "append",
+        async (input) => {
+          const before = files.get("a") ?? "";
+          await pause();
+          files.set("a", before + String(input["text"]));
+        },
+        { effects: { writes: ["file:/a"] } },
+      ),
+      tool(
+        "read",
+        async (input) => {
+          mostReading = Math.max(mostReading, ++reading);
+          await pause();
+          reading--;
+          return files.get(String(input["path"]));
+        },
+        { effects: { reads: (input) => [`file:/${String(input["path"])}`] } },
+      ),
     ],
   });
-  const results = await runtime.execute(["1", "2", "3", "4", "5"].flatMap((text) => [{ name: "append", input: { text } }, { name: "read", input: { path: "b" } }]));
+  const results = await runtime.execute(
+    ["1", "2", "3", "4", "5"].flatMap((text) => [
+      { name: "append", input: { text } },
+      { name: "read", input: { path: "b" } },
+    ]),
+  );
   expect(results.every((result) => result.status === "ok")).toBe(true);
   expect(files.get("a")).toBe("12345");
   expect(mostReading).toBe(5);
@@ -24,23 +49,39 @@ test("F1.16 tools that declare nothing never overlap, reads do, and the wait is 
   const doors = [gate(), gate()];
   let running = 0;
   let most = 0;
-  const unsafe = tool("unsafe", async (input) => { most = Math.max(most, ++running); await doors[Number(input["door"])]?.promise; running--; });
+  const unsafe = tool("unsafe", async (input) => {
+    most = Math.max(most, ++running);
+    await doors[Number(input["door"])]?.promise;
+    running--;
+  });
   const { effects: _none, ...undeclared } = unsafe;
   const { runtime, ports, events } = testRuntime({ tools: [undeclared] });
-  const pending = runtime.execute([{ name: "unsafe", input: { door: 0 } }, { name: "unsafe", input: { door: 1 } }]);
+  const pending = runtime.execute([
+    { name: "unsafe", input: { door: 0 } },
+    { name: "unsafe", input: { door: 1 } },
+  ]);
   await ports.clock.advance(25);
   doors[0]?.open();
   await settle();
   doors[1]?.open();
   await pending;
   expect(most).toBe(1);
-  expect(events.filter((event) => event.type === "call-wait").map((event) => [event.waitMs, event.reason, event.waitedFor])).toEqual([[25, "lock", ["call_1"]]]);
+  expect(events.filter((event) => event.type === "call-wait").map((event) => [event.waitMs, event.reason, event.waitedFor])).toEqual([
+    [25, "lock", ["call_1"]],
+  ]);
   expect(ports.log.lines.filter((line) => line.message.includes("declares no effects")).length).toBe(1);
 });
 
 test("F4.19 calls of one message run concurrently and answer in call order", async () => {
   const doors = [gate(), gate(), gate()];
-  const { runtime } = testRuntime({ tools: [tool("wait", async (input) => { await doors[Number(input["n"])]?.promise; return input["n"] ?? null; })] });
+  const { runtime } = testRuntime({
+    tools: [
+      tool("wait", async (input) => {
+        await doors[Number(input["n"])]?.promise;
+        return input["n"] ?? null;
+      }),
+    ],
+  });
   const pending = runtime.execute([0, 1, 2].map((n) => ({ name: "wait", input: { n } })));
   for (const door of doors.toReversed()) {
     door.open();
@@ -52,7 +93,11 @@ test("F4.19 calls of one message run concurrently and answer in call order", asy
 test("limits hold for the runtime, a toolset and a tool", async () => {
   let running = 0;
   let most = 0;
-  const work = async (): Promise<void> => { most = Math.max(most, ++running); await new Promise((resolve) => setImmediate(resolve)); running--; };
+  const work = async (): Promise<void> => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setImmediate(resolve));
+    running--;
+  };
   const run = async (options: Parameters<typeof testRuntime>[0], name: string): Promise<number> => {
     most = 0;
     const results = await testRuntime(options).runtime.execute(Array.from({ length: 20 }, () => ({ name })));
@@ -66,7 +111,15 @@ test("limits hold for the runtime, a toolset and a tool", async () => {
 
 test("B18 one session with many calls does not keep another waiting", async () => {
   let served = 0;
-  const { runtime, ports } = testRuntime({ maxConcurrent: 1, tools: [tool("w", async () => { await new Promise((resolve) => setImmediate(resolve)); return ++served; })] });
+  const { runtime, ports } = testRuntime({
+    maxConcurrent: 1,
+    tools: [
+      tool("w", async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        return ++served;
+      }),
+    ],
+  });
   const flood = runtime.session().execute(Array.from({ length: 2_000 }, () => ({ name: "w" })));
   await ports.clock.advance(0);
   const one = await runtime.session().execute({ name: "w" });
@@ -77,8 +130,24 @@ test("B18 one session with many calls does not keep another waiting", async () =
 test("a sequential engine starts a call when every earlier call of the batch has settled", async () => {
   const order: string[] = [];
   const door = gate();
-  const slow: Engine = { kind: "test", order: "sequential", call: async ({ input }) => { order.push(`start ${String(input["n"])}`); if (input["n"] === 1) await door.promise; order.push(`end ${String(input["n"])}`); return null; } };
-  const { runtime } = testRuntime({ toolsets: [{ name: "lm", engine: slow, tools: [{ name: "say", description: "Says.", inputSchema: {}, effects: { reads: [] } }] }], tools: [tool("local", async () => { order.push("local"); })] });
+  const slow: Engine = {
+    kind: "test",
+    order: "sequential",
+    call: async ({ input }) => {
+      order.push(`start ${String(input["n"])}`);
+      if (input["n"] === 1) await door.promise;
+      order.push(`end ${String(input["n"])}`);
+      return null;
+    },
+  };
+  const { runtime } = testRuntime({
+    toolsets: [{ name: "lm", engine: slow, tools: [{ name: "say", description: "Says.", inputSchema: {}, effects: { reads: [] } }] }],
+    tools: [
+      tool("local", async () => {
+        order.push("local");
+      }),
+    ],
+  });
   await runtime.open();
   const pending = runtime.execute([{ name: "say", input: { n: 1 } }, { name: "local" }, { name: "say", input: { n: 2 } }]);
   await settle();
@@ -90,7 +159,9 @@ test("a sequential engine starts a call when every earlier call of the batch has
 
 test("F3.23 F3.25 ten safe calls run; a dangerous tool runs once a turn and again in the next", async () => {
   let explosions = 0;
-  const { runtime } = testRuntime({ tools: [tool("look", () => 1, { category: "SAFE_CHAIN" }), tool("explode", () => ++explosions, { category: "DANGEROUS" })] });
+  const { runtime } = testRuntime({
+    tools: [tool("look", () => 1, { category: "SAFE_CHAIN" }), tool("explode", () => ++explosions, { category: "DANGEROUS" })],
+  });
   const session = runtime.session();
   const looks = await session.execute(Array.from({ length: 10 }, () => ({ name: "look" })));
   expect(looks.every((result) => result.status === "ok")).toBe(true);
@@ -109,12 +180,21 @@ test("F3.24 a terminal tool ends the turn: calls after it in the message are ski
 
 test("F4.25 F4.26 onError throw cancels and awaits the others, takes the session back, and carries the results", async () => {
   const { runtime, ports } = testRuntime({
-    tools: [tool("set", (input, context) => { context.state.update("k", () => Number(input["n"])); return context.state.get("k") ?? null; }), tool("boom", () => Promise.reject(new Error("boom"))), tool("wait", () => new Promise(() => {}))],
+    tools: [
+      tool("set", (input, context) => {
+        context.state.update("k", () => Number(input["n"]));
+        return context.state.get("k") ?? null;
+      }),
+      tool("boom", () => Promise.reject(new Error("boom"))),
+      tool("wait", () => new Promise(() => {})),
+    ],
   });
   const session = runtime.session();
   await session.execute({ name: "set", input: { n: 1 } });
   const before = session.history;
-  const thrown: unknown = await session.execute([{ name: "set", input: { n: 2 } }, { name: "boom" }, { name: "wait" }], { onError: "throw" }).catch((error: unknown) => error);
+  const thrown: unknown = await session
+    .execute([{ name: "set", input: { n: 2 } }, { name: "boom" }, { name: "wait" }], { onError: "throw" })
+    .catch((error: unknown) => error);
   expect(thrown).toMatchObject({ name: "ToolExecutionError", message: "default::boom: boom" });
   expect((thrown as { results: { status: string }[] }).results.map((result) => result.status)).toEqual(["ok", "error", "cancelled"]);
   expect(session.history).toEqual(before);
@@ -126,11 +206,30 @@ test("F4.25 F4.26 onError throw cancels and awaits the others, takes the session
 
 test("F4.26 a failed batch takes back what succeeded where the tools say how, last first; an undo that fails stops no other", async () => {
   const undone: unknown[] = [];
-  const making = (name: string, fail = false) => tool(name, (input) => input["n"] ?? null, { effects: { writes: ["w"], undo: async ({ input, output }) => { if (fail) throw new Error("stuck"); undone.push([name, input, output]); } } });
-  const { runtime, ports } = testRuntime({ tools: [making("one"), making("two", true), making("three"), tool("boom", () => Promise.reject(new Error("boom")), { effects: { writes: ["w"] } })] });
+  const making = (name: string, fail = false) =>
+    tool(name, (input) => input["n"] ?? null, {
+      effects: {
+        writes: ["w"],
+        undo: async ({ input, output }) => {
+          if (fail) throw new Error("stuck");
+          undone.push([name, input, output]);
+        },
+      },
+    });
+  const { runtime, ports } = testRuntime({
+    tools: [
+      making("one"),
+      making("two", true),
+      making("three"),
+      tool("boom", () => Promise.reject(new Error("boom")), { effects: { writes: ["w"] } }),
+    ],
+  });
   const calls = [{ name: "one", input: { n: 1 } }, { name: "two", input: { n: 2 } }, { name: "three", input: { n: 3 } }, { name: "boom" }];
   await expect(runtime.session().execute(calls, { onError: "throw" })).rejects.toThrow("boom");
-  expect(undone).toEqual([["three", { n: 3 }, 3], ["one", { n: 1 }, 1]]);
+  expect(undone).toEqual([
+    ["three", { n: 3 }, 3],
+    ["one", { n: 1 }, 1],
+  ]);
   expect(ports.log.lines.map((line) => line.message)).toContain("What default::two (call_2) did was not taken back: stuck");
 });
 
@@ -139,7 +238,11 @@ test("F3.4 F0.38 the session's history holds every call with its result, unknown
   const session = runtime.session("s1");
   await session.execute([{ name: "echo", input: { a: 1 } }, { name: "fail" }, { name: "nowhere" }]);
   await session.execute({ name: "echo" }, { recordHistory: false });
-  expect(session.history.map((entry) => [entry.call.name, entry.result?.status])).toEqual([["echo", "ok"], ["fail", "error"], ["nowhere", "error"]]);
+  expect(session.history.map((entry) => [entry.call.name, entry.result?.status])).toEqual([
+    ["echo", "ok"],
+    ["fail", "error"],
+    ["nowhere", "error"],
+  ]);
   expect(() => runtime.session("s1")).toThrow(/exists already/);
   session.close();
   session.close();

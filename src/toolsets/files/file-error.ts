@@ -1,6 +1,6 @@
 /** Turns what the file system throws into errors a model can act on. */
 import { ToolError } from "../../core/error.ts";
-import type { ErrorCode } from "../../core/error.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
 
 /** The system's code of an error (`ENOENT`), or undefined when it is no system error. */
 export function systemCode(thrown: unknown): string | undefined {

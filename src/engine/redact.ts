@@ -1,0 +1,32 @@
+/** Strikes secrets out of what is said about a server: the values of the variables that it was given. */
+import { ToolError } from "../core/error.ts";
+
+/** A shorter value of a variable is no secret, and would be struck out of ordinary words. */
+const MIN_SECRET_LENGTH = 6;
+
+export type Redact = (text: string) => string;
+
+/** Replaces each value of `environment` by its name in brackets, the longest values first. */
+export function redactor(environment: Readonly<Record<string, string>> = {}): Redact {
+  const secrets = Object.entries(environment)
+    .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
+    .toSorted(([, one], [, other]) => other.length - one.length);
+  return (text) => secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, `[${name}]`), text);
+}
+
+/** The same error with nothing in its message, details and hint that `redact` takes out. */
+export function redactError(error: ToolError, redact: Redact): ToolError {
+  const message = redact(error.message);
+  const details = error.details.map(redact);
+  const hint = error.hint === undefined ? undefined : redact(error.hint);
+  const same = message === error.message && hint === error.hint && details.every((detail, index) => detail === error.details[index]);
+  if (same) return error;
+  // Without its cause, which would still say it.
+  return new ToolError(error.code, message, {
+    details,
+    retryable: error.retryable,
+    outcome: error.outcome,
+    ...(hint === undefined ? {} : { hint }),
+    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  });
+}

@@ -1,0 +1,37 @@
+/** Finds one text in another in time linear in both, whatever they are. */
+
+/** Up to this length the engine's own search is quick enough in its worst case. */
+const SHORT = 8;
+
+/**
+ * Makes a search for `needle`: it answers with the first place at or after `from`, or -1.
+ *
+ * The engine's `indexOf` takes time in the product of both lengths for texts made to be slow, such as many
+ * equal letters; longer needles are looked for by Knuth, Morris and Pratt's way.
+ */
+export function finder(needle: string): (text: string, from: number) => number {
+  if (needle.length <= SHORT) return (text, from) => text.indexOf(needle, from);
+  const borders = bordersOf(needle);
+  return (text, from) => {
+    let matched = 0;
+    for (let at = from; at < text.length; at++) {
+      const unit = text.charCodeAt(at);
+      while (matched > 0 && needle.charCodeAt(matched) !== unit) matched = borders[matched - 1] ?? 0;
+      if (needle.charCodeAt(matched) === unit) matched++;
+      if (matched === needle.length) return at - matched + 1;
+    }
+    return -1;
+  };
+}
+
+/** For each beginning of the needle, the length of its longest proper beginning that is also its end. */
+function bordersOf(needle: string): Uint32Array {
+  const borders = new Uint32Array(needle.length);
+  let length = 0;
+  for (let at = 1; at < needle.length; at++) {
+    while (length > 0 && needle.charCodeAt(at) !== needle.charCodeAt(length)) length = borders[length - 1] ?? 0;
+    if (needle.charCodeAt(at) === needle.charCodeAt(length)) length++;
+    borders[at] = length;
+  }
+  return borders;
+}
