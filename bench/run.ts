@@ -54,7 +54,7 @@ async function runPart(part: (typeof PARTS)[number]): Promise<void> {
     const capped = limit === undefined ? "" : `, ${limit} at a time`;
     const bare = { name: "bare limit", note: "Promise.all over plain functions", run: () => bareBatch(count, delayMs, limit ?? count) };
     const others = limit === undefined ? [peers.aiSdkBatch(count, delayMs), peers.langGraphBatch(count, delayMs)] : [];
-    const timings = await measure([bare, haft.haftBatch(count, delayMs, limit), ...others], { rounds: 15, roundMs: 1 });
+    const timings = await measure([bare, haft.haftBatch(count, delayMs, limit), ...others], { rounds: 9, roundMs: 150 });
     printTable(`One message with ${count} calls of ${delayMs} ms${capped}`, timings, "bare limit");
   }
 }
