@@ -133,6 +133,7 @@ class Batch {
       const admitted = early ?? admitCall(run);
       const end = admitted instanceof Promise ? await this.#admitted(admitted) : admitted;
       this.#answers.push(end === undefined ? undefined : finishCall(run, end));
+      if (this.#breaks.due) await this.#breaks.take();
     }
   }
 

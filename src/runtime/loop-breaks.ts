@@ -2,7 +2,7 @@
 import type { Clock } from "../core/ports.ts";
 
 /** Longest stretch without a break, in milliseconds. */
-const MAX_STRETCH_MS = 50;
+const MAX_STRETCH_MS = 25;
 
 export class LoopBreaks {
   readonly #clock: Clock;

@@ -41,17 +41,25 @@ class LateArmedTimer {
     this.over = true;
     if (this.#handle !== undefined) clearTimeout(this.#handle);
     else if (unarmed.at(-1) === this) unarmed.pop();
-    else if (unarmed.length > MAX_STALE) unarmed = unarmed.filter((timer) => !timer.over);
+    else if (++stale > MAX_STALE && stale * 2 > unarmed.length) sweep();
   }
 }
 
 let unarmed: LateArmedTimer[] = [];
+/** How many of them are over; swept out once they are the greater part, so that a sweep pays for itself. */
+let stale = 0;
 let armingIsDue = false;
+
+function sweep(): void {
+  unarmed = unarmed.filter((timer) => !timer.over);
+  stale = 0;
+}
 
 function armAll(): void {
   armingIsDue = false;
   const timers = unarmed;
   unarmed = [];
+  stale = 0;
   for (const timer of timers) timer.arm();
 }
 

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { systemPorts } from "../../src/runtime/system-ports.ts";
+
+const { clock } = systemPorts;
+
+test("B06 a hundred thousand timers that are cancelled in the order they were set cost linear time", () => {
+  const startedAt = performance.now();
+  const cancels = Array.from({ length: 100_000 }, () => clock.timer(() => {}, 30_000));
+  for (const cancel of cancels) cancel();
+  expect(performance.now() - startedAt).toBeLessThan(2_000); // some 30 ms; minutes when each cancellation sweeps
+});
+
+test("B02 a timer fires once, after its time, whatever was cancelled around it", async () => {
+  const fired: string[] = [];
+  const cancels = Array.from({ length: 5_000 }, () => clock.timer(() => fired.push("cancelled"), 1));
+  const startedAt = clock.now();
+  const done = new Promise<number>((resolve) => {
+    clock.timer(() => {
+      fired.push("kept");
+      resolve(clock.now() - startedAt);
+    }, 20);
+  });
+  for (const cancel of cancels) cancel();
+  const waitedMs = await done;
+  expect(fired).toEqual(["kept"]);
+  expect(waitedMs).toBeGreaterThanOrEqual(19);
+});
