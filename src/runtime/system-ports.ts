@@ -26,10 +26,15 @@ class LateArmedTimer {
 
   arm(): void {
     if (this.over) return;
-    const leftMs = this.#at - performance.now();
-    const stepMs = Math.min(leftMs, MAX_TIMER_MS);
-    this.#handle = setTimeout(() => (leftMs > MAX_TIMER_MS ? this.arm() : this.#end()), Math.max(0, stepMs));
+    const stepMs = Math.min(Math.max(0, Math.ceil(this.#at - performance.now())), MAX_TIMER_MS);
+    this.#handle = setTimeout(() => this.#wake(), stepMs);
     if (this.#background) this.#handle.unref();
+  }
+
+  /** Node's timers may come a little early, and the longest ones are waited for in parts. */
+  #wake(): void {
+    if (performance.now() < this.#at) this.arm();
+    else this.#end();
   }
 
   #end(): void {
