@@ -30,7 +30,7 @@ export function haftEverything(): Contestant {
     run() {
       // A session's log is kept in memory: a new one now and then keeps the heap honest.
       if (++calls % 10_000 === 0) {
-        session.close();
+        void session.close();
         session = runtime.session();
       }
       return session.execute(call);
@@ -57,5 +57,5 @@ async function withSession(
 ): Promise<void> {
   const session = runtime.session();
   await session.execute(calls as never);
-  session.close();
+  await session.close();
 }

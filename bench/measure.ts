@@ -49,13 +49,7 @@ async function oneRound(contestant: Contestant, roundMs: number): Promise<number
 }
 
 function summarise(contestant: Contestant, samples: readonly number[]): Timing {
-  const sorted = [...samples].sort((one, other) => one - other);
-  const timing = {
-    name: contestant.name,
-    medianUs: sorted[Math.floor(sorted.length / 2)] ?? Number.NaN,
-    minUs: sorted[0] ?? Number.NaN,
-    maxUs: sorted.at(-1) ?? Number.NaN,
-  };
+  const timing = { name: contestant.name, medianUs: median(samples), minUs: Math.min(...samples), maxUs: Math.max(...samples) };
   return contestant.note === undefined ? timing : { ...timing, note: contestant.note };
 }
 
@@ -73,4 +67,18 @@ export function printTable(title: string, timings: readonly Timing[], base: stri
     console.log(`  ${timing.name.padEnd(width)} ${figure} ${unit} ${spread}${ratio}  ${timing.note ?? ""}`.trimEnd());
   }
   console.log(`  (median of the rounds, fastest and slowest round, and the ratio to "${base}")`);
+}
+
+/** The value in the middle; of an even number, the upper one. */
+export function median(values: readonly number[]): number {
+  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** Says of a bar that the project sets itself whether it was met. */
+export function goal(bar: string, isMet: boolean): string {
+  return `goal ${bar}: ${isMet ? "met" : "MISSED"}`;
+}
+
+export function spell(count: number): string {
+  return count.toLocaleString("en");
 }

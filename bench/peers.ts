@@ -1,6 +1,8 @@
 /** How each peer makes one validated call of the workload, by its own public API. */
-import { Agent, RunContext, tool as openAiTool } from "@openai/agents";
+import { Agent, MemorySession, RunContext, Runner, Usage, setTracingDisabled, tool as openAiTool } from "@openai/agents";
+import type { AgentOutputItem } from "@openai/agents";
 import { tool as langChainTool } from "@langchain/core/tools";
+import { END, MemorySaver, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { AIMessage } from "@langchain/core/messages";
 import { createTool } from "@mastra/core/tools";
@@ -111,4 +113,75 @@ export function langGraphBatch(count: number, delayMs: number): Contestant {
     tool_calls: Array.from({ length: count }, (_, n) => ({ id: `c${n}`, name: "wait", args: { n }, type: "tool_call" as const })),
   });
   return { name: "LangGraph ToolNode", run: () => node.invoke([message]) };
+}
+
+/** Begins one conversation and makes one call of the waiting tool in it. */
+type BeginSession = (n: number) => Promise<unknown>;
+
+/** It has no sessions of its own: a conversation is the messages that the caller keeps and hands in again. */
+export function aiSdkSession(wait: (n: number) => Promise<number>): BeginSession {
+  const tool = aiTool({ description: "d", inputSchema: z.object({ n: z.number() }), execute: ({ n }) => wait(n) });
+  const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } };
+  const modelFor = (n: number) => ({
+    specificationVersion: "v4",
+    provider: "memory",
+    modelId: "memory",
+    supportedUrls: {},
+    doGenerate: async () => ({
+      content: [{ type: "tool-call", toolCallId: "c", toolName: "wait", input: JSON.stringify({ n }) }],
+      finishReason: { unified: "tool-calls", raw: "tool_calls" },
+      usage,
+      warnings: [],
+    }),
+  });
+  return async (n) => {
+    const messages = [{ role: "user" as const, content: "go" }];
+    const result = await generateText({ model: modelFor(n) as never, messages, tools: { wait: tool }, stopWhen: isStepCount(1) });
+    return [...messages, ...result.response.messages];
+  };
+}
+
+/** A thread of a graph with one tool node, kept by the checkpointer in memory. */
+export async function langGraphSession(wait: (n: number) => Promise<number>): Promise<BeginSession> {
+  const tool = langChainTool(({ n }: { n: number }) => wait(n), { name: "wait", description: "d", schema: z.object({ n: z.number() }) });
+  const graph = new StateGraph(MessagesAnnotation)
+    .addNode("tools", new ToolNode([tool]))
+    .addEdge(START, "tools")
+    .addEdge("tools", END)
+    .compile({ checkpointer: new MemorySaver() });
+  let threads = 0;
+  return (n) => {
+    const call = { id: "c", name: "wait", args: { n }, type: "tool_call" as const };
+    const message = new AIMessage({ content: "", tool_calls: [call] });
+    return graph.invoke({ messages: [message] }, { configurable: { thread_id: `t${++threads}` } });
+  };
+}
+
+/** A run of an agent with a session in memory; the model asks for the call, then says that it is done. */
+export function openAiSession(wait: (n: number) => Promise<number>): BeginSession {
+  setTracingDisabled(true);
+  const tool = openAiTool({ name: "wait", description: "d", parameters: z.object({ n: z.number() }), execute: ({ n }) => wait(n) });
+  const respond = (output: AgentOutputItem[]) => ({ usage: new Usage(), output });
+  const done: AgentOutputItem = {
+    type: "message",
+    role: "assistant",
+    status: "completed",
+    content: [{ type: "output_text", text: "done" }],
+  };
+  const modelFor = (n: number) => {
+    let turns = 0;
+    const call: AgentOutputItem = {
+      type: "function_call",
+      callId: "c",
+      name: "wait",
+      arguments: JSON.stringify({ n }),
+      status: "completed",
+    };
+    return { getResponse: async () => respond([turns++ === 0 ? call : done]) };
+  };
+  const runner = new Runner({ tracingDisabled: true });
+  return (n) => {
+    const agent = new Agent({ name: "a", instructions: "d", tools: [tool], model: modelFor(n) as never });
+    return runner.run(agent, "go", { session: new MemorySession() });
+  };
 }

@@ -1,10 +1,10 @@
-/** `npm run bench`: Haft beside its peers and beside the bare limit, in one run, as ratios. Arguments choose parts: call batch registry footprint. */
+/** `npm run bench`: Haft beside its peers and beside the bare limit, in one run, as ratios. Arguments choose parts: see PARTS. */
 import { existsSync } from "node:fs";
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
-const PARTS = ["call", "batch", "registry", "footprint"] as const;
+const PARTS = ["call", "batch", "registry", "footprint", "cache", "sessions", "durable"] as const;
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((part) => !PARTS.some((known) => known === part));
@@ -28,6 +28,12 @@ function installPeers(): void {
 async function runPart(part: (typeof PARTS)[number]): Promise<void> {
   if (part === "footprint") return printFootprint();
   if (part === "registry") return (await import("./registry.ts")).printRegistry();
+  if (part === "cache") return (await import("./cache.ts")).printCache();
+  if (part === "durable") return (await import("./durable.ts")).printDurable();
+  if (part === "sessions") {
+    await (await import("./sessions.ts")).printSessions();
+    return (await import("./crowds.ts")).printCrowds();
+  }
   const haft = await import("./haft.ts");
   const peers = await import("./peers.ts");
   const { measure, printTable } = await import("./measure.ts");

@@ -10,7 +10,14 @@ export const INPUT = {
     { sku: "b-2", count: 1 },
   ],
 };
-export type Order = typeof INPUT;
+
+export interface Order {
+  readonly id: string;
+  readonly amount: number;
+  readonly express: boolean;
+  readonly note: string;
+  readonly lines: readonly { readonly sku: string; readonly count: number }[];
+}
 
 export const SCHEMA = {
   type: "object",

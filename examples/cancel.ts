@@ -11,9 +11,12 @@ const download = defineTool({
   execute: ({ url }, { signal }) => pause(60_000, `all of ${url}`, { signal }),
 });
 
-const runtime = createRuntime({ tools: [download], maxConcurrent: 1 });
 const controller = new AbortController();
-setTimeout(() => controller.abort(), 20);
+const runtime = createRuntime({
+  tools: [download],
+  maxConcurrent: 1,
+  onEvent: (event) => event.type === "call-attempt" && setImmediate(() => controller.abort()), // as soon as one has begun
+});
 const results = await runtime.execute(
   [
     { name: "download", input: { url: "a.iso" } },

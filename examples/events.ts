@@ -9,7 +9,7 @@ const save = defineTool({
   effects: { writes: ["draft"], idempotent: true },
   async execute({ text }, context) {
     context.progress({ message: `saving ${text}` });
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setTimeout(resolve, 100));
     if (text === "two" && context.attempt === 1) throw new ToolError("network_error", "The disk is far away.");
     return text;
   },
@@ -36,9 +36,9 @@ assert.equal(events.filter((event) => event.type === "call-end").length, 2);
 1 call-attempt
 1 call-progress
 2 call-wait
+1 call-end
 2 call-attempt
 2 call-progress
-1 call-end
 2 call-retry
 2 call-attempt
 2 call-progress

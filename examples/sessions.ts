@@ -5,7 +5,7 @@ import { ToolExecutionError, createRuntime, defineTool } from "haft";
 const count = defineTool({
   name: "count",
   description: "Counts up.",
-  effects: { writes: ["counter"] },
+  effects: { writes: ["session:count"] },
   execute(_, { state }) {
     state.update("count", (before) => Number(before ?? 0) + 1);
     return state.get("count");
@@ -15,7 +15,7 @@ const count = defineTool({
 const fail = defineTool({
   name: "fail",
   description: "Always fails.",
-  effects: { writes: ["counter"] },
+  effects: { writes: ["session:count"] },
   execute() {
     throw new Error("out of order");
   },
@@ -40,7 +40,7 @@ assert.deepEqual(
   [1, 2, 3],
 );
 
-session.close();
+await session.close();
 await assert.rejects(session.execute({ name: "count" }), /session "monday" is closed/u);
 await runtime.close();
 
@@ -50,5 +50,5 @@ rolled back: default::fail: out of order
 count 1
 count 2
 count 3
-recorded events: call-start call-start call-end call-end call-start call-start call-end call-end batch-rollback call-start call-end
+recorded events: call-start call-start state-change call-end state-change call-end call-start call-start state-change call-end call-end state-change batch-rollback call-start state-change call-end
 */

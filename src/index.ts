@@ -3,23 +3,73 @@ export type { ApprovalAnswer, ApprovalRequest, Approver } from "./core/ask.ts";
 export { type NameParts, type ToolCall, qualifiedName, splitName } from "./core/call.ts";
 export { type ContentPart, ToolOutput, type ToolOutputOptions } from "./core/content.ts";
 export type { ProgressUpdate, ToolContext, ToolState } from "./core/context.ts";
-export { type Effects, type ResolvedEffects, type ResourceKeys, type UndoContext, external, pure, readOnly } from "./core/effects.ts";
-export type { Engine, EngineContext, EngineRequest } from "./core/engine.ts";
+export {
+  type Effects,
+  type ReconcileContext,
+  type Reconciled,
+  type ResolvedEffects,
+  type ResourceKeys,
+  type UndoContext,
+  external,
+  pure,
+  readOnly,
+} from "./core/effects.ts";
+export type { Engine, EngineContext, EngineRequest, EngineSession } from "./core/engine.ts";
 export { type Actor, ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./core/error-codes.ts";
 export { type ErrorInfo, ToolError, type ToolErrorOptions } from "./core/error.ts";
-export type { EventListener, RuntimeEvent, ToolsetEvent } from "./core/event.ts";
+export type { BranchPoint, EventListener, RuntimeEvent, SessionEvent, ToolsetEvent } from "./core/event.ts";
+export type { HistoryEntry } from "./core/history.ts";
 export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
 export type { JsonObject, JsonPrimitive, JsonValue } from "./core/json.ts";
+export type { JsonPatch, JsonPatchStep } from "./core/json-patch.ts";
+export type { ModelMessage, SessionMessage } from "./core/message.ts";
+export { type OpenRecording, type RecordingSource, parseRecording, readRecording, writeRecording } from "./core/recording.ts";
+export type { RecordingHeader } from "./core/recording-format.ts";
 export type { Clock, Ids, Log, LogFields, Ports, Random } from "./core/ports.ts";
 export { type Origin, type Repair, type ResultStatus, type ToolResult, type Truncation, resultText } from "./core/result.ts";
-export type { CallSettings, JsonSchema, ParsedInput, Tool, ToolCategory } from "./core/tool.ts";
+export type {
+  CacheRecord,
+  CacheStore,
+  EventLog,
+  EventPage,
+  ListOptions,
+  LogDamage,
+  LogOptions,
+  ReadOptions,
+  Store,
+  StoredSession,
+} from "./core/store.ts";
+export type {
+  CacheScope,
+  CacheSettings,
+  CallSettings,
+  JsonSchema,
+  ParsedInput,
+  PastCall,
+  Supersedes,
+  Tool,
+  ToolCategory,
+} from "./core/tool.ts";
 export type { Toolset } from "./core/toolset.ts";
 export { type DefinedTool, type HandlerResult, type SchemaSource, type ToolOptions, defineTool } from "./runtime/define-tool.ts";
+export { type ReplayOptions, type ReplayToolsetOptions, replayEngine, toolsetsOfRecording } from "./engine/replay.ts";
+export { memoryStore } from "./store/memory-store.ts";
+export { type AnthropicConversation, toAnthropicMessages } from "./wire/anthropic-conversation.ts";
+export { type GeminiConversation, type GeminiOptions, toGeminiContents } from "./wire/gemini-conversation.ts";
+export { type OpenAiConversation, toOpenAiMessages } from "./wire/openai-conversation.ts";
 export { Registry, type RegistryOptions } from "./runtime/registry.ts";
 export type { SearchQuery } from "./runtime/tool-search.ts";
 export type { RegisteredTool } from "./runtime/registered-tool.ts";
-export { type ExecuteOptions, Runtime, type RuntimeOptions, type RuntimeSession, createRuntime } from "./runtime/runtime.ts";
-export type { HistoryEntry, Session } from "./runtime/session.ts";
+export type { ExecuteOptions } from "./runtime/execute-options.ts";
+export { Runtime, type RuntimeOptions, type SessionStart, createRuntime } from "./runtime/runtime.ts";
+export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/session/import-recording.ts";
+export { storedEvents } from "./runtime/session/read-events.ts";
+export type { ResumeOptions } from "./runtime/session/resume-session.ts";
+export type { ForkOptions, RuntimeSession, SimulateOptions, Simulation } from "./runtime/session/runtime-session.ts";
+export type { MessagesOptions } from "./runtime/session/session-messages.ts";
+export type { Session } from "./runtime/session/session.ts";
+export type { SessionDiff, StateDifference } from "./runtime/session/session-diff.ts";
+export type { SessionSnapshot } from "./runtime/session/snapshot.ts";
 export { withSuccessShape } from "./runtime/success-shape.ts";
 export {
   type ToolAnnotations,
@@ -33,8 +83,10 @@ export { ToolExecutionError } from "./runtime/tool-execution-error.ts";
 export { type ToolFunction, type ToolFunctionOptions, toolFunction } from "./runtime/tool-function.ts";
 export type { OpenReport } from "./runtime/toolset-lifecycle.ts";
 export type { ApprovalSettings } from "./policy/approval.ts";
+export type { CacheOptions } from "./policy/result-cache.ts";
 export type { CircuitSettings } from "./policy/circuit.ts";
 export type { PermissionRules } from "./policy/permission.ts";
+export { supersedesAt, supersedesSameInput } from "./policy/supersede.ts";
 export type { RetrySettings } from "./policy/retry.ts";
 export { type ImportedSchema, importSchema } from "./schema/import-schema.ts";
 export { ValidationResult, validateInput, validateOutput } from "./schema/validation-result.ts";

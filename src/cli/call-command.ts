@@ -1,13 +1,19 @@
 /** `haft call`: one tool call from the command line. */
+import type { LoadedConfig } from "../config/load-config.ts";
+import type { ToolCall } from "../core/call.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { resultText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { Store } from "../core/store.ts";
+import type { SessionDiff } from "../runtime/session/session-diff.ts";
 import { personApprover } from "./ask-person.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
+import { storeOf } from "./open-store.ts";
 import { errorLines, repairText } from "./print-result.ts";
+import { printSimulation } from "./print-simulation.ts";
 import { readInput } from "./read-input.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 
@@ -22,26 +28,52 @@ export const callCommand: Command = {
     "result is printed, failed or not.",
     "",
     "Each call is a conversation of its own: a file must be read in the same one",
-    "before it is edited, so edits are for haft run.",
+    "before it is edited, so edits are for haft run. With --simulate a call that",
+    "reads is run and any other is pretended; standard error says what would change.",
   ],
   args: [1, 2],
-  options: ["yes"],
+  options: ["config", "simulate", "yes"],
   examples: [
     `haft call files::read '{"path": "notes.md"}'`,
     `echo '{"pattern": "*.md"}' | haft call files::glob -`,
     "haft call files::list --json",
+    `haft call files::write '{"path": "a.md", "content": "A"}' --simulate`,
   ],
   async run(context) {
     const [name = "", text] = context.args;
     const input = text === undefined ? {} : parseInput(text === "-" ? await readInput(context, text) : text);
-    const result = await withRuntime(context, { approve: personApprover(context), only: toolsetOf(name) }, ({ runtime }) =>
-      runtime.session().execute({ name, input }, { signal: context.signal }),
-    );
+    const { result, diff } = await makeCall(context, { name, input });
     if (result.status === "cancelled" && !context.options.json) context.signal.throwIfAborted();
     printResult(context, result);
+    if (diff !== undefined) printSimulation({ ...context, screen: context.err }, diff);
     return result.error === undefined ? 0 : ERROR_CODES[result.error.code].exit;
   },
 };
+
+interface Called {
+  readonly result: ToolResult;
+  /** Of a simulation. */
+  readonly diff?: SessionDiff;
+}
+
+async function makeCall(context: CommandContext, call: ToolCall): Promise<Called> {
+  const { signal, options } = context;
+  const approve = personApprover(context);
+  const only = toolsetOf(call.name);
+  if (!options.simulate) {
+    // The store is not for the call, which belongs to no session, but for results that outlive it and for those that it makes wrong.
+    const store = (config: LoadedConfig): Store | undefined => storeOf(context, config);
+    return withRuntime(context, { approve, only, store, storeMayWait: true }, async ({ runtime }) => ({
+      result: await runtime.execute(call, { signal }),
+    }));
+  }
+  return withRuntime(context, { approve, only }, async ({ runtime }) => {
+    const { results, diff } = await runtime.simulate([call], { signal });
+    const [result] = results;
+    if (result === undefined) throw new ToolError("execution_failed", "The simulation gave no result.");
+    return { result, diff };
+  });
+}
 
 function parseInput(text: string): unknown {
   try {
@@ -60,7 +92,9 @@ function printResult({ out, err, options }: CommandContext, result: ToolResult):
     out.write(`${safeJson(result)}\n`);
     return;
   }
-  for (const note of [...result.repairs.map(repairText), ...result.warnings.map(safeText)]) err.write(`${err.paint("yellow", note)}\n`);
+  const origin = result.origin === "live" ? [] : [`origin: ${result.origin}`];
+  for (const note of [...result.repairs.map(repairText), ...result.warnings.map(safeText), ...origin])
+    err.write(`${err.paint("yellow", note)}\n`);
   const text = answerText(result);
   if (text !== "") out.write(`${out.isTerminal ? safeText(text) : text}\n`);
   if (result.error !== undefined) err.write(errorLines(result.error, err));

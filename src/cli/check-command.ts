@@ -16,7 +16,7 @@ export const checkCommand: Command = {
     "schema, and calls no tool. Exits with 3 when anything is wrong.",
   ],
   args: [0, 0],
-  options: [],
+  options: ["config"],
   examples: ["haft check", "haft check --config ./haft.yaml", "haft check --json"],
   async run(context) {
     return withRuntime(context, { reportFailures: false }, (open) => {

@@ -20,6 +20,16 @@ export interface CliOptions {
   readonly tag: readonly string[];
   readonly allTags: boolean;
   readonly limit: number | undefined;
+  /** The file of the store, instead of the one in the configuration. */
+  readonly store: string | undefined;
+  readonly session: string | undefined;
+  readonly simulate: boolean;
+  readonly settle: boolean;
+  readonly takeOver: boolean;
+  readonly as: string | undefined;
+  readonly force: boolean;
+  readonly id: string | undefined;
+  readonly nearest: boolean;
 }
 
 const OPTIONS = {
@@ -29,6 +39,15 @@ const OPTIONS = {
   tag: { type: "string", multiple: true },
   "all-tags": { type: "boolean" },
   limit: { type: "string" },
+  store: { type: "string" },
+  session: { type: "string" },
+  simulate: { type: "boolean" },
+  settle: { type: "boolean" },
+  "take-over": { type: "boolean" },
+  as: { type: "string" },
+  force: { type: "boolean" },
+  id: { type: "string" },
+  nearest: { type: "boolean" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "V" },
 } as const;
@@ -47,21 +66,33 @@ export function readCommandLine(argv: readonly string[]): CommandLine {
   const given = new Set<OptionName>();
   for (const token of tokens) if (token.kind === "option") given.add(checkOption(token));
   const [command, ...args] = positionals;
-  const { config, json, yes, tag, limit, help, version, "all-tags": allTags } = values;
+  return { command, args, given: [...given], options: optionsOf(values) };
+}
+
+type Values = { readonly [Name in OptionName]?: string | boolean | readonly (string | boolean)[] };
+
+function optionsOf(values: Values): CliOptions {
+  const text = (name: OptionName): string | undefined => (typeof values[name] === "string" ? values[name] : undefined);
+  const flag = (name: OptionName): boolean => values[name] === true;
+  const { tag, limit } = values;
   return {
-    command,
-    args,
-    given: [...given],
-    options: {
-      config: typeof config === "string" ? config : undefined,
-      json: json === true,
-      yes: yes === true,
-      help: help === true,
-      version: version === true,
-      tag: (tag ?? []).filter((one) => typeof one === "string"),
-      allTags: allTags === true,
-      limit: typeof limit === "string" ? limitOf(limit) : undefined,
-    },
+    config: text("config"),
+    json: flag("json"),
+    yes: flag("yes"),
+    help: flag("help"),
+    version: flag("version"),
+    tag: Array.isArray(tag) ? tag.filter((one) => typeof one === "string") : [],
+    allTags: flag("all-tags"),
+    limit: typeof limit === "string" ? limitOf(limit) : undefined,
+    store: text("store"),
+    session: text("session"),
+    simulate: flag("simulate"),
+    settle: flag("settle"),
+    takeOver: flag("take-over"),
+    as: text("as"),
+    force: flag("force"),
+    id: text("id"),
+    nearest: flag("nearest"),
   };
 }
 
@@ -91,6 +122,10 @@ const EXAMPLE_VALUES: { readonly [Name in OptionName]?: string } = {
   config: "--config ./haft.toml",
   tag: "--tag weather",
   limit: "--limit 5",
+  store: "--store haft.db",
+  session: "--session travel",
+  as: "--as openai",
+  id: "--id travel",
 };
 
 function isOption(name: string): name is OptionName {
@@ -107,11 +142,6 @@ function limitOf(text: string): number {
 
 function unknownOption(name: string): ToolError {
   const [near] = nearNames(name.replace(/^-+/u, ""), Object.keys(OPTIONS));
-  const hint =
-    near === undefined
-      ? `Options: ${Object.keys(OPTIONS)
-          .map((option) => `--${option}`)
-          .join(", ")}.`
-      : `Did you mean --${near}?`;
+  const hint = near === undefined ? "See haft --help, or haft <command> --help." : `Did you mean --${near}?`;
   return new ToolError("invalid_argument", `There is no option ${name}.`, { hint });
 }

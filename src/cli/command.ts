@@ -28,6 +28,7 @@ export interface CommandContext extends Omit<CommandWorld, "stdout" | "stderr"> 
 }
 
 export interface Command {
+  /** As it is typed: `run`, `sessions list`. */
   readonly name: string;
   /** Its arguments, as the help shows them. */
   readonly usage: string;
@@ -37,9 +38,20 @@ export interface Command {
   readonly details: readonly string[];
   /** Fewest and most arguments. */
   readonly args: readonly [number, number];
-  /** What it takes besides `config`, `json` and `help`. */
+  /** What it takes besides `json` and `help`. */
   readonly options: readonly OptionName[];
   readonly examples: readonly string[];
   /** Resolves to the exit code; rejects with a ToolError, which is printed and gives the exit code. */
   run(context: CommandContext): Promise<number>;
+}
+
+/** Commands that belong together and are typed behind a common word. */
+export interface CommandGroup {
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** What its help says beyond the summary, in lines of at most 80 characters. */
+  readonly details: readonly string[];
+  /** Their names begin with that of the group. */
+  readonly commands: readonly Command[];
 }

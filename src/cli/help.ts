@@ -1,38 +1,47 @@
 /** The help texts, made from the commands themselves. */
-import type { Command } from "./command.ts";
+import type { Command, CommandGroup } from "./command.ts";
 import type { OptionName } from "./command-line.ts";
 
 const OPTION_HELP: Readonly<Record<OptionName, string>> = {
   config: "-c, --config <file>   configuration file; else haft.toml, .yaml, .yml or .json",
   json: "    --json            print JSON, for programs",
-  yes: "-y, --yes             approve every call that asks for approval",
+  yes: "-y, --yes             answer yes to every question",
   tag: "    --tag <tag>       only tools with this tag; several: any of them",
   "all-tags": "    --all-tags        only tools with all the tags given",
-  limit: "    --limit <n>       show at most so many tools; 20 unless told otherwise",
+  limit: "    --limit <n>       show at most so many; 20 unless told otherwise",
+  store: "    --store <file>    file of the sessions; else that of the configuration",
+  session: "    --session <id>    go on with this session of the store, or begin it",
+  simulate: "    --simulate        change nothing: reads run, the rest is pretended",
+  settle: "    --settle          run nothing again; say of each call what is known",
+  "take-over": "    --take-over       take the session from the process that has it open",
+  as: "    --as <format>     recording, openai, anthropic or gemini",
+  force: "    --force           replace the file if it is there already",
+  id: "    --id <id>         import it under this id",
+  nearest: "    --nearest         answer other inputs as the most similar recorded one",
   help: "-h, --help            print this help",
   version: "-V, --version         print the version",
 };
 
 /** What each exit code other than 0 means; the codes behind each are those of the error table. */
 const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
-  [1, "the tool ran and failed, or a search found nothing"],
+  [1, "the tool failed, a search found nothing, or a replay did not match"],
   [2, "wrong command line"],
-  [3, "wrong configuration, or `haft check` found problems"],
-  [4, "no such tool"],
+  [3, "wrong configuration, damaged store or recording, failed check"],
+  [4, "no such tool or session"],
   [5, "wrong input"],
   [6, "not allowed, or not available"],
-  [7, "timed out, busy, or the network failed"],
+  [7, "timed out, busy, or the network or the disk failed"],
   [130, "stopped, for example by Ctrl-C"],
 ]);
 
 /** What `haft --help` prints. */
-export function programHelp(commands: readonly Command[]): string {
+export function programHelp(commands: readonly (Command | CommandGroup)[]): string {
   return `haft: the handle between a language model and its tools.
 
 Usage: haft <command> [arguments] [options]
 
 Commands:
-${commands.map((command) => `  ${`${command.name} ${command.usage}`.padEnd(24)}  ${command.summary}`).join("\n")}
+${commandLines(commands.map((command) => [command.name, usageIn(command), command.summary]))}
 
 Options:
 ${optionLines(["config", "json", "help", "version"])}
@@ -42,9 +51,30 @@ Exit codes:
 ${[...EXIT_MEANINGS].map(([code, meaning]) => `  ${String(code).padStart(3)}  ${meaning}`).join("\n")}
 
 Examples:
-${commands.map((command) => `  ${command.examples[0] ?? ""}`).join("\n")}
+${commands.map((command) => `  ${("commands" in command ? command.commands[0] : command)?.examples[0] ?? ""}`).join("\n")}
 
 "haft <command> --help" says more about one command.
+`;
+}
+
+/** What `haft sessions --help` and `haft help sessions` print. */
+export function groupHelp(group: CommandGroup): string {
+  return `${group.summary}
+
+Usage: haft ${group.name} <command> [arguments] [options]
+
+${group.details.join("\n")}
+
+Commands:
+${commandLines(group.commands.map((command) => [lastWord(command.name), command.usage, command.summary]))}
+
+Options:
+${optionLines(["store", "config", "json", "help"])}
+
+Examples:
+${group.commands.map((command) => `  ${command.examples[0] ?? ""}`).join("\n")}
+
+"haft ${group.name} <command> --help" says more about one command.
 `;
 }
 
@@ -57,7 +87,7 @@ Usage: ${usageOf(command)}
 ${command.details.join("\n")}
 
 Options:
-${optionLines(["config", ...command.options, "json", "help"])}
+${optionLines([...command.options, "json", "help"])}
 
 Examples:
 ${command.examples.map((example) => `  ${example}`).join("\n")}
@@ -67,6 +97,21 @@ ${command.examples.map((example) => `  ${example}`).join("\n")}
 /** `haft run <file>`: how a command is called. */
 export function usageOf(command: Command): string {
   return `haft ${command.name} ${command.usage}`.trimEnd();
+}
+
+function usageIn(command: Command | CommandGroup): string {
+  return "commands" in command ? "<command>" : command.usage;
+}
+
+function lastWord(name: string): string {
+  return name.slice(name.lastIndexOf(" ") + 1);
+}
+
+/** Name and usage, aligned, then the summary. */
+function commandLines(rows: readonly (readonly [string, string, string])[]): string {
+  const calls = rows.map(([name, usage]) => `${name} ${usage}`.trimEnd());
+  const column = Math.max(...calls.map((call) => call.length));
+  return rows.map(([, , summary], index) => `  ${(calls[index] ?? "").padEnd(column)}  ${summary}`).join("\n");
 }
 
 function optionLines(names: readonly OptionName[]): string {

@@ -20,7 +20,7 @@ export const infoCommand: Command = {
     "With --json: the tool's definition and settings, one line for each overload.",
   ],
   args: [1, 1],
-  options: [],
+  options: ["config"],
   examples: ["haft info files::edit", "haft info edit --json | jq .inputSchema"],
   async run(context) {
     const [name = ""] = context.args;

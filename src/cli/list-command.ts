@@ -16,7 +16,7 @@ export const listCommand: Command = {
     "out, and standard error says why.",
   ],
   args: [0, 1],
-  options: [],
+  options: ["config"],
   examples: ["haft list", "haft list files", "haft list --json | jq -r '.[].name'"],
   async run(context) {
     const [toolset] = context.args;

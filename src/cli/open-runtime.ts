@@ -4,6 +4,8 @@ import type { Approver } from "../core/ask.ts";
 import { splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { EventListener } from "../core/event.ts";
+import type { Ports } from "../core/ports.ts";
+import type { Store } from "../core/store.ts";
 import { buildToolsets } from "../config/build-toolsets.ts";
 import { findConfig, loadConfig } from "../config/load-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
@@ -11,6 +13,7 @@ import { createRuntime } from "../runtime/runtime.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { OpenReport } from "../runtime/toolset-lifecycle.ts";
 import type { CommandContext } from "./command.ts";
+import { pretendEngine } from "./pretend-engine.ts";
 import { oneLine } from "./terminal-text.ts";
 import { untilAborted } from "./until-aborted.ts";
 
@@ -27,6 +30,10 @@ export interface WithRuntimeOptions {
   readonly only?: string | undefined;
   /** Say on standard error which toolsets did not open. @default true */
   readonly reportFailures?: boolean;
+  /** The store the runtime keeps sessions and results in, told by the configuration; closed with the runtime. @default none */
+  readonly store?: (config: LoadedConfig) => Store | undefined;
+  /** Whether the store is only opened when something needs it. @default false */
+  readonly storeMayWait?: boolean;
 }
 
 const MAX_WARNING_LENGTH = 1_000;
@@ -38,8 +45,8 @@ export async function withRuntime<T>(
   work: (open: OpenRuntime) => T | Promise<T>,
 ): Promise<T> {
   const { signal } = context;
-  const config = await loadConfig(configPath(context), { environment: context.environment });
-  for (const warning of config.warnings) warn(context, warning);
+  const config = await readConfig(context);
+  const store = options.store?.(config);
   const toolsets = await untilAborted(buildToolsets(pick(config, options.only)), signal);
   const runtime = createRuntime({
     ...config.config.runtime,
@@ -47,24 +54,51 @@ export async function withRuntime<T>(
     circuit: config.config.circuit,
     permission: config.config.permission,
     approval: { ...config.config.approval, ...(options.approve === undefined ? {} : { approve: options.approve }) },
+    cache: config.config.cache,
     toolsets,
+    ...(store === undefined ? {} : { store }),
+    ...(context.options.simulate ? { standIn: pretendEngine() } : {}),
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
-    ports: { log: { debug() {}, warn: (message) => warn(context, message) } },
+    ports: quietPorts(context),
   });
+  const said = new Set<string>();
   try {
+    if (store !== undefined && options.storeMayWait !== true) await untilAborted(store.open(), signal);
     const report = await untilAborted(runtime.open(), signal);
-    for (const { toolset, error } of report.failed) {
-      if (toolset === options.only)
-        throw new ToolError("unavailable", failureText(toolset, error), {
-          details: error.details,
-          ...(error.hint === undefined ? {} : { hint: error.hint }),
-          cause: error,
-        });
-      if (options.reportFailures !== false) warn(context, failureText(toolset, error));
-    }
+    noteFailures(context, report, options);
     return await work({ runtime, config, report });
+  } catch (thrown: unknown) {
+    said.add(ToolError.fromUnknown(thrown).message); // by whoever catches it
+    throw thrown;
   } finally {
-    for (const error of await runtime.close()) warn(context, error.message);
+    for (const { message } of await runtime.close()) {
+      if (!said.has(message)) warn(context, message);
+      said.add(message);
+    }
+  }
+}
+
+/** The configuration that was named, or that of this folder; what should not stay so goes to standard error. */
+export async function readConfig(context: CommandContext): Promise<LoadedConfig> {
+  const config = await loadConfig(configPath(context), { environment: context.environment });
+  for (const warning of config.warnings) warn(context, warning);
+  return config;
+}
+
+/** The real ports, with what the runtime has to say on standard error. */
+export function quietPorts(context: CommandContext): Partial<Ports> {
+  return { log: { debug() {}, warn: (message) => warn(context, message) } };
+}
+
+function noteFailures(context: CommandContext, report: OpenReport, { only, reportFailures }: WithRuntimeOptions): void {
+  for (const { toolset, error } of report.failed) {
+    if (toolset === only)
+      throw new ToolError("unavailable", failureText(toolset, error), {
+        details: error.details,
+        ...(error.hint === undefined ? {} : { hint: error.hint }),
+        cause: error,
+      });
+    if (reportFailures !== false) warn(context, failureText(toolset, error));
   }
 }
 
@@ -101,6 +135,7 @@ function configPath({ options }: CommandContext): string {
   });
 }
 
-function warn({ err }: CommandContext, message: string): void {
+/** Something to know, on standard error. */
+export function warn({ err }: CommandContext, message: string): void {
   err.write(`${err.paint("yellow", `haft: ${oneLine(message, MAX_WARNING_LENGTH)}`)}\n`);
 }

@@ -1,63 +1,71 @@
 /** One conversation being played: what is said is shown, what is called is run. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
+import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Registry } from "../runtime/registry.ts";
-import type { RuntimeSession } from "../runtime/runtime.ts";
+import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
 import { personApprover } from "./ask-person.ts";
 import type { CommandContext } from "./command.ts";
 import type { ConversationLine } from "./conversation.ts";
-import type { OpenRuntime } from "./open-runtime.ts";
+import { drained } from "./drained.ts";
 import { EventPrinter } from "./print-event.ts";
+import { printMessage } from "./print-message.ts";
 import { Summary } from "./summary.ts";
-import { duration, plural, safeJson, safeText, wrap } from "./terminal-text.ts";
+import { duration, safeJson, safeText } from "./terminal-text.ts";
 
 type ApproverLine = Extract<ConversationLine, { readonly role: "approver" }>;
-type SpokenLine = Extract<ConversationLine, { readonly content: string }>;
 
-const SPEAKERS = { user: "user", system: "system", assistant: "model" } as const satisfies Record<SpokenLine["role"], string>;
 /** How long the late end of a call that was cut off is waited for when all else is done. */
 const MAX_ORPHAN_WAIT_MS = 1_000;
 const ORPHAN_POLL_MS = 20;
 
+/** Where a conversation is played. */
+export interface PlayPlace {
+  readonly session: RuntimeSession;
+  readonly registry: Registry;
+  /** What is said is added to the session, as calls and results are. @default false */
+  readonly keepsMessages?: boolean;
+}
+
 export class Play {
   /** Answers from the conversation first; undefined when neither it nor a person nor `--yes` can answer. */
   readonly approver: Approver | undefined;
+  readonly printer: EventPrinter;
   readonly #context: CommandContext;
   readonly #lines: readonly ConversationLine[];
-  readonly #printer: EventPrinter;
   readonly #summary = new Summary();
   readonly #answers: ApproverLine[] = [];
 
   constructor(context: CommandContext, lines: readonly ConversationLine[]) {
     this.#context = context;
     this.#lines = lines;
-    this.#printer = new EventPrinter(context.out);
+    this.printer = new EventPrinter(context.out);
     const person = personApprover(context);
     const scripted = lines.some((line) => line.role === "approver");
     this.approver = person === undefined && !scripted ? undefined : (request) => this.#approve(request, person);
   }
 
   /** To be told of every event of the runtime. */
-  notice(event: RuntimeEvent): void {
+  readonly notice = (event: RuntimeEvent): void => {
     this.#summary.count(event);
-    if (!this.#context.options.json) this.#printer.print(event);
-  }
+    if (!this.#context.options.json) this.printer.print(event);
+  };
 
   /** Plays line after line; stops after the line in which the signal aborts. */
-  async run({ runtime, config, report }: OpenRuntime): Promise<void> {
-    if (!this.#context.options.json) {
-      const toolsets = report.opened.filter((name) => config.config.toolsets.has(name));
-      const sizes = toolsets.map((name) => `${safeText(name)} (${plural(runtime.registry.list(name).length, "tool")})`);
-      this.#printer.aside(`open: ${sizes.join(", ") || "no toolsets"}`);
-    }
-    const session = runtime.session();
+  async run({ session, registry, keepsMessages = false }: PlayPlace): Promise<void> {
+    const { options, out, signal } = this.#context;
     for (const line of this.#lines) {
-      if (this.#context.signal.aborted) return;
+      await drained(this.#context).catch(() => {}); // the signal says so as well
+      if (signal.aborted) return;
       if (line.role === "approver") this.#answers.push(line);
-      else if (line.role !== "tool") await this.#play(session, line, runtime.registry);
+      else if (line.role !== "tool") {
+        if (!options.json) printMessage({ screen: out, width: this.printer.width }, line);
+        if (keepsMessages && line.content !== "") await session.addMessage({ role: line.role, content: line.content });
+        if (line.role === "assistant" && line.calls.length > 0) await this.#play(session, line.calls, registry);
+      }
     }
     await this.#awaitOrphans();
   }
@@ -69,26 +77,18 @@ export class Play {
     for (const line of this.#summary.lines()) out.write(`  ${line}\n`);
   }
 
-  async #play(session: RuntimeSession, line: SpokenLine, registry: Registry): Promise<void> {
+  async #play(session: RuntimeSession, calls: readonly ToolCall[], registry: Registry): Promise<void> {
     const { options, signal } = this.#context;
-    if (!options.json) this.#say(line);
-    if (line.role !== "assistant" || line.calls.length === 0) return;
-    this.#printer.expect(line.calls.flatMap((call) => namesOf(call, registry)));
+    this.printer.expect(calls.flatMap((call) => namesOf(call, registry)));
+    const seen = session.ownLog.length;
     const startedAt = performance.now();
-    const results = await session.execute(line.calls, { signal });
+    const results = await session.execute(calls, { signal });
     const tookMs = performance.now() - startedAt;
+    // Nobody is told of the calls of a simulation while they run.
+    if (session.simulation !== undefined) for (const event of session.ownLog.slice(seen)) this.notice(event);
     if (options.json) this.#printJson(results);
     else if (results.length > 1)
-      this.#printer.aside(`${results.length === 2 ? "both" : `all ${results.length}`} answered in ${duration(tookMs)}`);
-  }
-
-  #say({ role, content }: SpokenLine): void {
-    const { out } = this.#context;
-    const speaker = out.paint("bold", SPEAKERS[role].padEnd(6));
-    const [first = "", ...rest] = wrap(content, this.#printer.width - 8);
-    out.write(`\n${speaker}  ${first}`.trimEnd());
-    out.write("\n");
-    for (const text of rest) out.write(`        ${text}\n`);
+      this.printer.aside(`${results.length === 2 ? "both" : `all ${results.length}`} answered in ${duration(tookMs)}`);
   }
 
   #printJson(results: readonly ToolResult[]): void {
@@ -111,7 +111,7 @@ export class Play {
   }
 
   async #answer(request: ApprovalRequest, person: Approver | undefined): Promise<ApprovalAnswer> {
-    const label = this.#printer.labelOf(request.callId);
+    const label = this.printer.labelOf(request.callId);
     const line = this.#context.options.yes ? undefined : this.#answers.shift();
     if (line === undefined) {
       if (person === undefined)

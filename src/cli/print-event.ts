@@ -84,7 +84,12 @@ export class EventPrinter {
         return dim(oneLine(event.update.message ?? `${event.update.done ?? "?"} of ${event.update.total ?? "?"}`, this.width - 8));
       case "call-block":
         return yellow("!", `kept everything else waiting for ${duration(event.blockedMs)}`);
+      case "outcome-resolve":
+        return dim(event.outcome === "applied" ? "had its effect after all" : "had no effect after all");
       case "call-attempt":
+      case "call-intent":
+      case "output-keep":
+      case "state-change":
         return [];
     }
   }

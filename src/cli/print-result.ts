@@ -31,16 +31,13 @@ export function resultLines(result: ToolResult, style: ResultStyle): readonly st
   const { screen, width, label, nameWidth, waits } = style;
   const { paint } = screen;
   const name = safeText(result.name).padEnd(nameWidth);
-  const took = duration(result.durationMs).padStart(7);
+  const origin = result.origin === "live" ? "" : `  ${result.origin}`;
+  const took = duration(result.durationMs).padStart(7) + origin;
   const head = `  ${paint(COLOURS[result.status], MARKS[result.status])} ${label} ${name}  ${paint("dim", took)}`;
   const left = width - `  ✓ ${label} ${name}  ${took}  `.length;
   const under = width - INDENT.length;
   const { line, block } = result.error === undefined ? answerParts(result, left, under) : errorParts(result, result.error, under);
-  const facts = [
-    ...waits,
-    ...(result.attempts > 1 ? [`took ${plural(result.attempts, "attempt")}`] : []),
-    ...(result.origin === "live" ? [] : [`origin: ${result.origin}`]),
-  ];
+  const facts = [...waits, ...(result.attempts > 1 ? [`took ${plural(result.attempts, "attempt")}`] : [])];
   return [
     line === "" ? head : `${head}  ${line}`,
     ...block.map((text) => `${INDENT}${text}`),

@@ -9,17 +9,28 @@ import { callCommand } from "./call-command.ts";
 import { checkCommand } from "./check-command.ts";
 import { readCommandLine } from "./command-line.ts";
 import type { CommandLine, OptionName } from "./command-line.ts";
-import type { Command, CommandWorld } from "./command.ts";
-import { commandHelp, programHelp, usageOf } from "./help.ts";
+import type { Command, CommandGroup, CommandWorld } from "./command.ts";
+import { commandHelp, groupHelp, programHelp, usageOf } from "./help.ts";
 import { infoCommand } from "./info-command.ts";
 import { listCommand } from "./list-command.ts";
 import { errorLines } from "./print-result.ts";
+import { replayCommand } from "./replay-command.ts";
 import { runCommand } from "./run-command.ts";
 import { searchCommand } from "./search-command.ts";
+import { sessionsCommand } from "./sessions-command.ts";
 import { safeJson, screenFor } from "./terminal-text.ts";
 
-const COMMANDS: readonly Command[] = [runCommand, callCommand, listCommand, searchCommand, infoCommand, checkCommand];
-const COMMON_OPTIONS: readonly OptionName[] = ["config", "json", "help", "version"];
+const COMMANDS: readonly (Command | CommandGroup)[] = [
+  runCommand,
+  callCommand,
+  listCommand,
+  searchCommand,
+  infoCommand,
+  checkCommand,
+  sessionsCommand,
+  replayCommand,
+];
+const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];
 
 /** Runs one command line; resolves to the exit code and never rejects. */
 export async function runCli(argv: readonly string[], world: CommandWorld): Promise<number> {
@@ -33,28 +44,47 @@ export async function runCli(argv: readonly string[], world: CommandWorld): Prom
   }
 }
 
+interface Invocation {
+  readonly command: Command;
+  readonly args: readonly string[];
+  readonly wantsHelp: boolean;
+}
+
 async function dispatch(line: CommandLine, world: CommandWorld): Promise<number> {
-  const { options } = line;
-  if (options.version) return print(world, `${packageVersion()}\n`);
-  const wantsHelp = options.help || line.command === "help";
-  const name = line.command === "help" ? line.args[0] : line.command;
-  if (name === undefined) {
-    if (wantsHelp) return print(world, programHelp(COMMANDS));
-    world.stderr.write(programHelp(COMMANDS));
-    return ERROR_CODES.invalid_argument.exit;
-  }
-  const command = COMMANDS.find((known) => known.name === name);
-  if (command === undefined) throw unknownCommand(name);
+  if (line.options.version) return print(world, `${packageVersion()}\n`);
+  const wantsHelp = line.options.help || line.command === "help";
+  const [name, ...args] = line.command === "help" || line.command === undefined ? line.args : [line.command, ...line.args];
+  if (name === undefined) return help(world, { wantsHelp, text: programHelp(COMMANDS) });
+  const entry = COMMANDS.find((known) => known.name === name) ?? unknownCommand(name, COMMANDS);
+  if (!("commands" in entry)) return run({ command: entry, args, wantsHelp }, { line, world });
+  const [word, ...rest] = args;
+  if (word === undefined) return help(world, { wantsHelp, text: groupHelp(entry) });
+  const full = `${name} ${word}`;
+  const command = entry.commands.find((known) => known.name === full) ?? unknownCommand(full, entry.commands);
+  return run({ command, args: rest, wantsHelp }, { line, world });
+}
+
+async function run(
+  { command, args, wantsHelp }: Invocation,
+  { line: { options, given }, world }: { readonly line: CommandLine; readonly world: CommandWorld },
+): Promise<number> {
   if (wantsHelp) return print(world, commandHelp(command));
-  checkArguments(command, line);
+  checkArguments(command, { args, given });
   const { stdout, stderr, ...rest } = world;
   return command.run({
     ...rest,
-    args: line.args,
+    args,
     options,
     out: screenFor(stdout, world.environment),
     err: screenFor(stderr, world.environment),
   });
+}
+
+/** Help that was asked for is the answer; otherwise it says what is missing. */
+function help(world: CommandWorld, { wantsHelp, text }: { readonly wantsHelp: boolean; readonly text: string }): number {
+  if (wantsHelp) return print(world, text);
+  world.stderr.write(text);
+  return ERROR_CODES.invalid_argument.exit;
 }
 
 function print(world: CommandWorld, text: string): number {
@@ -62,14 +92,15 @@ function print(world: CommandWorld, text: string): number {
   return 0;
 }
 
-function unknownCommand(name: string): ToolError {
-  const names = COMMANDS.map((command) => command.name);
+/** @throws ToolError in any case */
+function unknownCommand(name: string, commands: readonly { readonly name: string }[]): never {
+  const names = commands.map((command) => command.name);
   const [near] = nearNames(name, names);
   const hint = near === undefined ? `Commands: ${names.join(", ")}. See haft --help.` : `Did you mean "haft ${near}"?`;
-  return new ToolError("invalid_argument", `There is no command ${JSON.stringify(name)}.`, { hint });
+  throw new ToolError("invalid_argument", `There is no command ${JSON.stringify(name)}.`, { hint });
 }
 
-function checkArguments(command: Command, { args, given }: CommandLine): void {
+function checkArguments(command: Command, { args, given }: Pick<CommandLine, "args" | "given">): void {
   const [fewest, most] = command.args;
   const usage = `Usage: ${usageOf(command)}`;
   if (args.length < fewest)

@@ -1,9 +1,19 @@
 /** `haft run`: plays a conversation through the tools and tells what happens. */
-import type { Command } from "./command.ts";
+import { ToolError } from "../core/error.ts";
+import type { Store } from "../core/store.ts";
+import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import type { SessionDiff } from "../runtime/session/session-diff.ts";
+import { memoryStore } from "../store/memory-store.ts";
+import { copySession, takeUpOrBegin } from "./begin-session.ts";
+import type { Command, CommandContext } from "./command.ts";
 import { readConversation } from "./conversation.ts";
 import { withRuntime } from "./open-runtime.ts";
+import type { OpenRuntime } from "./open-runtime.ts";
+import { storeOf, withStore } from "./open-store.ts";
 import { Play } from "./play.ts";
+import { printSimulation } from "./print-simulation.ts";
 import { readInput } from "./read-input.ts";
+import { plural, safeText } from "./terminal-text.ts";
 
 export const runCommand: Command = {
   name: "run",
@@ -20,21 +30,111 @@ export const runCommand: Command = {
     "system are shown, lines of the role tool are passed over. An approver line",
     "answers the next call that asks for approval: allow-once, allow-always or deny.",
     "",
+    "Where a store is named, by --store or in the configuration, what is said, called",
+    "and answered is kept there as a session, under the id of --session or a new one.",
+    "A session that is there already goes on where it ended; calls of it that a crash",
+    "had interrupted are ended first, as haft sessions resume does.",
+    "",
+    "With --simulate all of it is tried on a branch that is dropped: reads run, every",
+    "other call is pretended, and at the end stands what would be different.",
+    "",
     "A bad line is refused before anything runs. Exits with 0 when the conversation",
     "was played to its end, whatever the tools answered. With --json each result is",
-    "one line, in call order; nothing else goes to standard output, except the error",
-    "that ends a run early.",
+    "one line, in call order; nothing else goes to standard output, except what a",
+    "simulation came to, and the error that ends a run early.",
   ],
   args: [1, 1],
-  options: ["yes"],
-  examples: ["haft run conversation.jsonl", "haft run conversation.jsonl --json | jq .status", "haft run - --yes < conversation.jsonl"],
+  options: ["config", "session", "store", "simulate", "yes"],
+  examples: [
+    "haft run conversation.jsonl",
+    "haft run conversation.jsonl --json | jq .status",
+    "haft run - --yes < conversation.jsonl",
+    "haft run conversation.jsonl --session travel --store haft.db",
+    "haft run conversation.jsonl --simulate",
+  ],
   async run(context) {
     const [file = ""] = context.args;
     const lines = readConversation(await readInput(context, file), file === "-" ? "standard input" : file);
     const play = new Play(context, lines);
-    await withRuntime(context, { onEvent: (event) => play.notice(event), approve: play.approver }, (open) => play.run(open));
+    const diff = await (context.options.simulate ? simulate(context, play) : playLive(context, play));
     play.printSummary();
+    if (diff !== undefined) printSimulation(context, diff);
     context.signal.throwIfAborted();
     return 0;
   },
 };
+
+async function playLive(context: CommandContext, play: Play): Promise<undefined> {
+  let store: Store | undefined;
+  const options = {
+    onEvent: play.notice,
+    approve: play.approver,
+    store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
+  };
+  await withRuntime(context, options, async (open) => {
+    sayOpen(context, play, open);
+    const session = await beginSession(context, { play, open, store });
+    await play.run({ session, registry: open.runtime.registry, keepsMessages: store !== undefined });
+  });
+}
+
+interface Beginning {
+  readonly play: Play;
+  readonly open: OpenRuntime;
+  readonly store: Store | undefined;
+}
+
+async function beginSession(context: CommandContext, { play, open: { runtime }, store }: Beginning): Promise<RuntimeSession> {
+  const sessionId = context.options.session;
+  const printer = context.options.json ? undefined : play.printer;
+  if (store === undefined) return runtime.session();
+  if (sessionId !== undefined) return takeUpOrBegin(context, { runtime, store, sessionId, printer });
+  const session = runtime.session();
+  printer?.aside(`session ${session.id}: new`);
+  return session;
+}
+
+async function simulate(context: CommandContext, play: Play): Promise<SessionDiff> {
+  const store = memoryStore();
+  return withRuntime(context, { onEvent: play.notice, approve: play.approver, store: () => store }, async (open) => {
+    sayOpen(context, play, open);
+    const base = await simulationBase(context, { play, open, store });
+    const branch = base.fork({ simulated: true });
+    try {
+      await play.run({ session: branch, registry: open.runtime.registry });
+      return branch.diff();
+    } finally {
+      await branch.close();
+    }
+  });
+}
+
+/** What the simulation begins from: a copy of the session, whoever has it open, or a new one where there is none. */
+async function simulationBase(
+  context: CommandContext,
+  { play, open: { runtime, config }, store }: Beginning & { readonly store: Store },
+): Promise<RuntimeSession> {
+  const sessionId = context.options.session;
+  if (sessionId === undefined) return runtime.session();
+  const isThere = await withStore(context, { readOnly: true, config }, (from) => copySession(context, sessionId, { from, to: store })).then(
+    () => true,
+    (thrown: unknown) => {
+      if (ToolError.fromUnknown(thrown).code === "not_found") return false;
+      throw thrown;
+    },
+  );
+  if (!isThere) return runtime.session(sessionId);
+  const session = await runtime.resume(sessionId, { interrupted: "settle" });
+  if (!context.options.json)
+    play.printer.aside(
+      `simulation: goes on after the ${plural(session.length, "event")} of session ${safeText(sessionId)}, which stays as it is`,
+    );
+  return session;
+}
+
+function sayOpen({ options }: CommandContext, { printer }: Play, { runtime, config, report }: OpenRuntime): void {
+  if (options.json) return;
+  const toolsets = report.opened.filter((name) => config.config.toolsets.has(name));
+  const sizes = toolsets.map((name) => `${safeText(name)} (${plural(runtime.registry.list(name).length, "tool")})`);
+  printer.aside(`open: ${sizes.join(", ") || "no toolsets"}`);
+}

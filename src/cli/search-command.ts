@@ -10,13 +10,13 @@ const EXIT_NOTHING_FOUND = 1;
 export const searchCommand: Command = {
   name: "search",
   usage: "[<word>…]",
-  summary: "Search the tools by words, best first, or by tag.",
+  summary: "Search the tools by words or by tag.",
   details: [
     "The words are looked for in names, titles, tags and descriptions: one is enough,",
     "more and rarer ones rank higher. Exits with 1 when nothing is found.",
   ],
   args: [0, Infinity],
-  options: ["tag", "all-tags", "limit"],
+  options: ["config", "tag", "all-tags", "limit"],
   examples: ["haft search read a file", "haft search --tag money --tag weather", "haft search report --limit 3 --json"],
   async run(context) {
     const text = context.args.join(" ");

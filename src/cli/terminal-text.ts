@@ -10,11 +10,16 @@ export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
+  /** More was written than its reader has taken. */
+  readonly writableNeedDrain?: boolean;
+  once?(event: "drain", listener: () => void): unknown;
 }
 
 /** An output as commands use it. */
 export interface Screen {
   write(text: string): void;
+  /** Resolves when there is room for more; never, when the reader is gone. Undefined while there is room. */
+  whenDrained(): Promise<void> | undefined;
   readonly paint: Paint;
   /** A person reads it as it is written. */
   readonly isTerminal: boolean;
@@ -31,6 +36,7 @@ export function screenFor(output: Output, environment: Readonly<Record<string, s
   const coloured = isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb";
   return {
     write: (text) => void output.write(text),
+    whenDrained: () => (output.writableNeedDrain === true ? new Promise((resolve) => output.once?.("drain", resolve)) : undefined),
     paint: coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text,
     isTerminal,
     get width() {

@@ -2,15 +2,18 @@
 import { checkName } from "../core/call.ts";
 import { describeThrown } from "../core/error.ts";
 import type { CallSettings } from "../core/tool.ts";
+import type { CacheOptions } from "../policy/result-cache.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import type { PathGuard } from "../toolsets/files/workspace-path.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
-import { readApproval, readCircuit, readPermission, readRetry } from "./policy-config.ts";
+import { readApproval, readCache, readCircuit, readPermission, readRetry } from "./policy-config.ts";
 import type { ApprovalConfig } from "./policy-config.ts";
 import { present } from "./present.ts";
 import type { Problems } from "./problems.ts";
+import { readStore } from "./store-config.ts";
+import type { StoreConfig } from "./store-config.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
 import type { Environment } from "./variables.ts";
 import { resolveVariables } from "./variables.ts";
@@ -25,6 +28,10 @@ export interface HaftConfig {
   /** Patterns over qualified names, such as `files::*`. */
   readonly permission: PermissionRules;
   readonly approval: ApprovalConfig;
+  /** How much memory kept results may take. */
+  readonly cache: CacheOptions;
+  /** Where sessions are kept; undefined = nowhere. */
+  readonly store: StoreConfig | undefined;
   /** By name, in the order of the file. */
   readonly toolsets: ReadonlyMap<string, ToolsetConfig>;
 }
@@ -36,7 +43,13 @@ export interface RuntimeConfig extends CallSettings {
   readonly strict?: boolean;
   /** How long an abandoned handler keeps its locks and slots. */
   readonly orphanHoldMs?: number;
+  /** `async`: neither calls nor results wait for the store. */
+  readonly durability?: Durability;
+  /** How many events of a stored session stay in memory, at least. */
+  readonly keepEvents?: number;
 }
+
+type Durability = (typeof DURABILITIES)[number];
 
 export type ToolsetConfig = FilesConfig | McpConfig | ModuleConfig;
 
@@ -79,6 +92,7 @@ export interface ModuleConfig extends CommonConfig {
 /** What the runtime calls the toolset of `read_result`. */
 const OWN_TOOLSET = "haft";
 const TYPES = ["files", "mcp", "module"] as const;
+const DURABILITIES = ["sync", "async"] as const;
 const GUARDS = ["block", "warn", "off"] as const satisfies readonly PathGuard[];
 /** What would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
 const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map(
@@ -94,6 +108,8 @@ export function readHaftConfig(value: unknown, problems: Problems, environment: 
   const circuit = root.table("circuit");
   const permission = root.table("permission");
   const approval = root.table("approval");
+  const cache = root.table("cache");
+  const store = root.table("store");
   const toolsets = root.table("toolsets");
   root.finish();
   return {
@@ -102,6 +118,8 @@ export function readHaftConfig(value: unknown, problems: Problems, environment: 
     circuit: circuit === undefined ? {} : readCircuit(circuit),
     permission: permission === undefined ? {} : readPermission(permission),
     approval: approval === undefined ? {} : readApproval(approval),
+    cache: cache === undefined ? {} : readCache(cache),
+    store: store === undefined ? undefined : readStore(store, environment),
     toolsets: toolsets === undefined ? new Map() : readToolsets(toolsets, problems, environment),
   };
 }
@@ -113,6 +131,8 @@ function readRuntime(table: TableReader): RuntimeConfig {
       maxConcurrent: table.number("maxConcurrent", COUNT),
       strict: table.flag("strict"),
       orphanHoldMs: table.number("orphanHoldMs", MILLISECONDS),
+      durability: table.choice("durability", DURABILITIES),
+      keepEvents: table.number("keepEvents", COUNT),
     }),
   };
   table.finish();

@@ -34,7 +34,7 @@ const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
 /**
  * Reads `haft.toml`, `.yaml`, `.yml` or `.json`, told apart by the ending, and checks every key.
  *
- * In the values of `env`, `args` and `root`, and nowhere else, `env:NAME` and `${NAME}` stand for environment
+ * In the values of `env`, `args`, `root` and the `path` of the store, and nowhere else, `env:NAME` and `${NAME}` stand for environment
  * variables. Nothing is started or imported.
  *
  * @throws ToolError `invalid_config`: the message is the first problem as `file:line:column: key: what is wrong`,

@@ -24,6 +24,12 @@ const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ["mcp", "toolsets"],
   ["servers", "toolsets"],
   ["mcpservers", "toolsets"],
+  ["database", "store"],
+  ["db", "store"],
+  ["sessions", "store"],
+  ["url", "path"],
+  ["busytimeout", "busyTimeoutMs"],
+  ["maxsize", "maxBytes"],
 ]);
 
 /** The key of `known` that is spelled most like `key`, in any case and with any separators; undefined when none is near. */

@@ -4,6 +4,7 @@ import type { ApprovalSettings } from "../policy/approval.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import type { PermissionRules } from "../policy/permission.ts";
+import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
 import { present } from "./present.ts";
@@ -53,6 +54,12 @@ export function readApproval(table: TableReader): ApprovalConfig {
   });
   table.finish();
   return approval;
+}
+
+export function readCache(table: TableReader): CacheOptions {
+  const cache = present({ maxBytes: table.number("maxBytes", { ...COUNT, min: 0 }) });
+  table.finish();
+  return cache;
 }
 
 /** Patterns over qualified names, each refused for what the policy itself would refuse it for. */

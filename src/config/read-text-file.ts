@@ -16,24 +16,73 @@ export interface TextFile {
   readonly hint: string;
 }
 
+/** What an error says of a text. */
+type Named = Pick<TextFile, "path" | "what" | "code">;
+type Target = Omit<TextFile, "maxBytes">;
+
 /**
  * The text of a regular file in UTF-8, without its byte order mark.
  *
  * @throws ToolError for everything else: no file, a folder, a pipe or device, too many bytes, another encoding
  */
 export async function readTextFile(target: TextFile): Promise<string> {
-  const file = await openFile(target);
+  const file = await openRegularFile(target);
   try {
-    const info = await file.stat();
-    if (info.isDirectory()) throw unreadable(target, "it is a folder", target.hint);
-    if (!info.isFile()) throw unreadable(target, "it is not a regular file but a pipe, socket or device", target.hint);
     return decode(target, await readBytes(target, file));
   } finally {
     await file.close();
   }
 }
 
-async function openFile(target: TextFile): Promise<FileHandle> {
+/**
+ * The same in pieces, for a file of any size: no more than one of them is in memory.
+ *
+ * @throws ToolError as `readTextFile` does, except that nothing is too large; while iterating
+ */
+export async function* readTextPieces(target: Target): AsyncGenerator<string, void, undefined> {
+  const file = await openRegularFile(target);
+  try {
+    yield* decodePieces(target, piecesOf(file));
+  } finally {
+    await file.close();
+  }
+}
+
+/** Text in UTF-8 that comes in pieces, wherever they were cut. @throws ToolError while iterating, for anything else */
+export async function* decodePieces(target: Named, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  try {
+    for await (const piece of pieces) yield decoder.decode(piece, { stream: true });
+    yield decoder.decode();
+  } catch (error: unknown) {
+    throw error instanceof TypeError ? notUtf8(target, "it is not valid UTF-8", error) : error;
+  }
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+async function* piecesOf(file: FileHandle): AsyncGenerator<Uint8Array, void, undefined> {
+  for (;;) {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES));
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+async function openRegularFile(target: Target): Promise<FileHandle> {
+  const file = await openFile(target);
+  try {
+    const info = await file.stat();
+    if (info.isDirectory()) throw unreadable(target, "it is a folder", target.hint);
+    if (!info.isFile()) throw unreadable(target, "it is not a regular file but a pipe, socket or device", target.hint);
+    return file;
+  } catch (error: unknown) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function openFile(target: Target): Promise<FileHandle> {
   try {
     return await open(target.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a pipe must not make us wait for a writer
   } catch (error: unknown) {
@@ -69,11 +118,11 @@ function decode(target: TextFile, bytes: Buffer): string {
   return text;
 }
 
-function notUtf8(target: TextFile, reason: string, cause?: unknown): ToolError {
+function notUtf8(target: Named, reason: string, cause?: unknown): ToolError {
   return unreadable(target, reason, "Save it as UTF-8.", cause);
 }
 
-function unreadable({ path, what, code }: TextFile, reason: string, hint?: string, cause?: unknown): ToolError {
+function unreadable({ path, what, code }: Named, reason: string, hint?: string, cause?: unknown): ToolError {
   return new ToolError(code, `Cannot read the ${what} ${path}: ${reason}.`, {
     ...(hint === undefined ? {} : { hint }),
     cause,

@@ -11,6 +11,8 @@ export interface ApprovalRequest {
   /** SHA-256 over tool name and canonical input, in hex: what the answer is bound to. */
   readonly digest: string;
   readonly reason: string;
+  /** The call belongs to a simulation whose caller allows side effects: approved, it happens for real. */
+  readonly simulated: boolean;
   readonly signal: AbortSignal;
 }
 

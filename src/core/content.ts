@@ -12,7 +12,7 @@ export interface ToolOutputOptions {
   readonly content?: readonly ContentPart[];
   /** The answer as JSON, checked against the output schema. */
   readonly output?: unknown;
-  /** For programs only, never shown to a model. */
+  /** For programs only, never shown to a model. JSON; what is not is left out with a warning. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 

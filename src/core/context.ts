@@ -1,4 +1,5 @@
 /** What a handler is given besides its input. */
+import type { HistoryEntry } from "./history.ts";
 import type { JsonValue } from "./json.ts";
 import type { LogFields } from "./ports.ts";
 
@@ -13,6 +14,18 @@ export interface ToolContext {
   readonly attempt: number;
   /** Aborts when the attempt's time is up or the caller cancels. Made on first use. */
   readonly signal: AbortSignal;
+  /**
+   * The same over all attempts of the call and after a crash, new for every other call: give it to a service that
+   * recognises repeated requests.
+   */
+  readonly idempotencyKey: string;
+  /** True when the call is tried without a trace: nothing outside the session's own state may be changed. */
+  readonly simulated: boolean;
+  /**
+   * The session's calls before this one, the oldest first: those that had ended when the batch began, and for an engine with
+   * `order: "sequential"` the earlier ones of the batch as well. Made when asked for.
+   */
+  readonly history: readonly HistoryEntry[];
   /** When this attempt ends, on the runtime's monotonic clock; `Infinity` = no limit. */
   readonly deadline: number;
   /** The session's state, private to this tool's toolset. */

@@ -4,6 +4,9 @@ import type { JsonObject } from "./json.ts";
 /**
  * Names of what a call touches, such as `file:/a/b`. A key is a path of segments split at `/`, the scheme
  * included in the first: `file:/a/b` is inside `file:/a`, and `file:/ab` is not.
+ *
+ * Keys that begin with `session:` name what lives in `context.state`: two sessions never share them, and a call that
+ * writes nothing else runs in a simulation as it does live, because the branch is dropped with its state.
  */
 export type ResourceKeys = readonly string[] | ((input: JsonObject) => readonly string[]);
 
@@ -20,9 +23,31 @@ export interface Effects {
   readonly commutative?: boolean;
   /** Takes back what the call did; run when a batch with `onError: "throw"` fails after the call succeeded. */
   readonly undo?: (undo: UndoContext) => void | Promise<void>;
+  /**
+   * Finds out what became of a call that a crash interrupted, by its idempotency key. Return what it answered, or say that it
+   * never happened, and it is run; return nothing when that is not known either. Asked when a session is resumed.
+   */
+  readonly reconcile?: (reconcile: ReconcileContext) => Reconciled | undefined | Promise<Reconciled | undefined>;
+}
+
+/** What became of an interrupted call. */
+export type Reconciled = { readonly happened: true; readonly output: unknown } | { readonly happened: false };
+
+export interface ReconcileContext {
+  readonly callId: string;
+  readonly toolName: string;
+  readonly idempotencyKey: string;
+  /** As given to `Runtime.resume`, or to the runtime. */
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly input: JsonObject;
+  readonly signal: AbortSignal;
 }
 
 export interface UndoContext {
+  readonly callId: string;
+  readonly toolName: string;
+  /** As the handler was given it. */
+  readonly data: Readonly<Record<string, unknown>>;
   readonly input: JsonObject;
   readonly output: unknown;
   readonly signal: AbortSignal;
@@ -51,6 +76,11 @@ export function readOnly(...reads: readonly string[]): Effects {
 
 /** Reaches outside and may not be repeated, such as sending a mail. */
 export const external: Effects = Object.freeze({ external: true });
+
+/** True for the key of something that lives in the session's own state. */
+export function isSessionKey(key: string): boolean {
+  return key.startsWith("session:");
+}
 
 /** True when `inner` is `outer` or lies inside it. */
 export function isInside(inner: string, outer: string): boolean {

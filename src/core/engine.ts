@@ -1,7 +1,8 @@
 /** The seam behind which calls are answered: local functions, an MCP server, a REST service, a model. */
 import type { ToolContext } from "./context.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 import type { Log } from "./ports.ts";
+import type { Origin } from "./result.ts";
 import type { Tool } from "./tool.ts";
 
 export interface Engine {
@@ -9,6 +10,16 @@ export interface Engine {
   readonly kind: string;
   /** `sequential`: a call starts when every earlier call of its batch has settled. @default "parallel" */
   readonly order?: "parallel" | "sequential";
+  /**
+   * Where it keeps what it remembers of a session. `value`: in `context.state` only, which forks, rolls back and is stored with
+   * the session. `remote`: in a place of its own (a browser, a shell): in a branch only reads reach it, unless it has
+   * `forkSession`. @default "none"
+   */
+  readonly state?: "none" | "value" | "remote";
+  /** Its calls change nothing but the session's state, so a simulated one runs like any other. @default false */
+  readonly effectFree?: boolean;
+  /** What the results of its calls say about where they came from. @default "live" */
+  readonly origin?: Origin;
   /**
    * Connects and, where the engine brings its own tools, returns them. Called once before any call.
    * Rejects when the engine cannot be used; the signal aborts when opening takes too long.
@@ -19,6 +30,19 @@ export interface Engine {
    * Throws `ToolError` to choose code, retryability and outcome; anything else is `execution_failed`.
    */
   call(request: EngineRequest, context: ToolContext): unknown;
+  /**
+   * Answers a call of a simulation that would write, without touching the world; without it the stand-in answers.
+   * As `call` in everything else.
+   */
+  simulate?(request: EngineRequest, context: ToolContext): unknown;
+  /** Begins with a session, once, before its first call. Rejecting ends the call as `unavailable`; the next call tries again. */
+  openSession?(session: EngineSession): void | Promise<void>;
+  /** Ends with a session that was opened, once. */
+  closeSession?(sessionId: string): void | Promise<void>;
+  /** Copies what it remembers of one session for a branch, as it is at the moment of this call; `openSession` is not called for the branch. */
+  forkSession?(sessionId: string, branchId: string): void | Promise<void>;
+  /** What it remembers of a session, as JSON, for a snapshot; `openSession` is given it back. */
+  snapshotSession?(sessionId: string): JsonValue | Promise<JsonValue>;
   /** Releases everything `open` took. Idempotent; never called while a call is under way, unless time ran out. */
   close?(): Promise<void>;
 }
@@ -36,4 +60,12 @@ export interface EngineRequest {
   readonly input: JsonObject;
   /** What the tool's own schema library made of it; the same object as `input` where there is none. */
   readonly parsed: unknown;
+}
+
+export interface EngineSession {
+  readonly sessionId: string;
+  /** Aborts when the call that needs the session is called off. */
+  readonly signal: AbortSignal;
+  /** What `snapshotSession` gave, when the session is restored from a snapshot. */
+  readonly snapshot?: JsonValue;
 }

@@ -1,20 +1,82 @@
-/** What happens in a runtime, as it happens. A session's log is the `call-start` and `call-end` events of its calls. */
+/** What happens in a runtime, as it happens, and what of it a session keeps. */
 import type { ToolCall } from "./call.ts";
+import type { ContentPart } from "./content.ts";
 import type { ProgressUpdate } from "./context.ts";
 import type { ErrorInfo } from "./error.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonPatch } from "./json-patch.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import type { SessionMessage } from "./message.ts";
 import type { ToolResult } from "./result.ts";
 
-interface CallEvent {
-  readonly callId: string;
+interface SessionFact {
   readonly sessionId: string;
-  readonly turnId: string;
   /** Wall-clock milliseconds since the epoch. */
   readonly at: number;
 }
 
-export type RuntimeEvent =
+interface CallEvent extends SessionFact {
+  readonly callId: string;
+  readonly turnId: string;
+}
+
+/**
+ * What a session's log and a store hold, in order. Replaying them gives the session's state and history.
+ *
+ * A fork's log begins with the events of its parent; they keep the parent's `sessionId`.
+ */
+export type SessionEvent =
+  | (SessionFact & { readonly type: "session-start"; readonly parent?: BranchPoint })
+  | (SessionFact & { readonly type: "message-add"; readonly message: SessionMessage })
+  | (SessionFact & {
+      /** A batch that may be submitted again; its calls, in call order, follow at once. */
+      readonly type: "batch-start";
+      readonly turnId: string;
+      readonly callIds: readonly string[];
+      readonly idempotencyKey: string;
+      /** SHA-256 over the calls as they were sent: the key belongs to these calls only. */
+      readonly digest: string;
+    })
   | (CallEvent & { readonly type: "call-start"; readonly call: ToolCall })
+  | (CallEvent & {
+      readonly type: "call-intent";
+      readonly toolName: string;
+      readonly input: JsonObject;
+      readonly idempotencyKey: string;
+    })
+  | (CallEvent & { readonly type: "state-change"; readonly toolset: string; readonly key: string; readonly patch: JsonPatch })
+  | (CallEvent & {
+      readonly type: "call-end";
+      readonly result: ToolResult;
+      /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject;
+    })
+  | (CallEvent & {
+      /** The whole answer of a result that is cut; kept by a store only. */
+      readonly type: "output-keep";
+      readonly output?: JsonValue;
+      readonly content?: readonly ContentPart[];
+    })
+  | (CallEvent & {
+      readonly type: "outcome-resolve";
+      readonly toolName: string;
+      /** `applied`: the effect happened after all; `failed`: it did not. */
+      readonly outcome: "applied" | "failed";
+    })
+  | (SessionFact & { readonly type: "batch-rollback"; readonly turnId: string; readonly callIds: readonly string[] })
+  | (SessionFact & {
+      readonly type: "branch-commit";
+      readonly branchId: string;
+      /** How many of the events that follow came from the branch. */
+      readonly events: number;
+    });
+
+/** Where a session left its parent: after this many events of its log. */
+export interface BranchPoint {
+  readonly sessionId: string;
+  readonly length: number;
+}
+
+export type RuntimeEvent =
+  | SessionEvent
   | (CallEvent & {
       readonly type: "call-wait";
       readonly toolName: string;
@@ -34,18 +96,6 @@ export type RuntimeEvent =
   | (CallEvent & { readonly type: "call-orphan"; readonly toolName: string; readonly orphans: number })
   | (CallEvent & { readonly type: "call-late"; readonly toolName: string; readonly outcome: "returned" | "threw"; readonly lateMs: number })
   | (CallEvent & { readonly type: "call-block"; readonly toolName: string; readonly blockedMs: number })
-  | (CallEvent & {
-      readonly type: "call-end";
-      readonly result: ToolResult;
-      /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject;
-    })
-  | {
-      readonly type: "batch-rollback";
-      readonly sessionId: string;
-      readonly turnId: string;
-      readonly at: number;
-      readonly callIds: readonly string[];
-    }
   | ToolsetEvent
   | { readonly type: "circuit-change"; readonly at: number; readonly toolName: string; readonly state: "open" | "half-open" | "closed" };
 

@@ -7,6 +7,11 @@ export interface Hook {
   /** Lower runs first; equal ones in the order given. @default 0 */
   readonly priority?: number;
   /**
+   * What becomes of it in a simulation. `run`: it leaves no trace of its own, or looks at `context.simulated`; `skip`: it is
+   * left out. Said of neither, calls of a simulation are refused rather than run past it or through it.
+   */
+  readonly inSimulation?: "run" | "skip";
+  /**
    * Before the name is resolved. Return a changed call, `{ veto: reason }` to stop it with that reason as the
    * model's result, or nothing to leave it. A hook that throws, or does not answer within 10 s, is logged and
    * skipped; an answer that is neither a call nor a veto stops the call.
@@ -29,4 +34,5 @@ export interface HookContext {
   readonly callId: string;
   readonly sessionId: string;
   readonly turnId: string;
+  readonly simulated: boolean;
 }

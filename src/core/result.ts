@@ -2,7 +2,7 @@
 import type { ContentPart } from "./content.ts";
 import { valueText } from "./content.ts";
 import type { ErrorInfo } from "./error.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
 
 /**
  * `ok`; `partial`: it ran, but the output broke its schema and is kept; `error`; `cancelled`; `skipped`: never
@@ -52,7 +52,8 @@ export interface ToolResult {
   readonly repairs: readonly Repair[];
   readonly warnings: readonly string[];
   readonly truncation?: Truncation;
-  readonly metadata?: Readonly<Record<string, unknown>>;
+  /** What the tool said for programs only. */
+  readonly metadata?: JsonObject;
 }
 
 /** What a model reads of a result: the answer, or what went wrong and what would work. */
@@ -74,7 +75,8 @@ function errorText(error: ErrorInfo): string {
   return lines.join("\n");
 }
 
-function partText(part: ContentPart): string {
+/** What a model reads of a part where it cannot be shown images, sound or files. */
+export function partText(part: ContentPart): string {
   if (part.type === "text") return part.text;
   if (part.type === "file") return part.text ?? `[file ${part.name ?? part.uri}]`;
   return `[${part.type} ${part.mediaType}]`;

@@ -24,6 +24,37 @@ export interface CallSettings {
 /** The outcome of parsing an input with the program's own schema library. */
 export type ParsedInput = { readonly value: unknown } | { readonly issues: readonly string[] };
 
+/** How long a result is kept: for a turn, a session, as long as the runtime, or in the store. */
+export type CacheScope = "turn" | "session" | "runtime" | "persistent";
+
+export interface CacheSettings {
+  readonly scope: CacheScope;
+  /** How long a result may be used, in milliseconds. @default no limit */
+  readonly ttlMs?: number;
+  /** Keys of `context.data` whose values a result belongs to, such as the user. A result of one user is never given to another. */
+  readonly identity?: readonly string[];
+}
+
+/** A call that has ended well, as trimming looks at it. */
+export interface PastCall {
+  /** Unqualified. */
+  readonly name: string;
+  readonly input: JsonObject;
+  readonly output: JsonValue | undefined;
+}
+
+/**
+ * Whether a newer call makes the result of an older one worthless to the model, both having ended well.
+ *
+ * When the history has grown too long, it is asked about older calls of the toolset whose tools have such a rule too, the newest
+ * first, until it has refused 100 of them. Must be a pure function of the two; throwing means no.
+ */
+export interface Supersedes {
+  (newer: PastCall, older: PastCall): boolean;
+  /** What a call is about, such as the path of a file: then only calls of the same location are compared. Undefined = it takes no part. */
+  readonly locationOf?: (call: PastCall) => string | undefined;
+}
+
 export interface Tool extends CallSettings {
   /** Unqualified: the toolset gives the namespace. */
   readonly name: string;
@@ -58,6 +89,13 @@ export interface Tool extends CallSettings {
    * @default "drop" for a tool that declares no writes, else "refuse"
    */
   readonly unknownKeys?: "drop" | "refuse";
+  /**
+   * Keep its results and answer equal calls from them. Only for a tool that declares what it reads and that it writes nothing.
+   * @default never
+   */
+  readonly cache?: CacheScope | CacheSettings;
+  /** Which results of its toolset a newer call of this tool makes worthless to the model. @default none, and no call replaces its own */
+  readonly supersedes?: Supersedes;
   /** Keys of `context.data` without which a call is refused. */
   readonly requires?: readonly string[];
   /** Long documentation, read on demand. */

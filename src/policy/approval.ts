@@ -27,6 +27,8 @@ export interface ApprovalQuestion {
   readonly description: string;
   readonly input: JsonObject;
   readonly reason: string;
+  /** It belongs to a simulation whose caller allows side effects. */
+  readonly simulated: boolean;
   readonly signal: AbortSignal;
 }
 

@@ -5,6 +5,7 @@ import { isJsonObject, jsonPath } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { finder } from "./find-text.ts";
+import { weighContent, weighJson } from "./weigh.ts";
 
 export interface ResultRequest {
   /** `$` path of the part to read, such as `$.items[3].name`. @default the whole */
@@ -30,7 +31,7 @@ export interface ResultPage {
 }
 
 interface KeptResult {
-  readonly sessionId: string;
+  sessionId: string;
   readonly output: JsonValue | undefined;
   readonly content: readonly ContentPart[] | undefined;
   readonly bytes: number;
@@ -42,8 +43,6 @@ const DEFAULT_LIMIT = 200;
 const LINE_BREAK = 0x0a;
 const MAX_GREP_LENGTH = 1_000;
 const MAX_PATH_LENGTH = 2_000;
-/** What a number, a key's slot or an object's frame is taken to weigh in memory. */
-const NODE_BYTES = 16;
 
 /**
  * Full results by handle, each readable only by the session it belongs to.
@@ -57,6 +56,8 @@ export class ResultKeeper {
   /** Oldest first. */
   readonly #kept = new Map<string, KeptResult>();
   readonly #handles = new Map<string, Set<string>>();
+  /** The session that each branch comes from. */
+  readonly #parents = new Map<string, string>();
   /** The text that was read last: a model that pages through a result lays it out once. */
   #lastText: { readonly kept: KeptResult; readonly path: string; readonly text: string } | undefined;
 
@@ -71,7 +72,7 @@ export class ResultKeeper {
   /** Keeps a result and returns the handle to read it by. */
   keep(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
     this.#drop(callId);
-    const kept: KeptResult = { sessionId, output, content, bytes: weigh(output) + weighContent(content) };
+    const kept: KeptResult = { sessionId, output, content, bytes: weighJson(output) + weighContent(content) };
     this.#kept.set(callId, kept);
     this.#bytes += kept.bytes;
     let handles = this.#handles.get(sessionId);
@@ -92,7 +93,7 @@ export class ResultKeeper {
    */
   read(sessionId: string, handle: string, request: ResultRequest): ResultPage {
     const kept = this.#kept.get(handle);
-    if (kept === undefined || kept.sessionId !== sessionId) {
+    if (kept === undefined || !this.#mayRead(sessionId, kept)) {
       throw new ToolError("not_found", `No result is kept under the handle ${JSON.stringify(handle.slice(0, 100))}.`, {
         hint: "Use the handle exactly as the cut result names it. Old results are dropped in time: call the tool again for a fresh one.",
       });
@@ -105,9 +106,45 @@ export class ResultKeeper {
     return readPage(this.#textOf(kept, request.path ?? ""), grep, offset, limit);
   }
 
+  /** Whether the session can read a result under this handle. */
+  has(sessionId: string, handle: string): boolean {
+    const kept = this.#kept.get(handle);
+    return kept !== undefined && this.#mayRead(sessionId, kept);
+  }
+
+  /** Lets a branch read what its session keeps. */
+  share(sessionId: string, branchId: string): void {
+    this.#parents.set(branchId, sessionId);
+  }
+
+  /** Ends what `share` began. What the branch kept itself waits to be adopted until its room is needed. */
+  unshare(branchId: string): void {
+    this.#parents.delete(branchId);
+  }
+
+  /** Gives what a branch kept to the session it has become part of. */
+  adopt(branchId: string, sessionId: string): void {
+    const adopted = this.#handles.get(branchId) ?? [];
+    const handles = this.#handles.get(sessionId) ?? new Set<string>();
+    for (const handle of adopted) {
+      const kept = this.#kept.get(handle);
+      if (kept !== undefined) kept.sessionId = sessionId;
+      handles.add(handle);
+    }
+    this.#handles.delete(branchId);
+    if (handles.size > 0) this.#handles.set(sessionId, handles);
+  }
+
   /** Drops everything a session kept. */
   forget(sessionId: string): void {
+    this.#parents.delete(sessionId);
     for (const handle of this.#handles.get(sessionId) ?? []) this.#drop(handle);
+  }
+
+  #mayRead(sessionId: string, kept: KeptResult): boolean {
+    let reader: string | undefined = sessionId;
+    while (reader !== undefined && reader !== kept.sessionId) reader = this.#parents.get(reader);
+    return reader !== undefined;
   }
 
   #textOf(kept: KeptResult, path: string): string {
@@ -132,33 +169,6 @@ export class ResultKeeper {
 function wholeNumber(name: string, value: number, minimum: number): number {
   if (Number.isSafeInteger(value) && value >= minimum) return value;
   throw new ToolError("invalid_input", `"${name}" is a whole number of at least ${minimum}, not ${String(value)}.`);
-}
-
-/** About what a value takes in memory. Walks with a list of its own, so depth is no matter. */
-function weigh(value: JsonValue | undefined): number {
-  let bytes = 0;
-  const open: (JsonValue | undefined)[] = [value];
-  while (open.length > 0) {
-    const next = open.pop();
-    bytes += NODE_BYTES;
-    if (typeof next === "string") {
-      bytes += next.length;
-    } else if (typeof next === "object" && next !== null) {
-      if (isJsonObject(next)) for (const key of Object.keys(next)) open.push(key, next[key]);
-      else for (const item of next) open.push(item);
-    }
-  }
-  return bytes;
-}
-
-function weighContent(content: readonly ContentPart[] | undefined): number {
-  let bytes = 0;
-  for (const part of content ?? []) {
-    bytes += NODE_BYTES;
-    if (part.type === "text") bytes += part.text.length;
-    else bytes += part.type === "file" ? part.uri.length + (part.text?.length ?? 0) : part.data.length;
-  }
-  return bytes;
 }
 
 function wholeText(kept: KeptResult): string {

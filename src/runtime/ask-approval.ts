@@ -5,6 +5,7 @@ import type { CallRun, StepEnd } from "./call-run.ts";
 import { toolOf } from "./resolve-tool.ts";
 
 export function askApproval(run: CallRun): StepEnd | Promise<StepEnd> {
+  if (run.isAnswered || run.route?.via !== "live") return undefined; // nothing will happen that anybody had to allow
   const reason = run.parts.approvals.needed(toolOf(run).qualifiedName, run.effects?.destructive ?? false);
   return reason === undefined ? undefined : ask(run, reason);
 }
@@ -19,6 +20,7 @@ async function ask(run: CallRun, reason: string): Promise<StepEnd> {
     description: tool.description,
     input: run.input ?? {},
     reason,
+    simulated: run.simulated,
     signal: controller.signal,
   });
   const waited = await waitFor(run, question, {

@@ -1,14 +1,20 @@
 /** The attempts of one call: circuit, locks and slot, the handler on its deadline, release, backoff. */
+import type { EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { circuitOutcome } from "../policy/circuit.ts";
+import type { Circuit } from "../policy/circuit.ts";
 import { classifyError } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
 import type { WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
+import { writeEnded } from "./announce-write.ts";
+import { leaveFlight, readAnswered } from "./cached-read.ts";
+import type { Found } from "./cached-read.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
-import { acquire, release } from "./hold.ts";
+import { release } from "./hold.ts";
 import { abandon } from "./orphan.ts";
 import type { Orphan } from "./orphan.ts";
+import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { guardsOf, toolOf } from "./resolve-tool.ts";
 import { AttemptContext } from "./tool-context.ts";
 
@@ -18,7 +24,7 @@ const BLOCK_MS = 100;
 const WARNED_BLOCK_MS = 1_000;
 
 export function runAttempts(run: CallRun): StepEnd | Promise<StepEnd> {
-  guardsOf(run).budget.recordRequest();
+  if (run.isAnswered) return undefined;
   const end = attempt(run);
   if (end === undefined) return undefined;
   return end instanceof Promise ? end.then((error) => (error === undefined ? undefined : retry(run, error))) : retry(run, end);
@@ -32,9 +38,10 @@ async function retryLoop(run: CallRun, first: ToolError): Promise<StepEnd> {
   let error = first;
   for (let tries = 1; allowsRetry(run, error, tries); tries++) {
     const delayMs = retryDelay(error, tries, run.parts.retry, run.parts.ports.random);
-    if (run.clock.now() + delayMs >= run.deadlineAt || !guardsOf(run).budget.tryRetry()) return error;
-    if (run.recorded)
+    if (run.clock.now() + delayMs >= run.deadlineAt || !mayRetryNow(run)) return error;
+    if (run.parts.listening)
       run.emit({ ...run.eventBase, type: "call-retry", toolName: run.toolName, attempt: tries, delayMs, error: error.toJSON() });
+    leaveFlight(run);
     await backOff(run, delayMs);
     if (run.cancelled !== undefined) return run.cancelled;
     const next = await attempt(run);
@@ -49,8 +56,14 @@ async function retryLoop(run: CallRun, first: ToolError): Promise<StepEnd> {
 function allowsRetry(run: CallRun, error: ToolError, tries: number): boolean {
   return (
     run.cancelled === undefined &&
+    run.attempts > 0 &&
     mayRetry({ error, attempt: tries, maxAttempts: toolOf(run).settings.maxAttempts, repeatable: run.effects?.repeatable ?? false })
   );
+}
+
+/** What a simulation sees go wrong is no evidence against the tool, and takes nothing from its budget. */
+function mayRetryNow(run: CallRun): boolean {
+  return run.simulated || guardsOf(run).budget.tryRetry();
 }
 
 function backOff(run: CallRun, delayMs: number): Promise<Waited<never>> {
@@ -61,25 +74,35 @@ const BACKOFF_OVER = new ToolError("timeout", "The wait between two attempts is 
 
 /** One attempt; the result is its error, or undefined when `run.raw` holds the answer. */
 function attempt(run: CallRun): StepEnd | Promise<StepEnd> {
-  const waitMs = guardsOf(run).circuit?.admit() ?? 0;
-  if (waitMs > 0) {
-    return new ToolError(
-      "circuit_open",
-      `${run.toolName} failed so often of late that calls are refused for another ${Math.ceil(waitMs)} ms.`,
-      {
-        retryAfterMs: Math.ceil(waitMs),
-        retryable: false,
-        hint: "Use another tool, or try again later.",
-      },
-    );
-  }
-  const refused = acquire(run);
-  if (refused === undefined) return invoke(run);
-  return refused.then((error) => {
-    if (error === undefined) return invoke(run);
-    guardsOf(run).circuit?.record("ignored");
-    return error;
-  });
+  const waitMs = circuitOf(run)?.admit() ?? 0;
+  if (waitMs > 0) return recallOr(run, circuitOpen(run, waitMs));
+  const ready = prepareAttempt(run);
+  return ready instanceof Promise ? ready.then((found) => proceed(run, found)) : proceed(run, ready);
+}
+
+/** Runs the handler, unless the cache has its answer or there is a reason not to. */
+function proceed(run: CallRun, found: Found): StepEnd | Promise<StepEnd> {
+  if (found === undefined) return invoke(run);
+  release(run);
+  circuitOf(run)?.record("ignored");
+  return found === "answered" ? undefined : found;
+}
+
+function circuitOpen(run: CallRun, waitMs: number): ToolError {
+  return new ToolError(
+    "circuit_open",
+    `${run.toolName} failed so often of late that calls are refused for another ${Math.ceil(waitMs)} ms.`,
+    {
+      retryAfterMs: Math.ceil(waitMs),
+      retryable: false,
+      hint: "Use another tool, or try again later.",
+    },
+  );
+}
+
+/** The circuit of the call's tool; what stands in for a tool neither has nor moves it. */
+function circuitOf(run: CallRun): Circuit | undefined {
+  return run.simulated ? undefined : guardsOf(run).circuit;
 }
 
 function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
@@ -88,14 +111,14 @@ function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
   const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run));
   if (refusal !== undefined) return notStarted(run, refusal);
   const endsAt = Math.min(settings.timeoutMs === 0 ? Infinity : startedAt + settings.timeoutMs, run.deadlineAt);
-  run.attempts++;
+  if (run.attempts++ === 0 && !run.simulated) guardsOf(run).budget.recordRequest();
   run.parts.counters.attempts++;
   const context = new AttemptContext(run, run.attempts, endsAt);
   if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-attempt", toolName: run.toolName, attempt: run.attempts });
   let answer: unknown;
   let work: PromiseLike<unknown> | undefined;
   try {
-    answer = guardsOf(run).engine.call({ tool, input: run.input ?? {}, parsed: run.parsed }, context);
+    answer = ask(run, { tool, input: run.input ?? {}, parsed: run.parsed }, context);
     work = isPromiseLike(answer) ? answer : undefined;
   } catch (thrown: unknown) {
     return attemptFailed(run, context, thrown);
@@ -106,10 +129,14 @@ function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
   return attemptAnswered(run, context, answer, now);
 }
 
+function ask({ route }: CallRun, request: EngineRequest, context: AttemptContext): unknown {
+  return route?.via === "simulate" ? route.engine.simulate?.(request, context) : route?.engine.call(request, context);
+}
+
 /** Gives back what was taken for an attempt that does not begin after all. */
 function notStarted(run: CallRun, error: ToolError): ToolError {
   release(run);
-  guardsOf(run).circuit?.record("ignored");
+  circuitOf(run)?.record("ignored");
   return error;
 }
 
@@ -142,7 +169,8 @@ class AnswerOutcome implements WaitOutcome<unknown, StepEnd> {
 
   ended(error: ToolError): StepEnd {
     this.#context.end(error);
-    guardsOf(this.#run).circuit?.record(circuitOutcome(error, false));
+    writeEnded(this.#run);
+    circuitOf(this.#run)?.record(circuitOutcome(error, false));
     this.#orphan = abandon(this.#run);
     return error;
   }
@@ -152,7 +180,8 @@ class AnswerOutcome implements WaitOutcome<unknown, StepEnd> {
   }
 
   onLate(outcome: "returned" | "threw"): void {
-    this.#orphan?.settled(outcome);
+    writeEnded(this.#run);
+    this.#orphan?.settled(outcome, !this.#context.isHeard);
   }
 }
 
@@ -166,17 +195,20 @@ function timedOut(run: CallRun, context: AttemptContext): ToolError {
 
 function attemptAnswered(run: CallRun, context: AttemptContext, answer: unknown, now: number): StepEnd {
   context.end("settled");
+  writeEnded(run);
+  readAnswered(run);
   release(run);
-  guardsOf(run).circuit?.record("success", now);
+  circuitOf(run)?.record("success", now);
   run.raw = answer;
   return undefined;
 }
 
 function attemptFailed(run: CallRun, context: AttemptContext, thrown: unknown): ToolError {
   context.end("settled");
+  writeEnded(run);
   release(run);
   const error = classifyError(thrown);
-  guardsOf(run).circuit?.record(circuitOutcome(error, error === thrown));
+  circuitOf(run)?.record(circuitOutcome(error, error === thrown));
   return error;
 }
 

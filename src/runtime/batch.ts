@@ -1,8 +1,10 @@
 /** The calls of one message, run together: admitted in call order, executed side by side, answered in call order. */
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import { onAbort, waitFor } from "../policy/deadline.ts";
+import { writeEnded } from "./announce-write.ts";
 import { CallRun } from "./call-run.ts";
 import type { CallOptions, CallParts, StepEnd } from "./call-run.ts";
 import { turnEnded } from "./check-turn-rules.ts";
@@ -10,7 +12,7 @@ import { finishCall } from "./finish-call.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
 import { admitCall, executeCall } from "./pipeline.ts";
 import { readCall } from "./read-call.ts";
-import type { Turn } from "./session.ts";
+import type { Turn } from "./session/turn.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
 import { undoCalls } from "./undo-calls.ts";
 
@@ -19,12 +21,21 @@ export interface BatchOptions extends CallOptions {
   /** Told of the failure before a batch with `onError: "throw"` throws. */
   readonly onFailure: ((error: ToolExecutionError) => void) | undefined;
   readonly throwOnError: boolean;
+  /** Set for a batch that may be submitted again. */
+  readonly submission?: Submission | undefined;
+}
+
+/** What a batch is recognised by when it is submitted again. */
+export interface Submission {
+  readonly idempotencyKey: string;
+  readonly digest: string;
 }
 
 type Answer = ToolResult | Promise<ToolResult>;
 
 /** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
 export function runOne(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
+  turn.soleCall = true;
   const run = begin(parts, turn, raw, options);
   const admitted = run.unreadable ?? admitCall(run);
   return admitted instanceof Promise ? admitted.then((error) => goOn(run, error)) : goOn(run, admitted);
@@ -54,24 +65,33 @@ export async function runBatch(
       const run = begin(parts, turn, raw, options);
       runs.push(run);
       if (options.signal?.aborted === true) run.cancel("the caller had aborted");
-      if (breaks.due) await breaks.take();
+      if (breaks.due && options.submission === undefined) await breaks.take();
     }
+    if (options.submission !== undefined) recordSubmission(runs, options.submission);
     const results = await new Batch(runs, breaks, options.throwOnError).run();
     const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
     if (failed === undefined) return results;
-    turn.rollBack();
-    recordRollback(runs);
-    await undoCalls(runs);
+    const joined = joinedRuns(turn);
+    cancelAll(joined, "the batch of its handler failed");
+    const all = [...runs, ...joined];
+    turn.session.together(() => {
+      turn.rollBack();
+      recordRollback(all);
+    });
+    all.forEach(writeEnded);
+    await undoCalls(all);
+    runs.forEach(writeEnded);
     const error = new ToolExecutionError(failed, results);
     options.onFailure?.(error);
     throw error;
   } finally {
     forget?.();
+    parts.cache.forget(turn);
   }
 }
 
 /** The calls as they are now: what happens to the array while the batch runs changes nothing. */
-function readItems(calls: readonly unknown[]): readonly unknown[] {
+export function readItems(calls: readonly unknown[]): readonly unknown[] {
   const items: unknown[] = [];
   for (let index = 0; index < calls.length; index++) items.push(readItem(calls, index));
   return items;
@@ -86,15 +106,45 @@ function readItem(calls: readonly unknown[], index: number): unknown {
 }
 
 /** Takes a call in: from here on it has an id, is recorded, and will have a result. */
-function begin(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): CallRun {
+function begin(
+  parts: CallParts,
+  turn: Turn,
+  raw: unknown,
+  options: CallOptions & { readonly submission?: Submission | undefined },
+): CallRun {
   const read = readCall(raw, parts.inputLimits);
   const run = new CallRun(parts, turn, options, read.call);
   run.unreadable = read.error;
   run.repairs = read.repairs;
   run.warnings = read.warnings;
   parts.running.set(run.callId, run);
-  if (run.recorded) run.emit({ ...run.eventBase, type: "call-start", call: read.call });
+  if (turn.joins !== undefined) joinedRuns(turn.joins).push(run);
+  if (run.noticed && options.submission === undefined) run.record({ ...run.eventBase, type: "call-start", call: read.call });
   return run;
+}
+
+/** The calls that handlers of a turn made themselves, in the order they began: they end before their handlers do. */
+function joinedRuns(turn: Turn): CallRun[] {
+  let runs = JOINED.get(turn);
+  if (runs === undefined) JOINED.set(turn, (runs = []));
+  return runs;
+}
+
+const JOINED = new WeakMap<Turn, CallRun[]>();
+
+/** Records a batch that may be submitted again: all of it or, should the process end now, nothing. */
+function recordSubmission(runs: readonly CallRun[], submission: Submission): void {
+  const [first] = runs;
+  if (first === undefined) return;
+  const { sessionId, turnId, at } = first.eventBase;
+  const start = { type: "batch-start", sessionId, turnId, at, callIds: runs.map((run) => run.callId), ...submission } as const;
+  const events: readonly SessionEvent[] = [
+    start,
+    ...runs.map((run) => ({ ...run.eventBase, type: "call-start" as const, call: run.call })),
+  ];
+  for (const event of events) Object.freeze(event);
+  first.turn.session.recordAll(events);
+  for (const event of events) first.emit(event);
 }
 
 /** Calls that have all begun, on their way to their results. */
@@ -154,7 +204,7 @@ class Batch {
 
   /** Starts a call at once, or when every earlier one has settled for an engine that answers in sequence. */
   #start(run: CallRun): Answer {
-    if (run.guards?.engine.order !== "sequential" || this.#unsettled.length === 0) return executeCall(run);
+    if (run.route?.engine.order !== "sequential" || this.#unsettled.length === 0) return executeCall(run);
     const earlier = Promise.all(this.#unsettled);
     this.#unsettled = [earlier];
     return startAfter(run, earlier);
@@ -199,7 +249,7 @@ function cancelAll(runs: readonly CallRun[], reason: string): void {
 
 function recordRollback(runs: readonly CallRun[]): void {
   const [first] = runs;
-  if (first === undefined || !first.recorded) return;
+  if (first === undefined || !first.noticed) return;
   const { session } = first.turn;
   const event = {
     type: "batch-rollback",
@@ -208,6 +258,13 @@ function recordRollback(runs: readonly CallRun[]): void {
     at: first.clock.wallTime(),
     callIds: runs.map((run) => run.callId),
   } as const;
-  if (session.recorded && first.options.recordHistory) session.record(event);
-  if (first.parts.listening) first.parts.emit(event);
+  first.record(event);
+}
+
+/** Runs calls that began before a crash, under their own ids: those that may not be run end with what is known of them. */
+export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly ToolResult[]> {
+  const [first] = runs;
+  if (first === undefined) return [];
+  for (const run of runs) run.parts.running.set(run.callId, run);
+  return new Batch(runs, new LoopBreaks(first.clock), false).run();
 }

@@ -44,5 +44,5 @@ function hookTooLate(run: CallRun, hook: Hook): ToolError {
 }
 
 export function hookContext(run: CallRun): HookContext {
-  return { callId: run.callId, sessionId: run.turn.session.id, turnId: run.turn.id };
+  return { callId: run.callId, sessionId: run.turn.session.id, turnId: run.turn.id, simulated: run.simulated };
 }

@@ -1,23 +1,30 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
+import { createHash } from "node:crypto";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
-import type { RuntimeEvent } from "../core/event.ts";
+import type { Engine } from "../core/engine.ts";
+import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { Hook } from "../core/hook.ts";
+import { canonicalJson } from "../core/json.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../core/json.ts";
 import type { Clock, Ports } from "../core/ports.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
 import type { ApprovalGate } from "../policy/approval.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
 import type { Limit } from "../policy/limit.ts";
+import type { ResultCache } from "../policy/result-cache.ts";
 import type { ResultKeeper } from "../policy/result-keeper.ts";
 import type { RetrySettings } from "../policy/retry.ts";
+import type { CachedRead } from "./cache-plan.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { Registry } from "./registry.ts";
 import type { CallEffects } from "./resolve-effects.ts";
 import type { LockTicket, ResourceLocks } from "./resource-locks.ts";
 import type { RunningCalls } from "./running-calls.ts";
-import type { Turn } from "./session.ts";
+import type { Route } from "./route.ts";
+import type { Session } from "./session/session.ts";
+import type { Turn } from "./session/turn.ts";
 import type { ToolGuards } from "./tool-guards.ts";
 
 /** What a step of the pipeline comes to: `undefined` goes on, an error ends the call. Throwing ends it too. */
@@ -33,7 +40,10 @@ export interface CallParts {
   readonly approvals: ApprovalGate;
   readonly beforeHooks: readonly Hook[];
   readonly afterHooks: readonly Hook[];
+  /** Name of a hook that does not say what becomes of it in a simulation: none of a simulation's calls can be run. */
+  readonly undecidedHook: string | undefined;
   readonly keeper: ResultKeeper;
+  readonly cache: ResultCache;
   readonly retry: RetrySettings;
   readonly inputLimits: JsonLimits;
   readonly orphanHoldMs: number;
@@ -41,6 +51,8 @@ export interface CallParts {
   /** Abandoned handlers that still run, by call id. */
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;
+  /** Answers calls of a simulation that may not run. */
+  readonly standIn: Engine | undefined;
   readonly listening: boolean;
   guardsOf(registered: RegisteredTool): ToolGuards;
   emit(event: RuntimeEvent): void;
@@ -69,8 +81,21 @@ export interface CallOptions {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
+/** What is kept of a call that began before a crash and is taken up again. */
+export interface EarlierRun {
+  readonly callId: string;
+  readonly idempotencyKey: string | undefined;
+}
+
 const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
 const NO_WARNINGS: readonly string[] = Object.freeze([]);
+
+function mintKey(parts: readonly string[], input: JsonObject): string {
+  return `haft_${createHash("sha256")
+    .update(canonicalJson([parts, input]))
+    .digest("base64url")
+    .slice(0, 32)}`;
+}
 
 /** One call between its arrival and its result. Fields are filled in the order of the pipeline. */
 export class CallRun implements Interruptible {
@@ -92,25 +117,40 @@ export class CallRun implements Interruptible {
   input: JsonObject | undefined;
   parsed: unknown;
   effects: CallEffects | undefined;
+  /** Who answers; known once the call is admitted. */
+  route: Route | undefined;
   ticket: LockTicket | undefined;
   slots: Limit[] | undefined;
+  /** How it stands with the cache; set while it may be answered from there, or may answer others. */
+  read: CachedRead | undefined;
+  /** Its answer was an equal call's. */
+  fromCache = false;
   attempts = 0;
   raw: unknown;
   output: JsonValue | undefined;
   content: readonly ContentPart[] | undefined;
-  metadata: Readonly<Record<string, unknown>> | undefined;
+  metadata: JsonObject | undefined;
   partial: ToolError | undefined;
   result: ToolResult | undefined;
   /** Set when the call was cancelled; what every later step ends with. */
   cancelled: ToolError | undefined;
   wait: Interrupt | undefined;
 
-  constructor(parts: CallParts, turn: Turn, options: CallOptions, call: ToolCall) {
+  /** It may have been run before a crash, and nobody knows what became of it. */
+  isInterrupted = false;
+  /** Makes the changes of state again that it made before a crash: it turned out to have happened. */
+  keepChanges: (() => void) | undefined;
+  /** `raw` has its answer, and nothing need be run. */
+  isAnswered = false;
+  #idempotencyKey: string | undefined;
+
+  constructor(parts: CallParts, turn: Turn, options: CallOptions, call: ToolCall, earlier?: EarlierRun) {
     this.parts = parts;
     this.turn = turn;
     this.options = options;
     this.clock = parts.ports.clock;
-    this.callId = parts.ports.ids.next("call");
+    this.callId = earlier?.callId ?? parts.ports.ids.next("call");
+    this.#idempotencyKey = earlier?.idempotencyKey;
     this.startedAt = this.clock.now();
     this.call = call;
   }
@@ -120,8 +160,33 @@ export class CallRun implements Interruptible {
     return this.registered?.qualifiedName ?? this.call.name;
   }
 
-  get recorded(): boolean {
-    return this.parts.listening || (this.turn.session.recorded && this.options.recordHistory);
+  /** Somebody wants to know of its events. */
+  get noticed(): boolean {
+    return this.parts.listening || this.kept;
+  }
+
+  /** Its session's log has it. */
+  get kept(): boolean {
+    return this.turn.session.recorded && this.options.recordHistory;
+  }
+
+  get simulated(): boolean {
+    return this.turn.session.simulation !== undefined;
+  }
+
+  /** The session that its engine knows: a branch reads what an engine keeps elsewhere for the session it comes from. */
+  get sessionForEngine(): Session {
+    const engine = this.route?.engine;
+    let { session } = this.turn;
+    if (engine?.state !== "remote" || engine.forkSession !== undefined) return session;
+    while (session.parent !== undefined) session = session.parent;
+    return session;
+  }
+
+  /** Bound to the branch, the call, its tool and its input: the same over all attempts and after a crash, new in a fork. */
+  get idempotencyKey(): string {
+    this.#idempotencyKey ??= mintKey([this.turn.session.id, this.callId, this.toolName], this.input ?? {});
+    return this.#idempotencyKey;
   }
 
   /** Ends the call with `cancelled` as soon as it can be; a call that has its result keeps it. */
@@ -133,12 +198,15 @@ export class CallRun implements Interruptible {
     this.wait?.interrupt(this.cancelled);
   }
 
-  /** Passes an event to listeners and, unless told otherwise, to the session's log. */
+  /** Passes an event to listeners. */
   emit(event: RuntimeEvent): void {
-    const { session } = this.turn;
-    if (session.recorded && this.options.recordHistory && (event.type === "call-start" || event.type === "call-end"))
-      session.record(Object.freeze(event));
     if (this.parts.listening) this.parts.emit(event);
+  }
+
+  /** Passes an event to listeners and, unless told otherwise, to the session's log. */
+  record(event: SessionEvent): void {
+    if (this.kept) this.turn.session.record(Object.freeze(event));
+    this.emit(event);
   }
 
   /** The fields that every event of this call has. */

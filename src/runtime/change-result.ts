@@ -3,7 +3,8 @@ import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError, errorInfo, isToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { ErrorInfo } from "../core/error.ts";
-import { copyJson } from "../core/json.ts";
+import { copyJson, isJsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { ResultStatus, ToolResult } from "../core/result.ts";
 import { copyContent } from "./copy-content.ts";
 
@@ -58,9 +59,10 @@ function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === "string" && Object.hasOwn(ERROR_CODES, code);
 }
 
-function readRecord(value: unknown): Fields {
-  if (typeof value !== "object" || value === null) throw new TypeError("its metadata is no object");
-  return value as Fields;
+function readRecord(metadata: unknown): JsonObject {
+  const { value } = copyJson(metadata);
+  if (!isJsonObject(value)) throw new TypeError("its metadata is no object");
+  return value;
 }
 
 function describe(value: unknown): string {

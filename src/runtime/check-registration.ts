@@ -5,6 +5,7 @@ import { ToolError } from "../core/error.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { setsAny } from "./call-settings.ts";
+import { checkCache } from "./check-cache.ts";
 
 /** A program may be written in JavaScript, and an engine may pass on what a stranger sent. */
 type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
@@ -31,6 +32,7 @@ export function checkBroughtTool(tool: Tool): void {
   if (execute !== undefined && typeof execute !== "function") throw wrong(name, "execute", "a function");
   if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string")))
     throw wrong(name, "tags", "an array of strings");
+  checkCache(name, tool);
   if (setsAny(tool) || tool.maxConcurrent !== undefined) checkSettings(tool, `tool ${JSON.stringify(name)}`);
 }
 

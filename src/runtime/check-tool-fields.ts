@@ -3,6 +3,7 @@ import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { Tool } from "../core/tool.ts";
+import { checkCache } from "./check-cache.ts";
 
 interface Claim {
   readonly holds: (value: unknown) => boolean;
@@ -29,6 +30,9 @@ const resourceKeys: Claim = {
   holds: (value) => typeof value === "function" || isTextList(value),
   expected: "an array of strings or a function that returns one",
 };
+
+/** By a check of its own, which looks at other fields as well. */
+const checkedAsAWhole: Claim = { holds: () => true, expected: "anything" };
 
 function oneOf(...words: readonly string[]): Claim {
   return {
@@ -63,6 +67,8 @@ const FIELDS = {
   category: oneOf("SAFE_CHAIN", "TERMINAL", "DANGEROUS", "ASYNC_REQUIRED"),
   providerExecuted: flag,
   unknownKeys: oneOf("drop", "refuse"),
+  cache: checkedAsAWhole,
+  supersedes: handler,
   requires: textList,
   documentation: anyText,
   enabled: flag,
@@ -81,6 +87,7 @@ const EFFECTS = {
   destructive: flag,
   commutative: flag,
   undo: handler,
+  reconcile: handler,
 } as const satisfies Record<keyof NonNullable<Tool["effects"]>, Claim>;
 
 /** The two fields a definition cannot set: they follow from its schemas. */
@@ -99,6 +106,7 @@ export function checkToolFields(definition: unknown): asserts definition is Tool
   if (fields["description"] === undefined) throw wrong(fields["name"], "description", undefined, "a string: it is what the model reads");
   checkFields(fields["name"], "", fields, new Map(Object.entries(FIELDS).filter(([field]) => !DERIVED.includes(field))));
   if (fields["effects"] !== undefined) checkFields(fields["name"], "effects.", fields["effects"], new Map(Object.entries(EFFECTS)));
+  checkCache(fields["name"], fields);
 }
 
 /** Not an instance of a class: what its prototype has would be lost. */

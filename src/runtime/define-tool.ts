@@ -63,13 +63,14 @@ export function defineTool<
   const Result extends HandlerResult<Output> = HandlerResult<Output>,
 >(definition: ToolOptions<Input, Output, Result>): DefinedTool<Input, Output> {
   checkToolFields(definition);
-  const { inputSchema, outputSchema, effects, ...fields } = definition;
+  const { inputSchema, outputSchema, effects, cache, ...fields } = definition;
   const input = useSchema(inputSchema ?? { type: "object" }, "input", definition);
   const output = outputSchema === undefined ? undefined : useSchema(outputSchema, "output", definition);
   const tool = {
     ...fields,
     ...categoryPreset(definition),
     ...(effects === undefined ? {} : { effects: freezeWithLists({ ...effects }) }),
+    ...(cache === undefined ? {} : { cache: typeof cache === "string" ? cache : freezeWithLists({ ...cache }) }),
     inputSchema: input.jsonSchema,
     ...(input.parse === undefined ? {} : { parseInput: input.parse }),
     ...(output === undefined ? {} : { outputSchema: output.jsonSchema }),

@@ -2,15 +2,22 @@
 import { describeThrown, errorInfo } from "../core/error.ts";
 import type { ToolError } from "../core/error.ts";
 import type { Hook } from "../core/hook.ts";
-import type { ResultStatus, ToolResult } from "../core/result.ts";
+import type { Origin, ResultStatus, ToolResult } from "../core/result.ts";
+import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
 import type { CallRun } from "./call-run.ts";
 import { changeResult } from "./change-result.ts";
+import { release } from "./hold.ts";
+import { outcomeUnknown } from "./reconcile-call.ts";
 import { limitSize } from "./limit-size.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {
-  const result = buildResult(run, error ?? run.partial, status ?? statusOf(run, error));
+  release(run);
+  const end =
+    error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
+  if (run.read !== undefined) endRead(run, end);
+  const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
   if (run.parts.afterHooks.length === 0 || run.registered === undefined) return recordResult(run, result);
   return showHooks(run, result).then((shown) => recordResult(run, shown));
 }
@@ -20,6 +27,14 @@ function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
   return run.partial === undefined ? "ok" : "partial";
 }
 
+/** Where the answer came from. An engine that only stands in for the world cannot say that it is the world. */
+function originOf({ route, fromCache, simulated }: CallRun): Origin {
+  if (fromCache) return "cache";
+  if (route === undefined) return simulated ? "simulated" : "live";
+  const { origin = "live" } = route.engine;
+  return route.via !== "live" && origin === "live" ? "simulated" : origin;
+}
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): Mutable<ToolResult> {
@@ -27,7 +42,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     callId: run.callId,
     name: run.toolName,
     status,
-    origin: "live",
+    origin: originOf(run),
     attempts: run.attempts,
     durationMs: run.clock.now() - run.startedAt,
     repairs: run.repairs,
@@ -74,6 +89,6 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.parts.running.delete(run.callId);
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;
-  if (run.recorded) run.emit({ ...run.eventBase, type: "call-end", result, ...(run.input === undefined ? {} : { input: run.input }) });
+  if (run.noticed) run.record({ ...run.eventBase, type: "call-end", result, ...(run.input === undefined ? {} : { input: run.input }) });
   return result;
 }

@@ -3,21 +3,39 @@ import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import type { Limit } from "../policy/limit.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
+import { lockKeysIn } from "./resolve-effects.ts";
+import type { LockKeys } from "./resolve-effects.ts";
 import { guardsOf } from "./resolve-tool.ts";
 import type { LockTicket } from "./resource-locks.ts";
 
 /** Waits shorter than this are not reported. */
 const REPORTED_WAIT_MS = 1;
 
-/** Takes everything the attempt needs. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any. */
-export function acquire(run: CallRun): undefined | Promise<StepEnd> {
-  const lock = run.effects?.lock;
-  if (lock !== undefined && lock.reads.length + lock.writes.length > 0) {
-    const ticket = run.parts.locks.request({ owner: run.callId, reads: lock.reads, writes: lock.writes, commutative: lock.commutative });
-    run.ticket = ticket;
-    if (!ticket.granted) return acquireLater(run, ticket);
-  }
+/** Takes the call's place in line for its locks: in call order, whatever it still has to wait for. `release` gives it back. */
+export function takePlace(run: CallRun): undefined {
+  if (run.isAnswered || run.route?.via === "stand-in" || run.route?.via === "simulate") return undefined; // it touches nothing that others could
+  const lock = lockKeysOf(run);
+  if (lock === undefined || lock.reads.length + lock.writes.length === 0) return undefined;
+  run.ticket ??= run.parts.locks.request({ owner: run.callId, reads: lock.reads, writes: lock.writes, commutative: lock.commutative });
+  return undefined;
+}
+
+/** Takes the call's locks. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any. */
+export function acquireLocks(run: CallRun): undefined | Promise<StepEnd> {
+  takePlace(run);
+  const { ticket } = run;
+  return ticket === undefined || ticket.granted ? undefined : waitForLocks(run, ticket);
+}
+
+/** Takes the slots that an attempt runs in, once it has its locks. As `acquireLocks`. */
+export function acquireSlots(run: CallRun): undefined | Promise<StepEnd> {
+  if (run.route?.via === "stand-in" || run.route?.via === "simulate") return undefined;
   return takeSlots(run) ? undefined : waitForSlots(run);
+}
+
+/** The keys that the call locks, a session's own told from those of other sessions. */
+export function lockKeysOf({ effects, turn }: CallRun): LockKeys | undefined {
+  return effects?.hasSessionKeys === true ? lockKeysIn(turn.session.id, effects.lock) : effects?.lock;
 }
 
 /** Gives everything back; nothing happens the second time. */
@@ -29,7 +47,7 @@ export function release(run: CallRun): void {
   run.slots = undefined;
 }
 
-async function acquireLater(run: CallRun, ticket: LockTicket): Promise<StepEnd> {
+async function waitForLocks(run: CallRun, ticket: LockTicket): Promise<StepEnd> {
   const since = run.clock.now();
   const waitedFor = run.parts.listening ? ticket.waitingFor() : [];
   tellToDeclare(run, ticket);
@@ -39,7 +57,7 @@ async function acquireLater(run: CallRun, ticket: LockTicket): Promise<StepEnd> 
     return waited.ended;
   }
   reportWait(run, since, "lock", waitedFor);
-  return takeSlots(run) ? undefined : waitForSlots(run);
+  return undefined;
 }
 
 /** Takes a slot of each limit that is set, without waiting; all or none. */

@@ -14,11 +14,23 @@ export function limitSize(run: CallRun, result: Shown): void {
   let handle: string | undefined;
   const shown = truncateResult(result.output, result.content, maxResultBytes, () => {
     if (!run.turn.session.keepsResults) return "ask for less at a time";
-    handle ??= run.parts.keeper.keep(run.turn.session.id, run.callId, result.output, result.content);
+    handle ??= keepWhole(run, result);
     return `Read the rest with read_result {"handle": "${handle}"}`;
   });
   if (!shown.cut) return;
   if (shown.output !== undefined) result.output = shown.output;
   if (shown.content !== undefined) result.content = shown.content;
   result.truncation = { handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes };
+}
+
+/** In memory for as long as there is room, and where a store has the session, in its log for good. */
+function keepWhole(run: CallRun, { output, content }: Shown): string {
+  const { session } = run.turn;
+  if (run.kept && session.eventLog !== undefined) {
+    const whole = { ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
+    const event = Object.freeze({ ...run.eventBase, type: "output-keep", ...whole } as const);
+    session.recordOutput(event);
+    run.emit(event);
+  }
+  return run.parts.keeper.keep(session.id, run.callId, output, content);
 }

@@ -2,8 +2,8 @@
 import type { CallRun } from "./call-run.ts";
 
 export interface Orphan {
-  /** Called once when the handler ends after all. */
-  settled(outcome: "returned" | "threw"): void;
+  /** Called once when the handler ends after all. A deaf one never asked for its signal: if it returned, it did all it does. */
+  settled(outcome: "returned" | "threw", isDeaf: boolean): void;
 }
 
 /**
@@ -46,9 +46,10 @@ class AbandonedHandler implements Orphan {
     this.#cancelHold = clock.timer(() => this.#letGo(), parts.orphanHoldMs, { background: true });
   }
 
-  settled(outcome: "returned" | "threw"): void {
+  settled(outcome: "returned" | "threw", isDeaf: boolean): void {
     this.#cancelCount();
     this.#letGo();
+    if (outcome === "returned" && isDeaf) recordEffect(this.#run);
     if (!this.#counted) return;
     const { parts, toolName, clock } = this.#run;
     parts.counters.orphans--;
@@ -75,6 +76,12 @@ class AbandonedHandler implements Orphan {
     this.#cancelHold();
     this.#giveBack();
   }
+}
+
+/** The call's result said that nobody knows what it did; now its session knows. */
+function recordEffect(run: CallRun): void {
+  if (run.effects?.repeatable !== false || run.route?.via !== "live" || !run.kept || run.turn.session.closed) return;
+  run.record({ ...run.eventBase, type: "outcome-resolve", toolName: run.toolName, outcome: "applied" });
 }
 
 function countOrphan(run: CallRun, change: 1 | -1): void {

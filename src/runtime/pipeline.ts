@@ -6,19 +6,21 @@ import { runAttempts } from "./attempt.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { finishCall } from "./finish-call.ts";
 import { checkTurnRules } from "./check-turn-rules.ts";
+import { beginEngineSession } from "./begin-engine-session.ts";
 import { fitCall } from "./fit-call.ts";
-import { release } from "./hold.ts";
-import { passStaticGates, resolveTool, workOutEffects } from "./resolve-tool.ts";
+import { release, takePlace } from "./hold.ts";
+import { passStaticGates, resolveTool, routeCall, workOutEffects } from "./resolve-tool.ts";
+import { reconcileCall } from "./reconcile-call.ts";
 import { rewriteCall } from "./rewrite-call.ts";
 import { takeOutput } from "./take-output.ts";
 
 type Step = (run: CallRun) => StepEnd | Promise<StepEnd>;
 
 /** Decides whether the call may run. The calls of a batch pass these one after another, in call order. */
-const ADMISSION: readonly Step[] = [rewriteCall, resolveTool, passStaticGates, fitCall, workOutEffects, checkTurnRules];
+const ADMISSION: readonly Step[] = [rewriteCall, resolveTool, passStaticGates, fitCall, workOutEffects, routeCall, checkTurnRules];
 
 /** Runs it. The calls of a batch pass these side by side. */
-const EXECUTION: readonly Step[] = [askApproval, runAttempts, takeOutput];
+const EXECUTION: readonly Step[] = [reconcileCall, askApproval, takePlace, beginEngineSession, runAttempts, takeOutput];
 
 /** Runs the admission steps; the result is the error that ends the call, or undefined when it may run. */
 export function admitCall(run: CallRun): StepEnd | Promise<StepEnd> {

@@ -32,6 +32,17 @@ const CALL_KEYS: ReadonlySet<string> = new Set([
   "reasoning",
 ]);
 
+/** A call that was read before its turn has come: what happens to the original meanwhile changes nothing. */
+export class CallAsRead implements ToolCall {
+  readonly name: string;
+  readonly read: ReadCall;
+
+  constructor(raw: unknown, limits: JsonLimits) {
+    this.read = readCall(raw, limits);
+    this.name = this.read.call.name;
+  }
+}
+
 /**
  * Copies a call into frozen plain JSON.
  *
@@ -41,7 +52,7 @@ const CALL_KEYS: ReadonlySet<string> = new Set([
  */
 export function readCall(raw: unknown, limits: JsonLimits): ReadCall {
   try {
-    return readUnguarded(raw, limits);
+    return raw instanceof CallAsRead ? raw.read : readUnguarded(raw, limits);
   } catch (error: unknown) {
     return unreadable(NAMELESS, new ToolError("invalid_call", "The call cannot be read: one of its properties throws.", { cause: error }));
   }

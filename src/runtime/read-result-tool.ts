@@ -1,15 +1,23 @@
 /** The tool with which a model reads the rest of a result that was cut. */
+import type { ContentPart } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
+import type { JsonValue } from "../core/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ResultKeeper } from "../policy/result-keeper.ts";
 import { defineTool } from "./define-tool.ts";
 
-export function readResultToolset(keeper: ResultKeeper): Toolset {
-  return { name: "haft", description: "What the runtime itself offers to a model.", tools: [readResultTool(keeper)] };
+/** Finds the whole answer of a call that memory has let go, where a store has it. */
+export type FindOutput = (
+  sessionId: string,
+  callId: string,
+) => Promise<{ readonly output?: JsonValue; readonly content?: readonly ContentPart[] } | undefined>;
+
+export function readResultToolset(keeper: ResultKeeper, findOutput: FindOutput): Toolset {
+  return { name: "haft", description: "What the runtime itself offers to a model.", tools: [readResultTool(keeper, findOutput)] };
 }
 
-function readResultTool(keeper: ResultKeeper): Tool {
+function readResultTool(keeper: ResultKeeper, findOutput: FindOutput): Tool {
   return defineTool({
     name: "read_result",
     description: "Reads more of a tool result that was too large to show. Give its handle; narrow it by a path, a text to find, or lines.",
@@ -28,9 +36,15 @@ function readResultTool(keeper: ResultKeeper): Tool {
     effects: { reads: [], writes: [], idempotent: true },
     tags: ["haft"],
     maxResultBytes: 0, // its pages are bounded already; cutting them again would only make more handles
-    execute: (
+    execute: async (
       input: { readonly handle: string; readonly path?: string; readonly grep?: string; readonly offset?: number; readonly limit?: number },
       context: ToolContext,
-    ) => keeper.read(context.sessionId, input.handle, input),
+    ) => {
+      if (!keeper.has(context.sessionId, input.handle)) {
+        const found = await findOutput(context.sessionId, input.handle);
+        if (found !== undefined) keeper.keep(context.sessionId, input.handle, found.output, found.content);
+      }
+      return keeper.read(context.sessionId, input.handle, input);
+    },
   });
 }

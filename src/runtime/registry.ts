@@ -44,6 +44,7 @@ export class Registry implements Iterable<RegisteredTool> {
   readonly #warn: (message: string) => void;
   readonly #names: ToolNames;
   #size = 0;
+  #remembersSessions = false;
   #version = 0;
   #listed: readonly RegisteredTool[] | undefined = undefined;
   #index: TextIndex | undefined = undefined;
@@ -113,7 +114,13 @@ export class Registry implements Iterable<RegisteredTool> {
     }
     this.#publishEntry(entry);
     for (const family of entry.families.values()) this.#publish(family, family.tools);
+    this.#remembersSessions ||= toolset.engine?.openSession !== undefined;
     this.#changed();
+  }
+
+  /** Some toolset, now or earlier, has an engine that must be told when a session begins and ends. */
+  get remembersSessions(): boolean {
+    return this.#remembersSessions;
   }
 
   /**

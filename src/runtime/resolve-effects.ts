@@ -1,5 +1,6 @@
 /** Works out what one call reads and writes, and which keys it must lock for that. */
 import { qualifiedName } from "../core/call.ts";
+import { isSessionKey } from "../core/effects.ts";
 import type { Effects, ResolvedEffects, ResourceKeys } from "../core/effects.ts";
 import { describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -21,7 +22,17 @@ import type { Tool } from "../core/tool.ts";
  * Two writers meet inside `toolset:x/writes` only where their own keys meet.
  */
 export interface CallEffects extends ResolvedEffects {
-  readonly lock: { readonly reads: readonly string[]; readonly writes: readonly string[]; readonly commutative: boolean };
+  readonly lock: LockKeys;
+  /** It writes more than the session's own state. */
+  readonly writesWorld: boolean;
+  /** Some of its keys are the session's own, and lock something else in every session. */
+  readonly hasSessionKeys: boolean;
+}
+
+export interface LockKeys {
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  readonly commutative: boolean;
 }
 
 const MAX_KEYS = 64;
@@ -45,7 +56,7 @@ export function createEffectsResolver(
 ): (input: JsonObject) => CallEffects {
   const resolver = new EffectsResolver({ tool, toolsetName, warn, clock });
   if (resolver.dependsOnInput) return (input) => resolver.resolve(input);
-  const fixed = resolver.resolve(NO_INPUT);
+  const fixed = resolver.resolve(NO_INPUT, false);
   freeze(fixed);
   return () => fixed;
 }
@@ -103,13 +114,14 @@ class EffectsResolver {
     return typeof this.#effects.reads === "function" || typeof this.#effects.writes === "function";
   }
 
-  resolve(input: JsonObject): CallEffects {
+  /** @param isTimed whether code of the program's own may run, which may take too long */
+  resolve(input: JsonObject, isTimed: boolean = true): CallEffects {
     const { reads: declaredReads, writes: declaredWrites } = this.#effects;
     if (declaredReads === undefined && declaredWrites === undefined) return this.#undeclared;
     const startedAt = this.#clock?.now() ?? 0;
     const reads = declaredReads === undefined ? NONE : readKeys(declaredReads, input);
     const writes = declaredWrites === undefined ? NONE : readKeys(declaredWrites, input);
-    if (this.#clock !== undefined) this.#checkTime(this.#clock.now() - startedAt);
+    if (isTimed && this.#clock !== undefined) this.#checkTime(this.#clock.now() - startedAt);
     if (typeof reads === "string") return this.#giveUp("reads", reads);
     if (typeof writes === "string") return this.#giveUp("writes", writes);
     if (writes.length > 0) return this.#writing(reads, writes);
@@ -129,7 +141,7 @@ class EffectsResolver {
   #build(found: {
     readonly reads: readonly string[];
     readonly writes: readonly string[];
-    readonly lock: CallEffects["lock"];
+    readonly lock: LockKeys;
     readonly undeclared?: boolean;
   }): CallEffects {
     const { reads, writes, lock } = found;
@@ -142,6 +154,8 @@ class EffectsResolver {
       destructive: this.#effects.destructive === true,
       commutative: lock.commutative,
       lock,
+      writesWorld: !writes.every(isSessionKey),
+      hasSessionKeys: writes.some(isSessionKey) || reads.some(isSessionKey),
     };
   }
 
@@ -163,6 +177,18 @@ class EffectsResolver {
       `The effects of tool ${JSON.stringify(this.#name)} took ${elapsedMs.toFixed(1)} ms to work out; every other call stands still meanwhile. Stay below ${MAX_RESOLVE_MS} ms: no I/O, no heavy work.`,
     );
   }
+}
+
+/** The keys that a call locks on behalf of its session: what lives in the state of one session is not what lives in another's. */
+export function lockKeysIn(sessionId: string, lock: LockKeys): LockKeys {
+  const prefix = `session ${sessionId.replaceAll("%", "%25").replaceAll("/", "%2F")}:`;
+  const scoped = (key: string): string => (isOwn(key) ? key.replace("session:", () => prefix) : key);
+  return { reads: lock.reads.map(scoped), writes: lock.writes.map(scoped), commutative: lock.commutative };
+}
+
+/** A session's own key, as itself or as the place of its writer in a toolset. */
+function isOwn(key: string): boolean {
+  return isSessionKey(key) || (key.startsWith("toolset:") && key.includes("/writes/session:"));
 }
 
 /** The key of everything in a toolset; a slash in its name does not split it. */

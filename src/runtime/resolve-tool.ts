@@ -6,6 +6,7 @@ import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { chooseOverload } from "./overload.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
+import { route } from "./route.ts";
 
 /** Finds the tools of this name and, by the input, the one that is meant. */
 export function resolveTool(run: CallRun): StepEnd {
@@ -53,6 +54,37 @@ export function passStaticGates(run: CallRun): StepEnd {
 export function workOutEffects(run: CallRun): StepEnd {
   run.effects = guardsOf(run).effectsOf(run.input ?? {});
   return undefined;
+}
+
+/** Decides who answers, now that it is known what the call would do. Calls of a batch pass here in call order. */
+export function routeCall(run: CallRun): StepEnd {
+  const { session } = run.turn;
+  const { engine } = guardsOf(run);
+  const { effects } = run;
+  if (effects === undefined) return undefined;
+  if (session.parent === undefined && session.simulation === undefined) {
+    run.route = guardsOf(run).liveRoute;
+    return undefined;
+  }
+  const found = route({
+    toolName: run.toolName,
+    effects,
+    engine,
+    simulation: session.simulation,
+    isBranch: session.parent !== undefined,
+    standIn: run.parts.standIn,
+  });
+  if (found instanceof ToolError) return found;
+  if (run.parts.undecidedHook !== undefined) return undecidedHook(run.toolName, run.parts.undecidedHook);
+  run.route = found;
+  if (found.via !== "live") session.simulation?.markDirty(effects.writes, effects.lock.writes);
+  return undefined;
+}
+
+function undecidedHook(toolName: string, hook: string): ToolError {
+  return new ToolError("not_simulatable", `${toolName} was not run: the hook "${hook}" does not say what becomes of it in a simulation.`, {
+    hint: 'Give the hook inSimulation: "run" when it leaves no trace, or "skip" to leave it out.',
+  });
 }
 
 /** The tool of a run that is past `resolveTool`. */

@@ -8,6 +8,7 @@ import type { Hook } from "../core/hook.ts";
 import type { JsonLimits } from "../core/json.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { Store } from "../core/store.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { localEngine } from "../engine/local.ts";
@@ -17,18 +18,24 @@ import type { CircuitSettings } from "../policy/circuit.ts";
 import { Limit } from "../policy/limit.ts";
 import { permissionGate } from "../policy/permission.ts";
 import type { PermissionRules } from "../policy/permission.ts";
+import { ResultCache } from "../policy/result-cache.ts";
+import type { CacheOptions } from "../policy/result-cache.ts";
 import { ResultKeeper } from "../policy/result-keeper.ts";
 import { checkRetry } from "../policy/retry.ts";
 import type { RetrySettings } from "../policy/retry.ts";
-import { runBatch, runOne } from "./batch.ts";
-import type { CallCounters, CallOptions, CallParts, CallRun, OrphanCount } from "./call-run.ts";
+import type { CallCounters, CallParts, CallRun, OrphanCount } from "./call-run.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
 import { readResultToolset } from "./read-result-tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { Registry } from "./registry.ts";
 import { ResourceLocks } from "./resource-locks.ts";
+import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
 import { safeListener, safeLog } from "./safe-ears.ts";
 import { RunningCalls } from "./running-calls.ts";
-import { Session, Turn } from "./session.ts";
+import type { ResumeOptions } from "./session/resume-session.ts";
+import { RuntimeSession } from "./session/runtime-session.ts";
+import type { SimulateOptions, Simulation } from "./session/runtime-session.ts";
+import { Sessions } from "./session/sessions.ts";
 import { systemPorts } from "./system-ports.ts";
 import { ToolGuards } from "./tool-guards.ts";
 import { ToolsetLifecycle } from "./toolset-lifecycle.ts";
@@ -46,6 +53,8 @@ export interface RuntimeOptions extends CallSettings {
   readonly permission?: PermissionRules;
   readonly approval?: ApprovalSettings;
   readonly hooks?: readonly Hook[];
+  /** How much memory the results of cached tools may take. */
+  readonly cache?: CacheOptions;
   /** What handlers find in `context.data`, unless an `execute` gives its own. */
   readonly data?: Readonly<Record<string, unknown>>;
   readonly onEvent?: EventListener;
@@ -53,21 +62,24 @@ export interface RuntimeOptions extends CallSettings {
   readonly strict?: boolean;
   /** How deep and large an input may be. */
   readonly inputLimits?: JsonLimits;
+  /** Keeps sessions beyond the process; closed with the runtime. @default none: a session is gone when it is closed */
+  readonly store?: Store;
+  /** `async`: neither calls nor results wait for the store, and a crash may lose the latest. @default "sync" */
+  readonly durability?: "sync" | "async";
+  /** How many events of a stored session stay in memory, at least. Integer ≥ 1. @default 10_000 */
+  readonly keepEvents?: number;
+  /** Answers calls of a simulation that may not run. @default none: such calls end `not_simulatable` */
+  readonly standIn?: Engine;
   /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
   readonly orphanHoldMs?: number;
   /** Clock, randomness, ids and log, for tests. */
   readonly ports?: Partial<Ports>;
 }
 
-export interface ExecuteOptions {
-  readonly signal?: AbortSignal;
-  readonly data?: Readonly<Record<string, unknown>>;
-  /** `throw`: the first failure cancels the batch, takes the session back and throws ToolExecutionError. @default "result" */
-  readonly onError?: "result" | "throw";
-  /** Check inputs and outputs against their schemas. @default true */
-  readonly validate?: boolean;
-  /** Keep the calls in the session's log. @default true */
-  readonly recordHistory?: boolean;
+/** What a new session begins with. */
+export interface SessionStart {
+  /** What `RuntimeSession.snapshot` gave, also as it comes back from JSON: all of it is checked. */
+  readonly from?: unknown;
 }
 
 /** Every setting has a default: `createRuntime({ tools: [myTool] })` is enough. */
@@ -79,11 +91,15 @@ function checkOptions(options: RuntimeOptions): void {
   checkSettings(options, "the runtime");
   checkMs(options.orphanHoldMs, "orphanHoldMs", "the runtime");
   checkRetry(options.retry ?? {});
+  const { keepEvents = 1, durability = "sync" } = options;
+  if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
+    throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes a whole number of at least 1.`);
+  if (durability !== "sync" && durability !== "async")
+    throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
 }
 
 const DEFAULT_ORPHAN_HOLD_MS = 10_000;
-const NO_OPTIONS: ExecuteOptions = Object.freeze({});
-const NO_DATA: Readonly<Record<string, unknown>> = Object.freeze({});
+const DEFAULT_KEEP_EVENTS = 10_000;
 
 export class Runtime {
   readonly registry: Registry;
@@ -93,15 +109,15 @@ export class Runtime {
   readonly #lifecycle: ToolsetLifecycle;
   readonly #guards = new WeakMap<RegisteredTool, ToolGuards>();
   readonly #toolsetLimits = new WeakMap<Toolset, Limit>();
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions: Sessions;
+  readonly #runner: CallRunner;
   readonly #local: Engine = localEngine();
-  readonly #defaultCallOptions: CallOptions;
   readonly #listener: EventListener | undefined;
 
   constructor(options: RuntimeOptions) {
     checkOptions(options);
     this.#options = options;
-    this.#defaultCallOptions = this.#callOptions(NO_OPTIONS);
+    this.#runner = new CallRunner(options.data);
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
     this.#listener = options.onEvent === undefined ? undefined : safeListener(options.onEvent, this.#ports.log);
@@ -114,7 +130,8 @@ export class Runtime {
       strict: options.strict ?? false,
       localEngine: this.#local,
     });
-    this.registry.addToolset(readResultToolset(this.#parts.keeper));
+    this.registry.addToolset(readResultToolset(this.#parts.keeper, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)));
+    this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
   }
 
@@ -135,20 +152,40 @@ export class Runtime {
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   execute(calls: readonly ToolCall[], options?: ExecuteOptions): Promise<readonly ToolResult[]>;
   execute(calls: ToolCall | readonly ToolCall[], options: ExecuteOptions = NO_OPTIONS): Promise<ToolResult | readonly ToolResult[]> {
-    return this.#run(new Session({ ids: this.#ports.ids, recorded: false }), calls, options);
+    return this.#runner.runAlone(this.#parts, calls, options);
   }
 
-  /** Starts a conversation whose calls share state and are recorded. @throws ToolError `duplicate` for an id in use */
-  session(id?: string): RuntimeSession {
-    if (id !== undefined && this.#sessions.has(id))
-      throw new ToolError("duplicate", `The session ${JSON.stringify(id)} exists already. Close it first, or use another id.`);
-    const session = new RuntimeSession(
-      { ids: this.#ports.ids, id: id ?? this.#ports.ids.next("session"), recorded: true },
-      (calls, options) => this.#run(session, calls, options),
-      () => this.#forget(session),
-    );
-    this.#sessions.set(session.id, session);
-    return session;
+  /** As `RuntimeSession.simulate`, of a session that has only begun: there is nothing to commit to. */
+  async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
+    const session = new RuntimeSession(this.#sessions.passing(), this.#sessions);
+    try {
+      const { results, diff } = await session.simulate(calls, options);
+      return { results, diff, commit: () => Promise.reject(nothingToCommitTo()) };
+    } finally {
+      await session.close();
+    }
+  }
+
+  /**
+   * Starts a conversation whose calls share state and are recorded, or goes on from a snapshot of one.
+   *
+   * An id that the store has already shows at the first `execute`, which rejects with `duplicate` before anything runs.
+   *
+   * @throws ToolError `duplicate` for an id in use; `corrupt_record` for a snapshot that is damaged or of another version
+   */
+  session(id?: string, options: SessionStart = {}): RuntimeSession {
+    return this.#sessions.create(id, options.from);
+  }
+
+  /**
+   * Takes up a session that the store has, after a crash or an orderly end: its history, its state, and a result for every call
+   * that had begun.
+   *
+   * @throws ToolError `not_found`; `resource_busy` while another process has it open; `corrupt_record` for a damaged log;
+   * `duplicate` when this runtime has it open. By rejecting
+   */
+  resume(id: string, options: ResumeOptions = {}): Promise<RuntimeSession> {
+    return this.#sessions.resume(id, options);
   }
 
   /** What the runtime has done so far. */
@@ -167,46 +204,33 @@ export class Runtime {
    */
   async close(): Promise<readonly ToolError[]> {
     for (const run of this.#parts.running.values()) run.cancel("the runtime was closed");
-    for (const session of this.#sessions.values()) session.close();
-    return this.#lifecycle.close(() => this.#parts.running.whenEnded());
+    this.#sessions.refuseAll();
+    const unwritten: ToolError[] = [];
+    const unclosed = await this.#lifecycle.close(async () => {
+      await this.#parts.running.whenEnded();
+      unwritten.push(...(await this.#sessions.closeAll()));
+    });
+    return [...unwritten, ...unclosed];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  #run(session: Session, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<ToolResult | readonly ToolResult[]> {
-    if (session.closed) return Promise.reject(new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is closed.`));
-    const misuse = options === NO_OPTIONS ? undefined : wrongOptions(options);
-    if (misuse !== undefined) return Promise.reject(misuse);
-    const turn = new Turn(session, this.#ports.ids);
-    const callOptions = options === NO_OPTIONS ? this.#defaultCallOptions : this.#callOptions(options);
-    if (isBatch(calls)) return this.#runBatch(turn, calls, callOptions, options);
-    if (options.signal === undefined && options.onError !== "throw") return Promise.resolve(runOne(this.#parts, turn, calls, callOptions));
-    return this.#runBatch(turn, [calls], callOptions, options).then((results) => results[0] ?? results);
-  }
-
-  #runBatch(turn: Turn, calls: readonly unknown[], callOptions: CallOptions, options: ExecuteOptions): Promise<readonly ToolResult[]> {
-    return runBatch(this.#parts, turn, calls, {
-      ...callOptions,
-      signal: options.signal,
-      throwOnError: options.onError === "throw",
-      onFailure: (error) => this.#ports.log.warn(`A batch was rolled back: ${error.message}`),
+  #makeSessions(): Sessions {
+    const { store, durability = "sync", keepEvents = DEFAULT_KEEP_EVENTS } = this.#options;
+    return new Sessions({
+      parts: this.#parts,
+      runner: this.#runner,
+      store,
+      durability,
+      keepEvents,
+      engineOf: (name) => {
+        const toolset = this.registry.toolsets().find((known) => known.name === name);
+        return toolset === undefined ? undefined : this.#lifecycle.engineOf(toolset);
+      },
+      toolsets: () => this.registry.namespaces(),
     });
-  }
-
-  #callOptions(options: ExecuteOptions): CallOptions {
-    return {
-      validate: options.validate ?? true,
-      recordHistory: options.recordHistory ?? true,
-      data: options.data ?? this.#options.data ?? NO_DATA,
-    };
-  }
-
-  #forget(session: Session): void {
-    this.#sessions.delete(session.id);
-    this.#parts.approvals.forget(session.id);
-    this.#parts.keeper.forget(session.id);
   }
 
   #makeParts(): CallParts {
@@ -219,9 +243,12 @@ export class Runtime {
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
       permission: options.permission === undefined ? undefined : permissionGate(options.permission),
       approvals: new ApprovalGate(options.approval ?? {}, this.#ports),
+      undecidedHook: undefined,
+      standIn: options.standIn,
       beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
       afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
       keeper: new ResultKeeper({}),
+      cache: new ResultCache(options.cache ?? {}, { clock: this.#ports.clock, log: this.#ports.log, store: options.store }),
       retry: options.retry ?? {},
       inputLimits: options.inputLimits ?? {},
       orphanHoldMs: options.orphanHoldMs ?? DEFAULT_ORPHAN_HOLD_MS,
@@ -267,48 +294,8 @@ export class Runtime {
   }
 }
 
-/** `Array.isArray` for what may be a revoked proxy, which is read as one call that cannot be read. */
-function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonly ToolCall[] {
-  try {
-    return Array.isArray(calls);
-  } catch {
-    return false;
-  }
-}
-
-function wrongOptions(options: ExecuteOptions): ToolError | undefined {
-  if (typeof options !== "object" || options === null) return new ToolError("invalid_argument", "The options of execute() are an object.");
-  const { signal, onError } = options;
-  if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
-    return new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
-  }
-  if (onError === undefined || onError === "result" || onError === "throw") return undefined;
-  return new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${String(onError)}.`);
-}
-
-type Run = (calls: ToolCall | readonly ToolCall[], options: ExecuteOptions) => Promise<ToolResult | readonly ToolResult[]>;
-
-/** A session that can run calls: each `execute` is one turn. */
-export class RuntimeSession extends Session {
-  readonly #run: Run;
-  readonly #onClose: () => void;
-
-  constructor(options: ConstructorParameters<typeof Session>[0], run: Run, onClose: () => void) {
-    super(options);
-    this.#run = run;
-    this.#onClose = onClose;
-  }
-
-  /** As `Runtime.execute`, within this session. @throws ToolError `invalid_argument` once the session is closed */
-  execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
-  execute(calls: readonly ToolCall[], options?: ExecuteOptions): Promise<readonly ToolResult[]>;
-  execute(calls: ToolCall | readonly ToolCall[], options: ExecuteOptions = NO_OPTIONS): Promise<ToolResult | readonly ToolResult[]> {
-    return this.#run(calls, options);
-  }
-
-  override close(): void {
-    if (this.closed) return;
-    super.close();
-    this.#onClose();
-  }
+function nothingToCommitTo(): ToolError {
+  return new ToolError("invalid_argument", "A simulation of the runtime has no session to be committed to.", {
+    hint: "Simulate in a session: runtime.session().simulate(calls).",
+  });
 }

@@ -82,12 +82,19 @@ const systemClock: Clock = {
   },
 };
 
-/** 128 random bits per process and a counter: unguessable, and cheap enough for every call. */
+/**
+ * 128 random bits and a counter: unguessable from outside, and cheap enough for every call. The bits are the process's own, but for
+ * a session, whose id may be given to somebody: they are new, and tell nothing of other sessions.
+ */
 const systemIds: Ids = {
-  next: (prefix) => `${prefix}_${PROCESS_ID}${(count++).toString(36)}`,
+  next: (prefix) => `${prefix}_${prefix === "session" ? randomPart() : PROCESS_ID}${(count++).toString(36)}`,
 };
-const PROCESS_ID = `${randomBytes(16).toString("base64url")}_`;
+const PROCESS_ID = randomPart();
 let count = 0;
+
+function randomPart(): string {
+  return `${randomBytes(16).toString("base64url")}_`;
+}
 
 /** Debug lines go nowhere; warnings go to standard error. */
 const systemLog: Log = {

@@ -1,7 +1,7 @@
 /** Turns what a handler returned into recorded JSON and content, checked against the output schema. */
 import { ToolOutput } from "../core/content.ts";
-import { ToolError } from "../core/error.ts";
-import { copyJson } from "../core/json.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import { copyJson, isJsonObject } from "../core/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { copyContent } from "./copy-content.ts";
@@ -9,13 +9,14 @@ import { settleParsing } from "./settle-parsing.ts";
 import { toolOf } from "./resolve-tool.ts";
 
 export function takeOutput(run: CallRun): StepEnd | Promise<StepEnd> {
+  if (run.fromCache) return undefined; // taken and checked when it was kept
   const { raw } = run;
   run.raw = undefined;
   let answer = raw;
   try {
     if (raw instanceof ToolOutput) {
       if (raw.content !== undefined) run.content = copyContent(raw.content);
-      run.metadata = raw.metadata;
+      if (raw.metadata !== undefined) takeMetadata(run, raw.metadata);
       answer = raw.output;
     }
   } catch (thrown: unknown) {
@@ -24,6 +25,17 @@ export function takeOutput(run: CallRun): StepEnd | Promise<StepEnd> {
   const { parseOutput } = toolOf(run).tool;
   if (parseOutput === undefined || !run.options.validate) return takeJson(run, answer);
   return settleParsing(run, { what: "output", work: parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });
+}
+
+/** What no model sees must not cost the answer: metadata that cannot be recorded is left out with a warning. */
+function takeMetadata(run: CallRun, metadata: unknown): void {
+  try {
+    const { value } = copyJson(metadata);
+    if (isJsonObject(value)) run.metadata = value;
+    else run.warnings = [...run.warnings, "The metadata was left out: it is no object."];
+  } catch (thrown: unknown) {
+    run.warnings = [...run.warnings, `The metadata was left out: ${describeThrown(thrown)}`];
+  }
 }
 
 function takeParsed(run: CallRun, answer: unknown, parsed: ParsedInput): StepEnd {

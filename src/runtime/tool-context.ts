@@ -1,6 +1,7 @@
 /** What a handler is given in one attempt; costly parts are made when first asked for. */
 import type { ProgressUpdate, ToolContext, ToolState } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
+import type { HistoryEntry } from "../core/history.ts";
 import type { LogFields } from "../core/ports.ts";
 import type { CallRun } from "./call-run.ts";
 
@@ -10,6 +11,7 @@ export class AttemptContext implements ToolContext {
   readonly #run: CallRun;
   #controller: AbortController | undefined;
   #state: ToolState | undefined;
+  #history: readonly HistoryEntry[] | undefined;
   #ended: ToolError | "settled" | undefined;
 
   constructor(run: CallRun, attempt: number, deadline: number) {
@@ -27,11 +29,23 @@ export class AttemptContext implements ToolContext {
   }
 
   get sessionId(): string {
-    return this.#run.turn.session.id;
+    return this.#run.sessionForEngine.id;
   }
 
   get turnId(): string {
     return this.#run.turn.id;
+  }
+
+  get idempotencyKey(): string {
+    return this.#run.idempotencyKey;
+  }
+
+  get simulated(): boolean {
+    return this.#run.simulated;
+  }
+
+  get history(): readonly HistoryEntry[] {
+    return (this.#history ??= historyFor(this.#run));
   }
 
   get data(): Readonly<Record<string, unknown>> {
@@ -44,6 +58,11 @@ export class AttemptContext implements ToolContext {
       if (typeof this.#ended === "object") this.#controller.abort(this.#ended);
     }
     return this.#controller.signal;
+  }
+
+  /** The handler asked for its signal, so it may have stopped halfway when that aborted. */
+  get isHeard(): boolean {
+    return this.#controller !== undefined;
   }
 
   get state(): ToolState {
@@ -64,7 +83,7 @@ export class AttemptContext implements ToolContext {
 
   /** The state of the tool's toolset, read-only once the attempt is over: what is rolled back or given up stays so. */
   #openState(): ToolState {
-    const state = this.#run.turn.stateOf(this.#run.registered?.toolset.name ?? "");
+    const state = this.#run.turn.stateOf(this.#run.registered?.toolset.name ?? "", this.callId);
     return {
       get: (key) => state.get(key),
       update: (key, change) => {
@@ -81,4 +100,13 @@ export class AttemptContext implements ToolContext {
     this.#ended = reason;
     if (reason !== "settled") this.#controller?.abort(reason);
   }
+}
+
+/** What a call may know of its session: never a part of its own batch that depends on timing. */
+function historyFor({ turn, route, callId }: CallRun): readonly HistoryEntry[] {
+  const { session, startsAt } = turn;
+  if (route?.engine.order !== "sequential") return session.historyAt(startsAt);
+  const entries = session.history;
+  const own = entries.findIndex((entry) => entry.callId === callId);
+  return entries.slice(0, own < 0 ? entries.length : own).filter((entry) => entry.result !== undefined);
 }

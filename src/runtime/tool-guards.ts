@@ -7,9 +7,11 @@ import { Circuit } from "../policy/circuit.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import { Limit } from "../policy/limit.ts";
 import { RetryBudget } from "../policy/retry-budget.ts";
+import type { CachePlan } from "./cache-plan.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { createEffectsResolver } from "./resolve-effects.ts";
 import type { CallEffects } from "./resolve-effects.ts";
+import type { Route } from "./route.ts";
 
 export interface ToolGuardsOptions {
   readonly registered: RegisteredTool;
@@ -23,6 +25,8 @@ export interface ToolGuardsOptions {
 
 export class ToolGuards {
   readonly engine: Engine;
+  /** The way of every call that is neither in a simulation nor in a branch. */
+  readonly liveRoute: Route;
   readonly circuit: Circuit | undefined;
   readonly budget: RetryBudget;
   readonly limit: Limit | undefined;
@@ -31,10 +35,13 @@ export class ToolGuards {
   readonly dropUnknownKeys: boolean;
   /** The runtime has already said that this tool should declare its effects. */
   toldToDeclare = false;
+  /** How its results are cached; made with the first call of a tool that is. */
+  cachePlan: CachePlan | undefined;
 
   constructor(options: ToolGuardsOptions) {
     const { tool, toolset } = options.registered;
     this.engine = options.engine;
+    this.liveRoute = Object.freeze({ engine: options.engine, via: "live" });
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
     this.limit = tool.maxConcurrent === undefined ? undefined : new Limit(tool.maxConcurrent);

@@ -14,14 +14,15 @@ const UNDO_TIMEOUT_MS = 30_000;
 export async function undoCalls(runs: readonly CallRun[]): Promise<void> {
   for (const run of runs.toReversed()) {
     const succeeded = run.result?.status === "ok" || run.result?.status === "partial";
-    if (succeeded && run.registered?.tool.effects?.undo !== undefined) await undoCall(run);
+    if (succeeded && run.result?.origin === "live" && run.registered?.tool.effects?.undo !== undefined) await undoCall(run);
   }
 }
 
 async function undoCall(run: CallRun): Promise<void> {
   const controller = new AbortController();
   // What the handler answered, neither cut nor changed by hooks.
-  const context = { input: run.input ?? {}, output: run.output, signal: controller.signal };
+  const { callId, toolName, output } = run;
+  const context = { callId, toolName, data: run.options.data, input: run.input ?? {}, output, signal: controller.signal };
   const undoing = new Promise<void>((resolve) => {
     resolve(run.registered?.tool.effects?.undo?.(context));
   });

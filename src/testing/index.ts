@@ -1,2 +1,5 @@
 /** The public names of `haft/testing`, listed by hand: what a test of tools and engines needs. */
 export { FakeClock, type FakePorts, MemoryLog, countingIds, fakePorts, seededRandom, settle } from "./fake-ports.ts";
+export type { StoreCase, StoreSubject } from "./store-case.ts";
+export { storeContract } from "./store-contract.ts";
+export { type RecordedAnswer, type RecordedFixture, recordedAnswer, recordedToolsets } from "./recorded-toolset.ts";

@@ -1,8 +1,27 @@
 import { expect, test } from "vitest";
 import { readCommandLine } from "../../src/cli/command-line.ts";
+import type { CliOptions } from "../../src/cli/command-line.ts";
 import { ToolError } from "../../src/core/error.ts";
 
-const NONE = { config: undefined, json: false, yes: false, help: false, version: false, tag: [], allTags: false, limit: undefined };
+const NONE: CliOptions = {
+  config: undefined,
+  json: false,
+  yes: false,
+  help: false,
+  version: false,
+  tag: [],
+  allTags: false,
+  limit: undefined,
+  store: undefined,
+  session: undefined,
+  simulate: false,
+  settle: false,
+  takeOver: false,
+  as: undefined,
+  force: false,
+  id: undefined,
+  nearest: false,
+};
 
 test("options may stand anywhere, short, long, with = or without", () => {
   expect(readCommandLine(["-c", "a.toml", "call", "--json", "x", '{"a": -1}', "-y"])).toEqual({
@@ -19,6 +38,41 @@ test("options may stand anywhere, short, long, with = or without", () => {
   });
 });
 
+test("sessions, stores and replays have options of their own", () => {
+  const argv = [
+    "sessions",
+    "--store",
+    "a.db",
+    "--session=-s",
+    "--simulate",
+    "--settle",
+    "--take-over",
+    "--as",
+    "openai",
+    "--force",
+    "--id",
+    "i",
+    "--nearest",
+  ];
+  expect(readCommandLine([...argv, "resume", "x"])).toEqual({
+    command: "sessions",
+    args: ["resume", "x"],
+    given: ["store", "session", "simulate", "settle", "take-over", "as", "force", "id", "nearest"],
+    options: {
+      ...NONE,
+      store: "a.db",
+      session: "-s",
+      simulate: true,
+      settle: true,
+      takeOver: true,
+      as: "openai",
+      force: true,
+      id: "i",
+      nearest: true,
+    },
+  });
+});
+
 test("- is an argument, and what stands behind -- is one too", () => {
   expect(readCommandLine(["run", "-", "--", "--json"])).toEqual({ command: "run", args: ["-", "--json"], given: [], options: NONE });
   expect(readCommandLine([])).toEqual({ command: undefined, args: [], given: [], options: NONE });
@@ -26,11 +80,13 @@ test("- is an argument, and what stands behind -- is one too", () => {
 
 test.for([
   [["--jason"], "There is no option --jason.", "Did you mean --json?"],
-  [["-x"], "There is no option -x.", "Options: --config, --json, --yes, --tag, --all-tags, --limit, --help, --version."],
-  [["--__proto__"], "There is no option --__proto__.", "Options: --config, --json, --yes, --tag, --all-tags, --limit, --help, --version."],
+  [["-x"], "There is no option -x.", "See haft --help, or haft <command> --help."],
+  [["--__proto__"], "There is no option --__proto__.", "See haft --help, or haft <command> --help."],
   [["--json=yes"], "--json takes no value.", "Write --json alone."],
   [["-c"], "-c needs a value.", "For example: --config ./haft.toml"],
   [["--config="], "--config needs a value.", "For example: --config ./haft.toml"],
+  [["--store", "--json"], "--store needs a value.", "For example: --store haft.db"],
+  [["--simulated"], "There is no option --simulated.", "Did you mean --simulate?"],
   [["--tag", "--json"], "--tag needs a value.", "For example: --tag weather"],
   [["--limit", "1.5"], '--limit takes a whole number from 1, not "1.5".', undefined],
   [["--limit", "0"], '--limit takes a whole number from 1, not "0".', undefined],

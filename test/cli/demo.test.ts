@@ -2,13 +2,13 @@ import { copyFileSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
+import { PATIENCE_MS, folderWith, haft, masked } from "./run-haft.ts";
 
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 const server = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
 
 describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () => {
-  test("tells its story, sums it up, and leaves nothing behind", async () => {
+  test("tells its story, simulates, survives a kill, and leaves nothing behind", async () => {
     const folder = folderWith({});
     const { exitCode, stdout, stderr } = await haft(["--once"], {
       folder,
@@ -16,14 +16,14 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
       environment: { TMPDIR: folder },
     });
     expect({ exitCode, stderr, left: readdirSync(folder) }).toEqual({ exitCode: 0, stderr: "", left: [] });
-    expect(stdout.slice(stdout.indexOf("summary\n"))).toBe(`summary
+    const [first = "", mail = "", invoice = "", resume = ""] = stdout.split(/\n\n\n\$ haft .*\n/u);
+    expect(first.slice(first.indexOf("summary\n"))).toBe(`summary
   calls       16  14 ok, 2 error (1 not_found, 1 timeout)
   attempts    17  2 of them retries
   repairs      1
   approvals    1  1 allowed
   orphans      1  1 ended late, 0 still running
-  origins     16  15 live (9 files, 5 demo, 1 everything), 1 never run
-`);
+  origins     16  15 live (9 files, 5 demo, 1 everything), 1 never run`);
     const story = [
       'repaired $.days: "3" → 3',
       "↻ #12 attempt 2 failed",
@@ -33,7 +33,15 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
       "demo::slow_report did not answer within 500 ms.",
       "? #16 the approver of the conversation answers allow-once",
     ];
-    expect(story.filter((moment) => !stdout.includes(moment))).toEqual([]);
+    expect(story.filter((moment) => !first.includes(moment))).toEqual([]);
+    expect(mail.match(/simulated {2}Pretended: nothing was done\./gu)).toHaveLength(2);
+    expect(mail).toContain("\nNothing was changed.");
+    expect(invoice.trimEnd().split("\n").at(-1)).toMatch(/^ {2}→ #1 {2}pay /u);
+    expect(masked(resume).replace(/\d+ events/u, "# events")).toBe(`  · session invoice: goes on after # events
+  → #1  pay          {"invoice":4711,"euros":120}
+  ✓ #1  office::pay # ms  Paid; the bank has it once.
+  · 1 call was interrupted, and was found to have had its effect
+`);
   });
 
   test("five parallel edits of one file all survive", async () => {

@@ -49,7 +49,7 @@ describe("files", () => {
 
   test("J06 a byte order mark and CRLF change nothing, not even the places", async () => {
     expect(await problemsOf("haft.toml", "\uFEFF[runtime]\r\nfoo = 1\r\n")).toEqual([
-      "haft.toml:2:1: runtime.foo: unknown key. There are: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, maxConcurrent, strict, orphanHoldMs.",
+      "haft.toml:2:1: runtime.foo: unknown key. There are: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, maxConcurrent, strict, orphanHoldMs, durability, keepEvents.",
     ]);
   });
 });

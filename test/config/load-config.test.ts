@@ -27,10 +27,10 @@ guard = "blok"
     const error = await configError(loadConfig(path));
 
     expect(error.message).toBe(
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, toolsets. (and 7 more)`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, toolsets. (and 7 more)`,
     );
     expect(error.details).toEqual([
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, toolsets.`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, toolsets.`,
       `${path}:3:1: runtime.timeout_ms: unknown key. Did you mean "timeoutMs"?`,
       `${path}:4:1: runtime.maxAttempts: must be a whole number from 1 to 100, not 0.`,
       `${path}:5:1: runtime.strict: must be true or false, not a string.`,
@@ -255,6 +255,8 @@ maxResultBytes = 100
 maxConcurrent = 3
 strict = true
 orphanHoldMs = 50
+durability = "async"
+keepEvents = 500
 [retry]
 delayMs = 10
 factor = 1.5
@@ -274,6 +276,12 @@ deny = ["*::write"]
 always = ["1::*"]
 never = []
 timeoutMs = 7
+[cache]
+maxBytes = 0
+[store]
+path = "data/haft.db"
+busyTimeoutMs = 0
+synchronous = "normal"
 [toolsets.2]
 type = "files"
 root = "work"
@@ -293,13 +301,15 @@ type = "mcp"
 command = "server"
 openTimeoutMs = 20
 `,
-  "haft.yaml": `runtime: { timeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2, maxResultBytes: 100, maxConcurrent: 3, strict: true, orphanHoldMs: 50 }
+  "haft.yaml": `runtime: { timeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2, maxResultBytes: 100, maxConcurrent: 3, strict: true, orphanHoldMs: 50, durability: async, keepEvents: 500 }
 retry: { delayMs: 10, factor: 1.5, maxDelayMs: 20, jitter: false }
 circuit: { enabled: true, failures: 2, windowMs: 100, openMs: 10, probes: 3, minimumRate: 0.25 }
 permission:
   allow: ["2::*", "1::*"]
   deny: ["*::write"]
 approval: { always: ["1::*"], never: [], timeoutMs: 7 }
+cache: { maxBytes: 0 }
+store: { path: data/haft.db, busyTimeoutMs: 0, synchronous: normal }
 toolsets:
   "2": { type: files, root: work, guard: warn, readOnly: true, allowSensitive: [package.json], unchangedReads: true, timeoutMs: 0 }
   "1":
@@ -311,11 +321,13 @@ toolsets:
   "0": { type: mcp, command: server, openTimeoutMs: 20 }
 `,
   "haft.json": `{
-	"runtime": { "timeoutMs": 1000, "deadlineMs": 5000, "maxAttempts": 2, "maxResultBytes": 100, "maxConcurrent": 3, "strict": true, "orphanHoldMs": 50 },
+	"runtime": { "timeoutMs": 1000, "deadlineMs": 5000, "maxAttempts": 2, "maxResultBytes": 100, "maxConcurrent": 3, "strict": true, "orphanHoldMs": 50, "durability": "async", "keepEvents": 500 },
 	"retry": { "delayMs": 10, "factor": 1.5, "maxDelayMs": 20, "jitter": false },
 	"circuit": { "enabled": true, "failures": 2, "windowMs": 100, "openMs": 10, "probes": 3, "minimumRate": 0.25 },
 	"permission": { "allow": ["2::*", "1::*"], "deny": ["*::write"] },
 	"approval": { "always": ["1::*"], "never": [], "timeoutMs": 7 },
+	"cache": { "maxBytes": 0 },
+	"store": { "path": "data/haft.db", "busyTimeoutMs": 0, "synchronous": "normal" },
 	"toolsets": {
 		"2": { "type": "files", "root": "work", "guard": "warn", "readOnly": true, "allowSensitive": ["package.json"], "unchangedReads": true, "timeoutMs": 0 },
 		"1": { "type": "module", "path": "./tools.ts", "enabled": false, "description": "Ours", "maxConcurrent": 1 },
@@ -328,11 +340,23 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
   const { config, warnings } = await load(name, text);
 
   expect({ ...config, toolsets: [...config.toolsets] }).toEqual({
-    runtime: { timeoutMs: 1000, deadlineMs: 5000, maxAttempts: 2, maxResultBytes: 100, maxConcurrent: 3, strict: true, orphanHoldMs: 50 },
+    runtime: {
+      timeoutMs: 1000,
+      deadlineMs: 5000,
+      maxAttempts: 2,
+      maxResultBytes: 100,
+      maxConcurrent: 3,
+      strict: true,
+      orphanHoldMs: 50,
+      durability: "async",
+      keepEvents: 500,
+    },
     retry: { delayMs: 10, factor: 1.5, maxDelayMs: 20, jitter: false },
     circuit: { failures: 2, windowMs: 100, openMs: 10, probes: 3, minimumRate: 0.25 },
     permission: { allow: ["2::*", "1::*"], deny: ["*::write"] },
     approval: { always: ["1::*"], never: [], timeoutMs: 7 },
+    cache: { maxBytes: 0 },
+    store: { path: "data/haft.db", busyTimeoutMs: 0, synchronous: "normal" },
     toolsets: [
       [
         "2",
@@ -357,7 +381,16 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
 test.each(["haft.toml", "haft.yaml"])("an empty %s is a configuration of nothing", async (name) => {
   const { config } = await load(name, "");
 
-  expect(config).toEqual({ runtime: {}, retry: {}, circuit: {}, permission: {}, approval: {}, toolsets: new Map() });
+  expect(config).toEqual({
+    runtime: {},
+    retry: {},
+    circuit: {},
+    permission: {},
+    approval: {},
+    cache: {},
+    store: undefined,
+    toolsets: new Map(),
+  });
 });
 
 test("J09 a server of a floating version is warned of, with its place", async () => {

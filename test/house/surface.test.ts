@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import * as mcp from "../../src/engine/mcp.ts";
 import * as haft from "../../src/index.ts";
 import * as testing from "../../src/testing/index.ts";
+import * as sqlite from "../../src/store/sqlite-store.ts";
 import * as files from "../../src/toolsets/files.ts";
 import { readTree } from "./source-tree.ts";
 
@@ -18,27 +19,47 @@ const HAFT_VALUES = [
   "createRuntime",
   "defineTool",
   "external",
+  "importRecording",
   "importSchema",
+  "memoryStore",
+  "parseRecording",
   "pure",
   "qualifiedName",
   "readOnly",
+  "readRecording",
+  "replayEngine",
   "resultText",
   "splitName",
+  "storedEvents",
+  "supersedesAt",
+  "supersedesSameInput",
+  "toAnthropicMessages",
+  "toGeminiContents",
+  "toOpenAiMessages",
   "toolDefinition",
   "toolFromJson",
   "toolFunction",
   "toolToJson",
+  "toolsetsOfRecording",
   "validateInput",
   "validateOutput",
   "withSuccessShape",
+  "writeRecording",
 ];
 
 const HAFT_TYPES = [
   "Actor",
+  "AnthropicConversation",
   "ApprovalAnswer",
   "ApprovalRequest",
   "ApprovalSettings",
   "Approver",
+  "BranchPoint",
+  "CacheOptions",
+  "CacheRecord",
+  "CacheScope",
+  "CacheSettings",
+  "CacheStore",
   "CallSettings",
   "CircuitSettings",
   "Clock",
@@ -48,39 +69,65 @@ const HAFT_TYPES = [
   "Engine",
   "EngineContext",
   "EngineRequest",
+  "EngineSession",
   "ErrorCode",
   "ErrorCodeInfo",
   "ErrorInfo",
   "EventListener",
+  "EventLog",
+  "EventPage",
   "ExecuteOptions",
+  "ForkOptions",
+  "GeminiConversation",
+  "GeminiOptions",
   "HandlerResult",
   "HistoryEntry",
   "Hook",
   "HookContext",
   "HookDecision",
   "Ids",
+  "ImportOptions",
+  "ImportedRecording",
   "ImportedSchema",
   "JsonObject",
+  "JsonPatch",
+  "JsonPatchStep",
   "JsonPrimitive",
   "JsonSchema",
   "JsonValue",
+  "ListOptions",
   "Log",
+  "LogDamage",
   "LogFields",
+  "LogOptions",
+  "MessagesOptions",
+  "ModelMessage",
   "NameParts",
+  "OpenAiConversation",
+  "OpenRecording",
   "OpenReport",
   "Origin",
   "Outcome",
   "ParsedInput",
+  "PastCall",
   "PermissionRules",
   "Ports",
   "ProgressUpdate",
   "Random",
+  "ReadOptions",
+  "ReconcileContext",
+  "Reconciled",
+  "RecordingHeader",
+  "RecordingSource",
   "RegisteredTool",
   "RegistryOptions",
   "Repair",
+  "ReplayOptions",
+  "ReplayToolsetOptions",
   "ResolvedEffects",
   "ResourceKeys",
   "ResultStatus",
+  "ResumeOptions",
   "RetrySettings",
   "RuntimeEvent",
   "RuntimeOptions",
@@ -88,6 +135,17 @@ const HAFT_TYPES = [
   "SchemaSource",
   "SearchQuery",
   "Session",
+  "SessionDiff",
+  "SessionEvent",
+  "SessionMessage",
+  "SessionSnapshot",
+  "SessionStart",
+  "SimulateOptions",
+  "Simulation",
+  "StateDifference",
+  "Store",
+  "StoredSession",
+  "Supersedes",
   "Tool",
   "ToolAnnotations",
   "ToolCall",
@@ -108,8 +166,18 @@ const HAFT_TYPES = [
   "UndoContext",
 ];
 
-const TESTING_VALUES = ["FakeClock", "MemoryLog", "countingIds", "fakePorts", "seededRandom", "settle"];
-const TESTING_TYPES = ["FakePorts"];
+const TESTING_VALUES = [
+  "FakeClock",
+  "MemoryLog",
+  "countingIds",
+  "fakePorts",
+  "recordedAnswer",
+  "recordedToolsets",
+  "seededRandom",
+  "settle",
+  "storeContract",
+];
+const TESTING_TYPES = ["FakePorts", "RecordedAnswer", "RecordedFixture", "StoreCase", "StoreSubject"];
 
 test("haft exports these values and no others", () => {
   expect(Object.keys(haft).toSorted()).toEqual(HAFT_VALUES);
@@ -127,13 +195,13 @@ test("haft/testing exports these types and no others", () => {
   expect(exportedTypes("src/testing/index.ts")).toEqual(TESTING_TYPES);
 });
 
-test("haft/mcp and haft/files export one factory each", () => {
-  expect([Object.keys(mcp), Object.keys(files)]).toEqual([["mcpEngine"], ["filesToolset"]]);
+test("haft/mcp, haft/sqlite and haft/files export one factory each", () => {
+  expect([Object.keys(mcp), Object.keys(sqlite), Object.keys(files)]).toEqual([["mcpEngine"], ["sqliteStore"], ["filesToolset"]]);
 });
 
 test("package.json offers these entries and no others", () => {
   const entries = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { exports: object };
-  expect(Object.keys(entries.exports)).toEqual([".", "./testing", "./mcp", "./files", "./package.json"]);
+  expect(Object.keys(entries.exports)).toEqual([".", "./testing", "./mcp", "./sqlite", "./files", "./package.json"]);
 });
 
 /** Types leave no trace at run time, so they are read from the text: an index holds nothing but lists of re-exports. */

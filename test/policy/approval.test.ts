@@ -16,6 +16,7 @@ function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
     toolName: "files::delete",
     description: "Deletes a file.",
     input: { path: "/a" },
+    simulated: false,
     reason: "files::delete destroys something.",
     signal: new AbortController().signal,
     ...fields,

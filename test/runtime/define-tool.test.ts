@@ -44,6 +44,7 @@ describe("a mistake is found when the tool is defined", () => {
     ["unknownKeys", true, "true"],
     ["enabled", "yes", '"yes"'],
     ["execute", "run", '"run"'],
+    ["supersedes", true, "true"],
     ["metadata", [], "an array"],
     ["effects", "pure", '"pure"'],
   ])("B02 F4.1 %s = %s", (field, value, shown) => {
@@ -59,6 +60,7 @@ describe("a mistake is found when the tool is defined", () => {
     ["idempotent", 1],
     ["destructive", "yes"],
     ["undo", {}],
+    ["reconcile", "ask"],
   ])("F4.1 effects.%s = %j", (field, value) => {
     expect(refusal({ effects: { [field]: value } })).toEqual({
       code: "invalid_argument",

@@ -101,7 +101,7 @@ test("F4.26 B01 a handler that was given up, or whose batch was rolled back, cha
   const beside = session.execute({ name: "set", input: { to: "kept" } });
   expect([await failing, (await beside).status]).toEqual([expect.any(ToolExecutionError), "ok"]);
   await settle();
-  expect(["k", "other"].map((key) => session.stateOf("default").get(key))).toEqual([undefined, "kept"]);
+  expect(["k", "other"].map((key) => session.state("default", key))).toEqual([undefined, "kept"]);
 });
 
 test("a call that succeeds in the moment its batch fails is undone, with its whole answer, and the undo is waited for", async () => {
@@ -221,7 +221,7 @@ test("C12 a tool removed, a toolset disabled and a session closed in the middle 
   await settle();
   runtime.registry.unregister("t");
   runtime.registry.setEnabled("default", false);
-  session.close();
+  void session.close();
   door.open("x".repeat(500));
   const results = await pending;
   expect(results.map((result) => [result.status, result.truncation?.handle])).toEqual([

@@ -9,7 +9,8 @@ import type { Hook } from "../../src/core/hook.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { Runtime, RuntimeSession } from "../../src/runtime/runtime.ts";
+import type { Runtime } from "../../src/runtime/runtime.ts";
+import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
 import { ToolExecutionError } from "../../src/runtime/tool-execution-error.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import type { FakePorts } from "../../src/testing/fake-ports.ts";
@@ -289,7 +290,7 @@ export async function play(scenario: Scenario): Promise<Played> {
   const outcomes: Outcome[] = [];
   for (const plan of scenario.batches) ports.clock.timer(() => outcomes.push(start(plan, { runtime, ports, sessions })), plan.at);
   if (scenario.closeAt !== undefined) ports.clock.timer(() => void runtime.close(), scenario.closeAt);
-  if (scenario.closeSessionAt !== undefined) ports.clock.timer(() => sessions[0]?.close(), scenario.closeSessionAt);
+  if (scenario.closeSessionAt !== undefined) ports.clock.timer(() => void sessions[0]?.close(), scenario.closeSessionAt);
   await ports.clock.advance(2 * END_OF_TIME_MS);
   return { runtime, ports, events, watch, outcomes, sessions };
 }

@@ -32,13 +32,14 @@ function unchecked(keys: unknown): ResourceKeys {
   return keys as ResourceKeys; // the one cast: wrong types are the case under test
 }
 
-const plain = { undeclared: false, external: false, destructive: false, commutative: false };
+const plain = { writesWorld: false, hasSessionKeys: false, undeclared: false, external: false, destructive: false, commutative: false };
 
 const UNDECLARED: CallEffects = {
   ...plain,
   reads: [],
   writes: ["toolset:files"],
   undeclared: true,
+  writesWorld: true,
   repeatable: false,
   lock: { reads: [], writes: ["toolset:files"], commutative: false },
 };
@@ -212,7 +213,7 @@ describe("what a declaration comes to", () => {
     ],
   ])("%s", (_, effects, expected) => {
     const { resolve, warnings } = resolverOf(effects);
-    expect(resolve({})).toEqual({ ...plain, ...expected });
+    expect(resolve({})).toEqual({ ...plain, writesWorld: (expected.writes?.length ?? 0) > 0, ...expected });
     expect(warnings).toEqual([]);
   });
 
@@ -228,6 +229,7 @@ describe("what a declaration comes to", () => {
     });
     expect(resolve({ from: "/a", to: "/b/" })).toEqual({
       ...plain,
+      writesWorld: true,
       reads: ["file:/a"],
       writes: ["file:/b"],
       repeatable: false,
@@ -235,6 +237,7 @@ describe("what a declaration comes to", () => {
     });
     expect(resolve({ from: "/c", to: "/c" })).toEqual({
       ...plain,
+      writesWorld: true,
       reads: [],
       writes: ["file:/c"],
       repeatable: false,

@@ -244,8 +244,8 @@ test("F3.4 F0.38 the session's history holds every call with its result, unknown
     ["nowhere", "error"],
   ]);
   expect(() => runtime.session("s1")).toThrow(/exists already/);
-  session.close();
-  session.close();
+  void session.close();
+  await session.close();
   await expect(session.execute({ name: "echo" })).rejects.toThrow(/is closed/);
   expect(runtime.session("s1").history).toEqual([]);
 });

@@ -6,6 +6,7 @@ import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { type CurrentFile, changeFile, textOf } from "./change-file.ts";
 import { letOthersRun } from "./file-bytes.ts";
 import { refusal } from "./file-error.ts";
+import { supersedesFileCalls } from "./superseded-views.ts";
 import { type TextEdit, applyEdit } from "./text-edit.ts";
 import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
 
@@ -55,6 +56,7 @@ export function editTool(workspace: Workspace): Tool {
     description: "Replaces an exact piece of text in a file. The file must have been read before, and must not have changed since.",
     inputSchema: { type: "object", properties: { path: PATH, ...EDIT }, required: ["path", "old", "new"], additionalProperties: false },
     effects: { writes: (input) => [workspace.key(input["path"])], idempotent: false },
+    supersedes: supersedesFileCalls(workspace),
     execute: (input: EditInput, context: ToolContext) => editFile(workspace, input, context),
   };
 }
@@ -67,6 +69,7 @@ export function multiEditTool(workspace: Workspace): Tool {
       "Mode strict (default) writes all edits or none, partial those before the first that fails, best_effort all that can be applied.",
     inputSchema: MULTI_EDIT_SCHEMA,
     effects: { writes: (input) => [workspace.key(input["path"])], idempotent: false },
+    supersedes: supersedesFileCalls(workspace),
     execute: (input: MultiEditInput, context: ToolContext) => multiEditFile(workspace, input, context),
   };
 }

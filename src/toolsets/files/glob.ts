@@ -3,10 +3,12 @@ import { lstat } from "node:fs/promises";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
-import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonSchema, PastCall, Tool } from "../../core/tool.ts";
 import { fileError, systemCode } from "./file-error.ts";
 import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { pathLine, withNotes } from "./path-list.ts";
+import { numberOf, supersedesListings } from "./superseded-views.ts";
 import { MAX_ENTRIES, Walk } from "./walk.ts";
 import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
 
@@ -49,8 +51,19 @@ export function globTool(workspace: Workspace): Tool {
       "What .gitignore excludes is left out, and so are .git and node_modules.",
     inputSchema: INPUT_SCHEMA,
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    supersedes: supersedesListings(workspace, findsAllOf),
     execute: (input: GlobInput, context: ToolContext) => glob(workspace, input, context),
   };
+}
+
+const EVERYTHING: ReadonlySet<unknown> = new Set(["**", "**/*"]);
+
+/** The same pattern with no less room, or all files there are where the older one filtered. */
+function findsAllOf(newer: PastCall, older: PastCall): boolean {
+  const foundAll = isJsonObject(newer.output) && newer.output["more"] === false;
+  const { pattern, limit } = newer.input;
+  if (pattern !== older.input["pattern"]) return foundAll && EVERYTHING.has(pattern);
+  return foundAll || numberOf(limit, DEFAULT_LIMIT) >= numberOf(older.input["limit"], DEFAULT_LIMIT);
 }
 
 async function glob(workspace: Workspace, input: GlobInput, context: ToolContext): Promise<ToolOutput> {

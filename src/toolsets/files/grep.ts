@@ -4,6 +4,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { supersedesSameInput } from "../../policy/supersede.ts";
 import { type LinearPattern, linearPattern } from "../../schema/pattern.ts";
 import { binaryReason } from "./binary.ts";
 import { fileError } from "./file-error.ts";
@@ -68,6 +69,7 @@ export function grepTool(workspace: Workspace): Tool {
       "Searches text files only; what .gitignore excludes is left out, and so are .git and node_modules.",
     inputSchema: INPUT_SCHEMA,
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    supersedes: supersedesSameInput,
     execute: (input: GrepInput, context: ToolContext) => new Grep(workspace, input, context).run(),
   };
 }

@@ -9,6 +9,7 @@ import type { Tool } from "../../core/tool.ts";
 import { changeFile, loadCurrent, textOf } from "./change-file.ts";
 import { parsePlace, valueAt, withValueAt } from "./json-place.ts";
 import { recordRead } from "./read-record.ts";
+import { supersedesFileCalls } from "./superseded-views.ts";
 import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
 
 const MAX_JSON_CHARS = 4 * 1024 * 1024;
@@ -38,6 +39,7 @@ export function jsonReadTool(workspace: Workspace): Tool {
     description: "Reads one value of a JSON file, or the whole of it. The file counts as read afterwards.",
     inputSchema: { type: "object", properties: { path: PATH, at: AT }, required: ["path"], additionalProperties: false },
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    supersedes: supersedesFileCalls(workspace),
     execute: (input: JsonReadInput, context: ToolContext) => readJson(workspace, input, context),
   };
 }
@@ -55,6 +57,7 @@ export function jsonWriteTool(workspace: Workspace): Tool {
       additionalProperties: false,
     },
     effects: { writes: (input) => [workspace.key(input["path"])], idempotent: true },
+    supersedes: supersedesFileCalls(workspace),
     execute: (input: JsonWriteInput, context: ToolContext) => writeJson(workspace, input, context),
   };
 }

@@ -1,12 +1,14 @@
 /** The tool `list`: what is in a folder, to a given depth. */
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
-import type { Tool } from "../../core/tool.ts";
+import type { PastCall, Tool } from "../../core/tool.ts";
 import { pathLine, withNotes } from "./path-list.ts";
+import { numberOf, supersedesListings } from "./superseded-views.ts";
 import { type Level, MAX_ENTRIES, Walk } from "./walk.ts";
 import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
 
 const LIST_LIMIT = 100;
+const DEFAULT_DEPTH = 1;
 const MAX_DEPTH = 20;
 
 interface ListInput {
@@ -34,14 +36,20 @@ export function listTool(workspace: Workspace): Tool {
       additionalProperties: false,
     },
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    supersedes: supersedesListings(workspace, (newer, older) => depthOf(newer) >= depthOf(older)),
     execute: (input: ListInput, context: ToolContext) => listFiles(workspace, input, context),
   };
+}
+
+/** The upper levels come first, so that a deeper listing that was cut holds all of a shallower one. */
+function depthOf({ input }: PastCall): number {
+  return numberOf(input["depth"], DEFAULT_DEPTH);
 }
 
 async function listFiles(workspace: Workspace, input: ListInput, context: ToolContext): Promise<ToolOutput> {
   const place = await workspace.resolve(input.path ?? ".", context);
   const walk = new Walk({ workspace, signal: context.signal });
-  const { paths, more } = await collect(walk, { workspace, start: await walk.start(place), depth: input.depth ?? 1 });
+  const { paths, more } = await collect(walk, { workspace, start: await walk.start(place), depth: input.depth ?? DEFAULT_DEPTH });
   const notes = [
     more ? `more entries exist; only ${LIST_LIMIT} are shown: list a folder below, or use glob` : undefined,
     walk.stopped ? `stopped after ${MAX_ENTRIES} entries` : undefined,

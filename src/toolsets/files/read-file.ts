@@ -10,6 +10,7 @@ import { fileError, refusal } from "./file-error.ts";
 import { LineWindow, MAX_LINE_CHARS } from "./line-window.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
 import { recordRead, wasShown } from "./read-record.ts";
+import { supersedesFileCalls } from "./superseded-views.ts";
 import { type Place, type Workspace, MAX_PATH_LENGTH } from "./workspace-path.ts";
 
 const MAX_MEDIA_BYTES = 20 * 1024 * 1024;
@@ -44,6 +45,7 @@ export function readTool(workspace: Workspace, options: ReadOptions): Tool {
       `Long files stop at 200 kB and say how to go on; lines over ${MAX_LINE_CHARS} characters are cut. A file must be read before it can be changed.`,
     inputSchema: INPUT_SCHEMA,
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
+    supersedes: supersedesFileCalls(workspace),
     maxResultBytes: 0, // it keeps its own limits, and a PDF cut short is no PDF
     execute: (input: ReadInput, context: ToolContext) => readFile({ workspace, options, input, context }),
   };

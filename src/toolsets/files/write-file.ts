@@ -4,6 +4,7 @@ import { ToolOutput } from "../../core/content.ts";
 import type { Tool } from "../../core/tool.ts";
 import { refuseBinary } from "./binary.ts";
 import { changeFile } from "./change-file.ts";
+import { supersedesFileCalls } from "./superseded-views.ts";
 import { MAX_PATH_LENGTH, type Workspace } from "./workspace-path.ts";
 
 interface WriteInput {
@@ -27,6 +28,7 @@ export function writeTool(workspace: Workspace): Tool {
       additionalProperties: false,
     },
     effects: { writes: (input) => [workspace.key(input["path"])], idempotent: true },
+    supersedes: supersedesFileCalls(workspace),
     execute: (input: WriteInput, context: ToolContext) => writeFile(workspace, input, context),
   };
 }

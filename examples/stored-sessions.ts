@@ -1,0 +1,59 @@
+/** Sessions in a file: ended with one runtime, gone on with in another, with all that was said, called and kept. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ToolError, createRuntime, defineTool, type Runtime, type RuntimeSession } from "haft";
+import { sqliteStore } from "haft/sqlite";
+
+const note = defineTool({
+  name: "note",
+  description: "Notes something, for this conversation only.",
+  inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  effects: { writes: ["session:notes"] },
+  execute({ text }, { state }) {
+    state.update("count", (before) => Number(before ?? 0) + 1);
+    return `note ${Number(state.get("count"))}: ${text}`;
+  },
+});
+
+const folder = mkdtempSync(join(tmpdir(), "haft-"));
+const path = join(folder, "sessions.db");
+
+/** Goes on with a session of the store, or begins it. */
+async function openSession(runtime: Runtime, id: string): Promise<RuntimeSession> {
+  return runtime.resume(id).catch((error: unknown) => {
+    if (error instanceof ToolError && error.code === "not_found") return runtime.session(id);
+    throw error;
+  });
+}
+
+const first = createRuntime({ tools: [note], store: sqliteStore({ path }) });
+const monday = await openSession(first, "monday");
+await monday.addMessage({ role: "user", content: "Remember the milk." });
+await monday.execute({ name: "note", input: { text: "milk" } });
+await first.close();
+
+const store = sqliteStore({ path });
+const second = createRuntime({ tools: [note], store });
+const again = await openSession(second, "monday");
+await again.execute({ name: "note", input: { text: "bread" } });
+console.log(
+  "said:",
+  again
+    .messages()
+    .map((message) => message.role)
+    .join(", "),
+);
+for (const { result } of again.history) console.log(result?.output);
+for (const { sessionId, length } of await store.list()) console.log(`${sessionId}: ${length} events`);
+assert.equal(again.state("default", "count"), 2);
+await second.close();
+rmSync(folder, { recursive: true });
+
+/* Prints:
+said: user, call, result, call, result
+note 1: milk
+note 2: bread
+monday: 10 events
+*/

@@ -1,0 +1,83 @@
+/** The session that a command goes on with: a new one, one that is taken up from the store, or a copy of it to try things on. */
+import { writeRecording } from "../core/recording.ts";
+import type { Store } from "../core/store.ts";
+import { importRecording } from "../runtime/session/import-recording.ts";
+import { storedEvents } from "../runtime/session/read-events.ts";
+import type { ResumeOptions } from "../runtime/session/resume-session.ts";
+import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { CommandContext } from "./command.ts";
+import { InterruptedCalls } from "./interrupted-calls.ts";
+import { findSession, withSession } from "./open-store.ts";
+import type { EventPrinter } from "./print-event.ts";
+import { Progress, counted } from "./progress.ts";
+import { plural, safeText } from "./terminal-text.ts";
+import { untilAborted } from "./until-aborted.ts";
+
+export interface TakeUpOptions {
+  readonly runtime: Runtime;
+  /** Open. */
+  readonly store: Store;
+  readonly sessionId: string;
+  /** Shows the calls that were interrupted; left out = nothing is shown. */
+  readonly printer: EventPrinter | undefined;
+  /** Told what is known of the calls before any of them goes on. */
+  readonly onInterrupted?: (calls: InterruptedCalls) => void;
+  readonly resume?: ResumeOptions;
+}
+
+/** Takes up a session of the store; calls that were interrupted are numbered and shown as calls that begin. @throws ToolError as `Runtime.resume` does */
+export async function takeUp(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
+  const { runtime, store, sessionId, printer } = options;
+  return withSession(store, sessionId, async () => {
+    const known = await findSession(store, sessionId);
+    const interrupted = await readInterrupted(context, store, sessionId);
+    // While another process has it open, they are not interrupted but run there.
+    if (known?.openedBy === undefined || options.resume?.takeOver === true) {
+      printer?.aside(`session ${safeText(sessionId)}: goes on after ${plural(interrupted.events, "event")}`);
+      printer?.expect(interrupted.calls.flatMap(({ call }) => [call.name, runtime.registry.get(call.name)?.qualifiedName ?? ""]));
+      for (const call of interrupted.calls) printer?.print(call);
+      options.onInterrupted?.(interrupted);
+    }
+    return untilAborted(runtime.resume(sessionId, options.resume), context.signal);
+  });
+}
+
+/** Goes on with the session of this id, or begins it. */
+export async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
+  const { runtime, store, sessionId, printer } = options;
+  if ((await findSession(store, sessionId)) !== undefined) return takeUp(context, options);
+  printer?.aside(`session ${safeText(sessionId)}: new`);
+  return runtime.session(sessionId);
+}
+
+/** Copies a session into another store, so that whatever is done with the copy leaves the session as it is. */
+export async function copySession(
+  context: CommandContext,
+  sessionId: string,
+  { from, to }: { readonly from: Store; readonly to: Store },
+): Promise<void> {
+  const progress = new Progress(context.err);
+  try {
+    const events = counted(storedEvents(from, sessionId), progress, (count) => `reading: ${plural(count, "event")}`);
+    const text = writeRecording(events, { sessionId, exportedAt: 0 });
+    await withSession(from, sessionId, () => untilAborted(importRecording(to, text), context.signal));
+  } finally {
+    progress.clear();
+  }
+}
+
+async function readInterrupted({ err, signal }: CommandContext, store: Store, sessionId: string): Promise<InterruptedCalls> {
+  const interrupted = new InterruptedCalls();
+  const progress = new Progress(err);
+  try {
+    for await (const event of storedEvents(store, sessionId)) {
+      signal.throwIfAborted();
+      interrupted.read(event);
+      progress.tell(() => `reading: ${plural(interrupted.events, "event")}`);
+    }
+  } finally {
+    progress.clear();
+  }
+  return interrupted;
+}

@@ -1,0 +1,150 @@
+/** Which store a command works on, and what is said when that does not go well. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { buildStore } from "../config/build-store.ts";
+import { findConfig } from "../config/load-config.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { ToolError } from "../core/error.ts";
+import type { Store, StoredSession } from "../core/store.ts";
+import { nearNames } from "../runtime/near-names.ts";
+import { sqliteStore } from "../store/sqlite-store.ts";
+import type { CommandContext } from "./command.ts";
+import { readConfig } from "./open-runtime.ts";
+import { untilAborted } from "./until-aborted.ts";
+
+export interface WithStoreOptions {
+  /** Reads, also from a file that is damaged, and changes nothing. */
+  readonly readOnly: boolean;
+  /** Makes the file where there is none. @default false */
+  readonly create?: boolean;
+  /** @default it is read when the command line names no store */
+  readonly config?: LoadedConfig;
+}
+
+/** A store and the file it is in. */
+interface Place {
+  readonly store: Store;
+  readonly path: string;
+}
+
+/**
+ * The store that `--store` names, else that of the configuration; undefined when neither does. Not opened.
+ *
+ * @throws ToolError `invalid_config` when there is none and `--session` asks for one
+ */
+export function storeOf(context: CommandContext, config: LoadedConfig): Store | undefined {
+  const place = placeOf(context, config, false);
+  return place === undefined && context.options.session !== undefined ? noStore(config) : place?.store;
+}
+
+/** As `storeOf`, for what cannot be done without. @throws ToolError `invalid_config` when there is none, `not_found` when its file is not there */
+export function existingStore(context: CommandContext, config: LoadedConfig): Store {
+  const place = placeOf(context, config, false) ?? noStore(config);
+  requireFile(place.path);
+  return place.store;
+}
+
+/** Opens the store that the command line or the configuration names, does the work, and closes it whatever happens. */
+export async function withStore<T>(context: CommandContext, options: WithStoreOptions, work: (store: Store) => Promise<T>): Promise<T> {
+  const place = await findPlace(context, options);
+  if (options.create !== true) requireFile(place.path);
+  let result: T;
+  try {
+    await untilAborted(place.store.open(), context.signal);
+    result = await work(place.store);
+  } catch (thrown: unknown) {
+    await place.store.close().catch(() => {}); // what went wrong first is told
+    throw thrown;
+  }
+  await place.store.close();
+  return result;
+}
+
+/** Does the work on one session; when that fails, says it in the words of the command line. */
+export async function withSession<T>(store: Store, sessionId: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown: unknown) {
+    throw await explain(ToolError.fromUnknown(thrown), store, sessionId);
+  }
+}
+
+/** What the store's list says of a session; undefined when it has none of the name. */
+export async function findSession(store: Store, sessionId: string): Promise<StoredSession | undefined> {
+  for await (const session of allSessions(store)) if (session.sessionId === sessionId) return session;
+  return undefined;
+}
+
+/** Every session, the newest first. */
+export async function* allSessions(store: Store): AsyncGenerator<StoredSession, void, undefined> {
+  for (let offset = 0; ; offset += PAGE) {
+    const page = await store.list({ limit: PAGE, offset });
+    yield* page;
+    if (page.length < PAGE) return;
+  }
+}
+
+const PAGE = 500;
+/** So many ids are looked at for one that was meant. */
+const MAX_COMPARED = 5_000;
+
+async function findPlace(context: CommandContext, { readOnly, config }: WithStoreOptions): Promise<Place> {
+  const named = namedPlace(context, readOnly);
+  if (named !== undefined) return named;
+  if (config === undefined && context.options.config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
+  const known = config ?? (await readConfig(context));
+  return placeOf(context, known, readOnly) ?? noStore(known);
+}
+
+function placeOf(context: CommandContext, config: LoadedConfig, readOnly: boolean): Place | undefined {
+  const named = namedPlace(context, readOnly);
+  if (named !== undefined) return named;
+  const store = buildStore(config, readOnly);
+  return store === undefined ? undefined : { store, path: resolve(config.folder, config.config.store?.path ?? "") };
+}
+
+function namedPlace({ options: { store: path } }: CommandContext, readOnly: boolean): Place | undefined {
+  return path === undefined ? undefined : { store: sqliteStore({ path: resolve(path), readOnly }), path: resolve(path) };
+}
+
+/** @throws ToolError in any case */
+function noStore(config: LoadedConfig | undefined): never {
+  const where = config === undefined ? "and there is no configuration in this folder" : `and ${config.path} has no [store]`;
+  throw new ToolError("invalid_config", `No store is named, ${where}.`, {
+    hint: `Name its file with --store haft.db${config === undefined ? "." : `, or in ${config.path} by a table [store] with path = "haft.db".`}`,
+  });
+}
+
+function requireFile(path: string): void {
+  if (existsSync(path)) return;
+  throw new ToolError("not_found", `There is no store ${path}.`, { hint: "haft run makes it, and so does haft sessions import." });
+}
+
+async function explain(error: ToolError, store: Store, sessionId: string): Promise<ToolError> {
+  if (error.code === "resource_busy") {
+    const command = `haft sessions resume ${shellWord(sessionId)} --take-over`;
+    return withHint(error, `Let it end there, or take it over with ${command}: it can then write no more there.`);
+  }
+  return error.code === "not_found" ? withHint(error, await otherSessions(store, sessionId)) : error;
+}
+
+/** As one word of a command line. */
+function shellWord(text: string): string {
+  return /^[\w.:@%+-]+$/u.test(text) && !text.startsWith("-") ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+async function otherSessions(store: Store, sessionId: string): Promise<string> {
+  const ids: string[] = [];
+  try {
+    for await (const session of allSessions(store)) if (ids.push(session.sessionId) === MAX_COMPARED) break;
+  } catch {
+    return "haft sessions check says what is wrong with the store."; // that the session is not there is the news
+  }
+  const near = nearNames(sessionId, ids).map((one) => JSON.stringify(one));
+  if (near.length > 0) return `Did you mean ${near.join(" or ")}?`;
+  return ids.length === 0 ? "It has no sessions at all." : "haft sessions list shows what it has.";
+}
+
+function withHint(error: ToolError, hint: string): ToolError {
+  return new ToolError(error.code, error.message, { ...error.toJSON(), hint, cause: error });
+}

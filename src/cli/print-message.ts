@@ -1,0 +1,26 @@
+/** How something that was said looks in a terminal. */
+import type { SessionMessage } from "../core/message.ts";
+import { partText } from "../core/result.ts";
+import { wrap } from "./terminal-text.ts";
+import type { Screen } from "./terminal-text.ts";
+
+const SPEAKERS = { user: "user", system: "system", assistant: "model", document: "text" } as const satisfies Record<
+  SessionMessage["role"],
+  string
+>;
+export interface MessageStyle {
+  readonly screen: Screen;
+  readonly width: number;
+}
+
+/** What is said stands behind the speaker. */
+const MARGIN = "        ";
+
+/** The speaker, and beside it what was said. */
+export function printMessage({ screen, width }: MessageStyle, { role, content, title }: SessionMessage): void {
+  const speaker = screen.paint("bold", SPEAKERS[role].padEnd(6));
+  const text = typeof content === "string" ? content : content.map(partText).join("\n");
+  const [first = "", ...rest] = wrap(title === undefined ? text : `${title}\n${text}`, width - MARGIN.length);
+  screen.write(`\n${`${speaker}  ${first}`.trimEnd()}\n`);
+  for (const line of rest) screen.write(`${`${MARGIN}${line}`.trimEnd()}\n`);
+}

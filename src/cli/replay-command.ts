@@ -1,0 +1,109 @@
+/** `haft replay`: answers calls from a recording, and runs nothing. */
+import { ToolError } from "../core/error.ts";
+import type { EventListener, SessionEvent } from "../core/event.ts";
+import { toolsetsOfRecording } from "../engine/replay.ts";
+import { createRuntime } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { recordedToolsets } from "../testing/recorded-toolset.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { readConversation } from "./conversation.ts";
+import { quietPorts } from "./open-runtime.ts";
+import { Play } from "./play.ts";
+import { readInput } from "./read-input.ts";
+import { readRecordedEvents } from "./read-recorded-events.ts";
+import { ReplayCheck } from "./replay/replay-check.ts";
+import { ReplayNotes } from "./replay/replay-notes.ts";
+
+const EXIT_NO_MATCH = 1;
+
+export const replayCommand: Command = {
+  name: "replay",
+  usage: "<recording> [<file>]",
+  summary: "Answer calls from a recording; run nothing.",
+  details: [
+    "The recording is one that haft sessions export wrote; - reads it from standard",
+    "input. No configuration is read, and no tool, server or module is touched.",
+    "",
+    "With a conversation, as haft run takes it, its calls are answered as they were",
+    "recorded. A call that was not recorded is an error that says how the nearest one",
+    "differs; with --nearest it is given that one's answer, and the differences.",
+    "",
+    "Without a conversation the recorded calls themselves are made again, and each",
+    "result that is not the recorded one is shown.",
+    "",
+    "Exits with 1 when a call was not in the recording, or a result was another. With",
+    "--json one result a line, or without a conversation one comparison.",
+  ],
+  args: [1, 2],
+  options: ["nearest"],
+  examples: [
+    "haft replay travel.jsonl",
+    "haft replay travel.jsonl conversation.jsonl",
+    "haft replay travel.jsonl - --nearest --json < conversation.jsonl",
+  ],
+  async run(context) {
+    const [recording = "", conversation] = context.args;
+    checkUse(context, recording, conversation);
+    const events = await readRecordedEvents(context, recording);
+    const exitCode = await (conversation === undefined ? compare(context, events) : play(context, events, conversation));
+    context.signal.throwIfAborted();
+    return exitCode;
+  },
+};
+
+function checkUse({ options }: CommandContext, recording: string, conversation: string | undefined): void {
+  if (recording === "-" && conversation === "-")
+    throw new ToolError("invalid_argument", "The recording and the conversation cannot both come from standard input.");
+  if (options.nearest && conversation === undefined) {
+    throw new ToolError("invalid_argument", "--nearest is for the calls of a conversation; those of the recording itself all match.", {
+      hint: "For example: haft replay travel.jsonl conversation.jsonl --nearest",
+    });
+  }
+}
+
+/** Makes the recorded calls again, one after the other. */
+async function compare(context: CommandContext, events: readonly SessionEvent[]): Promise<number> {
+  const { toolsets, calls, expectedResults } = recordedToolsets(events);
+  const check = new ReplayCheck(context, calls.length);
+  await withReplay(context, { toolsets }, async (runtime) => {
+    const session = runtime.session();
+    for (const [index, call] of calls.entries()) {
+      if (context.signal.aborted) return;
+      const result = await session.execute(call, { signal: context.signal });
+      const recorded = expectedResults[index];
+      if (recorded !== undefined) check.take({ number: index + 1, call, recorded, result });
+    }
+  });
+  return check.finish() === 0 ? 0 : EXIT_NO_MATCH;
+}
+
+/** Plays a conversation with the recording in the place of the tools. */
+async function play(context: CommandContext, events: readonly SessionEvent[], file: string): Promise<number> {
+  const lines = readConversation(await readInput(context, file), file === "-" ? "standard input" : file);
+  const played = new Play(context, lines);
+  const notes = new ReplayNotes(events, context.options.json ? undefined : played.printer);
+  const toolsets = toolsetsOfRecording(events, { match: context.options.nearest ? "nearest" : "strict" });
+  const onEvent: EventListener = (event) => {
+    played.notice(event);
+    notes.notice(event);
+  };
+  await withReplay(context, { toolsets, onEvent }, (runtime) => played.run({ session: runtime.session(), registry: runtime.registry }));
+  played.printSummary();
+  if (!context.options.json) context.out.write(`\n${notes.conclusion(!context.options.nearest)}\n`);
+  return notes.unmatched === 0 ? 0 : EXIT_NO_MATCH;
+}
+
+/** A runtime that knows the recorded tools, and leaves none of them alone for the failures that were recorded. */
+async function withReplay(
+  context: CommandContext,
+  options: NonNullable<Parameters<typeof createRuntime>[0]>,
+  work: (runtime: Runtime) => Promise<void>,
+): Promise<void> {
+  const runtime = createRuntime({ circuit: false, ...options, ports: quietPorts(context) });
+  try {
+    await runtime.open();
+    await work(runtime);
+  } finally {
+    await runtime.close();
+  }
+}

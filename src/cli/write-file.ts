@@ -1,0 +1,125 @@
+/** Writes a file so that it is there whole or not at all. */
+import { link, lstat, open, realpath, rename, rm } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { ToolError, describeThrown } from "../core/error.ts";
+import { systemPorts } from "../runtime/system-ports.ts";
+
+export interface WriteFileOptions {
+  /** Replace a file that is there. */
+  readonly force: boolean;
+  readonly signal: AbortSignal;
+}
+
+const CHUNK_CHARS = 256 * 1024;
+/** What is exported is nobody else's business. */
+const MODE = 0o600;
+
+/**
+ * Writes the text into a new file beside the one that is meant, and gives it that name when all of it is on the disk. When the
+ * text throws, nothing is left.
+ *
+ * @throws ToolError `invalid_argument` for a path that cannot be written, or holds a file and `force` is not set; `store_failed` for a
+ * disk that is full or fails
+ */
+export async function writeFileWhole(path: string, text: AsyncIterable<string>, { force, signal }: WriteFileOptions): Promise<void> {
+  const target = await targetOf(path);
+  await refuseOccupied(path, target, force);
+  const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);
+  const file = await attempt(path, () => open(temporary, "wx", MODE));
+  try {
+    try {
+      await writeText(path, file, text, signal);
+      await attempt(path, () => file.sync());
+    } finally {
+      await file.close();
+    }
+    signal.throwIfAborted();
+    await attempt(path, () => publish(temporary, target, force));
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** Where a link leads is what is replaced, not the link. */
+async function targetOf(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    return resolve(path); // most likely it is not there yet
+  }
+}
+
+/** @throws ToolError before anything is written */
+async function refuseOccupied(path: string, target: string, force: boolean): Promise<void> {
+  const info = await lstat(target).catch(() => undefined);
+  if (info === undefined) return;
+  if (!info.isFile()) {
+    throw new ToolError("invalid_argument", `Cannot write ${path}: it is a folder, a pipe or a device, not a regular file.`, {
+      hint: "Give - to write to standard output.",
+    });
+  }
+  if (!force) {
+    throw new ToolError("invalid_argument", `${path} is there already; nothing was written.`, {
+      hint: "Replace it with --force, or take another name.",
+    });
+  }
+}
+
+async function writeText(path: string, file: FileHandle, text: AsyncIterable<string>, signal: AbortSignal): Promise<void> {
+  let waiting = "";
+  const flush = async (): Promise<void> => {
+    const chunk = waiting;
+    waiting = "";
+    await attempt(path, () => file.appendFile(chunk));
+  };
+  for await (const piece of text) {
+    signal.throwIfAborted();
+    waiting += piece;
+    if (waiting.length >= CHUNK_CHARS) await flush();
+  }
+  await flush();
+}
+
+/** A link, unlike a rename, never replaces what somebody else has put there meanwhile. */
+async function publish(temporary: string, target: string, force: boolean): Promise<void> {
+  if (force) return rename(temporary, target);
+  try {
+    await link(temporary, target);
+  } catch (error: unknown) {
+    if (!NO_LINKS.has(codeOf(error))) throw error;
+    await rename(temporary, target);
+  }
+}
+
+/** What file systems without hard links say. */
+const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"]);
+const WRONG_PATH: ReadonlyMap<string, string> = new Map([
+  ["ENOENT", "the folder does not exist"],
+  ["ENOTDIR", "what should be its folder is none"],
+  ["EACCES", "this user may not write there"],
+  ["EPERM", "this user may not write there"],
+  ["EROFS", "it would be on a disk that cannot be written"],
+  ["EEXIST", "it is there already"],
+  ["ENAMETOOLONG", "the name is too long"],
+]);
+
+async function attempt<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (thrown: unknown) {
+    const problem = WRONG_PATH.get(codeOf(thrown));
+    throw new ToolError(
+      problem === undefined ? "store_failed" : "invalid_argument",
+      `Cannot write ${path}: ${problem ?? describeThrown(thrown)}.`,
+      {
+        cause: thrown,
+      },
+    );
+  }
+}
+
+function codeOf(thrown: unknown): string {
+  const code: unknown = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+  return typeof code === "string" ? code : "";
+}

@@ -1,0 +1,123 @@
+/** Checks that parsed JSON has the shape a type promises: small functions put together into tables, quick and without a library. */
+import type { JsonValue } from "./json.ts";
+import { isJsonArray, isJsonObject } from "./json.ts";
+
+/** What is wrong with a value, and where in it. */
+export interface ShapeProblem {
+  /** The way down to what is wrong, without the leading `$`. */
+  readonly path: string;
+  readonly expected: string;
+  readonly found: JsonValue | undefined;
+}
+
+/** Returns nothing for a sound value. */
+export type ShapeCheck = (value: JsonValue | undefined) => ShapeProblem | undefined;
+
+/** `$.a.b is 5; expected a text`, at most about 200 characters. */
+export function describeProblem({ path, expected, found }: ShapeProblem): string {
+  return `$${path} is ${spell(found)}; expected ${expected}`;
+}
+
+export const anyJson: ShapeCheck = (value) => (value === undefined ? problem("a JSON value", value) : undefined);
+export const anyText: ShapeCheck = (value) => (typeof value === "string" ? undefined : problem("a text", value));
+export const truth: ShapeCheck = (value) => (typeof value === "boolean" ? undefined : problem("true or false", value));
+export const jsonObject: ShapeCheck = (value) => (isJsonObject(value) ? undefined : problem("an object", value));
+
+/** A text of so many UTF-16 units. */
+export function textOf(minLength: number, maxLength: number): ShapeCheck {
+  const expected = `a text of ${minLength} to ${maxLength} characters`;
+  return (value) =>
+    typeof value === "string" && value.length >= minLength && value.length <= maxLength ? undefined : problem(expected, value);
+}
+
+export function textLike(pattern: RegExp, expected: string): ShapeCheck {
+  return (value) => (typeof value === "string" && pattern.test(value) ? undefined : problem(expected, value));
+}
+
+/** A number within bounds, both inclusive. */
+export function numberOf(min: number, max: number): ShapeCheck {
+  const expected = max === Number.MAX_VALUE ? `a number of at least ${min}` : `a number from ${min} to ${max}`;
+  return (value) => (typeof value === "number" && value >= min && value <= max ? undefined : problem(expected, value));
+}
+
+/** A whole number that counts something. */
+export const count: ShapeCheck = (value) =>
+  Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : problem("a whole number of at least 0", value);
+
+export function oneOf(words: readonly string[]): ShapeCheck {
+  const known: ReadonlySet<unknown> = new Set(words);
+  const expected = words.length <= 12 ? `one of ${words.join(", ")}` : "a word of its closed list";
+  return (value) => (known.has(value) ? undefined : problem(expected, value));
+}
+
+export function optional(check: ShapeCheck): ShapeCheck {
+  return (value) => (value === undefined ? undefined : check(value));
+}
+
+export function listOf(check: ShapeCheck, maxItems = Infinity): ShapeCheck {
+  const expected = maxItems === Infinity ? "a list" : `a list of at most ${maxItems}`;
+  return (value) => {
+    if (!isJsonArray(value) || value.length > maxItems) return problem(expected, value);
+    for (let index = 0; index < value.length; index++) {
+      const inside = check(value[index]);
+      if (inside !== undefined) return within(`[${index}]`, inside);
+    }
+    return undefined;
+  };
+}
+
+/** An object with these fields. Others are no business of the check. */
+export function shape(fields: Readonly<Record<string, ShapeCheck>>): ShapeCheck {
+  const names = Object.keys(fields);
+  const checks = Object.values(fields);
+  return (value) => {
+    if (!isJsonObject(value)) return problem("an object", value);
+    for (let index = 0; index < names.length; index++) {
+      const name = names[index] ?? "";
+      const inside = checks[index]?.(value[name]);
+      if (inside !== undefined) return within(`.${name}`, inside);
+    }
+    return undefined;
+  };
+}
+
+/** An object whose `field` says which of the checks it must pass. */
+export function variantOf(field: string, variants: Readonly<Record<string, ShapeCheck>>): ShapeCheck {
+  const known = oneOf(Object.keys(variants));
+  return (value) => {
+    if (!isJsonObject(value)) return problem("an object", value);
+    const word = value[field];
+    const unknown = known(word);
+    if (unknown !== undefined) return within(`.${field}`, unknown);
+    return variants[String(word)]?.(value);
+  };
+}
+
+/** The checks one after the other. */
+export function allOf(...checks: readonly ShapeCheck[]): ShapeCheck {
+  return (value) => {
+    for (const check of checks) {
+      const found = check(value);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+}
+
+export function problem(expected: string, found: JsonValue | undefined, path = ""): ShapeProblem {
+  return { path, expected, found };
+}
+
+function within(step: string, inside: ShapeProblem): ShapeProblem {
+  return { ...inside, path: step + inside.path };
+}
+
+const SHOWN = 60;
+
+function spell(value: JsonValue | undefined): string {
+  if (value === undefined) return "missing";
+  if (isJsonArray(value)) return `a list of ${value.length}`;
+  if (isJsonObject(value)) return "an object";
+  const text = JSON.stringify(typeof value === "string" ? value.slice(0, SHOWN) : value);
+  return typeof value === "string" && value.length > SHOWN ? `${text}… (${value.length} characters)` : text;
+}

@@ -1,0 +1,16 @@
+/** One call and its one result, as a session remembers them. */
+import type { ToolCall } from "./call.ts";
+import type { JsonObject } from "./json.ts";
+import type { ToolResult } from "./result.ts";
+
+export interface HistoryEntry {
+  readonly callId: string;
+  readonly turnId: string;
+  readonly call: ToolCall;
+  /** The input that ran, after repair; undefined while the call runs, or when it never got that far. */
+  readonly input?: JsonObject;
+  /** Undefined while the call runs. */
+  readonly result: ToolResult | undefined;
+  /** What became of it, when that was only learnt after its result said that nobody knows. */
+  readonly resolved?: "applied" | "failed";
+}

@@ -1,0 +1,31 @@
+/** What a conversation holds, in provider-neutral words. */
+import type { ToolCall } from "./call.ts";
+import type { ContentPart } from "./content.ts";
+import type { ToolResult } from "./result.ts";
+
+/** A message that people or programs add to a session; calls and results join it by being made. */
+export interface SessionMessage {
+  /** `system` steers the model, `document` is something to read. */
+  readonly role: "user" | "assistant" | "system" | "document";
+  readonly content: string | readonly ContentPart[];
+  /** Of a document. */
+  readonly title?: string;
+}
+
+/** One entry of the conversation that a model is shown: six kinds. */
+export type ModelMessage =
+  | (SessionMessage & { readonly at: number })
+  | { readonly role: "call"; readonly at: number; readonly callId: string; readonly turnId: string; readonly call: ToolCall }
+  | {
+      readonly role: "result";
+      readonly at: number;
+      readonly callId: string;
+      readonly result: ToolResult;
+      /** The ids of older calls whose results were left out in favour of this one, the oldest first. */
+      readonly supersedes?: readonly string[];
+    };
+
+/** A call as the model made it. */
+export type CallMessage = Extract<ModelMessage, { readonly role: "call" }>;
+/** What a call was answered. */
+export type ResultMessage = Extract<ModelMessage, { readonly role: "result" }>;

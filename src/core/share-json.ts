@@ -1,0 +1,133 @@
+/** The guarded frozen copy of `copyJson`, for values that are mostly parts of an earlier copy. */
+import { copyJson, DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES } from "./json.ts";
+import type { JsonLimits, JsonValue } from "./json.ts";
+
+/**
+ * Copies a value as `copyJson(value).value` does, and shares what earlier copies of this function made: an array or object
+ * of such a copy is taken as it is, not walked again, so a large value of which one path is new costs that path.
+ *
+ * The result is deeply frozen. A shared part counts towards the limits with all that is in it, so the limits hold for the
+ * whole tree. Frozen values made elsewhere are copied: they may have getters, or parts that are not frozen.
+ *
+ * @throws ToolError `not_json` or `too_large`, as `copyJson`
+ */
+export function shareJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonValue {
+  const copied = new SharingCopy(limits).start(value);
+  return copied === UNUSUAL ? copyJson(value, limits).value : copied;
+}
+
+const NO_LIMITS: JsonLimits = Object.freeze({});
+const UNUSUAL = Symbol("unusual");
+
+/** What is in a container, itself included: what it counts for where it is shared. */
+interface Weight {
+  readonly depth: number;
+  readonly nodes: number;
+  readonly chars: number;
+}
+
+/** Every container that was made here, inner ones too. They are frozen and hold nothing else, so nobody can change them. */
+const MADE_HERE = new WeakMap<object, Weight>();
+
+/** Copies what is plain JSON and shares what was copied before. Gives up at the first thing that needs an error. */
+class SharingCopy {
+  #depthLeft: number;
+  #nodesLeft: number;
+  #charsLeft: number;
+  /** The least `#depthLeft` there was inside the container that is being copied. */
+  #deepest = 0;
+
+  constructor(limits: JsonLimits) {
+    this.#depthLeft = limits.maxDepth ?? DEFAULT_MAX_DEPTH;
+    this.#nodesLeft = limits.maxNodes ?? DEFAULT_MAX_NODES;
+    this.#charsLeft = limits.maxChars ?? DEFAULT_MAX_CHARS;
+  }
+
+  start(value: unknown): JsonValue | typeof UNUSUAL {
+    try {
+      return this.#copy(value);
+    } catch {
+      return UNUSUAL; // a getter, a proxy or a toJSON threw: copyJson says where
+    }
+  }
+
+  #copy(value: unknown): JsonValue | typeof UNUSUAL {
+    switch (typeof value) {
+      case "string":
+        return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
+      case "number":
+        return Number.isFinite(value) ? value : UNUSUAL;
+      case "boolean":
+        return value;
+      case "object":
+        return value === null ? null : this.#copyObject(value);
+      default:
+        return UNUSUAL;
+    }
+  }
+
+  #copyObject(value: object): JsonValue | typeof UNUSUAL {
+    const weight = MADE_HERE.get(value);
+    if (weight !== undefined) return this.#take(weight) ? (value as JsonValue) : UNUSUAL; // only JSON is made here
+    if (isArray(value) || isPlain(value)) return this.#copyContainer(value);
+    const limits = { maxDepth: this.#depthLeft, maxNodes: this.#nodesLeft, maxChars: this.#charsLeft };
+    return this.#copy(copyJson(value, limits).value);
+  }
+
+  #take({ depth, nodes, chars }: Weight): boolean {
+    this.#nodesLeft -= nodes;
+    this.#charsLeft -= chars;
+    this.#deepest = Math.min(this.#deepest, this.#depthLeft - depth);
+    return this.#nodesLeft >= 0 && this.#charsLeft >= 0 && this.#depthLeft >= depth;
+  }
+
+  #copyContainer(value: readonly unknown[] | Readonly<Record<string, unknown>>): JsonValue | typeof UNUSUAL {
+    if (this.#depthLeft === 0) return UNUSUAL;
+    const nodes = this.#nodesLeft;
+    const chars = this.#charsLeft;
+    const deepest = this.#deepest;
+    this.#deepest = --this.#depthLeft;
+    const copy = isArray(value) ? this.#copyItems(value) : this.#copyMembers(value);
+    this.#depthLeft++;
+    if (copy === UNUSUAL) return UNUSUAL;
+    const weight = { depth: this.#depthLeft - this.#deepest, nodes: nodes - this.#nodesLeft, chars: chars - this.#charsLeft };
+    this.#deepest = Math.min(deepest, this.#deepest);
+    MADE_HERE.set(copy, weight);
+    return Object.freeze(copy);
+  }
+
+  #copyItems(items: readonly unknown[]): readonly JsonValue[] | typeof UNUSUAL {
+    if ((this.#nodesLeft -= items.length) < 0) return UNUSUAL;
+    const copy: JsonValue[] = [];
+    for (let index = 0; index < items.length; index++) {
+      const item = this.#copy(items[index] ?? null);
+      if (item === UNUSUAL) return UNUSUAL;
+      copy.push(item);
+    }
+    return copy;
+  }
+
+  #copyMembers(object: Readonly<Record<string, unknown>>): Readonly<Record<string, JsonValue>> | typeof UNUSUAL {
+    const keys = Object.keys(object);
+    if ((this.#nodesLeft -= keys.length) < 0) return UNUSUAL;
+    const copy: Record<string, JsonValue> = {};
+    for (const key of keys) {
+      if ((this.#charsLeft -= key.length) < 0) return UNUSUAL;
+      const member = object[key];
+      if (member === undefined || key === "__proto__") continue;
+      const item = this.#copy(member);
+      if (item === UNUSUAL) return UNUSUAL;
+      copy[key] = item;
+    }
+    return copy;
+  }
+}
+
+function isArray(value: object): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
+function isPlain(value: object): value is Readonly<Record<string, unknown>> {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

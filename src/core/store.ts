@@ -1,0 +1,153 @@
+/** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
+import type { BranchPoint, SessionEvent } from "./event.ts";
+
+/**
+ * Keeps the event logs of sessions.
+ *
+ * Writing is synchronous into a buffer; what is buffered is committed together, in the order written, and
+ * `EventLog.whenDurable` waits for that. Every store passes `storeContract` of `haft/testing`.
+ */
+export interface Store {
+  /** `memory`, `sqlite`. */
+  readonly kind: string;
+  /** True when what is durable survives the process. Nobody waits for a store that keeps nothing. */
+  readonly outlivesProcess: boolean;
+  /**
+   * Makes the store usable; idempotent. Whatever needs it does this as well, and `create` and `append` need not wait for it: call it to
+   * learn early of a store that cannot be used.
+   *
+   * @throws ToolError `store_failed`, `corrupt_record` for a damaged or newer file
+   */
+  open(): Promise<void>;
+  /**
+   * Begins the log of a new session, claimed by this store object. An id that is taken shows when the log is first made
+   * durable: `whenDurable` rejects with `duplicate`, and nothing of the new log is kept.
+   *
+   * @throws ToolError `duplicate` at once when this object itself has the session
+   */
+  create(sessionId: string, options: LogOptions): EventLog;
+  /**
+   * Claims an existing log and opens it for reading and writing. Whoever claimed it before can write no more.
+   *
+   * @throws ToolError `not_found`; `resource_busy` when it is claimed by a living process, unless `takeOver`; `corrupt_record` when its
+   * log is damaged: it can still be read
+   */
+  claim(sessionId: string, options?: { readonly takeOver?: boolean }): Promise<EventLog>;
+  /** Reads a log without claiming it, up to what is durable. @throws ToolError `not_found` */
+  read(sessionId: string, options?: ReadOptions): Promise<EventPage>;
+  /** Sessions by the time of their last event, the newest first. */
+  list(options?: ListOptions): Promise<readonly StoredSession[]>;
+  /**
+   * Forgets a session's log and claim. Resolves to whether there was one. A log of this object is lost with it.
+   *
+   * @throws ToolError `resource_busy` while it is claimed elsewhere; `conflict` while another session branches off it
+   */
+  remove(sessionId: string): Promise<boolean>;
+  /** Results that outlive the process. */
+  readonly cache: CacheStore;
+  /** Writes what is buffered, gives up every claim and closes. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface LogOptions {
+  /** Wall-clock milliseconds since the epoch. */
+  readonly at: number;
+  /** `async`: no call waits for its intent, so a call without one may have been dispatched. */
+  readonly durability: "sync" | "async";
+  /**
+   * The log begins with so many events of its parent, which are shared, not copied: its `length` starts there, and reading it from
+   * position 1 gives them first. `whenDurable` rejects with `not_found` when the store does not have them.
+   */
+  readonly parent?: BranchPoint;
+}
+
+/** One session's log, claimed for writing. */
+export interface EventLog {
+  readonly sessionId: string;
+  readonly options: LogOptions;
+  /** How many events there are, durable or not, those of its parent included. */
+  readonly length: number;
+  /**
+   * Adds events at the end; synchronous, into the buffer. They are frozen JSON. The events of one call become durable together or not at all.
+   *
+   * @throws ToolError and keeps none of them: `store_failed` when the log is closed or too much waits to be written, `not_json` and
+   * `too_large` for what could not be read back, or what lost the log (see `whenDurable`)
+   */
+  append(events: readonly SessionEvent[]): void;
+  /**
+   * Resolves when everything appended so far is durable; undefined when it is already, or never will be waited for.
+   *
+   * Rejects with ToolError: `store_failed` when it cannot be written now (full disk, I/O): it stays buffered, in order,
+   * and is tried again with the next write or wait; `conflict` once another process has claimed the log, `duplicate`
+   * when it was created twice, `corrupt_record` when what is stored of it is damaged: then what is buffered is lost and so is the log.
+   */
+  whenDurable(): Promise<void> | undefined;
+  /** Events from a position on, what is only buffered included. */
+  read(options?: ReadOptions): Promise<EventPage>;
+  /** Writes what is buffered and gives up the claim. Idempotent. Rejects as `whenDurable` does. */
+  close(): Promise<void>;
+}
+
+export interface ReadOptions {
+  /** Position of the first event; they count from 1. @default 1 */
+  readonly from?: number;
+  /** Most events of a page. Integer ≥ 1. @default 1_000 */
+  readonly limit?: number;
+}
+
+export interface EventPage {
+  /** In order, each frozen JSON whose checksum was verified. */
+  readonly events: readonly SessionEvent[];
+  /** Where to read on; undefined at the end of the log. */
+  readonly next: number | undefined;
+  /** Set when the next event is damaged: nothing beyond it can be read. */
+  readonly damage?: LogDamage;
+}
+
+export interface LogDamage {
+  /** Position of the first event that cannot be trusted. */
+  readonly position: number;
+  readonly reason: string;
+}
+
+export interface StoredSession {
+  readonly sessionId: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** How many events its log has, those of its parent included. */
+  readonly length: number;
+  readonly parent?: BranchPoint;
+  /** Set when what is said here of the session, its id included, does not have the checksum it should have. */
+  readonly damage?: string;
+  /** Who has it open now, in words; undefined when nobody does. */
+  readonly openedBy?: string;
+}
+
+export interface ListOptions {
+  /** Most sessions. Integer ≥ 1. @default 100 */
+  readonly limit?: number;
+  /** How many to pass over. @default 0 */
+  readonly offset?: number;
+}
+
+/** Cached results and the generations of the resources they were read from, shared by all that use the store. */
+export interface CacheStore {
+  /** The body kept under a key, when it has not expired and the versions of its resources are what they were; else undefined. */
+  get(key: string, now: number): Promise<string | undefined>;
+  /** The version of each resource now, to be handed to `put` after the read. */
+  versions(resources: readonly string[]): Promise<readonly number[]>;
+  /** Keeps a body. Nothing is kept when a resource's version has moved on since. */
+  put(entry: CacheRecord): Promise<void>;
+  /** Makes every entry that read one of these resources, something inside it or something around it, invalid. */
+  invalidate(resources: readonly string[]): Promise<void>;
+}
+
+export interface CacheRecord {
+  readonly key: string;
+  readonly body: string;
+  readonly resources: readonly string[];
+  readonly versions: readonly number[];
+  readonly storedAt: number;
+  /** Wall-clock milliseconds since the epoch; undefined = never. */
+  readonly expiresAt: number | undefined;
+}

@@ -1,0 +1,86 @@
+/** How alike two inputs are, and where they differ: a measure over the leaves of their JSON. */
+import { isJsonArray, isJsonObject, jsonPath } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+
+/** By `$` path, what stands there; an empty list or object counts as a leaf. */
+export type Leaves = ReadonlyMap<string, JsonValue>;
+
+/** An input with more is compared by its first ones. */
+const MAX_LEAVES = 2_000;
+const MAX_DIFFERENCES = 5;
+const SHOWN = 60;
+const ROOT = "$";
+const EMPTY_LIST: JsonValue = Object.freeze([]);
+const EMPTY_OBJECT: JsonValue = Object.freeze({});
+
+export function leavesOf(input: JsonValue): Leaves {
+  const leaves = new Map<string, JsonValue>();
+  collect(input, ROOT, leaves);
+  return leaves;
+}
+
+function collect(value: JsonValue, path: string, leaves: Map<string, JsonValue>): void {
+  if (leaves.size >= MAX_LEAVES) return;
+  if (isJsonArray(value)) {
+    if (value.length === 0) leaves.set(path, EMPTY_LIST);
+    for (let index = 0; index < value.length && leaves.size < MAX_LEAVES; index++)
+      collect(value[index] ?? null, `${path}[${index}]`, leaves);
+  } else if (isJsonObject(value)) {
+    const entries = Object.entries(value);
+    if (entries.length === 0 && path !== ROOT) leaves.set(path, EMPTY_OBJECT);
+    for (const [key, item] of entries) collect(item, path + jsonPath([key]).slice(1), leaves);
+  } else {
+    leaves.set(path, value);
+  }
+}
+
+/**
+ * From 0, nothing in common, to 1, the same: the share of places that hold the same in both, of all places that either has.
+ *
+ * A text in the place of another counts for half of what they share at their beginnings and ends, a number in the place
+ * of another for a quarter.
+ */
+export function similarity(one: Leaves, other: Leaves): number {
+  let shared = 0;
+  let places = other.size;
+  for (const [path, value] of one) {
+    const counterpart = other.get(path);
+    if (counterpart === undefined) places++;
+    else shared += likeness(value, counterpart);
+  }
+  return places === 0 ? 1 : shared / places;
+}
+
+function likeness(one: JsonValue, other: JsonValue): number {
+  if (one === other) return 1;
+  if (typeof one === "number" && typeof other === "number") return 0.25;
+  return typeof one === "string" && typeof other === "string" ? 0.5 * sharedEnds(one, other) : 0;
+}
+
+function sharedEnds(one: string, other: string): number {
+  const shorter = Math.min(one.length, other.length);
+  let start = 0;
+  while (start < shorter && one[start] === other[start]) start++;
+  let end = 0;
+  while (end < shorter - start && one[one.length - 1 - end] === other[other.length - 1 - end]) end++;
+  return (start + end) / Math.max(one.length, other.length);
+}
+
+/** One line for each place where the asked input is not the recorded one, at most five and a line that counts the rest. */
+export function differences(asked: Leaves, recorded: Leaves): readonly string[] {
+  const lines: string[] = [];
+  for (const [path, value] of asked) {
+    const counterpart = recorded.get(path);
+    if (counterpart === undefined) lines.push(`${path} is ${spell(value)}, and was not given when it was recorded`);
+    else if (counterpart !== value) lines.push(`${path} is ${spell(value)}, and was ${spell(counterpart)} when it was recorded`);
+  }
+  for (const [path, value] of recorded)
+    if (!asked.has(path)) lines.push(`${path} is missing, and was ${spell(value)} when it was recorded`);
+  const more = lines.length - MAX_DIFFERENCES;
+  return more <= 0 ? lines : [...lines.slice(0, MAX_DIFFERENCES), `and ${more} more`];
+}
+
+function spell(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}… (${text.length} characters)`;
+}

@@ -1,0 +1,114 @@
+/** The calls of a recording, to be found by tool and input. */
+import { hash } from "node:crypto";
+import type { ToolCall } from "../core/call.ts";
+import type { SessionEvent } from "../core/event.ts";
+import { canonicalJson, isJsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ToolResult } from "../core/result.ts";
+import { leavesOf, similarity } from "./compare-input.ts";
+import type { Leaves } from "./compare-input.ts";
+
+/** A call that was recorded with its result. */
+export interface RecordedCall {
+  /** As the model made it. */
+  readonly call: ToolCall;
+  /** The input that ran, after repair; undefined when the call never got that far. */
+  readonly input: JsonObject | undefined;
+  readonly result: ToolResult;
+}
+
+/** The calls that have a result, in the order they were made; those of batches that were rolled back included. */
+export function recordedCalls(events: Iterable<SessionEvent>): readonly RecordedCall[] {
+  const started = new Map<string, ToolCall>();
+  const ended = new Map<string, RecordedCall>();
+  for (const event of events) {
+    if (event.type === "call-start" && !started.has(event.callId)) started.set(event.callId, event.call);
+    if (event.type !== "call-end" || ended.has(event.callId)) continue;
+    const call = started.get(event.callId);
+    if (call !== undefined) ended.set(event.callId, { call, input: event.input, result: event.result });
+  }
+  return [...started.keys()].flatMap((callId) => ended.get(callId) ?? []);
+}
+
+/** All calls of one tool with one input. */
+export interface AnswerGroup {
+  /** Where a session counts how many of the answers it was given. */
+  readonly stateKey: string;
+  readonly input: JsonObject;
+  /** In the order they were recorded. */
+  readonly answers: readonly ToolResult[];
+  readonly leaves: Leaves;
+}
+
+export interface Neighbour {
+  readonly group: AnswerGroup;
+  readonly similarity: number;
+}
+
+/** So many different inputs are compared with one that was not recorded. */
+const MAX_COMPARED = 10_000;
+
+/** What was recorded of one tool. */
+export class ToolAnswers {
+  readonly #name: string;
+  readonly #groups = new Map<string, OpenGroup>();
+  /** By what the model sent, where that is not what ran. */
+  readonly #sent = new Map<string, OpenGroup>();
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  add({ call, input, result }: RecordedCall): void {
+    const sent = isJsonObject(call.input) ? call.input : {};
+    const group = this.#open(input ?? sent);
+    group.answers.push(result);
+    const key = canonicalJson(sent);
+    if (!this.#sent.has(key)) this.#sent.set(key, group);
+  }
+
+  /** The calls with this input, be it what ran or what the model sent. */
+  exact(input: JsonObject): AnswerGroup | undefined {
+    const key = canonicalJson(input);
+    return this.#groups.get(key) ?? this.#sent.get(key);
+  }
+
+  /** The most similar input, the first recorded of equal ones; undefined when there is none at all. */
+  nearest(input: JsonObject): Neighbour | undefined {
+    const leaves = leavesOf(input);
+    let nearest: Neighbour | undefined;
+    let compared = 0;
+    for (const group of this.#groups.values()) {
+      if (++compared > MAX_COMPARED) break;
+      const measure = similarity(leaves, group.leaves);
+      if (nearest === undefined || measure > nearest.similarity) nearest = { group, similarity: measure };
+    }
+    return nearest;
+  }
+
+  #open(input: JsonObject): OpenGroup {
+    const key = canonicalJson(input);
+    let group = this.#groups.get(key);
+    if (group === undefined) {
+      group = new OpenGroup(hash("sha256", `${this.#name}\n${key}`).slice(0, 32), input);
+      this.#groups.set(key, group);
+    }
+    return group;
+  }
+}
+
+class OpenGroup implements AnswerGroup {
+  readonly stateKey: string;
+  readonly input: JsonObject;
+  readonly answers: ToolResult[] = [];
+  #leaves: Leaves | undefined;
+
+  constructor(stateKey: string, input: JsonObject) {
+    this.stateKey = stateKey;
+    this.input = input;
+  }
+
+  get leaves(): Leaves {
+    return (this.#leaves ??= leavesOf(this.input));
+  }
+}

@@ -1,0 +1,218 @@
+/** Answers calls from a recording: the same results, the same errors, and nothing run. */
+import { checkName, splitName } from "../core/call.ts";
+import { ToolOutput } from "../core/content.ts";
+import type { ToolContext } from "../core/context.ts";
+import { pure } from "../core/effects.ts";
+import type { Engine, EngineRequest } from "../core/engine.ts";
+import { ToolError } from "../core/error.ts";
+import type { ErrorInfo } from "../core/error.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { differences, leavesOf } from "./compare-input.ts";
+import { ToolAnswers, recordedCalls } from "./recorded-calls.ts";
+import type { AnswerGroup, RecordedCall } from "./recorded-calls.ts";
+
+export interface ReplayOptions {
+  /**
+   * `strict`: only a call with the same tool and the same input is answered. `nearest`: a call with another input is given the
+   * answer to the most similar one that was recorded of its tool; its `metadata.replay` says how they differ. @default "strict"
+   */
+  readonly match?: "strict" | "nearest";
+  /** Give the last answer again to a call that is made more often than it was recorded. @default false; true for `nearest` */
+  readonly repeatLast?: boolean;
+}
+
+/**
+ * An engine that answers as was recorded.
+ *
+ * Inputs are compared as canonical JSON with what ran, and with what the model sent. Equal calls of one session are given
+ * the recorded answers in their order; how far a session has got is kept in its state, so a fork goes on from there, a
+ * rolled-back call can be made again, and every other session begins at the first. Errors come as they were, but are
+ * never retried; a `partial` answer comes as its output. A call that was not recorded is `not_found`.
+ */
+export function replayEngine(events: Iterable<SessionEvent>, options: ReplayOptions = {}): Engine {
+  return new ReplayEngine(recordedCalls(events), options);
+}
+
+class ReplayEngine implements Engine {
+  readonly kind = "replay";
+  /** So that equal calls of one batch are answered in call order. */
+  readonly order = "sequential";
+  readonly state = "value";
+  readonly effectFree = true;
+  readonly origin = "replay";
+  readonly #tools = new Map<string, ToolAnswers>();
+  readonly #isNearest: boolean;
+  readonly #repeatLast: boolean;
+
+  constructor(calls: readonly RecordedCall[], { match = "strict", repeatLast }: ReplayOptions) {
+    if (match !== "strict" && match !== "nearest")
+      throw new ToolError("invalid_argument", `match of a replay is ${JSON.stringify(match)}; it takes "strict" or "nearest".`);
+    this.#isNearest = match === "nearest";
+    this.#repeatLast = repeatLast ?? this.#isNearest;
+    for (const recorded of calls) {
+      const { name } = recorded.result;
+      let answers = this.#tools.get(name);
+      if (answers === undefined) this.#tools.set(name, (answers = new ToolAnswers(name)));
+      answers.add(recorded);
+    }
+  }
+
+  call({ input }: EngineRequest, context: ToolContext): unknown {
+    const answers = this.#tools.get(context.toolName);
+    if (answers === undefined) throw this.#unknownTool(context.toolName);
+    const exact = answers.exact(input);
+    if (exact !== undefined) return giveAnswer(this.#take(exact, context), []);
+    const nearest = answers.nearest(input);
+    const differing = nearest === undefined ? [] : differences(leavesOf(input), nearest.group.leaves);
+    if (nearest === undefined || !this.#isNearest) throw unknownInput(context.toolName, differing);
+    return giveAnswer(this.#take(nearest.group, context), differing);
+  }
+
+  /** The next answer of the group for this session. */
+  #take({ answers, stateKey }: AnswerGroup, { state, toolName }: ToolContext): ToolResult {
+    const given = Number(state.get(stateKey) ?? 0);
+    const answer = answers[given] ?? (this.#repeatLast ? answers.at(-1) : undefined);
+    if (answer === undefined) {
+      throw notRecorded(`${toolName} was recorded ${times(answers.length)} with this input, and is called once more.`, {
+        hint: "Give the replay repeatLast: true to hear the last answer again.",
+      });
+    }
+    if (given < answers.length) state.update(stateKey, () => given + 1);
+    return answer;
+  }
+
+  #unknownTool(toolName: string): ToolError {
+    const known = [...this.#tools.keys()].slice(0, 10);
+    return notRecorded(`The recording has no call of ${toolName}.`, {
+      hint: known.length === 0 ? "It has no calls at all." : `It has calls of ${known.join(", ")}${this.#tools.size > 10 ? ", …" : ""}.`,
+    });
+  }
+}
+
+function unknownInput(toolName: string, details: readonly string[]): ToolError {
+  return notRecorded(`The recording has no call of ${toolName} with this input. The nearest that it has differs.`, {
+    details,
+    hint: 'Call it as it was recorded, or give the replay match: "nearest".',
+  });
+}
+
+function notRecorded(message: string, options: { readonly hint: string; readonly details?: readonly string[] }): ToolError {
+  return new ToolError("not_found", message, { ...options, retryable: false });
+}
+
+function times(count: number): string {
+  return count === 1 ? "once" : `${count} times`;
+}
+
+function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutput {
+  const { output, content, metadata, status, error } = result;
+  if (error !== undefined && status !== "partial") throw recordedError(error, differing);
+  const replay = differing.length === 0 ? {} : { replay: { match: "nearest", differences: differing } };
+  return new ToolOutput({
+    ...(output === undefined ? {} : { output }),
+    ...(content === undefined ? {} : { content }),
+    ...(metadata === undefined && differing.length === 0 ? {} : { metadata: { ...metadata, ...replay } }),
+  });
+}
+
+/** The same error, except that trying again is of no use. */
+function recordedError({ code, message, outcome, hint, details = [] }: ErrorInfo, differing: readonly string[]): ToolError {
+  return new ToolError(code, message, {
+    outcome,
+    retryable: false,
+    details: [...details, ...differing.map((line) => `Replayed from another call: ${line}`)],
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+export interface ReplayToolsetOptions extends ReplayOptions {
+  /**
+   * The toolsets that were recorded, for their definitions; their handlers and engines are left out, and so are tools that
+   * only their engines bring. Tools that were called and are not among them are described from their calls.
+   */
+  readonly toolsets?: readonly Toolset[];
+}
+
+/**
+ * Toolsets with which a recording can be played again: one for each namespace, all with one replay engine.
+ *
+ * A tool that is known only from its calls takes any object and is said to touch nothing, so that neither locks nor a simulation
+ * stand in its way. Calls of the namespace `haft`, which every runtime brings itself, and of names that were no tools are left out.
+ */
+export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: ReplayToolsetOptions = {}): readonly Toolset[] {
+  const calls = recordedCalls(events);
+  const engine = new ReplayEngine(calls, options);
+  const seen = countTools(calls);
+  const given = (options.toolsets ?? []).map((toolset) => {
+    const tools = (toolset.tools ?? []).map(withoutHandler);
+    return { ...toolset, engine, tools: [...tools, ...describeTools(seen.get(toolset.name), new Set(tools.map((tool) => tool.name)))] };
+  });
+  for (const { name } of given) seen.delete(name);
+  const described = [...seen].map(([name, counts]) => ({
+    name,
+    description: "Answers as recorded.",
+    tools: describeTools(counts),
+    engine,
+  }));
+  return [...given, ...described];
+}
+
+const OWN_NAMESPACE = "haft";
+const NO_TOOL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
+
+/** By namespace and name, how often each tool was called. */
+function countTools(calls: readonly RecordedCall[]): Map<string, Map<string, number>> {
+  const seen = new Map<string, Map<string, number>>();
+  for (const { result } of calls) {
+    const { namespace, name } = splitName(result.name);
+    if (namespace === undefined || !isTool(result)) continue;
+    let counts = seen.get(namespace);
+    if (counts === undefined) seen.set(namespace, (counts = new Map()));
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return seen;
+}
+
+function isTool({ name: qualifiedName, error, attempts }: ToolResult): boolean {
+  const { namespace, name } = splitName(qualifiedName);
+  if (namespace === undefined || namespace === OWN_NAMESPACE) return false;
+  if (attempts === 0 && error !== undefined && NO_TOOL.has(error.code)) return false;
+  try {
+    checkName(namespace, "toolset");
+    checkName(name, "tool");
+    return true;
+  } catch {
+    return false; // no toolset and no tool can have been called that
+  }
+}
+
+function describeTools(counts: ReadonlyMap<string, number> = new Map(), known: ReadonlySet<string> = new Set()): readonly Tool[] {
+  return [...counts]
+    .filter(([name]) => !known.has(name))
+    .map(([name, count]) => ({
+      name,
+      description: `Answers as recorded; was called ${times(count)}.`,
+      inputSchema: { type: "object" },
+      effects: pure,
+      timeoutMs: 0,
+      maxResultBytes: 0,
+    }));
+}
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** The definition alone: nothing of it reaches the world, and what was parsed when it was recorded is not parsed again. */
+function withoutHandler(tool: Tool): Tool {
+  const bare: Mutable<Tool> = { ...tool };
+  delete bare.execute;
+  delete bare.parseOutput;
+  if (tool.effects === undefined) return bare;
+  const effects: Mutable<NonNullable<Tool["effects"]>> = { ...tool.effects };
+  delete effects.undo;
+  delete effects.reconcile;
+  return { ...bare, effects };
+}

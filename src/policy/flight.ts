@@ -1,0 +1,32 @@
+/** One piece of work that several callers wait for together. */
+
+/** Work that its leader does and any number of followers wait for. */
+export class Flight<T> {
+  /** The work is done, and what it came to is about to be told. */
+  isLanding = false;
+  #ended = false;
+  #value: T | undefined;
+  #promise: Promise<T | undefined> | undefined;
+  #resolve: ((value: T | undefined) => void) | undefined;
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Resolves to what the leader came back with; to undefined when it came back with nothing. Never rejects. */
+  whenEnded(): Promise<T | undefined> {
+    if (this.#ended) return Promise.resolve(this.#value);
+    this.#promise ??= new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    return this.#promise;
+  }
+
+  /** Tells the followers. Nothing happens the second time. */
+  end(value?: T): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#value = value;
+    this.#resolve?.(value);
+  }
+}

@@ -1,0 +1,49 @@
+/** The newest turns of a conversation, each whole. */
+import { ToolError } from "../core/error.ts";
+import type { ModelMessage } from "../core/message.ts";
+
+const DEFAULT_MAX_TURNS = 50;
+
+/**
+ * Keeps the newest turns and every system message (F3.40); `maxTurns` 0 = no limit.
+ *
+ * A turn goes from one user message to before the next; where there is no user message, it begins with the first call of each
+ * `turnId`. What stands before the first turn belongs to it. When something is dropped, so is every result whose call is not kept.
+ *
+ * @param maxTurns defaults to 50
+ * @throws ToolError `invalid_argument`
+ */
+export function limitTurns(messages: readonly ModelMessage[], maxTurns: number = DEFAULT_MAX_TURNS): readonly ModelMessage[] {
+  if (!Number.isSafeInteger(maxTurns) || maxTurns < 0)
+    throw new ToolError("invalid_argument", `maxTurns is ${String(maxTurns)}; it takes a whole number from 0 (0 = no limit).`);
+  const starts = turnStarts(messages);
+  const first = maxTurns === 0 ? undefined : starts[starts.length - maxTurns];
+  return first === undefined || first === starts[0] ? [...messages] : keepFrom(messages, first);
+}
+
+/** Where each turn begins, the oldest first; none where there is neither a user message nor a call. */
+export function turnStarts(messages: readonly ModelMessage[]): readonly number[] {
+  const users: number[] = [];
+  const calls: number[] = [];
+  const turnIds = new Set<string>();
+  for (const [index, message] of messages.entries()) {
+    if (message.role === "user") users.push(index);
+    if (message.role !== "call" || turnIds.has(message.turnId)) continue;
+    turnIds.add(message.turnId);
+    calls.push(index);
+  }
+  return users.length > 0 ? users : calls;
+}
+
+/** Drops what stands before an index, system messages excepted, without leaving a result whose call is gone. */
+export function keepFrom(messages: readonly ModelMessage[], first: number): readonly ModelMessage[] {
+  const calls = new Set<string>();
+  for (let index = first; index < messages.length; index++) {
+    const message = messages[index];
+    if (message?.role === "call") calls.add(message.callId);
+  }
+  return messages.filter((message, index) => {
+    if (message.role === "system") return true;
+    return message.role === "result" ? calls.has(message.callId) : index >= first;
+  });
+}

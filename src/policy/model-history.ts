@@ -1,0 +1,85 @@
+/** What a model is shown of a session: paired, limited to the newest turns, trimmed, and no larger than its context. */
+import { ToolError } from "../core/error.ts";
+import type { ModelMessage } from "../core/message.ts";
+import { messageBytes } from "./estimate-bytes.ts";
+import { keepFrom, limitTurns, turnStarts } from "./limit-turns.ts";
+import { pairMessages } from "./pair-messages.ts";
+import { type TrimOptions, trimResults } from "./trim-results.ts";
+
+export interface ModelHistoryOptions {
+  /** Most turns, the newest; 0 = no limit. @default 50 */
+  readonly maxTurns?: number;
+  /** Most bytes, as `estimateBytes` counts them; 0 = no limit. The newest turn is shown however large it is. @default 0 */
+  readonly maxBytes?: number;
+  /** Leave out results that newer calls have made worthless; `budgetBytes` defaults to `maxBytes`. @default they stay */
+  readonly trim?: Omit<TrimOptions, "budgetBytes"> & { readonly budgetBytes?: number };
+}
+
+/**
+ * Makes what a model is shown out of the whole conversation, the oldest first.
+ *
+ * In this order: calls are paired with results, old turns dropped (`maxTurns`), superseded results left out (`trim`), and where that
+ * is still more than `maxBytes`, the oldest turns are dropped whole until it fits. System messages and the newest turn are always
+ * kept. When turns or calls were left out, a system message after those at the beginning says so.
+ *
+ * Entries are shared with `messages`, which is not changed.
+ *
+ * @throws ToolError `invalid_argument`
+ */
+export function modelHistory(messages: readonly ModelMessage[], options: ModelHistoryOptions = {}): readonly ModelMessage[] {
+  const { maxTurns, maxBytes = 0, trim } = options;
+  if (!(typeof maxBytes === "number" && maxBytes >= 0))
+    throw new ToolError("invalid_argument", `maxBytes is ${String(maxBytes)}; it takes a number of bytes from 0 (0 = no limit).`);
+  const paired = pairMessages(messages);
+  const recent = limitTurns(paired, maxTurns);
+  const trimmed = trim === undefined ? recent : trimResults(recent, { ...trim, budgetBytes: budgetOf(trim, maxBytes) });
+  const oldTurns = countTurns(paired) - countTurns(recent);
+  const isCut = trimmed.length < recent.length;
+  const fitting = maxBytes === 0 ? trimmed : dropTurns(trimmed, maxBytes, isCut || oldTurns > 0);
+  const note = noteOf(oldTurns + countTurns(trimmed) - countTurns(fitting), isCut);
+  return note === "" ? fitting : withNote(fitting, note);
+}
+
+function budgetOf(trim: { readonly budgetBytes?: number }, maxBytes: number): number {
+  if (trim.budgetBytes !== undefined) return trim.budgetBytes;
+  if (maxBytes > 0) return maxBytes;
+  throw new ToolError("invalid_argument", "Trimming needs a budget: set budgetBytes of trim, or maxBytes.");
+}
+
+function countTurns(messages: readonly ModelMessage[]): number {
+  return turnStarts(messages).length;
+}
+
+/** Room for the longest note. */
+const NOTE_BYTES = 160;
+
+function dropTurns(messages: readonly ModelMessage[], maxBytes: number, hasNote: boolean): readonly ModelMessage[] {
+  const sizes = messages.map(messageBytes);
+  let bytes = sizes.reduce((sum, size) => sum + size, 0);
+  if (bytes + (hasNote ? NOTE_BYTES : 0) <= maxBytes) return messages;
+  let first = 0;
+  for (const start of turnStarts(messages).slice(1)) {
+    for (let index = first; index < start; index++) if (messages[index]?.role !== "system") bytes -= sizes[index] ?? 0;
+    first = start;
+    if (bytes + NOTE_BYTES <= maxBytes) break;
+  }
+  return first === 0 ? messages : keepFrom(messages, first);
+}
+
+/** Names no number of calls, so that it stays as it is, and with it a provider's prompt cache, until a turn goes. */
+function noteOf(turns: number, isCut: boolean): string {
+  const sentences: string[] = [];
+  if (turns > 0)
+    sentences.push(
+      `The ${turns === 1 ? "oldest turn of this conversation is" : `${turns} oldest turns of this conversation are`} left out.`,
+    );
+  if (isCut) sentences.push("Earlier calls whose results newer calls supersede are left out.");
+  return sentences.join(" ");
+}
+
+function withNote(messages: readonly ModelMessage[], note: string): readonly ModelMessage[] {
+  const found = messages.findIndex(({ role }) => role !== "system");
+  const place = found < 0 ? messages.length : found;
+  const at = messages[place]?.at ?? messages.at(-1)?.at ?? 0;
+  return messages.toSpliced(place, 0, Object.freeze({ role: "system", at, content: note }));
+}

@@ -1,0 +1,64 @@
+/** Every call with exactly one result after it: what all providers ask for. */
+import { ToolError } from "../core/error.ts";
+import type { CallMessage, ModelMessage, ResultMessage } from "../core/message.ts";
+import { firstResults } from "./replace-results.ts";
+
+/**
+ * Puts calls and results in order: calls that one message of the model made stand together, then their results in call order.
+ *
+ * Calls belong to one message when nothing but results of earlier calls stands between them and their turn is the same. A call
+ * without a result gets one that says so: status `error`, code `outcome_unknown`, origin `stub`. A result without a call is left
+ * out, and so are a second call or result of the same id; the first result is final. Doing it again changes nothing.
+ */
+export function pairMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  const results = new Map(firstResults(messages).map((message) => [message.callId, message]));
+  const paired: ModelMessage[] = [];
+  /** Which message of the model made a call, counted up. */
+  const makers = new Map<string, number>();
+  let maker = 0;
+  let waiting: CallMessage[] = [];
+  const answer = (): void => {
+    for (const call of waiting) paired.push(results.get(call.callId) ?? unanswered(call));
+    waiting = [];
+    maker++;
+  };
+  for (const message of messages) {
+    if (message.role === "result") {
+      if (makers.get(message.callId) === maker) answer();
+      continue;
+    }
+    if (message.role !== "call") {
+      answer();
+      paired.push(message);
+    } else if (!makers.has(message.callId)) {
+      if (waiting[0] !== undefined && waiting[0].turnId !== message.turnId) answer();
+      makers.set(message.callId, maker);
+      waiting.push(message);
+      paired.push(message);
+    }
+  }
+  answer();
+  return paired;
+}
+
+const NOTHING: readonly never[] = Object.freeze([]);
+
+/** The code is that of an interrupted call: a model must not take a write that may still happen for one that failed. */
+function unanswered({ at, callId, call }: CallMessage): ResultMessage {
+  const error = new ToolError("outcome_unknown", `${call.name} has not been answered: it still runs, or it was interrupted.`, {
+    hint: "What it did is not known. Look before you repeat it, unless it only reads.",
+  });
+  const result = {
+    callId,
+    ...(call.id === undefined ? {} : { id: call.id }),
+    name: call.name,
+    status: "error",
+    error: Object.freeze(error.toJSON()),
+    origin: "stub",
+    attempts: 0,
+    durationMs: 0,
+    repairs: NOTHING,
+    warnings: NOTHING,
+  } as const;
+  return Object.freeze({ role: "result", at, callId, result: Object.freeze(result) });
+}

@@ -1,0 +1,84 @@
+/** Writes a history without the results that newer ones replace. */
+import type { ModelMessage, ResultMessage } from "../core/message.ts";
+
+export interface Replacements {
+  /** Which newer call replaced each, as the messages say already. */
+  readonly earlier: ReadonlyMap<string, string>;
+  /** The same with those to be left out now. Each leads to a call whose result comes later. */
+  readonly replacedBy: ReadonlyMap<string, string>;
+  /** Calls to be left out altogether. */
+  readonly dropped: ReadonlySet<string>;
+}
+
+/** Drops calls with their results, puts a line in place of results whose calls stay, and lists both at what replaced them. */
+export function replaceResults(messages: readonly ModelMessage[], replacements: Replacements): readonly ModelMessage[] {
+  const rewriting = new Rewriting(messages, replacements);
+  const kept = messages.filter((message) => !("callId" in message && replacements.dropped.has(message.callId)));
+  return kept.map((message) => (message.role === "result" ? rewriting.rewrite(message) : message));
+}
+
+/** The results in order, without a second one of the same call. */
+export function firstResults(messages: readonly ModelMessage[]): readonly ResultMessage[] {
+  const results = new Map<string, ResultMessage>();
+  for (const message of messages) if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message);
+  return [...results.values()];
+}
+
+class Rewriting {
+  readonly #replacedBy: Map<string, string>;
+  readonly #earlier: ReadonlyMap<string, string>;
+  readonly #results: ReadonlyMap<string, ResultMessage>;
+  /** What each result that is shown replaces. */
+  readonly #replaced = new Map<string, string[]>();
+
+  constructor(messages: readonly ModelMessage[], { earlier, replacedBy }: Replacements) {
+    this.#earlier = earlier;
+    this.#replacedBy = new Map(replacedBy);
+    this.#results = new Map(firstResults(messages).map((message) => [message.callId, message]));
+    const order = new Map([...this.#results.keys()].map((callId, place) => [callId, place]));
+    const placeOf = (callId: string): number => order.get(callId) ?? -1;
+    for (const callId of [...replacedBy.keys()].sort((one, other) => placeOf(one) - placeOf(other))) {
+      const newest = this.#newestOf(callId);
+      const older = this.#replaced.get(newest);
+      if (older === undefined) this.#replaced.set(newest, [callId]);
+      else older.push(callId);
+    }
+  }
+
+  rewrite(message: ResultMessage): ResultMessage {
+    const newest = this.#newestOf(message.callId);
+    const newer = newest === message.callId ? undefined : this.#results.get(newest);
+    if (newer !== undefined) return this.#earlier.get(message.callId) === newest ? message : lineFor(message, newer);
+    const older = this.#replaced.get(message.callId);
+    if (older === undefined || isSameSet(older, message.supersedes ?? [])) return message;
+    return Object.freeze({ ...message, supersedes: Object.freeze(older) });
+  }
+
+  /** The call that is shown in place of this one, itself when it is shown; the way there is shortened. */
+  #newestOf(callId: string): string {
+    const way: string[] = [];
+    let newest = callId;
+    for (let next = this.#replacedBy.get(newest); next !== undefined; next = this.#replacedBy.get(newest)) {
+      way.push(newest);
+      newest = next;
+    }
+    for (const step of way) this.#replacedBy.set(step, newest);
+    return newest;
+  }
+}
+
+function isSameSet(one: readonly string[], other: readonly string[]): boolean {
+  const members = new Set(other);
+  return one.length === members.size && one.every((member) => members.has(member));
+}
+
+/** A result that only says where to look instead. */
+function lineFor({ role, at, callId, result }: ResultMessage, newer: ResultMessage): ResultMessage {
+  const text = `[left out: superseded by ${newer.result.name}, call ${newer.result.id ?? newer.callId}]`;
+  const { id, name, status, origin, attempts, durationMs } = result;
+  const content = Object.freeze([Object.freeze({ type: "text", text } as const)]);
+  const line = { callId, ...(id === undefined ? {} : { id }), name, status, content, origin, attempts, durationMs, ...NO_REMARKS };
+  return Object.freeze({ role, at, callId, result: Object.freeze(line) });
+}
+
+const NO_REMARKS = { repairs: Object.freeze([]), warnings: Object.freeze([]) };

@@ -1,0 +1,38 @@
+/** Lets the engine begin with the call's session before its first call. */
+import { ToolError, describeThrown } from "../core/error.ts";
+import { waitFor } from "../policy/deadline.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+import type { Route } from "./route.ts";
+
+/** Longest time an engine may take to begin with a session. */
+const TIMEOUT_MS = 30_000;
+
+export function beginEngineSession(run: CallRun): StepEnd | Promise<StepEnd> {
+  const { route } = run;
+  const engine = route?.engine;
+  if (route === undefined || engine === undefined || (engine.openSession === undefined && engine.forkSession === undefined))
+    return undefined;
+  return begin(run, route);
+}
+
+async function begin(run: CallRun, { engine }: Route): Promise<StepEnd> {
+  const controller = new AbortController();
+  const beginning = run.sessionForEngine.engines.begin(engine, () => controller.signal);
+  if (beginning === undefined) return undefined;
+  const waited = await waitFor(run, beginning, {
+    endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
+    late: () =>
+      new ToolError("timeout", `${run.toolName} was not started: its engine did not begin the session in time.`, {
+        retryable: false,
+        outcome: "not_started",
+      }),
+  });
+  if ("value" in waited) return undefined;
+  if ("ended" in waited) {
+    controller.abort(waited.ended);
+    return waited.ended;
+  }
+  return new ToolError("unavailable", `The engine of ${run.toolName} could not begin the session: ${describeThrown(waited.thrown)}`, {
+    cause: waited.thrown,
+  });
+}

@@ -1,0 +1,29 @@
+/** What a caller may say beside its calls. */
+import { ToolError } from "../core/error.ts";
+
+export interface ExecuteOptions {
+  readonly signal?: AbortSignal;
+  readonly data?: Readonly<Record<string, unknown>>;
+  /** `throw`: the first failure cancels the batch, takes the session back and throws ToolExecutionError. @default "result" */
+  readonly onError?: "result" | "throw";
+  /** Check inputs and outputs against their schemas. @default true */
+  readonly validate?: boolean;
+  /** Keep the calls in the session's log, and with a store in its ledger: left out, a crash forgets that they were made. @default true */
+  readonly recordHistory?: boolean;
+  /**
+   * Names these calls, in a session: submitted again with the same key, they are not run again but answered with their first
+   * results, after a crash as well. 1 to 1,024 characters.
+   */
+  readonly idempotencyKey?: string;
+}
+
+/** What is wrong with the options; undefined when nothing is. */
+export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
+  if (typeof options !== "object" || options === null) return new ToolError("invalid_argument", "The options of execute() are an object.");
+  const { signal, onError } = options;
+  if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
+    return new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
+  }
+  if (onError === undefined || onError === "result" || onError === "throw") return undefined;
+  return new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${String(onError)}.`);
+}

@@ -1,0 +1,51 @@
+/** Writes down what is about to be done, where doing it twice would be wrong, before it is done. */
+import { ToolError } from "../core/error.ts";
+import { waitFor } from "../policy/deadline.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+
+/**
+ * Records the intent of a call that writes and may not be repeated, once it has everything else it needs to run, and waits until a
+ * crash cannot lose it. After a crash, such a call without an intent was never started.
+ *
+ * A store that cannot write ends the call as `store_failed`: it was not started.
+ */
+export function recordIntent(run: CallRun): StepEnd | Promise<StepEnd> {
+  const { session } = run.turn;
+  const { eventLog } = session;
+  if (eventLog === undefined || run.attempts > 0 || !run.kept || run.effects?.repeatable !== false || run.route?.via !== "live")
+    return undefined;
+  run.record({
+    ...run.eventBase,
+    type: "call-intent",
+    toolName: run.toolName,
+    input: run.input ?? {},
+    idempotencyKey: run.idempotencyKey,
+  });
+  if (session.broken !== undefined) return notStarted(run, session.broken);
+  if (eventLog.options.durability === "async") return undefined;
+  const durable = eventLog.whenDurable();
+  return durable === undefined ? undefined : waitUntilDurable(run, durable);
+}
+
+async function waitUntilDurable(run: CallRun, durable: Promise<void>): Promise<StepEnd> {
+  const waited = await waitFor(run, durable, {
+    endsAt: run.deadlineAt,
+    late: () =>
+      new ToolError("timeout", `${run.toolName} was not started: the store had not written its intent before the call's deadline.`, {
+        retryable: false,
+        outcome: "not_started",
+      }),
+  });
+  if ("value" in waited) return undefined;
+  if ("ended" in waited) return waited.ended;
+  return notStarted(run, ToolError.fromUnknown(waited.thrown, "store_failed"));
+}
+
+function notStarted(run: CallRun, error: ToolError): ToolError {
+  return new ToolError(error.code, `${run.toolName} was not started: ${error.message}`, {
+    outcome: "not_started",
+    retryable: error.retryable,
+    cause: error,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+  });
+}

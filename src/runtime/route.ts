@@ -1,0 +1,86 @@
+/** Which engine answers a call: the one place that decides what is real. */
+import type { Engine } from "../core/engine.ts";
+import { ToolError } from "../core/error.ts";
+import type { CallEffects } from "./resolve-effects.ts";
+import type { SimulationMode } from "./session/simulation-mode.ts";
+
+/** Who answers a call; `live` means that whatever it does is done. */
+export interface Route {
+  readonly engine: Engine;
+  readonly via: "live" | "simulate" | "stand-in";
+}
+
+export interface RouteQuestion {
+  readonly toolName: string;
+  readonly effects: CallEffects;
+  /** The tool's own engine. */
+  readonly engine: Engine;
+  /** Set when the call's session is a simulation. */
+  readonly simulation: SimulationMode | undefined;
+  /** The call's session is a branch of another. */
+  readonly isBranch: boolean;
+  /** Answers for tools that may not run in a simulation. */
+  readonly standIn: Engine | undefined;
+}
+
+/**
+ * Decides who answers, or why nobody may.
+ *
+ * A live session asks the tool's engine. A simulation asks it only for calls that change nothing but the session's state, and
+ * for reads of what nobody has pretended to write; every other call goes to the engine's own `simulate`, else to the stand-in,
+ * else it is refused. Nothing ever falls back to live.
+ */
+export function route(question: RouteQuestion): Route | ToolError {
+  const { engine, effects, simulation, toolName } = question;
+  if (simulation === undefined) return liveRoute(question);
+  const writes = writesWorld(question);
+  const isDirty = simulation.isDirty([...effects.lock.reads, ...effects.lock.writes]);
+  // A read has no side effects to allow: the world has not what was only pretended.
+  if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return liveRoute(question);
+  if (!isDirty && (engine.effectFree === true || !writes)) return liveRoute(question);
+  if (engine.simulate !== undefined) return { engine, via: "simulate" };
+  if (question.standIn !== undefined) return { engine: question.standIn, via: "stand-in" };
+  return notSimulatable(question, isDirty);
+}
+
+/** Whether more is written than the branch's own: what a remote engine keeps of a session is shared, unless it can copy it. */
+function writesWorld({ engine, effects }: RouteQuestion): boolean {
+  return effects.writesWorld || (isShared(engine) && effects.writes.length > 0);
+}
+
+function isShared(engine: Engine): boolean {
+  return engine.state === "remote" && engine.forkSession === undefined;
+}
+
+function liveRoute(question: RouteQuestion): Route | ToolError {
+  const { engine, isBranch, toolName } = question;
+  if (isBranch && isShared(engine) && writesWorld(question)) {
+    return new ToolError(
+      "not_forkable",
+      `${toolName} would change what its engine "${engine.kind}" shares with the session this one is a branch of.`,
+      {
+        hint: "Call it in the session itself, or give the engine forkSession().",
+      },
+    );
+  }
+  return { engine, via: "live" };
+}
+
+function notSimulatable(question: RouteQuestion, isDirty: boolean): ToolError {
+  const { toolName, effects } = question;
+  if (isDirty && !writesWorld(question)) {
+    return new ToolError(
+      "not_simulatable",
+      `${toolName} reads what this simulation has only pretended to write, and nothing stands in for it.`,
+      {
+        hint: "Give the runtime a standIn engine.",
+      },
+    );
+  }
+  const reason = effects.undeclared
+    ? "declares no effects, so it may do anything"
+    : `would write ${effects.writes.slice(0, 5).join(", ") || "something"}`;
+  return new ToolError("not_simulatable", `${toolName} was not run: it ${reason}, and this is a simulation.`, {
+    hint: "Declare what the tool reads and writes, give the runtime a standIn engine, or allow it by allowSideEffects.",
+  });
+}

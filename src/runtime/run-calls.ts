@@ -1,0 +1,163 @@
+/** Runs the calls of one execute: on their own, or as a turn of a session, recorded before they are answered. */
+import type { ToolCall } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import type { JsonLimits } from "../core/json.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { EventLog } from "../core/store.ts";
+import { readItems, runBatch, runOne } from "./batch.ts";
+import type { Submission } from "./batch.ts";
+import type { CallOptions, CallParts } from "./call-run.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
+import { wrongOptions } from "./execute-options.ts";
+import { CallAsRead } from "./read-call.ts";
+import { Session } from "./session/session.ts";
+import { closedSession, isBatch } from "./session/runtime-session.ts";
+import type { RuntimeSession } from "./session/runtime-session.ts";
+import { Turn } from "./session/turn.ts";
+
+type Answer = ToolResult | readonly ToolResult[];
+
+export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
+const NO_DATA: Readonly<Record<string, unknown>> = Object.freeze({});
+
+export class CallRunner {
+  readonly #data: Readonly<Record<string, unknown>>;
+  readonly #defaultCallOptions: CallOptions;
+
+  /** @param data what handlers find in `context.data`, unless an `execute` gives its own */
+  constructor(data: Readonly<Record<string, unknown>> = NO_DATA) {
+    this.#data = data;
+    this.#defaultCallOptions = this.callOptions(NO_OPTIONS);
+  }
+
+  /** Runs calls of no session. Nothing of them is kept. */
+  runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Answer> {
+    const misuse = options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options));
+    if (misuse !== undefined) return Promise.reject(misuse);
+    const session = new Session({ ports: parts.ports, recorded: false });
+    const answer = this.#runTurn(parts, new Turn(session, parts.ports.ids), calls, options, undefined);
+    return parts.registry.remembersSessions || parts.standIn?.openSession !== undefined
+      ? letGo(parts, session, answer)
+      : Promise.resolve(answer);
+  }
+
+  /** Runs the next turn of a session; see `RuntimeSession.execute`. */
+  run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions, submission?: Submission): Promise<Answer> {
+    const refusal = refuse(session) ?? (options === NO_OPTIONS ? undefined : wrongOptions(options));
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const waits = session.ready !== undefined || session.turns.busy;
+    const sent = waits ? readAhead(calls, session.parts.inputLimits) : calls;
+    if (session.ready !== undefined) return session.ready.then(() => this.run(session, sent, options, submission));
+    try {
+      const answer = session.turns.run(() => this.#turn(session, sent, options, submission), options.signal);
+      return whenDurable(session, answer);
+    } catch (thrown: unknown) {
+      return Promise.reject(thrown instanceof Error ? thrown : ToolError.fromUnknown(thrown));
+    }
+  }
+
+  callOptions(options: ExecuteOptions): CallOptions {
+    return {
+      validate: options.validate ?? true,
+      recordHistory: options.recordHistory ?? true,
+      data: options.data ?? this.#data,
+    };
+  }
+
+  #turn(
+    session: RuntimeSession,
+    calls: ToolCall | readonly ToolCall[],
+    options: ExecuteOptions,
+    submission: Submission | undefined,
+  ): Answer | Promise<Answer> {
+    const refusal = refuse(session); // it may have been closed while the turn waited
+    if (refusal !== undefined) throw refusal;
+    return this.#runTurn(session.parts, beginTurn(session), calls, options, submission);
+  }
+
+  #runTurn(
+    parts: CallParts,
+    turn: Turn,
+    calls: ToolCall | readonly ToolCall[],
+    options: ExecuteOptions,
+    submission: Submission | undefined,
+  ): Answer | Promise<Answer> {
+    const callOptions = options === NO_OPTIONS ? this.#defaultCallOptions : this.callOptions(options);
+    const list = isBatch(calls);
+    if (!list && submission === undefined && options.signal === undefined && options.onError !== "throw")
+      return runOne(parts, turn, calls, callOptions);
+    const batch = runBatch(parts, turn, list ? calls : [calls], {
+      ...callOptions,
+      signal: options.signal,
+      throwOnError: options.onError === "throw",
+      submission,
+      onFailure: (error) => parts.ports.log.warn(`A batch was rolled back: ${error.message}`),
+    });
+    return list ? batch : batch.then((results) => results[0] ?? results);
+  }
+}
+
+/**
+ * The turn that these calls belong to: their own, or one of their own within the turn whose handler makes them. Calls that were called off
+ * while they waited for a turn are beside it, not in it.
+ */
+function beginTurn(session: RuntimeSession): Turn {
+  const { activeTurn, turns } = session;
+  const { ids } = session.parts.ports;
+  if (activeTurn !== undefined && turns.isInside) return new Turn(session, ids, { startsAt: activeTurn.startsAt, joins: activeTurn });
+  const turn = new Turn(session, ids);
+  session.activeTurn ??= turn;
+  return turn;
+}
+
+/** Engines that began with a call of no session end with it. */
+async function letGo<T>({ ports }: CallParts, session: Session, answer: T | Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } finally {
+    await session.engagedEngines?.close(ports.clock, ports.log);
+  }
+}
+
+/** The calls as they are now, for the turn that they wait for. */
+export function readAhead(calls: readonly ToolCall[], limits: JsonLimits): readonly ToolCall[];
+export function readAhead(calls: ToolCall | readonly ToolCall[], limits: JsonLimits): ToolCall | readonly ToolCall[];
+export function readAhead(calls: ToolCall | readonly ToolCall[], limits: JsonLimits): ToolCall | readonly ToolCall[] {
+  return isBatch(calls) ? readItems(calls).map((raw) => new CallAsRead(raw, limits)) : new CallAsRead(calls, limits);
+}
+
+function refuse(session: RuntimeSession): ToolError | undefined {
+  return session.closed ? closedSession(session) : session.broken;
+}
+
+function needsSession(options: ExecuteOptions): ToolError | undefined {
+  if (options.idempotencyKey === undefined) return undefined;
+  return new ToolError(
+    "invalid_argument",
+    'The option "idempotencyKey" belongs to a session: without one, nothing remembers the first results.',
+    {
+      hint: "Use runtime.session(id).execute(calls, { idempotencyKey }).",
+    },
+  );
+}
+
+/** Holds an answer back until a crash cannot take it back. */
+function whenDurable<T>(session: RuntimeSession, answer: T | Promise<T>): Promise<T> {
+  const { eventLog } = session;
+  if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
+  return waitUntilDurable(session, eventLog, answer);
+}
+
+/** A failure that the caller was to be told of anyway goes before what the store says. */
+async function waitUntilDurable<T>(session: RuntimeSession, eventLog: EventLog, answer: T | Promise<T>): Promise<T> {
+  let result: T;
+  try {
+    result = await answer;
+  } catch (thrown: unknown) {
+    await eventLog.whenDurable()?.catch(() => {});
+    throw thrown;
+  }
+  await eventLog.whenDurable();
+  if (session.broken !== undefined) throw session.broken;
+  return result;
+}

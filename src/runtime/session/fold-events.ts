@@ -1,0 +1,125 @@
+/** From the events of a session to the session: its state, its latest events, and what was under way when they ended. */
+import type { ToolCall } from "../../core/call.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { applyPatch } from "../../core/json-patch.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { PersistentMap } from "../../core/persistent-map.ts";
+import { shareJson } from "../../core/share-json.ts";
+import { SessionLog } from "./session-log.ts";
+import { place } from "./session.ts";
+import type { SessionHead, StateMap } from "./session.ts";
+import { noticeSubmission } from "./submissions.ts";
+import type { Submitted } from "./submissions.ts";
+import type { StateChange } from "./turn.ts";
+
+/** A call that had begun and not ended. */
+export interface OpenCall {
+  readonly callId: string;
+  readonly turnId: string;
+  readonly call: ToolCall;
+  /** The key under which it may have been dispatched; undefined when it says nothing of that. */
+  intent: string | undefined;
+  /** Where in the state it changed something. */
+  readonly places: Set<string>;
+}
+
+/** Takes events one by one, in order; costs memory for the latest ones, the state, and what is open. */
+export class SessionFold {
+  readonly #log: SessionLog;
+  readonly #open = new Map<string, OpenCall>();
+  /** The latest changes of a value, as far as calls made them that are open. */
+  readonly #changes = new Map<string, StateChange[]>();
+  readonly #submissions = new Map<string, Submitted>();
+  #state: StateMap = PersistentMap.empty<JsonValue>();
+
+  readonly #sessionId: string | undefined;
+
+  /**
+   * @param keep how many of the latest events stay in memory, at least. @default all
+   * @param sessionId whose submissions are known again: those of the session it is a branch of belong to that one. @default nobody's
+   */
+  constructor(keep?: number, sessionId?: string) {
+    this.#sessionId = sessionId;
+    this.#log = new SessionLog(keep === undefined ? {} : { keep });
+  }
+
+  /** @throws ToolError `corrupt_record` for a change that does not fit the state */
+  apply(event: SessionEvent): void {
+    switch (event.type) {
+      case "batch-start":
+      case "batch-rollback":
+        if (event.sessionId === this.#sessionId) noticeSubmission(this.#submissions, event, this.#log.length);
+        break;
+      case "call-start":
+        this.#open.set(event.callId, {
+          callId: event.callId,
+          turnId: event.turnId,
+          call: event.call,
+          intent: undefined,
+          places: new Set(),
+        });
+        break;
+      case "call-intent":
+        this.#noteIntent(event.callId, event.idempotencyKey);
+        break;
+      case "state-change":
+        this.#change(event);
+        break;
+      case "call-end":
+        this.#end(event.callId);
+        break;
+      default:
+    }
+    this.#log.push(event);
+  }
+
+  get head(): SessionHead {
+    return { log: this.#log, length: this.#log.length, state: this.#state };
+  }
+
+  /** Calls without a result, in the order they began. */
+  get open(): readonly OpenCall[] {
+    return [...this.#open.values()];
+  }
+
+  /** What to take back so that calls without a result have changed nothing: each value as the first of them found it. */
+  get openChanges(): readonly StateChange[] {
+    return [...this.#changes.values()].flatMap((changes) => {
+      const [first] = changes;
+      return first === undefined ? [] : [{ ...first, after: changes.at(-1)?.after }];
+    });
+  }
+
+  get submissions(): ReadonlyMap<string, Submitted> {
+    return this.#submissions;
+  }
+
+  #noteIntent(callId: string, idempotencyKey: string): void {
+    const open = this.#open.get(callId);
+    if (open !== undefined) open.intent = idempotencyKey;
+  }
+
+  #change({ callId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
+    const at = place(toolset, key);
+    const before = this.#state.get(at);
+    const patched = applyPatch(before, patch);
+    const after = patched === undefined ? undefined : shareJson(patched); // so that later changes of it cost what they change
+    this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
+    const open = this.#open.get(callId);
+    if (open === undefined) return void this.#changes.delete(at);
+    open.places.add(at);
+    const changes = this.#changes.get(at) ?? [];
+    this.#changes.set(at, changes);
+    changes.push({ callId, toolset, key, before, after });
+  }
+
+  /** What the call changed stays, and so does what it found when it did. */
+  #end(callId: string): void {
+    for (const at of this.#open.get(callId)?.places ?? []) {
+      const changes = this.#changes.get(at) ?? [];
+      changes.splice(0, changes.findLastIndex((change) => change.callId === callId) + 1);
+      if (changes.length === 0) this.#changes.delete(at);
+    }
+    this.#open.delete(callId);
+  }
+}

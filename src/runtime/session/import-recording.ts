@@ -1,0 +1,105 @@
+/** Puts a recording into a store, as a session that can be resumed. */
+import { ToolError } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { canonicalJson, copyJson } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { readRecording } from "../../core/recording.ts";
+import type { RecordingSource } from "../../core/recording.ts";
+import type { EventLog, Store } from "../../core/store.ts";
+import { SessionFold } from "./fold-events.ts";
+import { storedEvents } from "./read-events.ts";
+
+export interface ImportOptions {
+  /** @default the id of the session that was recorded */
+  readonly id?: string;
+}
+
+export interface ImportedRecording {
+  readonly sessionId: string;
+  readonly events: number;
+  /** False when the store had exactly this recording already. */
+  readonly isNew: boolean;
+}
+
+const GROUP = 500;
+
+/**
+ * Reads a recording into a store: all of it, or nothing. Importing it again changes nothing.
+ *
+ * @throws ToolError `corrupt_record` for a recording that is damaged, cut short, of another version, or whose changes of state do not
+ * fit; `duplicate` when the store has another session of this id. By rejecting
+ */
+export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
+  await store.open();
+  const { header, events } = await readRecording(source);
+  const sessionId = options.id ?? header.sessionId;
+  if (await isStored(store, sessionId)) return compare(store, sessionId, events);
+  const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
+  const fold = new SessionFold(1);
+  try {
+    const count = await copyEvents(events, log, fold, header.exportedAt);
+    await log.close();
+    return { sessionId, events: count, isNew: true };
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown);
+    await log.close().catch(() => {}); // what went wrong first is told
+    if (error.code !== "duplicate") await store.remove(sessionId);
+    throw error;
+  }
+}
+
+async function isStored(store: Store, sessionId: string): Promise<boolean> {
+  try {
+    await store.read(sessionId, { limit: 1 });
+    return true;
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.code === "not_found") return false;
+    throw error;
+  }
+}
+
+/** The recording of a session that the store has: nothing to do when it is the same. */
+async function compare(store: Store, sessionId: string, events: AsyncIterable<SessionEvent>): Promise<ImportedRecording> {
+  const stored = storedEvents(store, sessionId);
+  let first = await stored.next();
+  let count = 0;
+  for await (const event of events) {
+    // A session of no store has no start; the import gave it one.
+    if (count === 0 && event.type !== "session-start" && first.value?.type === "session-start") first = await stored.next();
+    if (first.done === true || canonicalJson(asJson(first.value)) !== canonicalJson(asJson(event))) throw another(sessionId);
+    count++;
+    first = await stored.next();
+  }
+  if (first.done !== true) throw another(sessionId);
+  return { sessionId, events: count, isNew: false };
+}
+
+/** Events are frozen JSON, whatever their type says of fields that may be missing. */
+function asJson(event: SessionEvent): JsonValue {
+  return copyJson(event).value;
+}
+
+function another(sessionId: string): ToolError {
+  return new ToolError("duplicate", `The store has another session ${JSON.stringify(sessionId)} already; nothing was imported.`, {
+    hint: "Import it under another id.",
+  });
+}
+
+async function copyEvents(events: AsyncIterable<SessionEvent>, log: EventLog, fold: SessionFold, at: number): Promise<number> {
+  let count = 0;
+  let group: SessionEvent[] = [];
+  for await (const event of events) {
+    if (count === 0 && event.type !== "session-start") group.push(Object.freeze({ type: "session-start", sessionId: log.sessionId, at }));
+    fold.apply(event);
+    group.push(event);
+    count++;
+    if (group.length < GROUP) continue;
+    log.append(group);
+    group = [];
+    await log.whenDurable(); // no more than a group waits in memory
+  }
+  log.append(group);
+  await log.whenDurable();
+  return count;
+}

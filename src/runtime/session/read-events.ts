@@ -1,0 +1,34 @@
+/** All events of a session that a store keeps, page by page. */
+import { ToolError } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import type { EventPage, ReadOptions, Store } from "../../core/store.ts";
+
+const PAGE = 1_000;
+
+/**
+ * Reads a log from a position on, which counts from 0, the oldest event first.
+ *
+ * @throws ToolError `corrupt_record` after the last event before a damage
+ */
+export async function* readEvents(
+  log: { readonly sessionId: string; read(options: ReadOptions): Promise<EventPage> },
+  from: number = 0,
+): AsyncGenerator<SessionEvent> {
+  for (let next: number | undefined = from + 1; next !== undefined;) {
+    const page: EventPage = await log.read({ from: next, limit: PAGE });
+    yield* page.events;
+    if (page.damage !== undefined) throw damaged(log.sessionId, page.damage.position, page.damage.reason);
+    next = page.next;
+  }
+}
+
+/** Reads every event of a session that a store has, claimed by others or not. @throws ToolError `not_found`; `corrupt_record` as `readEvents` */
+export function storedEvents(store: Store, sessionId: string): AsyncGenerator<SessionEvent> {
+  return readEvents({ sessionId, read: (options) => store.read(sessionId, options) });
+}
+
+function damaged(sessionId: string, position: number, reason: string): ToolError {
+  return new ToolError("corrupt_record", `The log of session ${JSON.stringify(sessionId)} is damaged at event ${position}: ${reason}`, {
+    hint: `The ${position - 1} events before it can be read and exported.`,
+  });
+}

@@ -1,0 +1,81 @@
+/** Ends what a crash interrupted: each call that had begun gets its one result. */
+import { ToolError } from "../../core/error.ts";
+import { resumeCalls } from "../batch.ts";
+import { CallRun } from "../call-run.ts";
+import type { CallOptions } from "../call-run.ts";
+import { outcomeUnknown } from "../reconcile-call.ts";
+import type { OpenCall, SessionFold } from "./fold-events.ts";
+import type { RuntimeSession } from "./runtime-session.ts";
+import { Turn, makeAgain, takeBack } from "./turn.ts";
+
+export interface ResumeOptions {
+  /**
+   * What becomes of calls that had begun and not ended. `run`: those that may be run again, or were never started, are run;
+   * of the others the tool's `reconcile` is asked. `settle`: none is run, each ends with what is known of it. @default "run"
+   */
+  readonly interrupted?: "run" | "settle";
+  /** Begin the session when the store has none of this id. @default false */
+  readonly create?: boolean;
+  /** Take the session from the process that has it open, which can write no more. @default false */
+  readonly takeOver?: boolean;
+  /** What handlers find in `context.data`. */
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+/** @throws ToolError `invalid_argument` for an option that is none */
+export function checkResumeOptions({ interrupted }: ResumeOptions): void {
+  if (interrupted === undefined || interrupted === "run" || interrupted === "settle") return;
+  throw new ToolError("invalid_argument", `The option "interrupted" of resume() is "run" or "settle", not ${String(interrupted)}.`);
+}
+
+/** @throws ToolError `store_failed` or `conflict` when the results could not be made durable; by rejecting */
+export async function resumeSession(
+  session: RuntimeSession,
+  { open, openChanges }: Pick<SessionFold, "open" | "openChanges">,
+  options: ResumeOptions & { readonly callOptions: CallOptions },
+): Promise<void> {
+  if (open.length === 0) return;
+  await session.turns.run(async () => {
+    // A call that did not end has changed nothing: if it is run again, it finds what it found the first time.
+    const changes = Map.groupBy(openChanges, (change) => change.callId);
+    for (const { callId, turnId } of open) takeBack(session, turnId, changes.get(callId) ?? []);
+    for (const [turnId, calls] of byTurn(open)) {
+      const turn = new Turn(session, session.parts.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
+      const runs = calls.map((call) => takeUp(session, turn, call, options));
+      for (const run of runs) run.keepChanges = () => makeAgain(session, turnId, changes.get(run.callId) ?? []);
+      await resumeCalls(runs);
+    }
+  });
+  await session.eventLog?.whenDurable();
+  if (session.broken !== undefined) throw session.broken;
+}
+
+/** Where a turn began: its calls see again what they saw the first time. */
+function startOf(session: RuntimeSession, turnId: string): number {
+  return session.firstKept + session.log.findIndex((event) => "turnId" in event && event.turnId === turnId);
+}
+
+function byTurn(open: readonly OpenCall[]): ReadonlyMap<string, readonly OpenCall[]> {
+  return Map.groupBy(open, (call) => call.turnId);
+}
+
+function takeUp(
+  session: RuntimeSession,
+  turn: Turn,
+  open: OpenCall,
+  options: ResumeOptions & { readonly callOptions: CallOptions },
+): CallRun {
+  const callOptions = options.data === undefined ? options.callOptions : { ...options.callOptions, data: options.data };
+  const run = new CallRun(session.parts, turn, callOptions, open.call, { callId: open.callId, idempotencyKey: open.intent });
+  const mayHaveRun = open.intent !== undefined || session.eventLog?.options.durability === "async";
+  run.isInterrupted = mayHaveRun;
+  if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
+  return run;
+}
+
+function neverRun({ call }: OpenCall): ToolError {
+  return new ToolError("cancelled", `${call.name} was interrupted by the end of its process and was not run again.`, {
+    outcome: "unknown",
+    hint: "Call it again: it was never started, or may be repeated.",
+  });
+}

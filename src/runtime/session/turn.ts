@@ -1,0 +1,102 @@
+/** From one input to the loop's end: what once-per-turn rules, the end of a turn and a rollback hang on. */
+import type { ToolState } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { Ids } from "../../core/ports.ts";
+import type { Session } from "./session.ts";
+
+/** A change that a call made to a session's state. */
+export interface StateChange {
+  readonly callId: string;
+  readonly toolset: string;
+  readonly key: string;
+  /** The value before. */
+  readonly before: JsonValue | undefined;
+  /** The value after. */
+  readonly after: JsonValue | undefined;
+}
+
+interface EarlierTurn {
+  readonly id?: string;
+  readonly startsAt: number;
+  readonly joins?: Turn;
+}
+
+export class Turn {
+  readonly session: Session;
+  /** How many events the session had when it began: what its calls see as history. */
+  readonly startsAt: number;
+  /** The turn whose handler made these calls: what they did is taken back with it. */
+  readonly joins: Turn | undefined;
+  readonly #ids: Ids;
+  #id: string | undefined;
+  #used: Set<string> | undefined;
+  #changes: Map<string, StateChange> | undefined;
+  /** The tool that ended the turn; calls after it are skipped. */
+  endedBy: string | undefined;
+  /** It has one call and nothing after it: what is kept for the turn would be found by nobody. */
+  soleCall = false;
+
+  /** @param earlier set for a turn that began before a crash, and for one that joins a turn that runs */
+  constructor(session: Session, ids: Ids, earlier?: EarlierTurn) {
+    this.session = session;
+    this.#id = earlier?.id;
+    this.startsAt = earlier?.startsAt ?? session.length;
+    this.joins = earlier?.joins;
+    this.#ids = ids;
+  }
+
+  get id(): string {
+    return (this.#id ??= this.#ids.next("turn"));
+  }
+
+  /** Takes the one use of a once-per-turn tool; an error when it was taken before. */
+  useOnce(qualifiedName: string): ToolError | undefined {
+    if (this.joins !== undefined) return this.joins.useOnce(qualifiedName);
+    this.#used ??= new Set();
+    if (this.#used.has(qualifiedName)) {
+      return new ToolError("limit_exceeded", `${qualifiedName} may run once a turn, and has run in this one.`, {
+        hint: "Call it again in the next turn.",
+      });
+    }
+    this.#used.add(qualifiedName);
+    return undefined;
+  }
+
+  /** The state that the tools of one toolset see during a call, with each change noted so that it can be taken back. */
+  stateOf(toolset: string, callId: string): ToolState {
+    return {
+      get: (key) => this.session.state(toolset, key),
+      update: (key, change) => {
+        const before = this.session.state(toolset, key);
+        const after = this.session.changeState({ turnId: this.id, callId, toolset, key }, change(before));
+        if (after !== before) this.#note({ callId, toolset, key, before, after });
+      },
+    };
+  }
+
+  /** Takes back what this turn changed in the state, except where another turn has changed it since. */
+  rollBack(): void {
+    takeBack(this.session, this.id, [...(this.#changes?.values() ?? [])]);
+  }
+
+  #note(change: StateChange): void {
+    if (this.joins !== undefined) this.joins.#note(change);
+    this.#changes ??= new Map();
+    const place = `${change.toolset}\u0000${change.key}`;
+    const earlier = this.#changes.get(place);
+    this.#changes.set(place, earlier === undefined ? change : { ...change, before: earlier.before });
+  }
+}
+
+/** Undoes changes, the last one first; one that another call has changed since stays. */
+export function takeBack(session: Session, turnId: string, changes: readonly StateChange[]): void {
+  for (const { callId, toolset, key, before, after } of changes.toReversed())
+    if (session.state(toolset, key) === after) session.changeState({ turnId, callId, toolset, key }, before);
+}
+
+/** Makes changes again that were taken back, the first one first, where nobody has changed the value since. */
+export function makeAgain(session: Session, turnId: string, changes: readonly StateChange[]): void {
+  for (const { callId, toolset, key, before, after } of changes)
+    if (session.state(toolset, key) === before) session.changeState({ turnId, callId, toolset, key }, after);
+}

@@ -1,0 +1,79 @@
+/** Events as the text that is stored, and back. */
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import { parseJson } from "../core/parse-json.ts";
+import { EVENT_LIMITS, readEvent } from "../core/read-event.ts";
+import type { EventPage, LogDamage } from "../core/store.ts";
+import type { EventRow, StoredPage } from "./log-database.ts";
+
+/**
+ * Writes an event as JSON text.
+ *
+ * @throws ToolError `not_json` for what JSON cannot hold, `too_large` for what could not be read back
+ */
+export function writeEvent(event: SessionEvent): EventRow {
+  const body = eventText(event);
+  if (body.length > EVENT_LIMITS.maxChars)
+    throw tooLarge(event, `has ${body.length} characters of JSON; ${EVENT_LIMITS.maxChars} is the limit`);
+  if (nestsDeeper(body, EVENT_LIMITS.maxDepth)) throw tooLarge(event, `nests deeper than ${EVENT_LIMITS.maxDepth} levels`);
+  return { at: Math.trunc(event.at), type: event.type, callId: callIdOf(event), body };
+}
+
+function callIdOf(event: SessionEvent): string | undefined {
+  const callId: unknown = "callId" in event ? event.callId : undefined;
+  return typeof callId === "string" ? callId : undefined;
+}
+
+function eventText(event: SessionEvent): string {
+  let text: unknown;
+  let cause: unknown;
+  try {
+    text = JSON.stringify(event);
+  } catch (error: unknown) {
+    cause = error;
+  }
+  if (typeof text === "string" && Number.isFinite(event.at) && typeof event.type === "string") return text;
+  throw new ToolError("not_json", "An event cannot be stored: it cannot be written as JSON with a time and a type.", { cause });
+}
+
+function tooLarge({ type }: SessionEvent, problem: string): ToolError {
+  return new ToolError("too_large", `A ${type} event cannot be stored: it ${problem}.`);
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Of valid JSON. */
+function nestsDeeper(text: string, maxDepth: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      for (at++; text.charCodeAt(at) !== QUOTE; at++) if (text.charCodeAt(at) === BACKSLASH) at++;
+    } else if (code === 0x7b || code === 0x5b) {
+      if (++depth > maxDepth) return true;
+    } else if (code === 0x7d || code === 0x5d) {
+      depth--;
+    }
+  }
+  return false;
+}
+
+/** Reads the events of a stored page that begins at `from`. One that is no event ends it as damage does. */
+export function readStoredPage({ bodies, next, damage }: StoredPage, from: number): EventPage {
+  const events: SessionEvent[] = [];
+  for (const body of bodies) {
+    const event = readBody(body, from + events.length);
+    if ("reason" in event) return { events, next: undefined, damage: event };
+    events.push(event.event);
+  }
+  return { events, next, ...(damage === undefined ? {} : { damage }) };
+}
+
+function readBody(body: string, position: number): { readonly event: SessionEvent } | LogDamage {
+  try {
+    return { event: readEvent(parseJson(body, EVENT_LIMITS), `Event ${position}`) };
+  } catch (error: unknown) {
+    return { position, reason: ToolError.fromUnknown(error).message };
+  }
+}

@@ -1,0 +1,73 @@
+/** The statements that run for every write and every page, compiled once. */
+import type { CompiledQuery, Kysely } from "kysely";
+import type { EventTable, SessionTable, Tables } from "./tables.ts";
+import { withParameters } from "./with-parameters.ts";
+
+/** So many events go into the table with one statement when there are as many. */
+const MANY = 32;
+const EVENT_COLUMNS = ["session", "position", "at", "type", "call_id", "body", "checksum"] as const;
+
+const ANY_EVENT: EventTable = { session: "", position: 0, at: 0, type: "", call_id: null, body: "", checksum: "" };
+
+export type StoredEvent = Pick<EventTable, "position" | "at" | "type" | "call_id" | "body" | "checksum">;
+
+export class LogStatements {
+  readonly #findSession: CompiledQuery<SessionTable>;
+  readonly #insertEvent: CompiledQuery;
+  /** Made when first needed: it is long. */
+  #insertEvents: CompiledQuery | undefined;
+  readonly #moveSession: CompiledQuery;
+  readonly #eventsBetween: CompiledQuery<StoredEvent>;
+
+  constructor(tables: Kysely<Tables>) {
+    this.#findSession = tables.selectFrom("haft_session").selectAll().where("id", "=", "").compile();
+    this.#insertEvent = tables.insertInto("haft_event").values(ANY_EVENT).compile();
+    this.#moveSession = tables
+      .updateTable("haft_session")
+      .set({ updated_at: 0, length: 0, head: "", checksum: "" })
+      .where("id", "=", "")
+      .compile();
+    this.#eventsBetween = tables
+      .selectFrom("haft_event")
+      .select(["position", "at", "type", "call_id", "body", "checksum"])
+      .where("session", "=", "")
+      .where("position", ">=", 0)
+      .where("position", "<=", 0)
+      .orderBy("position")
+      .compile();
+  }
+
+  async findSession(tables: Kysely<Tables>, id: string): Promise<SessionTable | undefined> {
+    return (await tables.executeQuery(withParameters(this.#findSession, [id]))).rows[0];
+  }
+
+  async insertEvents(tables: Kysely<Tables>, events: readonly EventTable[]): Promise<void> {
+    let at = 0;
+    if (events.length >= MANY) this.#insertEvents ??= insertMany(tables);
+    for (; this.#insertEvents !== undefined && at + MANY <= events.length; at += MANY) {
+      const values = events.slice(at, at + MANY).flatMap((event) => EVENT_COLUMNS.map((column) => event[column]));
+      await tables.executeQuery(withParameters(this.#insertEvents, values));
+    }
+    for (const event of events.slice(at)) {
+      const values = EVENT_COLUMNS.map((column) => event[column]);
+      await tables.executeQuery(withParameters(this.#insertEvent, values));
+    }
+  }
+
+  async moveSession(tables: Kysely<Tables>, session: Omit<SessionTable, "owner">): Promise<void> {
+    const { updated_at, length, head, checksum, id } = session;
+    await tables.executeQuery(withParameters(this.#moveSession, [updated_at, length, head, checksum, id]));
+  }
+
+  /** In order; both positions inclusive. */
+  async eventsBetween(tables: Kysely<Tables>, session: string, [first, last]: readonly [number, number]): Promise<readonly StoredEvent[]> {
+    return (await tables.executeQuery(withParameters(this.#eventsBetween, [session, first, last]))).rows;
+  }
+}
+
+function insertMany(tables: Kysely<Tables>): CompiledQuery {
+  return tables
+    .insertInto("haft_event")
+    .values(Array.from({ length: MANY }, () => ANY_EVENT))
+    .compile();
+}

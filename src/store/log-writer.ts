@@ -1,0 +1,175 @@
+/** Writes groups of events, each in one transaction, for sessions that this owner still has. */
+import type { Kysely, Transaction } from "kysely";
+import { ToolError } from "../core/error.ts";
+import type { LogOptions } from "../core/store.ts";
+import { eventChecksum, rootChecksum, sessionChecksum } from "./checksum.ts";
+import { spellBranchPoint } from "./log-database.ts";
+import type { EventRow, LogRefusal, LogWrite } from "./log-database.ts";
+import type { LogReader } from "./log-reader.ts";
+import type { LogStatements } from "./log-statements.ts";
+import type { Owner } from "./owner.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import { storedText } from "./stored-text.ts";
+import type { EventTable, SessionTable, Tables } from "./tables.ts";
+
+export interface LogWriterParts {
+  readonly connection: SqlConnection;
+  readonly statements: LogStatements;
+  readonly reader: LogReader;
+  readonly owner: Owner;
+}
+
+export class LogWriter {
+  readonly #connection: SqlConnection;
+  readonly #statements: LogStatements;
+  readonly #reader: LogReader;
+  readonly #owner: Owner;
+
+  constructor(parts: LogWriterParts) {
+    this.#connection = parts.connection;
+    this.#statements = parts.statements;
+    this.#reader = parts.reader;
+    this.#owner = parts.owner;
+  }
+
+  /** See `LogDatabase.commit`. Where a damaged file keeps a group from being written, each session of it is tried alone. */
+  async commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    try {
+      return await this.#commit(tables, writes);
+    } catch (error: unknown) {
+      if (!this.#connection.isTaken(error)) throw error;
+      const [first, ...others] = writes;
+      if (first !== undefined && others.length === 0) return [refusal(first, littered(first))];
+    }
+    const refusals: LogRefusal[] = [];
+    for (const write of writes) refusals.push(...(await this.commit(tables, [write])));
+    return refusals;
+  }
+
+  async #commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    const creates = writes.some((write) => write.create !== undefined);
+    const refusals = await tables.transaction().execute(async (transaction) => {
+      if (creates) await this.#owner.register(transaction);
+      const refused: LogRefusal[] = [];
+      for (const write of writes) {
+        const error = await this.#write(transaction, write);
+        if (error !== undefined) refused.push(refusal(write, error));
+      }
+      return refused;
+    });
+    if (creates) this.#owner.confirm();
+    return refusals;
+  }
+
+  /** Returns why a session's part is left out. */
+  async #write(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError | undefined> {
+    const id = storedText(write.sessionId);
+    const found = await this.#reader.find(transaction, id);
+    if (found === undefined) {
+      return write.create === undefined ? removed(write) : this.#create(transaction, write, write.create);
+    }
+    if (found.row.owner !== this.#owner.id)
+      return write.create === undefined ? this.#takenOver(transaction, write, found.row) : duplicate(write);
+    if (found.damage !== undefined) return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: ${found.damage}.`);
+    return this.#append(transaction, write, found.row);
+  }
+
+  async #create(transaction: Transaction<Tables>, write: LogWrite, { at, durability, parent }: LogOptions): Promise<ToolError | undefined> {
+    let parentSum: string | undefined = "";
+    if (parent !== undefined) {
+      const found = await this.#reader.find(transaction, storedText(parent.sessionId));
+      const hasIt = found !== undefined && found.damage === undefined && parent.length <= found.row.length;
+      parentSum = hasIt ? await this.#reader.checksumAt(transaction, found.row, parent.length) : undefined;
+      if (parentSum === undefined) return orphan(write, spellBranchPoint(parent));
+    }
+    const root = { id: storedText(write.sessionId), parent_id: parentOf(parent), parent_length: parent?.length ?? 0 };
+    const head = rootChecksum(root, parentSum);
+    const created = Math.trunc(at);
+    const session = { ...root, created_at: created, durability, updated_at: created, length: root.parent_length, head };
+    const row: SessionTable = { ...session, checksum: sessionChecksum(session), owner: this.#owner.id ?? null };
+    await transaction.insertInto("haft_session").values(row).execute();
+    return this.#append(transaction, write, row);
+  }
+
+  async #append(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError | undefined> {
+    const there = row.length - (write.from - 1);
+    if (there < 0 || there > write.events.length) return elsewhere(write, row.length);
+    if (there > 0 && !(await this.#isThere(transaction, write, { row, there }))) return elsewhere(write, row.length);
+    if (there === write.events.length) return undefined;
+    const events = rowsOf(write.events.slice(there), row);
+    const last = events.at(-1);
+    if (last === undefined) return undefined;
+    await this.#statements.insertEvents(transaction, events);
+    const session = { ...row, length: last.position, updated_at: Math.max(row.updated_at, last.at), head: last.checksum };
+    await this.#statements.moveSession(transaction, { ...session, checksum: sessionChecksum(session) });
+    return undefined;
+  }
+
+  /** Whether the log already ends with the first events of a write: the answer to an earlier commit was lost. */
+  async #isThere(
+    transaction: Transaction<Tables>,
+    { from, events }: LogWrite,
+    { row, there }: { readonly row: SessionTable; readonly there: number },
+  ): Promise<boolean> {
+    const before = await this.#reader.checksumAt(transaction, row, from - 1);
+    if (before === undefined) return false;
+    const head = from - 1 === row.parent_length ? rootChecksum(row, before) : before;
+    return rowsOf(events.slice(0, there), { ...row, length: from - 1, head }).at(-1)?.checksum === row.head;
+  }
+
+  async #takenOver(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError> {
+    const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
+    const by = owner === undefined ? "was claimed by another process and closed again" : `is claimed by ${owner.text} now`;
+    return new ToolError("conflict", `Session ${name(write)} ${by}; this log of it can write no more.`, {
+      hint: "Claim the session again to go on from where it is.",
+    });
+  }
+}
+
+/** The events behind the last one of a session, each with its checksum. */
+function rowsOf(events: readonly EventRow[], { id, length, head }: Pick<SessionTable, "id" | "length" | "head">): readonly EventTable[] {
+  let position = length;
+  let checksum = head;
+  return events.map(({ at, type, callId, body }) => {
+    const event = { position: ++position, at, type, call_id: callId === undefined ? null : storedText(callId), body };
+    checksum = eventChecksum(checksum, event);
+    return { session: id, ...event, checksum };
+  });
+}
+
+function parentOf(parent: LogOptions["parent"]): string | null {
+  return parent === undefined ? null : storedText(parent.sessionId);
+}
+
+function name({ sessionId }: LogWrite): string {
+  return JSON.stringify(sessionId);
+}
+
+function refusal({ sessionId }: LogWrite, error: ToolError): LogRefusal {
+  return { sessionId, error: error.toJSON() };
+}
+
+function littered(write: LogWrite): ToolError {
+  return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: there are events behind its end already.`);
+}
+
+function duplicate(write: LogWrite): ToolError {
+  return new ToolError("duplicate", `There is a session ${name(write)} already; nothing was written to it.`, {
+    hint: "Claim it to go on with it, or choose another id.",
+  });
+}
+
+function removed(write: LogWrite): ToolError {
+  return new ToolError("conflict", `Session ${name(write)} was removed by another process; this log of it can write no more.`);
+}
+
+function orphan(write: LogWrite, from: string): ToolError {
+  return new ToolError("not_found", `Session ${name(write)} was not created: the store does not have ${from}, where it branches off.`);
+}
+
+function elsewhere(write: LogWrite, length: number): ToolError {
+  return new ToolError(
+    "conflict",
+    `Session ${name(write)} has ${length} events, none of them at position ${write.from} as this log has it.`,
+  );
+}

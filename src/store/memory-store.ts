@@ -1,0 +1,211 @@
+/** Sessions in memory: nothing outlives the process, and nobody waits. */
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
+import { guardCache } from "./guarded-cache.ts";
+import { spellBranchPoint } from "./log-database.ts";
+import { MemoryCache } from "./memory-cache.ts";
+import { checkListOptions, checkLogOptions, checkReadOptions } from "./store-options.ts";
+
+const MAX_CACHE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Keeps sessions for as long as the program holds on to the store. It takes events as they are: frozen JSON.
+ *
+ * `whenDurable` has nothing to wait for. Several runtimes of one process may share it until one of them is closed, and it with that one.
+ */
+export function memoryStore(): Store {
+  return new MemoryStore();
+}
+
+/** What is kept of a session. */
+class Kept {
+  readonly sessionId: string;
+  readonly options: LogOptions;
+  /** What the session's log begins with. */
+  readonly parent: Kept | undefined;
+  readonly own: SessionEvent[] = [];
+  log: MemoryLog | undefined;
+  branches = 0;
+  updatedAt: number;
+
+  constructor(sessionId: string, options: LogOptions, parent: Kept | undefined) {
+    this.sessionId = sessionId;
+    this.options = options;
+    this.parent = parent;
+    this.updatedAt = options.at;
+  }
+
+  /** How many events are its parent's. */
+  get shared(): number {
+    return this.options.parent?.length ?? 0;
+  }
+
+  get length(): number {
+    return this.shared + this.own.length;
+  }
+
+  page({ from, limit }: Required<ReadOptions>): EventPage {
+    const next = from + limit;
+    return { events: Object.freeze(eventsBetween(this, from, next)), next: next > this.length ? undefined : next };
+  }
+}
+
+/** From a position on, and before another. */
+function eventsBetween(session: Kept, from: number, end: number): readonly SessionEvent[] {
+  const parts: (readonly SessionEvent[])[] = [];
+  let before = end;
+  for (let kept: Kept | undefined = session; kept !== undefined && before > from; kept = kept.parent) {
+    parts.unshift(kept.own.slice(Math.max(0, from - 1 - kept.shared), Math.max(0, before - 1 - kept.shared)));
+    before = Math.min(before, kept.shared + 1);
+  }
+  return parts.flat();
+}
+
+class MemoryStore implements Store {
+  readonly kind = "memory";
+  readonly outlivesProcess = false;
+  readonly cache: CacheStore = guardCache(new MemoryCache(MAX_CACHE_BYTES), () => this.open());
+  readonly #sessions = new Map<string, Kept>();
+  #isClosed = false;
+
+  async open(): Promise<void> {
+    this.#requireOpen();
+  }
+
+  create(sessionId: string, options: LogOptions): EventLog {
+    this.#requireOpen();
+    if (this.#sessions.has(sessionId)) {
+      throw new ToolError("duplicate", `There is a session ${JSON.stringify(sessionId)} already; nothing was written to it.`, {
+        hint: "Claim it to go on with it, or choose another id.",
+      });
+    }
+    const kept = new Kept(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));
+    this.#sessions.set(sessionId, kept);
+    if (kept.parent !== undefined) kept.parent.branches++;
+    return (kept.log = new MemoryLog(kept));
+  }
+
+  #parentOf(sessionId: string, { parent }: LogOptions): Kept | undefined {
+    if (parent === undefined) return undefined;
+    const kept = this.#sessions.get(parent.sessionId);
+    if (kept !== undefined && kept.length >= parent.length) return kept;
+    const from = spellBranchPoint(parent);
+    throw new ToolError(
+      "not_found",
+      `Session ${JSON.stringify(sessionId)} was not created: the store does not have ${from}, where it branches off.`,
+    );
+  }
+
+  async claim(sessionId: string, { takeOver = false }: { readonly takeOver?: boolean } = {}): Promise<EventLog> {
+    this.#requireOpen();
+    const kept = this.#find(sessionId);
+    if (kept.log !== undefined && !takeOver) {
+      throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {
+        hint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+      });
+    }
+    kept.log?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log of it can write no more.`));
+    return (kept.log = new MemoryLog(kept));
+  }
+
+  async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
+    this.#requireOpen();
+    return this.#find(sessionId).page(checkReadOptions(options));
+  }
+
+  async list(options: ListOptions = {}): Promise<readonly StoredSession[]> {
+    this.#requireOpen();
+    const { limit, offset } = checkListOptions(options);
+    const sessions = [...this.#sessions.values()].sort((one, other) => other.updatedAt - one.updatedAt);
+    return sessions.slice(offset, offset + limit).map(({ sessionId, options, updatedAt, length, log }) => ({
+      sessionId,
+      createdAt: options.at,
+      updatedAt,
+      length,
+      ...(options.parent === undefined ? {} : { parent: options.parent }),
+      ...(log === undefined ? {} : { openedBy: `this process, ${process.pid}` }),
+    }));
+  }
+
+  async remove(sessionId: string): Promise<boolean> {
+    this.#requireOpen();
+    const kept = this.#sessions.get(sessionId);
+    if (kept === undefined) return false;
+    if (kept.branches > 0) {
+      throw new ToolError(
+        "conflict",
+        `Session ${JSON.stringify(sessionId)} cannot be removed: other sessions branch off it and share its events.`,
+        {
+          hint: "Remove the branches first.",
+        },
+      );
+    }
+    kept.log?.lose(new ToolError("store_failed", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
+    if (kept.parent !== undefined) kept.parent.branches--;
+    return this.#sessions.delete(sessionId);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { log } of this.#sessions.values()) await log?.close();
+    this.#sessions.clear();
+  }
+
+  #find(sessionId: string): Kept {
+    const kept = this.#sessions.get(sessionId);
+    if (kept === undefined) throw new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
+    return kept;
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw new ToolError("store_failed", "The store in memory is closed.", { retryable: false });
+  }
+}
+
+class MemoryLog implements EventLog {
+  readonly sessionId: string;
+  readonly options: LogOptions;
+  readonly #kept: Kept;
+  #failure: ToolError | undefined;
+  #isClosed = false;
+
+  constructor(kept: Kept) {
+    this.sessionId = kept.sessionId;
+    this.options = kept.options;
+    this.#kept = kept;
+  }
+
+  get length(): number {
+    return this.#kept.length;
+  }
+
+  append(events: readonly SessionEvent[]): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#isClosed)
+      throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
+    for (const event of events) this.#kept.own.push(event);
+    const last = events.at(-1);
+    if (last !== undefined && last.at > this.#kept.updatedAt) this.#kept.updatedAt = last.at;
+  }
+
+  whenDurable(): Promise<void> | undefined {
+    return this.#failure === undefined ? undefined : Promise.reject(this.#failure);
+  }
+
+  async read(options: ReadOptions = {}): Promise<EventPage> {
+    return this.#kept.page(checkReadOptions(options));
+  }
+
+  async close(): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#isClosed = true;
+    if (this.#kept.log === this) this.#kept.log = undefined;
+  }
+
+  /** Ends it: the session is no longer its own. */
+  lose(error: ToolError): void {
+    this.#failure ??= error;
+    if (this.#kept.log === this) this.#kept.log = undefined;
+  }
+}

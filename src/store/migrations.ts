@@ -1,0 +1,156 @@
+/** The steps that bring a store's tables up to date, and the check that they are a store's at all. */
+import type { Kysely, Transaction } from "kysely";
+import { ToolError } from "../core/error.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import type { Tables } from "./tables.ts";
+
+interface Migration {
+  readonly name: string;
+  run(tables: Transaction<Tables>): Promise<void>;
+}
+
+/** The first makes version 1. A step that was published is never changed. */
+const MIGRATIONS: readonly Migration[] = [
+  {
+    name: "sessions, events, owners, cache",
+    async run(tables) {
+      await createSessionTables(tables);
+      await createCacheTables(tables);
+    },
+  },
+];
+
+const CURRENT_VERSION = MIGRATIONS.length;
+
+/**
+ * Brings the tables up to date in one transaction, which only one process at a time can have. Does nothing when they are.
+ *
+ * @throws ToolError `corrupt_record` for tables of a newer version, or of something else
+ */
+export async function migrate({ tables, place }: SqlConnection): Promise<void> {
+  if ((await quickVersion(tables)) === CURRENT_VERSION) return;
+  await tables.transaction().execute(async (transaction) => {
+    const version = await formatVersion(transaction, place); // another process may have been quicker
+    for (const [index, migration] of MIGRATIONS.entries()) {
+      if (index < version) continue;
+      if (index === 0) await createMigrationTable(transaction);
+      await migration.run(transaction);
+      const done = { version: index + 1, name: migration.name };
+      await transaction.insertInto("haft_migration").values(done).execute();
+    }
+  });
+}
+
+/** Refuses tables that this version cannot read as they are. @throws ToolError `corrupt_record` */
+export async function requireCurrent({ tables, place }: SqlConnection): Promise<void> {
+  if ((await quickVersion(tables)) === CURRENT_VERSION) return;
+  const version = await formatVersion(tables, place);
+  const found = version === 0 ? "is empty" : `has format version ${version}`;
+  throw new ToolError("corrupt_record", `${place} ${found}; only version ${CURRENT_VERSION} can be opened for reading.`, {
+    hint: "Open it once for writing: that brings it up to date.",
+  });
+}
+
+/** Undefined when there is more to find out. */
+async function quickVersion(tables: Kysely<Tables>): Promise<number | undefined> {
+  try {
+    return await lastMigration(tables);
+  } catch {
+    return undefined; // most likely there is no such table; formatVersion says what is wrong otherwise
+  }
+}
+
+/** 0 for an empty database. */
+async function formatVersion(tables: Kysely<Tables>, place: string): Promise<number> {
+  const names = (await tables.introspection.getTables({ withInternalKyselyTables: true })).map((table) => table.name);
+  if (names.length === 0) return 0;
+  if (!names.includes("haft_migration")) {
+    throw new ToolError("corrupt_record", `${place} is not a store of Haft: it holds the tables ${names.slice(0, 5).join(", ")}.`, {
+      hint: "Nothing was changed. Give the store a file of its own.",
+    });
+  }
+  const version: unknown = await lastMigration(tables);
+  if (typeof version === "number" && Number.isInteger(version) && version >= 1 && version <= CURRENT_VERSION) return version;
+  throw new ToolError(
+    "corrupt_record",
+    `${place} has format version ${String(version)}; this Haft knows the versions up to ${CURRENT_VERSION}.`,
+    { hint: "Nothing was changed. Open it with the Haft that wrote it, or with a newer one." },
+  );
+}
+
+async function lastMigration(tables: Kysely<Tables>): Promise<number | undefined> {
+  const row = await tables
+    .selectFrom("haft_migration")
+    .select((select) => select.fn.max("version").as("version"))
+    .executeTakeFirst();
+  return row?.version;
+}
+
+async function createMigrationTable(tables: Transaction<Tables>): Promise<void> {
+  await tables.schema
+    .createTable("haft_migration")
+    .addColumn("version", "integer", (column) => column.primaryKey())
+    .addColumn("name", "text", (column) => column.notNull())
+    .execute();
+}
+
+async function createSessionTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_owner")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("host", "text", (column) => column.notNull())
+    .addColumn("pid", "integer", (column) => column.notNull())
+    .addColumn("seen_at", "bigint", (column) => column.notNull())
+    .execute();
+  await schema
+    .createTable("haft_session")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("parent_id", "text", (column) => column.references("haft_session.id"))
+    .addColumn("parent_length", "integer", (column) => column.notNull())
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("durability", "text", (column) => column.notNull())
+    .addColumn("updated_at", "bigint", (column) => column.notNull())
+    .addColumn("length", "integer", (column) => column.notNull())
+    .addColumn("head", "text", (column) => column.notNull())
+    .addColumn("checksum", "text", (column) => column.notNull())
+    .addColumn("owner", "text")
+    .execute();
+  await schema.createIndex("haft_session_by_parent").on("haft_session").column("parent_id").execute();
+  await schema
+    .createTable("haft_event")
+    .addColumn("session", "text", (column) => column.notNull().references("haft_session.id"))
+    .addColumn("position", "integer", (column) => column.notNull())
+    .addColumn("at", "bigint", (column) => column.notNull())
+    .addColumn("type", "text", (column) => column.notNull())
+    .addColumn("call_id", "text")
+    .addColumn("body", "text", (column) => column.notNull())
+    .addColumn("checksum", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("haft_event_key", ["session", "position"])
+    .execute();
+}
+
+async function createCacheTables({ schema }: Transaction<Tables>): Promise<void> {
+  await schema
+    .createTable("haft_cache")
+    .addColumn("key", "text", (column) => column.primaryKey())
+    .addColumn("body", "text", (column) => column.notNull())
+    .addColumn("resources", "text", (column) => column.notNull())
+    .addColumn("versions", "text", (column) => column.notNull())
+    .addColumn("stored_at", "bigint", (column) => column.notNull())
+    .addColumn("expires_at", "bigint")
+    .addColumn("bytes", "integer", (column) => column.notNull())
+    .addColumn("checksum", "text", (column) => column.notNull())
+    .execute();
+  await schema.createIndex("haft_cache_by_time").on("haft_cache").column("stored_at").execute();
+  await schema
+    .createTable("haft_generation")
+    .addColumn("resource", "text", (column) => column.primaryKey())
+    .addColumn("self", "bigint", (column) => column.notNull())
+    .addColumn("below", "bigint", (column) => column.notNull())
+    .execute();
+  await schema
+    .createTable("haft_counter")
+    .addColumn("name", "text", (column) => column.primaryKey())
+    .addColumn("value", "bigint", (column) => column.notNull())
+    .execute();
+}

@@ -1,0 +1,103 @@
+/** Who has sessions open: one row for each store object, kept fresh while its process lives. */
+import { hostname } from "node:os";
+import type { Kysely, Transaction } from "kysely";
+import { sql } from "kysely";
+import type { SqlConnection } from "./sql-connection.ts";
+import type { OwnerTable, Tables } from "./tables.ts";
+
+/** How often an owner says that it lives. */
+export const HEARTBEAT_MS = 5_000;
+/** An owner that was silent for longer is gone, or has no say any more. */
+const STALE_MS = 15_000;
+/** Owners that ended without closing are forgotten after a day. */
+const FORGOTTEN_MS = 86_400_000;
+
+/** Another owner, alive. */
+export interface LivingOwner {
+  /** `process 12 on host a`. */
+  readonly text: string;
+}
+
+export class Owner {
+  readonly #connection: SqlConnection;
+  #id: string | undefined;
+  #registered = false;
+
+  constructor(connection: SqlConnection) {
+    this.#connection = connection;
+  }
+
+  /** Undefined until something was first claimed. */
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /** Makes sure of the row, in the transaction that claims the first session. */
+  async register(transaction: Transaction<Tables>): Promise<void> {
+    if (this.#registered) return;
+    const now = await this.#now(transaction);
+    this.#id ??= await this.#newId(transaction);
+    await transaction
+      .deleteFrom("haft_owner")
+      .where("seen_at", "<", now - FORGOTTEN_MS)
+      .execute();
+    await this.#beat(transaction, this.#id, now);
+  }
+
+  /** The transaction of `register` is committed. */
+  confirm(): void {
+    this.#registered = true;
+  }
+
+  /** Says that this owner lives. */
+  async beat(tables: Kysely<Tables>): Promise<void> {
+    if (this.#registered && this.#id !== undefined) await this.#beat(tables, this.#id, await this.#now(tables));
+  }
+
+  async #beat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {
+    await tables
+      .insertInto("haft_owner")
+      .values({ id, host: hostname(), pid: process.pid, seen_at: now })
+      .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at: now }))
+      .execute();
+  }
+
+  /** Gives up everything: what belongs to an owner that is gone belongs to nobody. */
+  async leave(tables: Kysely<Tables>): Promise<void> {
+    this.#registered = false;
+    if (this.#id !== undefined) await tables.deleteFrom("haft_owner").where("id", "=", this.#id).execute();
+  }
+
+  /** An owner by its id, this one included; undefined when it is gone. */
+  async describe(tables: Kysely<Tables>, id: string): Promise<LivingOwner | undefined> {
+    const row = await tables.selectFrom("haft_owner").selectAll().where("id", "=", id).executeTakeFirst();
+    if (row === undefined || !isAlive(row, await this.#now(tables))) return undefined;
+    return { text: `process ${row.pid} on host ${row.host}` };
+  }
+
+  async #now(tables: Kysely<Tables>): Promise<number> {
+    return first(await sql<{ value: number }>`select ${this.#connection.databaseTime} as value`.execute(tables)).value;
+  }
+
+  async #newId(tables: Kysely<Tables>): Promise<string> {
+    return first(await sql<{ value: string }>`select ${this.#connection.randomText} as value`.execute(tables)).value;
+  }
+}
+
+function first<Row>({ rows: [row] }: { readonly rows: readonly Row[] }): Row {
+  if (row === undefined) throw new Error("The database answered a question without tables with no row.");
+  return row;
+}
+
+/** A process that is gone holds nothing; one of another machine is believed for as long as it is heard of. */
+function isAlive({ host, pid, seen_at }: OwnerTable, now: number): boolean {
+  return now - seen_at <= STALE_MS && (host !== hostname() || isRunning(pid));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error: unknown) {
+    return error instanceof Error && "code" in error && error.code === "EPERM"; // it is there and belongs to another user
+  }
+}

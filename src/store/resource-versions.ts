@@ -1,0 +1,36 @@
+/** How a write of one resource makes what was read from others out of date: two counters each, and sums of them. */
+import { outerResources } from "./resource-path.ts";
+
+/** How often a resource was written (`self`), and how often it or something inside it was (`below`). */
+export interface Generation {
+  readonly self: number;
+  readonly below: number;
+}
+
+/** The resources whose generations make up the versions of these. */
+export function resourcesAround(resources: readonly string[]): ReadonlySet<string> {
+  return new Set(resources.flatMap((resource) => [resource, ...outerResources(resource)]));
+}
+
+/**
+ * The version of a resource: `below` of itself and `self` of everything around it. It moves on with every write of the resource, of
+ * something inside it and of something around it, and with no other.
+ */
+export function versionOf(resource: string, generations: ReadonlyMap<string, Generation>): number {
+  const inside = generations.get(resource)?.below ?? 0;
+  return outerResources(resource).reduce((sum, outer) => sum + (generations.get(outer)?.self ?? 0), inside);
+}
+
+/** What one write of these resources, each counted once, adds to which generations. */
+export function generationsOfWrite(resources: readonly string[]): ReadonlyMap<string, Generation> {
+  const added = new Map<string, Generation>();
+  const add = (resource: string, self: number): void => {
+    const before = added.get(resource) ?? { self: 0, below: 0 };
+    added.set(resource, { self: before.self + self, below: before.below + 1 });
+  };
+  for (const resource of new Set(resources)) {
+    add(resource, 1);
+    for (const outer of outerResources(resource)) add(outer, 0);
+  }
+  return added;
+}

@@ -1,0 +1,166 @@
+/** The persistent result cache: bodies under keys, valid while the resources they were read from keep their versions. */
+import type { CompiledQuery, Kysely, Transaction } from "kysely";
+import { ToolError } from "../core/error.ts";
+import type { CacheRecord } from "../core/store.ts";
+import { cacheChecksum } from "./checksum.ts";
+import { generationsOfWrite, resourcesAround, versionOf } from "./resource-versions.ts";
+import type { Generation } from "./resource-versions.ts";
+import { originalText, originalTexts, storedText, storedTexts } from "./stored-text.ts";
+import type { CacheTable, CounterTable, GenerationTable, Tables } from "./tables.ts";
+import { withParameters } from "./with-parameters.ts";
+
+/** When there are more rows of generations, all are forgotten, and the cache with them; looked at once in so many writes. */
+const MAX_GENERATIONS = 100_000;
+const WRITES_BETWEEN_LOOKS = 1_000;
+/** So many entries are looked at to make room. */
+const CHUNK = 100;
+/** A power of two, and fewer than a statement may have parameters. */
+const MAX_AROUND = 16_384;
+/** The row whose `self` is added to every version. No resource is stored as empty text. */
+const BASE = "";
+
+export class SqlCache {
+  readonly #maxBytes: number;
+  readonly #findGenerations = new Map<number, CompiledQuery<GenerationTable>>();
+  #findEntry: CompiledQuery<CacheTable> | undefined;
+  #writes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** An entry that is replaced between the two looks was still right at the second. */
+  async get(tables: Kysely<Tables>, { key, now }: { readonly key: string; readonly now: number }): Promise<string | undefined> {
+    this.#findEntry ??= tables.selectFrom("haft_cache").selectAll().where("key", "=", "").compile();
+    const wanted = storedText(key);
+    const [entry] = (await tables.executeQuery(withParameters(this.#findEntry, [wanted]))).rows;
+    if (entry === undefined || entry.checksum !== cacheChecksum(entry)) return undefined;
+    if (entry.key !== wanted || (entry.expires_at !== null && entry.expires_at <= now)) return undefined;
+    const versions = await this.versions(tables, originalTexts(entry.resources));
+    return JSON.stringify(versions) === entry.versions ? originalText(entry.body) : undefined;
+  }
+
+  /** In one look, so that all are of the same moment. @throws ToolError `too_large` for resources with too many others around them */
+  async versions(tables: Kysely<Tables>, resources: readonly string[]): Promise<readonly number[]> {
+    if (resources.length === 0) return [];
+    const around = new Map([...resourcesAround(resources)].map((resource) => [storedText(resource), resource]));
+    const generations = new Map<string, Generation>();
+    let base = 0;
+    for (const row of await this.#generations(tables, [BASE, ...around.keys()])) {
+      const resource = around.get(row.resource);
+      if (resource === undefined) base = row.self;
+      else generations.set(resource, row);
+    }
+    return resources.map((resource) => base + versionOf(resource, generations));
+  }
+
+  /** A statement serves for any number up to a power of two: the row that is always wanted fills the rest. */
+  async #generations(tables: Kysely<Tables>, stored: readonly string[]): Promise<readonly GenerationTable[]> {
+    if (stored.length > MAX_AROUND) throw new ToolError("too_large", `${stored.length} resources are too many for one cached result.`);
+    const size = 2 ** Math.ceil(Math.log2(stored.length));
+    const parameters = [...stored, ...Array.from({ length: size - stored.length }, () => BASE)];
+    const find =
+      this.#findGenerations.get(size) ?? tables.selectFrom("haft_generation").selectAll().where("resource", "in", parameters).compile();
+    this.#findGenerations.set(size, find);
+    return (await tables.executeQuery(withParameters(find, parameters))).rows;
+  }
+
+  async put(tables: Kysely<Tables>, record: CacheRecord): Promise<void> {
+    const entry = storedEntry(record);
+    await tables.transaction().execute(async (transaction) => {
+      if (JSON.stringify(await this.versions(transaction, record.resources)) !== entry.versions) return;
+      let total = (await counter(transaction, "cache-bytes")) - (await drop(transaction, [entry.key]));
+      if (entry.bytes <= this.#maxBytes) {
+        await transaction.insertInto("haft_cache").values(entry).execute();
+        total = await this.#makeRoom(transaction, total + entry.bytes);
+      }
+      await setCounter(transaction, "cache-bytes", total);
+    });
+  }
+
+  async invalidate(tables: Kysely<Tables>, resources: readonly string[]): Promise<void> {
+    if (resources.length === 0) return;
+    await tables.transaction().execute(async (transaction) => {
+      for (const [resource, { self, below }] of generationsOfWrite(resources)) {
+        await transaction
+          .insertInto("haft_generation")
+          .values({ resource: storedText(resource), self, below })
+          .onConflict((conflict) =>
+            conflict.column("resource").doUpdateSet((update) => ({
+              self: update("haft_generation.self", "+", self),
+              below: update("haft_generation.below", "+", below),
+            })),
+          )
+          .execute();
+      }
+      if (this.#writes++ % WRITES_BETWEEN_LOOKS === 0) await forgetGenerations(transaction);
+    });
+  }
+
+  /** Deletes the oldest entries until the rest fits. Returns what is left in bytes. */
+  async #makeRoom(transaction: Transaction<Tables>, total: number): Promise<number> {
+    let left = total;
+    while (left > this.#maxBytes) {
+      const oldest = await transaction.selectFrom("haft_cache").select(["key", "bytes"]).orderBy("stored_at").limit(CHUNK).execute();
+      if (oldest.length === 0) return 0;
+      const keys: string[] = [];
+      let freed = 0;
+      for (const { key, bytes } of oldest) {
+        if (left - freed <= this.#maxBytes) break;
+        keys.push(key);
+        freed += bytes;
+      }
+      left -= await drop(transaction, keys);
+    }
+    return left;
+  }
+}
+
+function storedEntry({ key, body, resources, versions, storedAt, expiresAt }: CacheRecord): CacheTable {
+  const entry = {
+    key: storedText(key),
+    body: storedText(body),
+    resources: storedTexts(resources),
+    versions: JSON.stringify(versions),
+    expires_at: expiresAt === undefined ? null : Math.trunc(expiresAt),
+  };
+  const bytes = Buffer.byteLength(entry.key) + Buffer.byteLength(entry.body) + Buffer.byteLength(entry.resources);
+  return { ...entry, stored_at: Math.trunc(storedAt), bytes, checksum: cacheChecksum(entry) };
+}
+
+/** Begins again above every version there ever was, so that none of them comes back. */
+async function forgetGenerations(transaction: Transaction<Tables>): Promise<void> {
+  const { rows, self, below } = await transaction
+    .selectFrom("haft_generation")
+    .select(({ fn }) => [
+      fn.countAll<number>().as("rows"),
+      fn.sum<number | null>("self").as("self"),
+      fn.sum<number | null>("below").as("below"),
+    ])
+    .executeTakeFirstOrThrow();
+  if (rows <= MAX_GENERATIONS) return;
+  await transaction.deleteFrom("haft_generation").execute();
+  const base = { resource: BASE, self: (self ?? 0) + (below ?? 0) + 1, below: 0 };
+  await transaction.insertInto("haft_generation").values(base).execute();
+  await transaction.deleteFrom("haft_cache").execute();
+  await setCounter(transaction, "cache-bytes", 0);
+}
+
+/** Returns how many bytes that freed. */
+async function drop(transaction: Transaction<Tables>, keys: readonly string[]): Promise<number> {
+  const dropped = await transaction.deleteFrom("haft_cache").where("key", "in", keys).returning("bytes").execute();
+  return dropped.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+async function counter(tables: Kysely<Tables>, name: CounterTable["name"]): Promise<number> {
+  const row = await tables.selectFrom("haft_counter").select("value").where("name", "=", name).executeTakeFirst();
+  return row?.value ?? 0;
+}
+
+async function setCounter(transaction: Transaction<Tables>, name: CounterTable["name"], value: number): Promise<void> {
+  await transaction
+    .insertInto("haft_counter")
+    .values({ name, value })
+    .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
+    .execute();
+}

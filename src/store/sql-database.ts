@@ -1,0 +1,253 @@
+/** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
+import type { Kysely, Transaction } from "kysely";
+import { ToolError } from "../core/error.ts";
+import type { CacheRecord, ListOptions, LogOptions, StoredSession } from "../core/store.ts";
+import { sessionChecksum } from "./checksum.ts";
+import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
+import { LogReader } from "./log-reader.ts";
+import type { FoundSession } from "./log-reader.ts";
+import { LogStatements } from "./log-statements.ts";
+import { LogWriter } from "./log-writer.ts";
+import { Owner } from "./owner.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import { SqlCache } from "./sql-cache.ts";
+import { originalText, storedText } from "./stored-text.ts";
+import type { SessionTable, Tables } from "./tables.ts";
+
+export interface SqlDatabaseOptions {
+  readonly maxCacheBytes: number;
+  /** Makes the tables usable, or says why they are not. */
+  readonly prepare: (connection: SqlConnection) => Promise<void>;
+}
+
+/** So many events of a log are verified at a time, while others may write in between. */
+const VERIFIED_AT_ONCE = 5_000;
+/** So many may be left for the transaction that claims. */
+const VERIFIED_WITH_CLAIM = 500;
+
+export class SqlDatabase implements LogDatabase {
+  readonly #connection: SqlConnection;
+  readonly #options: SqlDatabaseOptions;
+  readonly #reader: LogReader;
+  readonly #writer: LogWriter;
+  readonly #owner: Owner;
+  readonly #cache: SqlCache;
+
+  constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
+    const statements = new LogStatements(connection.tables);
+    this.#connection = connection;
+    this.#options = options;
+    this.#reader = new LogReader(connection, statements);
+    this.#owner = new Owner(connection);
+    this.#writer = new LogWriter({ connection, statements, reader: this.#reader, owner: this.#owner });
+    this.#cache = new SqlCache(options.maxCacheBytes);
+  }
+
+  open(): Promise<void> {
+    return this.#do("could not be opened", () => this.#options.prepare(this.#connection));
+  }
+
+  commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    return this.#do("could not be written", (tables) => this.#writer.commit(tables, writes));
+  }
+
+  claim(request: ClaimRequest): Promise<ClaimAnswer> {
+    return this.#do("could not claim a session", async (tables) => {
+      const { verified, length } = await this.#look(tables, (transaction) => this.#verify(transaction, request));
+      if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
+      const row = await tables.transaction().execute((transaction) => this.#take(transaction, { ...request, verified }));
+      this.#owner.confirm();
+      return { claimed: true, length: row.length, options: optionsOf(row) };
+    });
+  }
+
+  release(sessionIds: readonly string[]): Promise<void> {
+    return this.#do("could not give up a claim", async (tables) => {
+      if (this.#owner.id === undefined || sessionIds.length === 0) return;
+      const mine = tables.updateTable("haft_session").set({ owner: null }).where("owner", "=", this.#owner.id);
+      await mine.where("id", "in", sessionIds.map(storedText)).execute();
+    });
+  }
+
+  read({ sessionId, from, limit }: ReadRequest): Promise<StoredPage> {
+    return this.#do("could not be read", (tables) =>
+      this.#look(tables, async (transaction) => {
+        const found = await this.#reader.find(transaction, storedText(sessionId));
+        if (found === undefined) throw notFound(sessionId);
+        return this.#reader.read(transaction, found, { from, limit });
+      }),
+    );
+  }
+
+  list({ limit, offset }: Required<ListOptions>): Promise<readonly StoredSession[]> {
+    return this.#do("could not list its sessions", (tables) =>
+      this.#look(tables, async (transaction) => {
+        const newest = transaction.selectFrom("haft_session").selectAll().orderBy("updated_at", "desc").orderBy("id");
+        const sessions: StoredSession[] = [];
+        for (const row of await newest.limit(limit).offset(offset).execute()) sessions.push(await this.#describe(transaction, row));
+        return sessions;
+      }),
+    );
+  }
+
+  remove(sessionId: string): Promise<boolean> {
+    return this.#do("could not remove a session", (tables) =>
+      tables.transaction().execute(async (transaction) => {
+        const id = storedText(sessionId);
+        const found = await this.#reader.find(transaction, id);
+        if (found === undefined) return false;
+        await this.#requireFree(transaction, sessionId, found.row);
+        const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
+        if (child !== undefined) throw hasBranches(sessionId, child.id);
+        await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
+        await transaction.deleteFrom("haft_session").where("id", "=", id).execute();
+        return true;
+      }),
+    );
+  }
+
+  cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
+    return this.#do("could not be read", (tables) => this.#cache.get(tables, request));
+  }
+
+  cacheVersions(resources: readonly string[]): Promise<readonly number[]> {
+    return this.#do("could not be read", (tables) => this.#cache.versions(tables, resources));
+  }
+
+  cachePut(entry: CacheRecord): Promise<void> {
+    return this.#do("could not keep a result", (tables) => this.#cache.put(tables, entry));
+  }
+
+  cacheInvalidate(resources: readonly string[]): Promise<void> {
+    return this.#do("could not drop results", (tables) => this.#cache.invalidate(tables, resources));
+  }
+
+  /** Says that this owner lives; to be called every `HEARTBEAT_MS`. */
+  beat(): Promise<void> {
+    return this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables));
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#do("could not give up its claims", (tables) => this.#owner.leave(tables));
+    } finally {
+      await this.#connection.close();
+    }
+  }
+
+  /** Goes on verifying a log that may be claimed. */
+  async #verify(transaction: Transaction<Tables>, request: ClaimRequest): Promise<{ readonly verified: number; readonly length: number }> {
+    const { row } = await this.#claimable(transaction, request);
+    if (row.length - request.verified <= VERIFIED_WITH_CLAIM) return { verified: request.verified, length: row.length };
+    return { verified: await this.#verifyPage(transaction, request), length: row.length };
+  }
+
+  async #take(transaction: Transaction<Tables>, request: ClaimRequest): Promise<SessionTable> {
+    const { row } = await this.#claimable(transaction, request);
+    let verified = request.verified;
+    while (verified < row.length) verified = await this.#verifyPage(transaction, { ...request, verified });
+    await this.#owner.register(transaction);
+    await transaction
+      .updateTable("haft_session")
+      .set({ owner: this.#owner.id ?? null })
+      .where("id", "=", row.id)
+      .execute();
+    return row;
+  }
+
+  async #claimable(transaction: Transaction<Tables>, { sessionId, takeOver }: ClaimRequest): Promise<FoundSession> {
+    const found = await this.#reader.find(transaction, storedText(sessionId));
+    if (found === undefined) throw notFound(sessionId);
+    if (!takeOver) await this.#requireFree(transaction, sessionId, found.row);
+    if (found.damage !== undefined) throw damaged(sessionId, await this.#soundLength(transaction, found), found.damage);
+    return found;
+  }
+
+  /** Returns up to where the log is sound. */
+  async #verifyPage(transaction: Transaction<Tables>, { sessionId, verified }: ClaimRequest): Promise<number> {
+    const found = await this.#reader.find(transaction, storedText(sessionId));
+    if (found === undefined) throw notFound(sessionId);
+    const page = await this.#reader.read(transaction, found, { from: verified + 1, limit: VERIFIED_AT_ONCE });
+    const sound = verified + page.bodies.length;
+    if (page.damage !== undefined) throw damaged(sessionId, sound, `event ${page.damage.position}: ${page.damage.reason}`);
+    return sound;
+  }
+
+  async #soundLength(transaction: Transaction<Tables>, found: FoundSession): Promise<number> {
+    for (let sound = 0; ;) {
+      const page = await this.#reader.read(transaction, found, { from: sound + 1, limit: VERIFIED_AT_ONCE });
+      sound += page.bodies.length;
+      if (page.next === undefined) return sound;
+    }
+  }
+
+  async #requireFree(transaction: Transaction<Tables>, sessionId: string, { owner }: SessionTable): Promise<void> {
+    if (owner === null || owner === this.#owner.id) return;
+    const living = await this.#owner.describe(transaction, owner);
+    if (living === undefined) return;
+    throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${living.text}.`, {
+      hint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+    });
+  }
+
+  async #describe(transaction: Transaction<Tables>, row: SessionTable): Promise<StoredSession> {
+    const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
+    const { parent } = optionsOf(row);
+    return {
+      sessionId: readable(row.id),
+      createdAt: row.created_at,
+      updatedAt: row.updated_at,
+      length: row.length,
+      ...(parent === undefined ? {} : { parent }),
+      ...(owner === undefined ? {} : { openedBy: owner.text }),
+      ...(sessionChecksum(row) === row.checksum ? {} : { damage: "its record does not have the checksum it should have" }),
+    };
+  }
+
+  /** Several statements that see the same state of the tables. */
+  #look<Result>(tables: Kysely<Tables>, look: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
+    return tables.transaction().setAccessMode("read only").execute(look);
+  }
+
+  async #do<Result>(failure: string, run: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+    try {
+      return await run(this.#connection.tables);
+    } catch (error: unknown) {
+      throw this.#connection.explain(error, failure);
+    }
+  }
+}
+
+function optionsOf({ created_at, durability, parent_id, parent_length }: SessionTable): LogOptions {
+  const parent = parent_id === null ? {} : { parent: { sessionId: readable(parent_id), length: parent_length } };
+  return { at: created_at, durability: durability === "async" ? "async" : "sync", ...parent };
+}
+
+/** A damaged id is shown as it is stored. */
+function readable(stored: string): string {
+  try {
+    return originalText(stored);
+  } catch {
+    return stored;
+  }
+}
+
+function notFound(sessionId: string): ToolError {
+  return new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
+}
+
+function damaged(sessionId: string, sound: number, reason: string): ToolError {
+  return new ToolError("corrupt_record", `Session ${JSON.stringify(sessionId)} is damaged behind its first ${sound} events (${reason}).`, {
+    hint: "Those can be read: export them, and go on in a new session.",
+  });
+}
+
+function hasBranches(sessionId: string, child: string): ToolError {
+  return new ToolError(
+    "conflict",
+    `Session ${JSON.stringify(sessionId)} cannot be removed: session ${child} branches off it and shares its events.`,
+    {
+      hint: "Remove the branch first.",
+    },
+  );
+}

@@ -1,0 +1,192 @@
+/** `node:sqlite` as Kysely and the store need it. Loaded in the store's thread only. */
+import { chmodSync, existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { SQLInputValue, StatementSync } from "node:sqlite";
+import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
+import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, TransactionSettings } from "kysely";
+import { ToolError } from "../core/error.ts";
+import type { SqlConnection } from "./sql-connection.ts";
+import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteTaken } from "./sqlite-error.ts";
+import type { SqliteSettings } from "./sqlite-settings.ts";
+import type { Tables } from "./tables.ts";
+
+/** Earlier versions may lose commits when several processes write. @see https://sqlite.org/wal.html#walresetbug */
+const LEAST_VERSION = [3, 51, 3] as const;
+
+/** A connection, and the database itself for what is not a statement of the store. */
+export interface SqliteConnection extends SqlConnection {
+  readonly database: DatabaseSync;
+}
+
+/**
+ * Opens the file without changing anything in it yet.
+ *
+ * @throws ToolError `store_failed`, `corrupt_record`
+ */
+export function connectSqlite(settings: SqliteSettings): SqliteConnection {
+  const place = settings.path === ":memory:" ? "The store in memory" : `The store ${settings.path}`;
+  const explain = (thrown: unknown, doing: string): ToolError => explainSqlite(thrown, `${place} ${doing}`);
+  try {
+    const database = openFile(settings);
+    return {
+      database,
+      tables: new Kysely<Tables>({ dialect: nodeSqliteDialect(database) }),
+      place,
+      databaseTime: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
+      randomText: sql<string>`lower(hex(randomblob(16)))`,
+      explain,
+      isDamage: isSqliteDamage,
+      isTaken: isSqliteTaken,
+      close: async () => database.close(),
+    };
+  } catch (error: unknown) {
+    throw explain(whyNotOpened(error, settings), "could not be opened");
+  }
+}
+
+/**
+ * Makes a store that is to be written safe for several processes and for loss of power. Only after it is known to be one of ours:
+ * this is the first thing that changes the file.
+ */
+export function prepareForWriting({ database }: SqliteConnection, { path, busyTimeoutMs, synchronous }: SqliteSettings): void {
+  database.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON`);
+  if (path === ":memory:") return;
+  for (let waitedMs = 0; ; waitedMs += RETRY_MS) {
+    try {
+      database.exec("PRAGMA journal_mode = WAL");
+      return;
+    } catch (error: unknown) {
+      if (waitedMs >= busyTimeoutMs || !isSqliteBusy(error)) throw error;
+      pause(RETRY_MS); // SQLite does not wait by itself here while another process does the same
+    }
+  }
+}
+
+const RETRY_MS = 20;
+
+function pause(durationMs: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
+}
+
+/** @throws ToolError `store_failed` for a SQLite that cannot be trusted with several processes */
+export function requireVersion(version: string): void {
+  const parts = version.split(".").map(Number);
+  const differing = LEAST_VERSION.findIndex((least, index) => parts[index] !== least);
+  if (differing < 0 || (parts[differing] ?? Number.NaN) > (LEAST_VERSION[differing] ?? 0)) return;
+  throw new ToolError(
+    "store_failed",
+    `This Node.js brings SQLite ${version}, which can lose commits; ${LEAST_VERSION.join(".")} is the least.`,
+    {
+      hint: "Use Node.js 24.21, 22.23.3, or a newer one.",
+    },
+  );
+}
+
+function openFile(settings: SqliteSettings): DatabaseSync {
+  const isNew = settings.path !== ":memory:" && !settings.readOnly && !existsSync(settings.path);
+  const database = openDatabase(settings);
+  try {
+    // A writable schema lets SQLite read a file that was cut, as far as it goes; set before anything is read
+    if (settings.readOnly) database.exec("PRAGMA writable_schema = ON");
+    requireVersion(String(database.prepare("select sqlite_version() as version").get()?.["version"]));
+    if (isNew) chmodSync(settings.path, 0o600); // conversations are nobody else's business
+    return database;
+  } catch (error: unknown) {
+    database.close();
+    throw error;
+  }
+}
+
+function openDatabase({ path, readOnly, busyTimeoutMs }: SqliteSettings): DatabaseSync {
+  return new DatabaseSync(path, { readOnly, timeout: busyTimeoutMs, ...(readOnly ? { defensive: false } : {}) });
+}
+
+function whyNotOpened(error: unknown, { path, readOnly }: SqliteSettings): unknown {
+  if (error instanceof ToolError || path === ":memory:") return error;
+  const problem = pathProblem(path, readOnly);
+  return problem === undefined
+    ? error
+    : new ToolError("store_failed", `The store ${path} could not be opened: ${problem}.`, { cause: error });
+}
+
+function pathProblem(path: string, readOnly: boolean): string | undefined {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return "it is a folder, not a file";
+  if (!existsSync(dirname(path))) return `the folder ${dirname(path)} does not exist`;
+  return readOnly && !existsSync(path) ? "there is no such file" : undefined;
+}
+
+function nodeSqliteDialect(database: DatabaseSync): Dialect {
+  return {
+    createDriver: () => new NodeSqliteDriver(database),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createAdapter: () => new SqliteAdapter(),
+    createIntrospector: (tables) => new SqliteIntrospector(tables),
+  };
+}
+
+class NodeSqliteDriver extends SqliteDriver {
+  readonly #database: DatabaseSync;
+  #isReading = false;
+
+  constructor(database: DatabaseSync) {
+    super({ database: new PreparedStatements(database) });
+    this.#database = database;
+  }
+
+  /** One that will write takes the write lock at once: a lock that has to be upgraded can fail without a wait. */
+  override async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings = {}): Promise<void> {
+    this.#isReading = settings.accessMode === "read only";
+    await connection.executeQuery(this.#isReading ? BEGIN_READING : BEGIN_WRITING);
+  }
+
+  /** One that only read has nothing to commit, and cannot when it came upon a broken page. */
+  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#isReading) await this.rollbackTransaction(connection);
+    else await super.commitTransaction(connection);
+  }
+
+  /** SQLite has already done it after some errors, and then refuses to do it again. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#database.isTransaction) await super.rollbackTransaction(connection);
+  }
+}
+
+const BEGIN_READING = CompiledQuery.raw("begin");
+const BEGIN_WRITING = CompiledQuery.raw("begin immediate");
+
+/** So many statements are kept prepared; more than a store has in use. */
+const MAX_PREPARED = 200;
+
+/** Prepares each statement once. */
+class PreparedStatements implements SqliteDatabase {
+  readonly #database: DatabaseSync;
+  readonly #statements = new Map<string, SqliteStatement>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  prepare(text: string): SqliteStatement {
+    const known = this.#statements.get(text);
+    if (known !== undefined) return known;
+    const statement = kyselyStatement(this.#database.prepare(text));
+    if (this.#statements.size >= MAX_PREPARED) this.#statements.clear();
+    this.#statements.set(text, statement);
+    return statement;
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+}
+
+function kyselyStatement(statement: StatementSync): SqliteStatement {
+  const values = (parameters: readonly unknown[]) => parameters as readonly SQLInputValue[]; // the tables hold text, numbers and null
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters) => statement.all(...values(parameters)),
+    run: (parameters) => statement.run(...values(parameters)),
+    iterate: (parameters) => statement.iterate(...values(parameters)),
+  };
+}

@@ -1,0 +1,52 @@
+/** Sessions in a SQLite file. */
+import { resolve } from "node:path";
+import { ToolError } from "../core/error.ts";
+import type { Store } from "../core/store.ts";
+import { DatabaseStore } from "./database-store.ts";
+import { requireWhole } from "./store-options.ts";
+import { WorkerDatabase } from "./worker-database.ts";
+
+export interface SqliteStoreOptions {
+  /** The file, made when it is not there, in a folder that is; or `:memory:`. Never on a network drive. */
+  readonly path: string;
+  /** How long to wait for another process that is writing, in milliseconds. @default 5_000 */
+  readonly busyTimeoutMs?: number;
+  /** `full`: what is durable survives a loss of power; `normal`: it survives the end of the process, and a power cut may take the last of it. @default "full" */
+  readonly synchronous?: "full" | "normal";
+  /** Reads, also from a file that is damaged, and changes nothing. @default false */
+  readonly readOnly?: boolean;
+  /** Most UTF-8 bytes of JSON that may wait to be written before `append` throws. @default 67_108_864 */
+  readonly maxBufferedBytes?: number;
+  /** Most bytes of the persistent result cache; the oldest results go first. @default 67_108_864 */
+  readonly maxCacheBytes?: number;
+}
+
+const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
+const DEFAULT_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Keeps sessions in a SQLite file, written by a thread of its own: one process or several on one machine.
+ *
+ * What is appended while a commit is under way goes together with the next (group commit). Every event carries a checksum over itself
+ * and the event before, verified whenever it is read. A request that is under way keeps the process alive, an idle store does not.
+ *
+ * @throws ToolError `invalid_argument`
+ */
+export function sqliteStore(options: SqliteStoreOptions): Store {
+  const { path, readOnly = false, synchronous = "full" } = options;
+  if (typeof path !== "string" || path === "") throw new ToolError("invalid_argument", "path is missing; name a file, or :memory:.");
+  if (synchronous !== "full" && synchronous !== "normal") {
+    throw new ToolError("invalid_argument", `synchronous is ${JSON.stringify(synchronous)}; it must be full or normal.`);
+  }
+  const inMemory = path === ":memory:";
+  const file = inMemory ? path : resolve(path);
+  const busyTimeoutMs = requireWhole("busyTimeoutMs", options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS, 0);
+  const maxCacheBytes = requireWhole("maxCacheBytes", options.maxCacheBytes ?? DEFAULT_BYTES, 0);
+  return new DatabaseStore(new WorkerDatabase({ path: file, readOnly, busyTimeoutMs, synchronous, maxCacheBytes }), {
+    kind: "sqlite",
+    outlivesProcess: !inMemory,
+    place: inMemory ? "The store in memory" : `The store ${file}`,
+    readOnly,
+    maxBufferedBytes: requireWhole("maxBufferedBytes", options.maxBufferedBytes ?? DEFAULT_BYTES, 1),
+  });
+}

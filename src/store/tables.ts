@@ -1,0 +1,81 @@
+/** The tables of a store, for Kysely. Ids and keys stand in them as JSON text, so that any string comes back from any database. */
+
+export interface Tables {
+  readonly haft_migration: MigrationTable;
+  readonly haft_owner: OwnerTable;
+  readonly haft_session: SessionTable;
+  readonly haft_event: EventTable;
+  readonly haft_cache: CacheTable;
+  readonly haft_generation: GenerationTable;
+  readonly haft_counter: CounterTable;
+}
+
+/** What was done to the tables; the greatest version is that of the format. */
+interface MigrationTable {
+  readonly version: number;
+  readonly name: string;
+}
+
+/** A store object that has sessions open. */
+export interface OwnerTable {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Milliseconds since the epoch by the database's clock. */
+  readonly seen_at: number;
+}
+
+export interface SessionTable {
+  readonly id: string;
+  readonly parent_id: string | null;
+  /** How many events of the parent the log begins with; 0 without a parent. */
+  readonly parent_length: number;
+  readonly created_at: number;
+  readonly durability: string;
+  readonly updated_at: number;
+  /** Events in all, those of the parent included. */
+  readonly length: number;
+  /** Checksum of the last event, or of the empty log. */
+  readonly head: string;
+  /** Over all of the above. */
+  readonly checksum: string;
+  /** Who may write it; null, or an owner that is gone, when nobody has it open. */
+  readonly owner: string | null;
+}
+
+export interface EventTable {
+  readonly session: string;
+  /** Counts from 1; a branch goes on behind its parent's events. */
+  readonly position: number;
+  readonly at: number;
+  readonly type: string;
+  readonly call_id: string | null;
+  readonly body: string;
+  /** Over this event and the checksum of the one before. */
+  readonly checksum: string;
+}
+
+export interface CacheTable {
+  readonly key: string;
+  readonly body: string;
+  /** JSON lists of equal length. */
+  readonly resources: string;
+  readonly versions: string;
+  readonly stored_at: number;
+  readonly expires_at: number | null;
+  readonly bytes: number;
+  readonly checksum: string;
+}
+
+/** See resource-versions.ts. */
+export interface GenerationTable {
+  readonly resource: string;
+  readonly self: number;
+  readonly below: number;
+}
+
+/** A sum that would take a walk over a table. */
+export interface CounterTable {
+  readonly name: "cache-bytes";
+  readonly value: number;
+}

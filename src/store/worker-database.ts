@@ -1,0 +1,150 @@
+/** The database of a store in a thread of its own: requests go there and answers come back as messages. */
+import { Worker } from "node:worker_threads";
+import { ToolError } from "../core/error.ts";
+import type { ErrorInfo } from "../core/error.ts";
+import type { CacheRecord, ListOptions, StoredSession } from "../core/store.ts";
+import type { ClaimAnswer, ClaimRequest, LogDatabase, LogRefusal, LogWrite, ReadRequest, StoredPage } from "./log-database.ts";
+import type { SqliteSettings } from "./sqlite-settings.ts";
+
+export interface WorkerRequest {
+  readonly id: number;
+  readonly method: keyof LogDatabase;
+  readonly argument: unknown;
+}
+
+export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: ErrorInfo };
+
+interface Waiter {
+  resolve(value: unknown): void;
+  reject(error: ToolError): void;
+}
+
+/** Runs as TypeScript from the source and as JavaScript from the package. */
+const WORKER_FILE = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.js";
+
+/**
+ * Keeps the process alive while a request is under way, and only then.
+ *
+ * When the thread ends by itself, every request, now and later, rejects with `store_failed`.
+ */
+export class WorkerDatabase implements LogDatabase {
+  readonly #settings: SqliteSettings;
+  readonly #waiters = new Map<number, Waiter>();
+  #worker: Worker | undefined;
+  #failure: ToolError | undefined;
+  #count = 0;
+
+  constructor(settings: SqliteSettings) {
+    this.#settings = settings;
+  }
+
+  async open(): Promise<void> {
+    this.#start();
+    try {
+      await this.#ask("open", undefined);
+    } catch (error: unknown) {
+      await this.#stop();
+      throw error;
+    }
+  }
+
+  commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    return this.#ask("commit", writes);
+  }
+
+  claim(request: ClaimRequest): Promise<ClaimAnswer> {
+    return this.#ask("claim", request);
+  }
+
+  release(sessionIds: readonly string[]): Promise<void> {
+    return this.#ask("release", sessionIds);
+  }
+
+  read(request: ReadRequest): Promise<StoredPage> {
+    return this.#ask("read", request);
+  }
+
+  list(options: Required<ListOptions>): Promise<readonly StoredSession[]> {
+    return this.#ask("list", options);
+  }
+
+  remove(sessionId: string): Promise<boolean> {
+    return this.#ask("remove", sessionId);
+  }
+
+  cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
+    return this.#ask("cacheGet", request);
+  }
+
+  cacheVersions(resources: readonly string[]): Promise<readonly number[]> {
+    return this.#ask("cacheVersions", resources);
+  }
+
+  cachePut(entry: CacheRecord): Promise<void> {
+    return this.#ask("cachePut", entry);
+  }
+
+  cacheInvalidate(resources: readonly string[]): Promise<void> {
+    return this.#ask("cacheInvalidate", resources);
+  }
+
+  async close(): Promise<void> {
+    try {
+      if (this.#failure === undefined) await this.#ask("close", undefined);
+    } finally {
+      await this.#stop();
+    }
+  }
+
+  #start(): void {
+    this.#failure = undefined;
+    const settings = { workerData: this.#settings, execArgv: [], name: "haft-sqlite" };
+    const worker = new Worker(new URL(WORKER_FILE, import.meta.url), settings);
+    worker.unref();
+    worker.on("message", (answer: WorkerAnswer) => this.#settle(answer));
+    worker.on("error", (error) => this.#end(worker, `its thread failed: ${error.message}`, error));
+    worker.on("exit", (code) => this.#end(worker, `its thread ended with exit code ${code}`));
+    this.#worker = worker;
+  }
+
+  async #stop(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.terminate();
+  }
+
+  #ask<Method extends keyof LogDatabase>(method: Method, argument: Parameters<LogDatabase[Method]>[0]): ReturnType<LogDatabase[Method]> {
+    const answered = new Promise<unknown>((resolve, reject) => {
+      const worker = this.#worker;
+      if (worker === undefined)
+        return reject(this.#failure ?? new ToolError("store_failed", `The store ${this.#settings.path} is not open.`));
+      const id = this.#count++;
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+      worker.postMessage({ id, method, argument } satisfies WorkerRequest);
+      this.#waiters.set(id, { resolve, reject });
+      if (this.#waiters.size === 1) worker.ref();
+    });
+    return answered as ReturnType<LogDatabase[Method]>; // the thread answers what the method of the same name does
+  }
+
+  #settle(answer: WorkerAnswer): void {
+    const waiter = this.#waiters.get(answer.id);
+    this.#waiters.delete(answer.id);
+    if (this.#waiters.size === 0) this.#worker?.unref();
+    if ("value" in answer) waiter?.resolve(answer.value);
+    else waiter?.reject(new ToolError(answer.error.code, answer.error.message, answer.error));
+  }
+
+  /** The thread is gone. Nobody asked it to while it is still ours. */
+  #end(worker: Worker, why: string, cause?: Error): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    this.#failure = new ToolError("store_failed", `The store ${this.#settings.path} cannot be used any more: ${why}.`, {
+      retryable: false,
+      hint: "What was acknowledged is safe, what was not is lost. Make a new store for the file.",
+      cause,
+    });
+    for (const waiter of this.#waiters.values()) waiter.reject(this.#failure);
+    this.#waiters.clear();
+  }
+}

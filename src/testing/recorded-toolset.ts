@@ -1,0 +1,54 @@
+/** A recording as a test fixture: toolsets that answer from it, the calls to make, and what must come back. */
+import { splitName } from "../core/call.ts";
+import type { ToolCall } from "../core/call.ts";
+import type { ContentPart } from "../core/content.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { JsonValue } from "../core/json.ts";
+import { parseRecording } from "../core/recording.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { recordedCalls } from "../engine/recorded-calls.ts";
+import { toolsetsOfRecording } from "../engine/replay.ts";
+import type { ReplayToolsetOptions } from "../engine/replay.ts";
+
+export interface RecordedFixture {
+  /** For `createRuntime({ toolsets })`. */
+  readonly toolsets: readonly Toolset[];
+  /** The calls as the model made them, in order; for `session.execute(calls)`, or one after the other in one session. */
+  readonly calls: readonly ToolCall[];
+  /** For each call, what `recordedAnswer` makes of its result. */
+  readonly expectedResults: readonly RecordedAnswer[];
+}
+
+/** What stays the same when a call is answered again: not its id, its time, its origin. */
+export interface RecordedAnswer {
+  readonly name: string;
+  readonly output?: JsonValue;
+  readonly content?: readonly ContentPart[];
+  /** Of a call without an answer. */
+  readonly error?: ErrorCode;
+}
+
+/**
+ * Makes a test fixture of a recording, or of the events of a session.
+ *
+ * The calls of the namespace `haft`, which every runtime answers itself, are not among those to make.
+ *
+ * @throws ToolError `corrupt_record` for a recording that is damaged
+ */
+export function recordedToolsets(recording: string | readonly SessionEvent[], options: ReplayToolsetOptions = {}): RecordedFixture {
+  const events = typeof recording === "string" ? parseRecording(recording).events : recording;
+  const recorded = recordedCalls(events).filter(({ result }) => splitName(result.name).namespace !== "haft");
+  return {
+    toolsets: toolsetsOfRecording(events, options),
+    calls: recorded.map(({ call }) => call),
+    expectedResults: recorded.map(({ result }) => recordedAnswer(result)),
+  };
+}
+
+/** What two results have in common when one replays the other: compare `results.map(recordedAnswer)` with `expectedResults`. */
+export function recordedAnswer({ name, status, output, content, error }: ToolResult): RecordedAnswer {
+  if (error !== undefined && status !== "partial") return { name, error: error.code };
+  return { name, ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
+}

@@ -1,0 +1,89 @@
+/** What the cases of the store contract are made of. */
+import { equal, fail } from "node:assert/strict";
+import type { ErrorCode } from "../core/error-codes.ts";
+import { isToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { Store } from "../core/store.ts";
+
+/** What a case works on. The case opens and closes the stores it asks for. */
+export interface StoreSubject {
+  /** Holds nothing, and is not open yet. */
+  readonly store: Store;
+  /** Makes another store over the same data, as another process would have it, not open yet. */
+  another(): Store;
+}
+
+export interface StoreCase {
+  /** A claim: `an id that is taken is refused`. */
+  readonly title: string;
+  /** True when the case needs `another`: leave it out for a store whose data belongs to one object. */
+  readonly needsAnother: boolean;
+  /** Rejects with what is wrong. */
+  run(subject: StoreSubject): Promise<void>;
+}
+
+/** A case for one store, which is opened before and closed after. */
+export function caseAlone(title: string, run: (store: Store) => Promise<void>): StoreCase {
+  return { title, needsAnother: false, run: ({ store }) => whileOpen([store], () => run(store)) };
+}
+
+/** A case for two stores over the same data, both open. */
+export function caseOfTwo(title: string, run: (one: Store, other: Store) => Promise<void>): StoreCase {
+  return {
+    title,
+    needsAnother: true,
+    run(subject) {
+      const other = subject.another();
+      return whileOpen([subject.store, other], () => run(subject.store, other));
+    },
+  };
+}
+
+async function whileOpen(stores: readonly Store[], run: () => Promise<void>): Promise<void> {
+  try {
+    for (const store of stores) await store.open();
+    await run();
+  } finally {
+    for (const store of stores) await store.close();
+  }
+}
+
+/** A small frozen event; its number is also its time. */
+export function message(sessionId: string, number: number): SessionEvent {
+  const message = Object.freeze({ role: "user", content: `message ${number}` } as const);
+  return Object.freeze({ type: "message-add", sessionId, at: number, message });
+}
+
+/** Events with the numbers of a range, both ends included. */
+export function messages(sessionId: string, first: number, last: number): readonly SessionEvent[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => message(sessionId, first + index));
+}
+
+/** The result of a call. */
+export function callEnd(sessionId: string, output: JsonValue): SessionEvent {
+  const result = { callId: "call_1", name: "a::b", status: "ok", output, origin: "live", attempts: 1, durationMs: 1.5 } as const;
+  return { type: "call-end", sessionId, at: 1, callId: "call_1", turnId: "turn_1", result: { ...result, repairs: [], warnings: [] } };
+}
+
+/** Requires that an action throws or rejects with a ToolError of this code. */
+export async function refuses(action: () => unknown, code: ErrorCode): Promise<void> {
+  try {
+    await action();
+  } catch (error: unknown) {
+    equal(isToolError(error) ? error.code : error, code);
+    return;
+  }
+  fail(`It was not refused with ${code}.`);
+}
+
+/** As `refuses`, for what must throw at once. */
+export function refusesAtOnce(action: () => unknown, code: ErrorCode): void {
+  try {
+    action();
+  } catch (error: unknown) {
+    equal(isToolError(error) ? error.code : error, code);
+    return;
+  }
+  fail(`It was not refused at once with ${code}.`);
+}

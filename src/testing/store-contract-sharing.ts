@@ -1,0 +1,93 @@
+/** The part of the store contract about several processes over the same data. */
+import { deepEqual, equal } from "node:assert/strict";
+import { caseOfTwo, message, messages, refuses, refusesAtOnce } from "./store-case.ts";
+import type { StoreCase } from "./store-case.ts";
+
+export const sharingCases: readonly StoreCase[] = [
+  caseOfTwo("what is durable is read by another store, while it is written", async (one, other) => {
+    const log = one.create("a", { at: 1, durability: "sync" });
+    log.append(messages("a", 1, 3));
+    await log.whenDurable();
+    log.append([message("a", 4)]);
+    deepEqual((await other.read("a", { limit: 3 })).events, messages("a", 1, 3));
+    await log.whenDurable();
+    deepEqual((await other.read("a", { from: 4 })).events, [message("a", 4)]);
+    deepEqual(
+      (await other.list()).map(({ sessionId, length, openedBy }) => [sessionId, length, openedBy !== undefined]),
+      [["a", 4, true]],
+    );
+  }),
+  caseOfTwo("a session that another store has open is busy until it is closed there", async (one, other) => {
+    const log = one.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1)]);
+    await log.whenDurable();
+    await refuses(() => other.claim("a"), "resource_busy");
+    await refuses(() => other.remove("a"), "resource_busy");
+    await log.close();
+    const again = await other.claim("a");
+    again.append([message("a", 2)]);
+    await again.whenDurable();
+    await refuses(() => one.claim("a"), "resource_busy");
+    deepEqual((await one.read("a")).events, messages("a", 1, 2));
+  }),
+  caseOfTwo("a store that closes gives up what it has open", async (one, other) => {
+    const log = one.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1)]);
+    await one.close();
+    const again = await other.claim("a");
+    equal(again.length, 1);
+  }),
+  caseOfTwo("I04 a session that was taken over writes no more from where it was, and the sessions beside it go on", async (one, other) => {
+    const lost = one.create("lost", { at: 1, durability: "sync" });
+    const kept = one.create("kept", { at: 1, durability: "sync" });
+    lost.append([message("lost", 1)]);
+    await lost.whenDurable();
+    const taken = await other.claim("lost", { takeOver: true });
+    lost.append([message("lost", 8)]);
+    kept.append([message("kept", 2)]);
+    await refuses(() => lost.whenDurable(), "conflict");
+    await kept.whenDurable();
+    taken.append([message("lost", 2)]);
+    await taken.whenDurable();
+    refusesAtOnce(() => lost.append([message("lost", 9)]), "conflict");
+    await refuses(() => lost.close(), "conflict");
+    deepEqual((await one.read("lost")).events, messages("lost", 1, 2));
+    deepEqual((await one.read("kept")).events, [message("kept", 2)]);
+    await refuses(() => one.claim("lost"), "resource_busy");
+    await taken.close();
+    equal((await one.claim("lost")).length, 2);
+  }),
+  caseOfTwo("of two that create the same session one wins, and the other's events are nowhere", async (one, other) => {
+    const first = one.create("a", { at: 1, durability: "sync" });
+    first.append([message("a", 1)]);
+    await first.whenDurable();
+    const second = other.create("a", { at: 1, durability: "sync" });
+    const beside = other.create("b", { at: 1, durability: "sync" });
+    second.append([message("a", 9)]);
+    await refuses(() => second.whenDurable(), "duplicate");
+    await beside.whenDurable();
+    refusesAtOnce(() => second.append([message("a", 9)]), "duplicate");
+    first.append([message("a", 2)]);
+    await first.whenDurable();
+    deepEqual((await other.read("a")).events, messages("a", 1, 2));
+  }),
+  caseOfTwo("a session that was removed elsewhere cannot be written again", async (one, other) => {
+    const log = one.create("a", { at: 1, durability: "sync" });
+    await log.whenDurable();
+    const taken = await other.claim("a", { takeOver: true });
+    await taken.close();
+    equal(await other.remove("a"), true);
+    log.append([message("a", 1)]);
+    await refuses(() => log.whenDurable(), "conflict");
+    await refuses(() => one.read("a"), "not_found");
+  }),
+  caseOfTwo("a branch can be taken from a session that another store writes", async (one, other) => {
+    const parent = one.create("parent", { at: 1, durability: "sync" });
+    parent.append(messages("parent", 1, 2));
+    await parent.whenDurable();
+    const branch = other.create("branch", { at: 2, durability: "sync", parent: { sessionId: "parent", length: 1 } });
+    branch.append([message("branch", 3)]);
+    await branch.whenDurable();
+    deepEqual((await one.read("branch")).events, [message("parent", 1), message("branch", 3)]);
+  }),
+];

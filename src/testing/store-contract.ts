@@ -1,0 +1,247 @@
+/** What every store must do, as cases that any test runner can run. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import type { SessionEvent } from "../core/event.ts";
+import type { EventLog, EventPage, LogOptions, Store } from "../core/store.ts";
+import { callEnd, caseAlone, message, messages, refuses, refusesAtOnce } from "./store-case.ts";
+import type { StoreCase } from "./store-case.ts";
+import { cacheCases } from "./store-contract-cache.ts";
+import { sharingCases } from "./store-contract-sharing.ts";
+
+/** The texts that stores of all kinds have been found to change. */
+const ODD_TEXTS: readonly string[] = [
+  "",
+  "a\u0000b\u0000",
+  "\ud800 lone \udc00",
+  "👩‍👩‍👧 \u202e e\u0301",
+  "'; drop table haft_event; --",
+  '"quoted" \\ \n \r\n \u2028',
+  "__proto__",
+  "constructor",
+  "x".repeat(1_000),
+];
+
+const alone: readonly StoreCase[] = [
+  caseAlone("what was appended is read back equal, in order and frozen", async (store) => {
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1), message("a", 2)]);
+    log.append([]);
+    log.append([message("a", 3)]);
+    equal(log.length, 3);
+    await log.whenDurable();
+    const page = await store.read("a");
+    deepEqual(page, { events: messages("a", 1, 3), next: undefined });
+    ok(page.events.every((event) => Object.isFrozen(event)));
+    equal(log.whenDurable(), undefined);
+  }),
+  caseAlone("a log is read in pages that say where to read on", async (store) => {
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append(messages("a", 1, 5));
+    await log.whenDurable();
+    deepEqual(await store.read("a", { limit: 2 }), { events: messages("a", 1, 2), next: 3 });
+    deepEqual(await store.read("a", { from: 3, limit: 3 }), { events: messages("a", 3, 5), next: undefined });
+    deepEqual(await store.read("a", { from: 6 }), { events: [], next: undefined });
+    for (const options of [{ from: 0 }, { limit: 0 }, { from: 1.5 }]) await refuses(() => store.read("a", options), "invalid_argument");
+  }),
+  caseAlone("an open log reads what is only buffered as well", async (store) => {
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append(messages("a", 1, 3));
+    deepEqual(await log.read({ from: 2 }), { events: messages("a", 2, 3), next: undefined });
+    await log.whenDurable();
+    log.append(messages("a", 4, 6));
+    deepEqual((await allOf(log)).events, messages("a", 1, 6));
+    deepEqual(await log.read({ from: 5, limit: 1 }), { events: messages("a", 5, 5), next: 6 });
+  }),
+  caseAlone("any text comes back as it was, as an id and inside an event", async (store) => {
+    for (const text of ODD_TEXTS) {
+      const event: SessionEvent = { type: "message-add", sessionId: "a", at: 1, message: { role: "user", content: text, title: text } };
+      const log = store.create(text, { at: 1, durability: "sync" });
+      log.append([event]);
+      await log.close();
+      deepEqual((await store.read(text)).events, [event]);
+    }
+    const ids = (await store.list()).map((session) => session.sessionId);
+    deepEqual(ids.toSorted(), ODD_TEXTS.toSorted());
+  }),
+  caseAlone("a large event comes back as it was", async (store) => {
+    const event = callEnd("a", { text: "\u0000".repeat(1_000_000), list: Array.from({ length: 10_000 }, (_, index) => index / 3) });
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append([event, message("a", 2)]);
+    await log.whenDurable();
+    deepEqual((await allOf(log)).events, [event, message("a", 2)]);
+  }),
+  caseAlone("C09 what looks like an instruction to revive something comes back as plain data", async (store) => {
+    const output = {
+      lc: 1,
+      type: "constructor",
+      id: ["langchain"],
+      kwargs: { $type: "x", __class__: "y", toJSON: "z" },
+      data: { type: "Buffer" },
+    };
+    const event = callEnd("a", output);
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append([event]);
+    await log.whenDurable();
+    deepEqual((await store.read("a")).events, [event]);
+  }),
+  caseAlone("a session that is not there is said to be missing", async (store) => {
+    await refuses(() => store.read("nobody"), "not_found");
+    await refuses(() => store.claim("nobody"), "not_found");
+    equal(await store.remove("nobody"), false);
+  }),
+  caseAlone("an id that is taken is refused, and the first log stays as it is", async (store) => {
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1)]);
+    refusesAtOnce(() => store.create("a", { at: 2, durability: "sync" }), "duplicate");
+    await log.close();
+    await refuses(async () => {
+      const second = store.create("a", { at: 2, durability: "sync" });
+      second.append([message("a", 9)]);
+      await second.whenDurable();
+    }, "duplicate");
+    deepEqual((await store.read("a")).events, messages("a", 1, 1));
+  }),
+  caseAlone("a log that was closed goes on where it was when it is claimed", async (store) => {
+    const log = store.create("a", { at: 5, durability: "async" });
+    log.append(messages("a", 1, 2));
+    await log.close();
+    await log.close();
+    refusesAtOnce(() => log.append([message("a", 3)]), "store_failed");
+    const again = await store.claim("a");
+    deepEqual([again.length, again.options], [2, { at: 5, durability: "async" }]);
+    again.append([message("a", 3)]);
+    await again.close();
+    deepEqual((await store.read("a")).events, messages("a", 1, 3));
+  }),
+  caseAlone("a session that is open is busy, and a claim that takes it over ends the first log", async (store) => {
+    const first = store.create("a", { at: 1, durability: "sync" });
+    first.append([message("a", 1)]);
+    await first.whenDurable();
+    await refuses(() => store.claim("a"), "resource_busy");
+    const second = await store.claim("a", { takeOver: true });
+    refusesAtOnce(() => first.append([message("a", 9)]), "conflict");
+    await refuses(async () => first.whenDurable(), "conflict");
+    await refuses(() => first.close(), "conflict");
+    second.append([message("a", 2)]);
+    await second.close();
+    deepEqual((await store.read("a")).events, messages("a", 1, 2));
+  }),
+  caseAlone("sessions are listed by their last event, the newest first", async (store) => {
+    for (const [id, at] of [
+      ["a", 10],
+      ["b", 30],
+      ["c", 20],
+    ] as const) {
+      const log = store.create(id, { at, durability: "sync" });
+      if (id === "a") log.append([message("a", 40)]);
+      if (id === "c") await log.whenDurable();
+      else await log.close();
+    }
+    const listed = await store.list();
+    deepEqual(
+      listed.map(({ openedBy, ...session }) => ({ ...session, isOpen: openedBy !== undefined })),
+      [
+        { sessionId: "a", createdAt: 10, updatedAt: 40, length: 1, isOpen: false },
+        { sessionId: "b", createdAt: 30, updatedAt: 30, length: 0, isOpen: false },
+        { sessionId: "c", createdAt: 20, updatedAt: 20, length: 0, isOpen: true },
+      ],
+    );
+    deepEqual(
+      (await store.list({ limit: 1, offset: 1 })).map((session) => session.sessionId),
+      ["b"],
+    );
+  }),
+  caseAlone("a session that was removed is gone, its open log with it, and its id is free", async (store) => {
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1)]);
+    equal(await store.remove("a"), true);
+    refusesAtOnce(() => log.append([message("a", 2)]), "store_failed");
+    await refuses(() => store.read("a"), "not_found");
+    equal(await store.remove("a"), false);
+    const again = store.create("a", { at: 2, durability: "sync" });
+    again.append([message("a", 7)]);
+    await again.close();
+    deepEqual((await store.read("a")).events, messages("a", 7, 7));
+  }),
+  caseAlone("a branch begins with its parent's events, shared and not copied", branchesShare),
+  caseAlone("a branch of what the store does not have is not created", async (store) => {
+    const parent = store.create("parent", { at: 1, durability: "sync" });
+    parent.append(messages("parent", 1, 2));
+    for (const [id, origin] of [
+      ["a", { sessionId: "nobody", length: 1 }],
+      ["b", { sessionId: "parent", length: 3 }],
+      ["c", { sessionId: "nobody", length: 0 }],
+    ] as const) {
+      await refuses(async () => store.create(id, { at: 1, durability: "sync", parent: origin }).whenDurable(), "not_found");
+      await refuses(() => store.read(id), "not_found");
+    }
+  }),
+  caseAlone("what a log is begun with is checked at once", async (store) => {
+    const parent = { sessionId: "a", length: 0.5 };
+    const wrong = [
+      { at: Number.NaN, durability: "sync" },
+      { at: 1, durability: "never" },
+      { at: 1, durability: "sync", parent },
+    ];
+    for (const options of wrong) refusesAtOnce(() => store.create("a", options as LogOptions), "invalid_argument");
+    await refuses(() => store.read("a"), "not_found");
+  }),
+  caseAlone("after closing nothing can be done, and closing again is fine", async (store) => {
+    const log = store.create("a", { at: 1, durability: "sync" });
+    log.append([message("a", 1)]);
+    await store.close();
+    await store.close();
+    refusesAtOnce(() => log.append([message("a", 2)]), "store_failed");
+    refusesAtOnce(() => store.create("b", { at: 1, durability: "sync" }), "store_failed");
+    await refuses(() => store.open(), "store_failed");
+    await refuses(() => store.read("a"), "store_failed");
+    await refuses(() => store.cache.get("k", 0), "store_failed");
+  }),
+];
+
+async function branchesShare(store: Store): Promise<void> {
+  const root = store.create("root", { at: 1, durability: "sync" });
+  root.append(messages("root", 1, 4));
+  const branch = store.create("branch", { at: 2, durability: "sync", parent: { sessionId: "root", length: 3 } });
+  equal(branch.length, 3);
+  branch.append(messages("branch", 5, 6));
+  const twig = store.create("twig", { at: 3, durability: "sync", parent: { sessionId: "branch", length: 4 } });
+  const early = store.create("early", { at: 4, durability: "sync", parent: { sessionId: "branch", length: 2 } });
+  twig.append(messages("twig", 7, 7));
+  early.append(messages("early", 8, 8));
+  root.append(messages("root", 9, 9));
+  for (const log of [root, branch, twig, early]) await log.whenDurable();
+  const shared = messages("root", 1, 3);
+  const expected: Readonly<Record<string, readonly SessionEvent[]>> = {
+    root: [...messages("root", 1, 4), message("root", 9)],
+    branch: [...shared, ...messages("branch", 5, 6)],
+    twig: [...shared, message("branch", 5), message("twig", 7)],
+    early: [...shared.slice(0, 2), message("early", 8)],
+  };
+  for (const [id, events] of Object.entries(expected)) {
+    deepEqual((await store.read(id)).events, events, id);
+    for (let from = 1; from <= events.length; from++) {
+      const last = from === events.length;
+      deepEqual(await store.read(id, { from, limit: 1 }), { events: events.slice(from - 1, from), next: last ? undefined : from + 1 });
+    }
+  }
+  deepEqual(
+    (await store.list({ limit: 1, offset: 2 })).map(({ sessionId, length, parent }) => ({ sessionId, length, parent })),
+    [{ sessionId: "twig", length: 5, parent: { sessionId: "branch", length: 4 } }],
+  );
+  await refuses(() => store.remove("branch"), "conflict");
+  for (const id of ["twig", "early", "branch", "root"]) equal(await store.remove(id), true);
+}
+
+/** Every page of a log. */
+async function allOf(log: EventLog): Promise<EventPage> {
+  const events: SessionEvent[] = [];
+  for (let from: number | undefined = 1; from !== undefined;) {
+    const page: EventPage = await log.read({ from });
+    events.push(...page.events);
+    from = page.next;
+  }
+  return { events, next: undefined };
+}
+
+/** The cases. Each wants a subject of its own. */
+export const storeContract: readonly StoreCase[] = [...alone, ...cacheCases, ...sharingCases];

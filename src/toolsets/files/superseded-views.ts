@@ -1,0 +1,71 @@
+/** Which results a newer call makes worthless (F4.38): it tells of the same place, and of no less of it than the older one. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { PastCall, Supersedes } from "../../core/tool.ts";
+import { supersedesAt } from "../../policy/supersede.ts";
+import type { Workspace } from "./workspace-path.ts";
+
+/** The lines of a file that a call shows, or that it may have changed. */
+interface Lines {
+  readonly first: number;
+  readonly last: number;
+  /** Up to the end of the file, however far away that was. */
+  readonly toEnd: boolean;
+}
+
+const WHOLE: Lines = { first: 1, last: Infinity, toEnd: true };
+
+/**
+ * The rule of all tools that read or change one file.
+ *
+ * What shows the whole file (`write`, an uncut `read`, `json_write` of the whole document, an edit that answers with the content)
+ * replaces every earlier call; a read of a part replaces what read that part or less. An edit of ours answers without the
+ * content, so it replaces nothing. A JSON value is replaced by what was written as a whole, or read at the same place.
+ */
+export function supersedesFileCalls(workspace: Workspace): Supersedes {
+  return supersedesAt(({ input }) => keyOf(workspace, input["path"]), showsAllOf);
+}
+
+/** The rule of tools that list a folder: the same tool asked about the same folder, where the newer one lists all that the older one did. */
+export function supersedesListings(workspace: Workspace, listsAllOf: (newer: PastCall, older: PastCall) => boolean): Supersedes {
+  return supersedesAt(({ name, input: { path = "." } }) => {
+    const key = keyOf(workspace, path);
+    return key === undefined ? undefined : `${name} ${key}`;
+  }, listsAllOf);
+}
+
+function keyOf(workspace: Workspace, path: JsonValue | undefined): string | undefined {
+  return typeof path === "string" ? workspace.key(path) : undefined;
+}
+
+function showsAllOf(newer: PastCall, older: PastCall): boolean {
+  if (newer.name === "json_read") return older.name === "json_read" && (newer.input["at"] ?? "") === (older.input["at"] ?? "");
+  // The text shown by read has its long lines cut, and a JSON document may be one long line.
+  if (newer.name === "read" && older.name === "json_read") return false;
+  const shown = shownBy(newer);
+  if (shown === undefined) return false;
+  const needed = (older.name === "read" ? linesRead(older.output) : undefined) ?? WHOLE;
+  return shown.first <= needed.first && (shown.toEnd || shown.last >= needed.last);
+}
+
+/** What the model knows of a file by this call alone; undefined = nothing. */
+function shownBy({ name, input, output }: PastCall): Lines | undefined {
+  if (name === "write") return WHOLE;
+  if (name === "json_write") return input["at"] === "" || input["at"] === "$" ? WHOLE : undefined;
+  if (name === "read") return isJsonObject(output) && typeof output["mediaType"] === "string" ? WHOLE : linesRead(output);
+  return isJsonObject(output) && typeof output["content"] === "string" ? WHOLE : undefined;
+}
+
+/** Taken from the answer, because a long file stops early; undefined for "unchanged", which shows nothing. */
+function linesRead(output: JsonValue | undefined): Lines | undefined {
+  if (!isJsonObject(output)) return undefined;
+  const { firstLine: first, lastLine: last, totalLines } = output;
+  if (typeof first !== "number" || typeof last !== "number") return undefined;
+  return { first, last, toEnd: last === totalLines };
+}
+
+/** A number of an input, or what it is when left out; NaN, which is neither more nor less than any, for what is no number. */
+export function numberOf(value: JsonValue | undefined, otherwise: number): number {
+  if (value === undefined) return otherwise;
+  return typeof value === "number" ? value : Number.NaN;
+}

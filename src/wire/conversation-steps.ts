@@ -1,0 +1,166 @@
+/** A conversation in the steps that every provider wants: what was said, and calls with their results right behind them. */
+import { hash } from "node:crypto";
+import type { ContentPart } from "../core/content.ts";
+import { isJsonArray, isJsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { CallMessage, ModelMessage } from "../core/message.ts";
+import { partText, resultText } from "../core/result.ts";
+import type { ToolResult } from "../core/result.ts";
+import { ProviderNames } from "./provider-name.ts";
+
+export interface SpokenStep {
+  readonly kind: "user" | "assistant" | "system" | "document";
+  readonly content: string | readonly ContentPart[];
+  readonly title: string | undefined;
+}
+
+/** Calls of one message of the model. */
+export interface CallStep {
+  readonly kind: "calls";
+  readonly calls: readonly WireCall[];
+}
+
+export interface WireCall {
+  /** Unique in the conversation, of the characters the provider allows. */
+  readonly id: string;
+  readonly name: string;
+  /** As the model sent it. */
+  readonly input: JsonValue;
+  readonly result: ToolResult | undefined;
+}
+
+export interface ConversationSteps {
+  readonly steps: readonly (SpokenStep | CallStep)[];
+  /** By the name the provider is given, the tool's own. */
+  readonly toolNames: ReadonlyMap<string, string>;
+}
+
+/** Which ids a provider takes as they are; others are made fit. */
+export interface IdRule {
+  readonly allowed: RegExp;
+  readonly maxLength: number;
+}
+
+/**
+ * Calls that stand next to each other and are of one turn are one step, with their results wherever those stood. A result without a
+ * call is left out; a call that is there twice, or has two results, counts the first time.
+ */
+export function conversationSteps(messages: readonly ModelMessage[], idRule: IdRule): ConversationSteps {
+  const results = new Map<string, ToolResult>();
+  for (const message of messages)
+    if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message.result);
+  const names = new ProviderNames();
+  const ids = new WireIds(idRule);
+  const steps: (SpokenStep | CallStep)[] = [];
+  for (const group of groupsOf(messages)) {
+    if (!Array.isArray(group)) steps.push(group);
+    else {
+      const calls = group.map((message) => wireCall(message, results.get(message.callId), { names, ids }));
+      steps.push({ kind: "calls", calls });
+    }
+  }
+  return { steps, toolNames: names.decoded };
+}
+
+function groupsOf(messages: readonly ModelMessage[]): readonly (SpokenStep | CallMessage[])[] {
+  const groups: (SpokenStep | CallMessage[])[] = [];
+  const makers = new Map<string, CallMessage[]>();
+  let open: CallMessage[] | undefined;
+  for (const message of messages) {
+    if (message.role === "result") {
+      if (open !== undefined && makers.get(message.callId) === open) open = undefined;
+    } else if (message.role !== "call") {
+      open = undefined;
+      groups.push({ kind: message.role, content: message.content, title: message.title });
+    } else if (!makers.has(message.callId)) {
+      if (open === undefined || open[0]?.turnId !== message.turnId) groups.push((open = []));
+      open.push(message);
+      makers.set(message.callId, open);
+    }
+  }
+  return groups;
+}
+
+interface Encoders {
+  readonly names: ProviderNames;
+  readonly ids: WireIds;
+}
+
+function wireCall({ callId, call }: CallMessage, result: ToolResult | undefined, { names, ids }: Encoders): WireCall {
+  return {
+    id: ids.take(call.id ?? callId, callId),
+    name: names.encode(result?.name ?? call.name),
+    input: wellFormed((call.input ?? {}) as JsonValue), // a recorded call is JSON
+    result,
+  };
+}
+
+/** Gives every call an id of its own, its provider's where that will do. */
+class WireIds {
+  readonly #rule: IdRule;
+  readonly #taken = new Set<string>();
+
+  constructor(rule: IdRule) {
+    this.#rule = rule;
+  }
+
+  /** The same every time for the same calls before it, so that a longer conversation begins like a shorter one. */
+  take(preferred: string, callId: string): string {
+    const wanted = this.#fit(preferred);
+    const id = this.#taken.has(wanted) ? this.#marked(wanted, callId) : wanted;
+    this.#taken.add(id);
+    return id;
+  }
+
+  #fit(id: string): string {
+    const { allowed, maxLength } = this.#rule;
+    return id.length <= maxLength && allowed.test(id) ? id : this.#marked(id, id);
+  }
+
+  #marked(id: string, of: string): string {
+    const base = id.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, this.#rule.maxLength - 17);
+    return `${base}_${hash("sha256", JSON.stringify(of)).slice(0, 16)}`;
+  }
+}
+
+/** What the model reads of a call's result. */
+export function answerText(result: ToolResult | undefined): string {
+  return (result === undefined ? UNANSWERED : resultText(result)).toWellFormed();
+}
+
+const UNANSWERED = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. What it did is not known.";
+
+/** True for an answer that a provider should mark as an error: there is nothing in it to work with. */
+export function isErrorAnswer(result: ToolResult | undefined): boolean {
+  return result === undefined || (result.status !== "ok" && result.status !== "partial");
+}
+
+export function contentParts(content: string | readonly ContentPart[]): readonly ContentPart[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+/** All of a content as text, for where a provider takes nothing else. */
+export function contentText(content: string | readonly ContentPart[]): string {
+  return contentParts(content).map(partText).join("\n").toWellFormed();
+}
+
+/** A document for providers that have no place for one. */
+export function documentHeading(title: string | undefined): string {
+  return (title === undefined ? "Document:" : `Document ${JSON.stringify(title)}:`).toWellFormed();
+}
+
+/** The input as the object that Anthropic and Gemini ask for; what is none stands under `value`. */
+export function inputObject(input: JsonValue): JsonObject {
+  return isJsonObject(input) ? input : { value: input };
+}
+
+/** Images that all providers take; others are named in words. */
+export const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** JSON without half surrogate pairs, which providers refuse. */
+export function wellFormed(value: JsonValue): JsonValue {
+  if (typeof value === "string") return value.toWellFormed();
+  if (isJsonArray(value)) return value.map(wellFormed);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]));
+}

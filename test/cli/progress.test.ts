@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Progress, counted } from "../../src/cli/progress.ts";
+import { screenFor } from "../../src/cli/terminal-text.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+function screen(isTTY: boolean): { readonly progress: Progress; readonly written: () => string } {
+  let written = "";
+  const write = (text: string): void => void (written += text);
+  return { progress: new Progress(screenFor({ write, isTTY, columns: 40 }, { NO_COLOR: "1" })), written: () => written };
+}
+
+test("nothing is said of work that is done within a second", () => {
+  const { progress, written } = screen(true);
+  progress.tell(() => "1 of 2");
+  vi.advanceTimersByTime(999);
+  progress.tell(() => "2 of 2");
+  progress.clear();
+  expect(written()).toBe("");
+});
+
+test("after that one line is written over and over, ten times a second at most, and taken away at the end", () => {
+  const { progress, written } = screen(true);
+  vi.advanceTimersByTime(1_000);
+  progress.tell(() => "a long line");
+  progress.tell(() => "not shown");
+  vi.advanceTimersByTime(100);
+  progress.tell(() => "short");
+  progress.clear();
+  progress.clear();
+  expect(written()).toBe("\ra long line\rshort      \r     \r");
+});
+
+test("a line is no longer than the terminal is wide", () => {
+  const { progress, written } = screen(true);
+  vi.advanceTimersByTime(1_000);
+  progress.tell(() => "x".repeat(100));
+  expect(written()).toBe(`\r${"x".repeat(38)}…`);
+});
+
+test("nothing is written where nobody watches", async () => {
+  const { progress, written } = screen(false);
+  async function* values(): AsyncGenerator<number> {
+    yield 1;
+    vi.advanceTimersByTime(5_000);
+    yield 2;
+  }
+  const seen: number[] = [];
+  for await (const value of counted(values(), progress, (count) => `${count} values`)) seen.push(value);
+  expect([seen, written()]).toEqual([[1, 2], ""]);
+});
+
+test("values that pass by are counted", async () => {
+  const { progress, written } = screen(true);
+  async function* values(): AsyncGenerator<string> {
+    for (const value of ["a", "b"]) {
+      vi.advanceTimersByTime(1_000);
+      yield value;
+    }
+  }
+  const seen: string[] = [];
+  for await (const value of counted(values(), progress, (count) => `${count} values`)) seen.push(value);
+  expect([seen, written()]).toEqual([["a", "b"], "\r1 values\r2 values"]);
+});

@@ -1,0 +1,144 @@
+import { existsSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { PATIENCE_MS, masked } from "./run-haft.ts";
+import { SessionProject, jsonLines, lines } from "./session-project.ts";
+
+const PLAN = "# Plan\n\n- buy milk\n";
+const CALLS = lines(
+  { role: "assistant", content: "I read it.", calls: [{ name: "files::read", input: { path: "plan.md" } }] },
+  {
+    role: "assistant",
+    calls: [
+      { name: "files::edit", input: { path: "plan.md", old: "- buy", new: "- [x] buy" } },
+      { name: "mail", input: {} },
+      { name: "order", input: {} },
+      { name: "count", input: {} },
+    ],
+  },
+);
+
+describe.concurrent("haft run --simulate", { timeout: PATIENCE_MS }, () => {
+  test("C06 runs what reads, pretends the rest, shows what would differ, and changes nothing", async () => {
+    const project = new SessionProject();
+    const { exitCode, stdout, stderr } = await project.haft(["run", "-", "--simulate"], { input: CALLS });
+    const [story = "", end = ""] = masked(stdout).split("\nstate that would differ\n");
+    expect({
+      exitCode,
+      stderr,
+      plan: readFileSync(project.path("notes/plan.md"), "utf8"),
+      store: existsSync(project.path("haft.db")),
+    }).toEqual({
+      exitCode: 0,
+      stderr: "",
+      plan: PLAN,
+      store: false,
+    });
+    expect(
+      story
+        .split("\n")
+        .filter((line) => line.startsWith("  ✓"))
+        .toSorted(),
+    ).toEqual([
+      "  ✓ #1  files::read # ms",
+      "  ✓ #2  files::edit # ms  simulated  Pretended: nothing was done.",
+      "  ✓ #3  shop::mail # ms  simulated  Pretended: nothing was done.",
+      '  ✓ #4  shop::order # ms  simulated  {"id":"xxx","items":[{"count":1}]}',
+      "  ✓ #5  shop::count # ms  1",
+    ]);
+    expect(story).toContain("origins      5  3 simulated, 2 live (3 shop, 2 files)");
+    expect(end).toMatch(/^ {2}files read:.*plan\.md: nothing → \{.*\n/u);
+    expect(end.slice(end.indexOf("\n") + 1)).toBe(`  shop n: nothing → 1
+
+writes that were only pretended
+  file:${project.path("notes/plan.md")}
+  mailbox:out
+  orders:all
+
+Nothing was changed. Reads were run; all else was pretended, or done on a branch that is dropped.
+`);
+  });
+
+  test("C06 goes on from a session of the store, also one that is open elsewhere, and leaves it as it is", async () => {
+    const project = new SessionProject();
+    await project.play("travel");
+    const before = await project.haft(["sessions", "show", "travel", "--json"]);
+    await project.withStore(async (store) => {
+      const log = await store.claim("travel");
+      const input = lines({ role: "assistant", calls: [{ name: "count" }, { name: "mail" }] });
+      const { exitCode, stdout, stderr } = await project.haft(["run", "-", "--simulate", "--session", "travel"], { input });
+      expect([exitCode, stderr]).toEqual([0, ""]);
+      expect(stdout).toMatch(/ {2}· simulation: goes on after the \d+ events of session travel, which stays as it is\n/u);
+      expect(stdout).toContain("\n  shop n: 1 → 2\n");
+      await log.close();
+    });
+    expect((await project.haft(["sessions", "show", "travel", "--json"])).stdout).toBe(before.stdout);
+  });
+
+  test("from a session that is not there it begins at nothing", async () => {
+    const project = new SessionProject();
+    const run = () =>
+      project.haft(["run", "-", "--simulate", "--session", "new"], { input: lines({ role: "assistant", calls: [{ name: "count" }] }) });
+    const noFile = await run();
+    await project.play("travel");
+    const noSession = await run();
+    expect([noFile, noSession].map(({ exitCode, stdout }) => [exitCode, stdout.includes("  shop n: nothing → 1\n")])).toEqual([
+      [0, true],
+      [0, true],
+    ]);
+    expect((await project.haft(["sessions", "list", "--json"])).stdout).not.toContain('"new"');
+  });
+
+  test("with --json the last line is what it came to", async () => {
+    const project = new SessionProject();
+    const input = lines({ role: "assistant", calls: [{ name: "count" }, { name: "mail" }] });
+    const { stdout } = await project.haft(["run", "-", "--simulate", "--json"], { input });
+    expect(jsonLines(stdout)).toEqual([
+      expect.objectContaining({ name: "shop::count", origin: "live", output: 1 }),
+      expect.objectContaining({ name: "shop::mail", origin: "simulated" }),
+      {
+        simulation: {
+          state: [{ toolset: "shop", key: "n", after: 1, patch: expect.any(Array) }],
+          pretended: expect.arrayContaining(["mailbox:out"]),
+        },
+      },
+    ]);
+  });
+});
+
+describe.concurrent("haft call --simulate", { timeout: PATIENCE_MS }, () => {
+  test("C06 pretends a write, and says on standard error what would change", async () => {
+    const project = new SessionProject();
+    const input = '{"path": "new.md", "content": "A"}';
+    expect(await project.haft(["call", "files::write", input, "--simulate"])).toEqual({
+      exitCode: 0,
+      stdout: "Pretended: nothing was done.\n",
+      stderr: `origin: simulated
+
+writes that were only pretended
+  file:${project.path("notes/new.md")}
+
+Nothing was changed. Reads were run; all else was pretended, or done on a branch that is dropped.
+`,
+    });
+    expect(existsSync(project.path("notes/new.md"))).toBe(false);
+  });
+
+  test("runs a read, and prints result and outcome as two lines with --json", async () => {
+    const project = new SessionProject();
+    const { exitCode, stdout, stderr } = await project.haft(["call", "files::read", '{"path": "plan.md"}', "--simulate", "--json"]);
+    expect([exitCode, stderr, jsonLines(stdout)]).toEqual([
+      0,
+      "",
+      [
+        expect.objectContaining({ name: "files::read", origin: "live", status: "ok" }),
+        { simulation: expect.objectContaining({ pretended: [] }) },
+      ],
+    ]);
+  });
+
+  test("exits with the code of an error all the same", async () => {
+    const project = new SessionProject();
+    const { exitCode, stderr } = await project.haft(["call", "files::read", '{"path": 5}', "--simulate"]);
+    expect([exitCode, stderr.includes("haft: invalid_input: "), stderr.includes("Nothing was changed.")]).toEqual([5, true, true]);
+  });
+});

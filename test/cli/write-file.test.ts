@@ -1,0 +1,82 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { writeFileWhole } from "../../src/cli/write-file.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { folderWith } from "./run-haft.ts";
+
+const signal = new AbortController().signal;
+
+async function* pieces(...texts: readonly (string | Error)[]): AsyncGenerator<string> {
+  for (const text of texts) {
+    if (text instanceof Error) throw text;
+    yield text;
+  }
+}
+
+describe("a file is whole or not there", () => {
+  test("when the text ends, all of it is there, and nothing beside it", async () => {
+    const folder = folderWith({});
+    await writeFileWhole(join(folder, "a.txt"), pieces("one ", "", "x".repeat(300_000), " two"), { force: false, signal });
+    expect([readdirSync(folder), readFileSync(join(folder, "a.txt"), "utf8")]).toEqual([["a.txt"], `one ${"x".repeat(300_000)} two`]);
+  });
+
+  test("when the text fails, nothing is there, and what was there stays", async () => {
+    const folder = folderWith({ "old.txt": "old" });
+    const failure = new ToolError("corrupt_record", "broken");
+    const text = (): AsyncGenerator<string> => pieces("x".repeat(300_000), failure);
+    await expect(writeFileWhole(join(folder, "new.txt"), text(), { force: false, signal })).rejects.toBe(failure);
+    await expect(writeFileWhole(join(folder, "old.txt"), text(), { force: true, signal })).rejects.toBe(failure);
+    expect([readdirSync(folder), readFileSync(join(folder, "old.txt"), "utf8")]).toEqual([["old.txt"], "old"]);
+  });
+
+  test("when it is stopped, nothing is there", async () => {
+    const folder = folderWith({});
+    const stop = new AbortController();
+    async function* endless(): AsyncGenerator<string> {
+      for (let count = 0; ; count++) {
+        if (count === 3) stop.abort(new ToolError("cancelled", "Stopped."));
+        yield "x".repeat(200_000);
+      }
+    }
+    await expect(writeFileWhole(join(folder, "a.txt"), endless(), { force: false, signal: stop.signal })).rejects.toThrow("Stopped.");
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("what somebody else writes there meanwhile is not replaced", async () => {
+    const folder = folderWith({});
+    const target = join(folder, "a.txt");
+    async function* slow(): AsyncGenerator<string> {
+      yield "ours";
+      writeFileSync(target, "theirs");
+    }
+    await expect(writeFileWhole(target, slow(), { force: false, signal })).rejects.toThrow(
+      new ToolError("invalid_argument", `Cannot write ${target}: it is there already.`),
+    );
+    expect([readdirSync(folder), readFileSync(target, "utf8")]).toEqual([["a.txt"], "theirs"]);
+  });
+
+  test("a link is not replaced, but what it leads to", async () => {
+    const folder = folderWith({ "real.txt": "old" });
+    symlinkSync("real.txt", join(folder, "link.txt"));
+    await writeFileWhole(join(folder, "link.txt"), pieces("new"), { force: true, signal });
+    expect([readdirSync(folder).toSorted(), readFileSync(join(folder, "real.txt"), "utf8")]).toEqual([["link.txt", "real.txt"], "new"]);
+  });
+
+  test.skipIf(!existsSync("/dev/null"))("a device is never replaced", async () => {
+    await expect(writeFileWhole("/dev/null", pieces("x"), { force: true, signal })).rejects.toThrow(
+      "Cannot write /dev/null: it is a folder, a pipe or a device, not a regular file.",
+    );
+  });
+
+  test("a folder in the place of the file, and a folder that is not there, are refused by name", async () => {
+    const folder = folderWith({});
+    mkdirSync(join(folder, "taken"));
+    await expect(writeFileWhole(join(folder, "taken"), pieces("x"), { force: true, signal })).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+    await expect(writeFileWhole(join(folder, "no/a.txt"), pieces("x"), { force: false, signal })).rejects.toThrow(
+      new ToolError("invalid_argument", `Cannot write ${join(folder, "no/a.txt")}: the folder does not exist.`),
+    );
+  });
+});

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import fc from "fast-check";
+import type { JsonObject } from "../../src/core/json.ts";
+import { differences, leavesOf, similarity } from "../../src/engine/compare-input.ts";
+
+function alike(one: JsonObject, other: JsonObject): number {
+  return similarity(leavesOf(one), leavesOf(other));
+}
+
+test("the leaves of an input are its values by path, empty lists and objects among them", () => {
+  expect([...leavesOf({ a: 1, "b c": [true, { d: null }], e: [], f: {}, g: "{}" })]).toEqual([
+    ["$.a", 1],
+    ['$["b c"][0]', true],
+    ['$["b c"][1].d', null],
+    ["$.e", []],
+    ["$.f", {}],
+    ["$.g", "{}"],
+  ]);
+});
+
+test("no more of a huge input is compared than its first 2,000 leaves", () => {
+  const list = Array.from({ length: 1_000_000 }, (_, index) => index);
+  expect(leavesOf({ list, late: 1 }).size).toBe(2_000);
+});
+
+describe("how alike two inputs are", () => {
+  test.each<readonly [string, JsonObject, JsonObject, number]>([
+    ["the same", { a: 1, b: ["x"] }, { b: ["x"], a: 1 }, 1],
+    ["both empty", {}, {}, 1],
+    ["nothing in common", { a: 1 }, { b: 1 }, 0],
+    ["one of two places", { a: 1, b: true }, { a: 1, b: false }, 0.5],
+    ["a place too many", { a: 1, b: 2 }, { a: 1 }, 0.5],
+    ["another number", { a: 1 }, { a: 2 }, 0.25],
+    ["a text that is half the same", { a: "abcd" }, { a: "abxy" }, 0.25],
+    ["a text with the same beginning and end", { a: "Oslo, Norway" }, { a: "Oslo (Norway" }, 0.5 * (10 / 12)],
+    ["a text in place of an empty object", { a: "{}" }, { a: {} }, 0],
+  ])("%s", (_, one, other, expected) => {
+    expect(alike(one, other)).toBeCloseTo(expected, 10);
+    expect(alike(other, one)).toBeCloseTo(expected, 10);
+  });
+
+  test("is a number from 0 to 1, the same both ways, and 1 for an input and itself", () => {
+    const input = fc
+      .dictionary(fc.string({ maxLength: 2 }), fc.jsonValue({ maxDepth: 2 }))
+      .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
+    fc.assert(
+      fc.property(input, input, (one, other) => {
+        expect(alike(one, other)).toBeCloseTo(alike(other, one), 10);
+        expect(alike(one, other)).toBeGreaterThanOrEqual(0);
+        expect(alike(one, other)).toBeLessThanOrEqual(1);
+        expect(alike(one, one)).toBe(1);
+      }),
+    );
+  });
+});
+
+test("differences are named by place, five at most", () => {
+  expect(differences(leavesOf({ city: "Oslo", unit: "c", same: 1 }), leavesOf({ city: "Bergen", days: [3], same: 1 }))).toEqual([
+    '$.city is "Oslo", and was "Bergen" when it was recorded',
+    '$.unit is "c", and was not given when it was recorded',
+    "$.days[0] is missing, and was 3 when it was recorded",
+  ]);
+  expect(differences(leavesOf({ list: [1, 2, 3, 4, 5, 6, 7] }), leavesOf({})).slice(4)).toEqual([
+    "$.list[4] is 5, and was not given when it was recorded",
+    "and 2 more",
+  ]);
+  expect(differences(leavesOf({ text: "x".repeat(500) }), leavesOf({ text: "" }))).toEqual([
+    `$.text is "${"x".repeat(59)}… (502 characters), and was "" when it was recorded`,
+  ]);
+});

@@ -1,0 +1,321 @@
+import { describe, expect, test } from "vitest";
+import type { ToolContext, ToolState } from "../../src/core/context.ts";
+import { ToolOutput } from "../../src/core/content.ts";
+import type { Engine } from "../../src/core/engine.ts";
+import type { ErrorInfo } from "../../src/core/error.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
+import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { ToolResult } from "../../src/core/result.ts";
+import type { Toolset } from "../../src/core/toolset.ts";
+import { recordedCalls } from "../../src/engine/recorded-calls.ts";
+import { replayEngine, toolsetsOfRecording } from "../../src/engine/replay.ts";
+import type { ReplayOptions } from "../../src/engine/replay.ts";
+import { requestOf, toolContext } from "./engine-contexts.ts";
+
+const FACT = { sessionId: "s", turnId: "t", at: 0 };
+
+interface Recorded extends Partial<ToolResult> {
+  /** What ran, where that is not what was sent. */
+  readonly ran?: JsonObject;
+}
+
+let lastCall = 0;
+
+/** The events of one call. */
+function call(name: string, input: JsonValue, { ran, ...fields }: Recorded = {}): readonly SessionEvent[] {
+  const callId = `call_${++lastCall}`;
+  const result: ToolResult = {
+    callId,
+    name,
+    status: "ok",
+    origin: "live",
+    attempts: 1,
+    durationMs: 1,
+    repairs: [],
+    warnings: [],
+    ...fields,
+  };
+  return [
+    { type: "call-start", ...FACT, callId, call: { name, input } },
+    { type: "call-end", ...FACT, callId, result, input: ran ?? (input as JsonObject) },
+  ];
+}
+
+const TIMEOUT: ErrorInfo = {
+  code: "timeout",
+  message: "too slow",
+  retryable: true,
+  outcome: "unknown",
+  hint: "Ask for less.",
+  details: ["a detail"],
+  retryAfterMs: 5,
+};
+
+function session(): ToolState {
+  const values = new Map<string, JsonValue>();
+  return {
+    get: (key) => values.get(key),
+    update: (key, change) => {
+      const after = change(values.get(key));
+      if (after === undefined) values.delete(key);
+      else values.set(key, after);
+    },
+  };
+}
+
+function contextOf(toolName: string, state: ToolState = session()): ToolContext {
+  return toolContext({ toolName, state });
+}
+
+function ask(engine: Engine, toolName: string, input: JsonObject, state?: ToolState): unknown {
+  return engine.call(requestOf({ name: "tool", description: "", inputSchema: true }, input), contextOf(toolName, state));
+}
+
+function refusal(engine: Engine, toolName: string, input: JsonObject, state?: ToolState): ErrorInfo {
+  try {
+    ask(engine, toolName, input, state);
+  } catch (error: unknown) {
+    if (error instanceof ToolError) return error.toJSON();
+    throw error;
+  }
+  throw new Error("answered");
+}
+
+function weather(options?: ReplayOptions): Engine {
+  return replayEngine(
+    [
+      ...call("weather::get", { city: "Bergen", unit: "celsius" }, { output: 8 }),
+      ...call("weather::get", { city: "Oslo", unit: "celsius" }, { output: 12 }),
+      ...call("mail::send", { to: "a@example.com" }, { status: "error", error: TIMEOUT }),
+    ],
+    options,
+  );
+}
+
+describe("what was not recorded is not found, and the message says what was asked and what is nearest", () => {
+  test("a tool", () => {
+    expect(refusal(weather(), "weather::set", {})).toEqual({
+      code: "not_found",
+      message: "The recording has no call of weather::set.",
+      retryable: false,
+      outcome: "not_started",
+      hint: "It has calls of weather::get, mail::send.",
+    });
+    expect(refusal(replayEngine([]), "weather::get", {}).hint).toBe("It has no calls at all.");
+  });
+
+  test("an input", () => {
+    expect(refusal(weather(), "weather::get", { city: "Oslo", unit: "kelvin" })).toEqual({
+      code: "not_found",
+      message: "The recording has no call of weather::get with this input. The nearest that it has differs.",
+      retryable: false,
+      outcome: "not_started",
+      details: ['$.unit is "kelvin", and was "celsius" when it was recorded'],
+      hint: 'Call it as it was recorded, or give the replay match: "nearest".',
+    });
+  });
+
+  test("a call that is made more often than it was recorded", () => {
+    const [engine, state] = [weather(), session()];
+    ask(engine, "weather::get", { city: "Oslo", unit: "celsius" }, state);
+    expect(refusal(engine, "weather::get", { city: "Oslo", unit: "celsius" }, state)).toEqual({
+      code: "not_found",
+      message: "weather::get was recorded once with this input, and is called once more.",
+      retryable: false,
+      outcome: "not_started",
+      hint: "Give the replay repeatLast: true to hear the last answer again.",
+    });
+  });
+
+  test("another word than strict and nearest is refused at once", () => {
+    const match: unknown = "fuzzy";
+    expect(() => weather({ match: match as "strict" })).toThrow(
+      new ToolError("invalid_argument", 'match of a replay is "fuzzy"; it takes "strict" or "nearest".'),
+    );
+  });
+});
+
+describe("what was recorded is answered as it was", () => {
+  test("output, content and metadata, whatever the order of the input's keys", () => {
+    const answer = { output: { at: 1 }, content: [{ type: "text", text: "one" }], metadata: { region: "eu" } } as const;
+    const engine = replayEngine(call("a::b", { x: 1, y: [{ z: null, w: "" }] }, answer));
+    expect(ask(engine, "a::b", { y: [{ w: "", z: null }], x: 1 })).toEqual(new ToolOutput(answer));
+  });
+
+  test("an error, but never to be retried", () => {
+    expect(refusal(weather(), "mail::send", { to: "a@example.com" })).toEqual({
+      code: "timeout",
+      message: "too slow",
+      retryable: false,
+      outcome: "unknown",
+      hint: "Ask for less.",
+      details: ["a detail"],
+    });
+  });
+
+  test("a partial answer as its output", () => {
+    const error: ErrorInfo = { code: "invalid_output", message: "no city", retryable: false, outcome: "unknown" };
+    const engine = replayEngine(call("a::b", {}, { status: "partial", error, output: { at: 1 } }));
+    expect(ask(engine, "a::b", {})).toEqual(new ToolOutput({ output: { at: 1 } }));
+  });
+
+  test("by what ran, and by what the model sent where that was repaired", () => {
+    const engine = replayEngine(call("a::b", { n: "5", extra: 1 }, { ran: { n: 5 }, output: "five" }));
+    expect([ask(engine, "a::b", { n: 5 }), ask(engine, "a::b", { n: "5", extra: 1 })]).toEqual([
+      new ToolOutput({ output: "five" }),
+      new ToolOutput({ output: "five" }),
+    ]);
+    expect(refusal(engine, "a::b", { n: "5" }).code).toBe("not_found");
+  });
+
+  test("A01 an input with the keys of a prototype is an input like any other", () => {
+    const engine = replayEngine(call("a::b", { constructor: { prototype: { admin: true } } }, { output: 1 }));
+    expect(ask(engine, "a::b", { constructor: { prototype: { admin: true } } })).toEqual(new ToolOutput({ output: 1 }));
+    expect(refusal(engine, "constructor", {}).code).toBe("not_found");
+    expect(refusal(engine, "a::b", {}).code).toBe("not_found");
+  });
+});
+
+describe("equal calls", () => {
+  const repeated = (options?: ReplayOptions): Engine =>
+    replayEngine(
+      [1, 2, 3].flatMap((output) => call("dice::roll", {}, { output })),
+      options,
+    );
+
+  test("are answered in the order they were recorded, for each session from the first", () => {
+    const [engine, one, other] = [repeated(), session(), session()];
+    const rolls = [one, one, other, one, other].map((state) => ask(engine, "dice::roll", {}, state));
+    expect(rolls).toEqual([1, 2, 1, 3, 2].map((output) => new ToolOutput({ output })));
+  });
+
+  test("are answered by the last when the replay is told to repeat it", () => {
+    const [engine, state] = [repeated({ repeatLast: true }), session()];
+    const rolls = Array.from({ length: 5 }, () => ask(engine, "dice::roll", {}, state));
+    expect(rolls).toEqual([1, 2, 3, 3, 3].map((output) => new ToolOutput({ output })));
+  });
+
+  test("of two tools are counted apart", () => {
+    const engine = replayEngine([...call("a::b", {}, { output: 1 }), ...call("a::c", {}, { output: 2 })]);
+    const state = session();
+    expect([ask(engine, "a::b", {}, state), ask(engine, "a::c", {}, state)]).toEqual([
+      new ToolOutput({ output: 1 }),
+      new ToolOutput({ output: 2 }),
+    ]);
+  });
+});
+
+describe("match nearest", () => {
+  test("gives the answer to the most similar input, and says in the metadata how it differs", () => {
+    expect(ask(weather({ match: "nearest" }), "weather::get", { city: "oslo", unit: "celsius" })).toEqual(
+      new ToolOutput({
+        output: 12,
+        metadata: { replay: { match: "nearest", differences: ['$.city is "oslo", and was "Oslo" when it was recorded'] } },
+      }),
+    );
+  });
+
+  test("gives the very answer without a word where there is one, and the last of it again", () => {
+    const [engine, state] = [weather({ match: "nearest" }), session()];
+    const asked = [1, 2].map(() => ask(engine, "weather::get", { city: "Oslo", unit: "celsius" }, state));
+    expect(asked).toEqual([new ToolOutput({ output: 12 }), new ToolOutput({ output: 12 })]);
+  });
+
+  test("an error that is given for another input says so", () => {
+    expect(refusal(weather({ match: "nearest" }), "mail::send", { to: "b@example.com" }).details).toEqual([
+      "a detail",
+      'Replayed from another call: $.to is "b@example.com", and was "a@example.com" when it was recorded',
+    ]);
+  });
+
+  test("never takes the answer of another tool", () => {
+    expect(refusal(weather({ match: "nearest" }), "weather::set", { city: "Oslo", unit: "celsius" }).code).toBe("not_found");
+  });
+});
+
+test("calls are taken in the order they were made; those without a result, and results without a call, are none", () => {
+  const [start, end] = call("a::b", { n: 1 }, { output: 1 });
+  const [otherStart, otherEnd] = call("a::b", { n: 2 }, { output: 2 });
+  const [lone] = call("a::b", { n: 3 });
+  const [, stray] = call("a::b", { n: 4 });
+  const events = [start, otherStart, lone, otherEnd, end, stray, end].filter((event) => event !== undefined);
+  expect(recordedCalls(events).map(({ call, input, result }) => [call.input, input, result.output])).toEqual([
+    [{ n: 1 }, { n: 1 }, 1],
+    [{ n: 2 }, { n: 2 }, 2],
+  ]);
+});
+
+describe("toolsets of a recording", () => {
+  const REFUSED: ErrorInfo = { code: "not_found", message: "no tool", retryable: false, outcome: "not_started" };
+  const events = [
+    ...call("web::search", { query: "a" }, { output: 1 }),
+    ...call("web::search", { query: "b" }, { output: 2 }),
+    ...call("web::fetch", {}, { output: 3 }),
+    ...call("default::sum", {}, { output: 4 }),
+    ...call("serch", {}, { status: "error", error: REFUSED, attempts: 0 }),
+    ...call("web::serch", {}, { status: "error", error: REFUSED, attempts: 0 }),
+    ...call("haft::read_result", { handle: "x" }, { output: 5 }),
+    ...call("we\u0000b::search", {}, { output: 6 }),
+  ];
+  const described = (name: string, description: string): object => ({
+    name,
+    description,
+    inputSchema: { type: "object" },
+    effects: { reads: [], writes: [], idempotent: true },
+    timeoutMs: 0,
+    maxResultBytes: 0,
+  });
+
+  test("describe the tools that were called, one toolset a namespace, with one engine", () => {
+    const [web, own, ...more] = toolsetsOfRecording(events);
+    expect(more).toEqual([]);
+    expect(web).toEqual({
+      name: "web",
+      description: "Answers as recorded.",
+      tools: [described("search", "Answers as recorded; was called 2 times."), described("fetch", "Answers as recorded; was called once.")],
+      engine: expect.objectContaining({ kind: "replay", origin: "replay", effectFree: true, state: "value", order: "sequential" }),
+    });
+    expect(own).toEqual({
+      name: "default",
+      description: "Answers as recorded.",
+      tools: [described("sum", "Answers as recorded; was called once.")],
+      engine: expect.anything(),
+    });
+    expect(own?.engine).toBe(web?.engine);
+  });
+
+  test("take the definitions they are given, and none of what would run", () => {
+    const ran: string[] = [];
+    const search = {
+      name: "search",
+      description: "Finds pages.",
+      inputSchema: { type: "object", properties: { query: { type: "string" } } },
+      effects: { writes: ["web:x"], destructive: true, undo: () => void ran.push("undo"), reconcile: () => void ran.push("reconcile") },
+      execute: () => ran.push("execute"),
+      parseOutput: () => ({ value: ran.push("parseOutput") }),
+    } as const;
+    const live: Engine = { kind: "local", call: () => ran.push("engine"), open: async () => [search] };
+    const given: Toolset = { name: "web", description: "The web.", tools: [search], engine: live, maxConcurrent: 2 };
+
+    const [web] = toolsetsOfRecording(events, { toolsets: [given] });
+
+    expect(web).toEqual({
+      name: "web",
+      description: "The web.",
+      maxConcurrent: 2,
+      engine: expect.objectContaining({ kind: "replay" }),
+      tools: [
+        {
+          name: "search",
+          description: "Finds pages.",
+          inputSchema: { type: "object", properties: { query: { type: "string" } } },
+          effects: { writes: ["web:x"], destructive: true },
+        },
+        described("fetch", "Answers as recorded; was called once."),
+      ],
+    });
+    expect(web?.engine === undefined ? undefined : ask(web.engine, "web::search", { query: "b" })).toEqual(new ToolOutput({ output: 2 }));
+    expect(ran).toEqual([]);
+  });
+});

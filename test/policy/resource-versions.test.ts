@@ -1,0 +1,81 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { isInside } from "../../src/core/effects.ts";
+import { ResourceVersions } from "../../src/policy/resource-versions.ts";
+
+function isOutdated(read: string, written: string): boolean {
+  const versions = new ResourceVersions();
+  versions.write([read]);
+  const since = versions.now;
+  versions.write([written]);
+  return !versions.unchangedSince(since, [read]);
+}
+
+test.each<[read: string, written: string, outdated: boolean]>([
+  ["file:/a", "file:/a", true],
+  ["file:/a", "file:/a/b/c", true],
+  ["file:/a/b/c", "file:/a", true],
+  ["file:/a/b", "file:", true],
+  ["file:/a", "file:/b", false],
+  ["file:/a", "file:/ab", false],
+  ["file:/a/b", "file:/a/c", false],
+  ["file:/a", "mail:/a", false],
+  ["/", "/a", true],
+  ["/a", "/", true],
+  ["a", "b", false],
+])("a read of %s is out of date after a write of %s: %s", (read, written, outdated) => {
+  expect(isOutdated(read, written)).toBe(outdated);
+});
+
+test("a read of nothing is never out of date, and one of several keys as soon as one of them is", () => {
+  const versions = new ResourceVersions({ maxKeys: 2 });
+  versions.write(["a"]);
+  const since = versions.now;
+  versions.write(["b"]);
+  expect([
+    versions.unchangedSince(since, []),
+    versions.unchangedSince(since, ["a"]),
+    versions.unchangedSince(since, ["a", "b"]),
+    versions.unchangedSince(versions.now, ["a", "b"]),
+  ]).toEqual([true, true, false, true]);
+});
+
+test("random writes put out of date exactly the reads inside them or around them", () => {
+  const key = fc.array(fc.constantFrom("a", "b", "ab"), { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
+  fc.assert(
+    fc.property(fc.array(fc.array(key, { minLength: 1, maxLength: 3 }), { maxLength: 20 }), key, fc.nat(20), (writes, read, at) => {
+      const versions = new ResourceVersions();
+      const [before, after] = [writes.slice(0, at), writes.slice(at)];
+      for (const keys of before) versions.write(keys);
+      const since = versions.now;
+      for (const keys of after) versions.write(keys);
+      const conflicts = after.flat().some((written) => isInside(written, read) || isInside(read, written));
+      expect(versions.unchangedSince(since, [read])).toBe(!conflicts);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("with too many keys everything read before is out of date, nothing read after, and memory stays bounded", () => {
+  const versions = new ResourceVersions({ maxKeys: 100 });
+  versions.write(["x"]);
+  const before = versions.now;
+  let largest = 0;
+  for (let index = 0; index < 10_000; index++) {
+    versions.write([`file:/${index}/a/b`]);
+    largest = Math.max(largest, versions.size);
+  }
+  const after = versions.now;
+  versions.write(["y"]);
+  expect([versions.unchangedSince(before, ["x"]), versions.unchangedSince(after, ["x"]), versions.unchangedSince(before, [])]).toEqual([
+    false,
+    true,
+    true,
+  ]);
+  expect(largest).toBeLessThanOrEqual(100);
+});
+
+test("a key deeper than 64 segments is taken as its ancestor there: reads beside it are dropped too, none is missed", () => {
+  const deep = (last: string): string => `${"a/".repeat(70)}${last}`;
+  expect([isOutdated(deep("x"), deep("x")), isOutdated(deep("x"), deep("y")), isOutdated("a/b", deep("x"))]).toEqual([true, true, false]);
+});

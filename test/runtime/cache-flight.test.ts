@@ -1,0 +1,207 @@
+import { describe, expect, test } from "vitest";
+import { readOnly } from "../../src/core/effects.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { Origin, ToolResult } from "../../src/core/result.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
+import { gate, testRuntime, tool } from "./bench-runtime.ts";
+import type { TestRuntime } from "./bench-runtime.ts";
+
+interface SlowRead extends TestRuntime {
+  /** The handlers that have begun, in order: each is ended from outside. */
+  readonly begun: ReturnType<typeof gate<unknown>>[];
+  read(options?: { readonly signal?: AbortSignal }): Promise<ToolResult>;
+}
+
+function slowRead(more: Partial<Tool> = {}): SlowRead {
+  const begun: ReturnType<typeof gate<unknown>>[] = [];
+  const read = tool(
+    "read",
+    () => {
+      const one = gate<unknown>();
+      begun.push(one);
+      return one.promise;
+    },
+    { effects: readOnly("file:/a"), cache: "runtime", maxAttempts: 1, ...more },
+  );
+  const bench = testRuntime({ tools: [read, tool("write", () => "written", { effects: { reads: [], writes: ["file:/a"] } })] });
+  return { ...bench, begun, read: (options) => bench.runtime.execute({ name: "read" }, options) };
+}
+
+function count(results: readonly ToolResult[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { status, origin, output, attempts } of results) {
+    const said = `${status} ${origin} ${String(output)} after ${attempts}`;
+    counts.set(said, (counts.get(said) ?? 0) + 1);
+  }
+  return counts;
+}
+
+describe("equal calls at the same time", () => {
+  test("L23 C05 a thousand on one cold key run the handler once", async () => {
+    const { runtime, begun, read } = slowRead();
+    const calls = Array.from({ length: 1_000 }, () => read());
+    await settle();
+    expect(begun.length).toBe(1);
+    begun[0]?.open("x");
+    expect(count(await Promise.all(calls))).toEqual(
+      new Map([
+        ["ok live x after 1", 1],
+        ["ok cache x after 0", 999],
+      ]),
+    );
+    expect([runtime.counters.attempts, runtime.running]).toEqual([1, []]);
+  });
+
+  test("C05 of several sessions share what is the runtime's, and nothing that is their own", async () => {
+    for (const [cache, expected] of [
+      ["runtime", 1],
+      ["session", 2],
+    ] as const) {
+      const { runtime, begun } = slowRead({ cache });
+      const calls = ["a", "b"].map((id) => runtime.session(id).execute({ name: "read" }));
+      await settle();
+      expect(begun.length).toBe(expected);
+      for (const one of begun) one.open(1);
+      expect((await Promise.all(calls)).map((result) => result.output)).toEqual([1, 1]);
+    }
+  });
+
+  test.each<[string, (bench: SlowRead, cancel: () => void) => Promise<void> | void, string]>([
+    ["throws", ({ begun }) => begun[0]?.fail(new Error("broken")), "error live undefined after 1"],
+    ["is cancelled", (_, cancel) => cancel(), "cancelled live undefined after 1"],
+    ["times out", ({ ports }) => ports.clock.advance(100), "error live undefined after 1"],
+  ])("C05 when the leader %s, none of 100 followers is lost: each runs by itself", async (_, end, leaders) => {
+    const bench = slowRead({ timeoutMs: 100 });
+    const controller = new AbortController();
+    const leader = bench.read({ signal: controller.signal });
+    await settle();
+    const followers = Array.from({ length: 100 }, () => bench.read());
+    await settle();
+    await end(bench, () => controller.abort());
+    await settle();
+    expect(bench.begun.length).toBe(101);
+    for (const one of bench.begun.slice(1)) one.open("x");
+    expect([count([await leader]), count(await Promise.all(followers))]).toEqual([
+      new Map([[leaders, 1]]),
+      new Map([["ok live x after 1", 100]]),
+    ]);
+    bench.begun[0]?.open("late");
+    await settle();
+    expect([(await bench.read()).output, bench.ports.clock.pending, bench.runtime.running]).toEqual(["x", 0, []]);
+  });
+
+  test("C05 when the leader fails and calls go one at a time, the first follower that is answered answers the others", async () => {
+    const { begun, read } = slowRead({ maxConcurrent: 1 });
+    const calls = Array.from({ length: 5 }, () => read());
+    await settle();
+    begun[0]?.fail(new Error("broken"));
+    await settle();
+    begun[1]?.open("x");
+    expect(count(await Promise.all(calls))).toEqual(
+      new Map([
+        ["error live undefined after 1", 1],
+        ["ok live x after 1", 1],
+        ["ok cache x after 0", 3],
+      ]),
+    );
+  });
+
+  test("C05 those that come while a follower of a failed leader runs wait for that one", async () => {
+    const { begun, read } = slowRead();
+    const [leader, follower] = [read(), read()];
+    await settle();
+    begun[0]?.fail(new Error("broken"));
+    await settle();
+    const late = read();
+    await settle();
+    begun[1]?.open("x");
+    expect(count(await Promise.all([leader, follower, late]))).toEqual(
+      new Map([
+        ["error live undefined after 1", 1],
+        ["ok live x after 1", 1],
+        ["ok cache x after 0", 1],
+      ]),
+    );
+  });
+
+  test("C05 a follower that is cancelled, or passes its deadline, leaves alone and at once", async () => {
+    const { begun, read, ports } = slowRead({ deadlineMs: 1_000 });
+    const controller = new AbortController();
+    const leader = read();
+    await ports.clock.advance(900);
+    const cancelled = read({ signal: controller.signal });
+    const follower = read();
+    await settle();
+    controller.abort();
+    expect(count([await cancelled])).toEqual(new Map([["cancelled live undefined after 0", 1]]));
+    begun[0]?.open("x");
+    expect(count([await leader, await follower])).toEqual(
+      new Map([
+        ["ok live x after 1", 1],
+        ["ok cache x after 0", 1],
+      ]),
+    );
+  });
+
+  test("C05 a follower whose deadline passes first ends as timeout, not started", async () => {
+    const { begun, read, ports, runtime } = slowRead({ timeoutMs: 0 });
+    runtime.registry.unregister("read");
+    const shared = { effects: readOnly("file:/a"), cache: "runtime", maxAttempts: 1, timeoutMs: 0 } as const;
+    const slow = gate<unknown>();
+    runtime.registry.register(tool("read", () => slow.promise, { ...shared, deadlineMs: 1_000 }));
+    const leader = read();
+    await ports.clock.advance(500);
+    const follower = read();
+    await ports.clock.advance(500);
+    expect((await leader).error).toMatchObject({ code: "timeout", outcome: "unknown" });
+    await ports.clock.advance(500);
+    expect((await follower).error).toMatchObject({ code: "timeout", outcome: "unknown" });
+    expect([begun.length, runtime.running]).toEqual([0, []]);
+  });
+
+  test("C05 a leader that is to try again lets the others go on meanwhile, and a write between them is waited for by nobody twice", async () => {
+    const { runtime, begun, read, ports } = slowRead({ maxAttempts: 2, maxConcurrent: 2 });
+    const [leader, follower] = [read(), read()];
+    const write = runtime.execute({ name: "write" });
+    await settle();
+    begun[0]?.fail(new ToolError("network_error", "no line"));
+    await settle();
+    begun[1]?.open("before");
+    await settle();
+    expect([(await follower).output, (await write).output]).toEqual(["before", "written"]);
+    await ports.clock.advance(5_000);
+    begun[2]?.open("after");
+    const retried = await leader;
+    expect([retried.output, retried.attempts, ports.clock.pending]).toEqual(["after", 2, 0]);
+  });
+
+  test("C05 an answer that hooks hold back reaches the followers all the same", async () => {
+    const held = gate();
+    let shown = 0;
+    const read = tool("read", async () => "x", { effects: readOnly("a"), cache: "runtime" });
+    const { runtime } = testRuntime({
+      tools: [read],
+      hooks: [{ name: "slow", afterCall: () => (++shown === 1 ? held.promise : undefined) }],
+    });
+    const [leader, follower] = [runtime.execute({ name: "read" }), runtime.execute({ name: "read" })];
+    const origin: Origin = (await follower).origin;
+    held.open();
+    expect([origin, (await leader).origin]).toEqual(["cache", "live"]);
+  });
+
+  test("C05 an answer that breaks its schema is given to nobody else", async () => {
+    const { begun, read } = slowRead({ outputSchema: { type: "integer" } });
+    const [leader, follower] = [read(), read()];
+    await settle();
+    begun[0]?.open("text");
+    await settle();
+    begun[1]?.open(5);
+    expect(count([await leader, await follower])).toEqual(
+      new Map([
+        ["partial live text after 1", 1],
+        ["ok live 5 after 1", 1],
+      ]),
+    );
+  });
+});

@@ -1,0 +1,325 @@
+/** After a crash: what was acknowledged is there once, and what was under way ends with what is known of it. */
+import { expect, test } from "vitest";
+import type { ToolContext } from "../../../src/core/context.ts";
+import type { Effects, ReconcileContext, Reconciled } from "../../../src/core/effects.ts";
+import type { Engine } from "../../../src/core/engine.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import type { ResumeOptions } from "../../../src/runtime/session/resume-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+import type { FakePorts } from "../../../src/testing/fake-ports.ts";
+import { testRuntime, tool } from "../bench-runtime.ts";
+import { FailingStore } from "./failing-store.ts";
+
+const never = (): Promise<never> => new Promise(() => {});
+const money = { writes: ["money"] } satisfies Effects;
+
+interface Crashed {
+  readonly before: RuntimeSession;
+  readonly store: FailingStore;
+}
+
+/** Runs calls until none goes on by itself, then ends the process. */
+async function crash(
+  tools: readonly Tool[],
+  run: (session: RuntimeSession) => Promise<unknown>,
+  options: RuntimeOptions = {},
+): Promise<Crashed> {
+  const store = new FailingStore();
+  const before = testRuntime({ ...options, store, tools }).runtime.session("s");
+  await before.addMessage({ role: "user", content: "go" });
+  void run(before).catch(() => {});
+  await settle();
+  await store.logs.get("s")?.whenDurable();
+  return { before, store: store.crash() };
+}
+
+async function resume(
+  { store }: Crashed,
+  tools: readonly Tool[],
+  options: ResumeOptions & { readonly runtime?: RuntimeOptions; readonly whileWaiting?: (ports: FakePorts) => Promise<void> } = {},
+) {
+  const { runtime: more, whileWaiting, ...rest } = options;
+  const bench = testRuntime({ ...more, store, tools });
+  const resuming = bench.runtime.resume("s", rest);
+  await whileWaiting?.(bench.ports);
+  const session = await resuming;
+  return { ...bench, session, store };
+}
+
+const outcomes = (session: RuntimeSession): readonly unknown[] =>
+  session.history.map(({ call, result }) => [call.name, result?.status, result?.output ?? result?.error?.code]);
+
+test("I03 what was acknowledged before a crash is there once, state and ids included, and nothing is run", async () => {
+  let ran = 0;
+  const tools = [tool("pay", (_, { state }) => (state.update("paid", () => ++ran), ran), { effects: money })];
+  const crashed = await crash(tools, (session) =>
+    session.execute([
+      { id: "p1", name: "pay" },
+      { id: "p2", name: "pay" },
+    ]),
+  );
+  const { session, events, store } = await resume(crashed, tools);
+  expect([session.history, session.log, session.state("default", "paid")]).toEqual([crashed.before.history, crashed.before.log, 2]);
+  expect([ran, events]).toEqual([2, []]);
+  expect((await session.execute({ name: "pay" })).output).toBe(3);
+  expect(store.disk.events("s")).toEqual(session.log);
+});
+
+test("I03 interrupted reads and idempotent writes run again under their ids, keys and turn, and find the state as they found it first", async () => {
+  const seen: unknown[] = [];
+  let isBack = false;
+  const body = (_: unknown, { state, idempotencyKey, callId, turnId }: ToolContext): unknown => {
+    seen.push([state.get("n") ?? null, idempotencyKey, callId, turnId]);
+    state.update("n", (n) => Number(n ?? 0) + 1);
+    return isBack ? "back" : never();
+  };
+  const tools = [tool("read", body, { effects: { reads: ["x"] } }), tool("put", body, { effects: { writes: ["y"], idempotent: true } })];
+  const crashed = await crash(tools, async (session) => session.execute([{ id: "p1", name: "read" }, { name: "put" }]));
+  isBack = true;
+  const { session } = await resume(crashed, tools);
+  expect(outcomes(session)).toEqual([
+    ["read", "ok", "back"],
+    ["put", "ok", "back"],
+  ]);
+  expect(seen.slice(2)).toEqual(seen.slice(0, 2));
+  expect([session.state("default", "n"), session.history[0]?.result?.id]).toEqual([2, "p1"]);
+});
+
+test("I03 a call that writes and has no intent was never started, and runs; one that has is not run and its outcome is unknown", async () => {
+  let ran = 0;
+  const tools = [tool("pay", () => (++ran, never()), { effects: money })];
+  const started = await crash(tools, (session) => session.execute([{ name: "pay" }]));
+  const { session, store } = await resume(started, tools);
+  expect([outcomes(session), ran]).toEqual([[["pay", "error", "outcome_unknown"]], 1]);
+  expect(session.history[0]?.result?.error).toMatchObject({
+    message: "The process ended while default::pay ran; whether it had its effect is not known.",
+    outcome: "unknown",
+    retryable: false,
+    hint: "Check before calling it again.",
+  });
+  const again = await resume({ ...started, store: store.crash() }, tools);
+  expect([again.session.history, ran]).toEqual([session.history, 1]);
+  const waiting = await crash(
+    [tool("pay", () => ++ran, { effects: money }), tool("block", never, { effects: money })],
+    async (session) => {
+      const [block, pay] = [session.execute([{ name: "block" }, { name: "pay" }]), settle()];
+      await pay;
+      return block;
+    },
+    { approval: { always: ["*::pay"], approve: never } },
+  );
+  expect(waiting.store.disk.types("s").filter((type) => type === "call-intent").length).toBe(1);
+  const later = await resume(waiting, [tool("pay", () => "paid", { effects: money }), tool("block", never, { effects: money })]);
+  expect(outcomes(later.session)).toEqual([
+    ["block", "error", "outcome_unknown"],
+    ["pay", "ok", "paid"],
+  ]);
+});
+
+test('I03 interrupted: "settle" runs nothing and ends each call with what is known', async () => {
+  let ran = 0;
+  const tools = [tool("pay", () => (++ran, never()), { effects: money }), tool("read", () => (++ran, never()), { effects: { reads: [] } })];
+  const crashed = await crash(tools, (session) => session.execute([{ name: "pay" }, { name: "read" }]));
+  const { session } = await resume(crashed, tools, { interrupted: "settle" });
+  expect([outcomes(session), ran]).toEqual([
+    [
+      ["pay", "error", "outcome_unknown"],
+      ["read", "cancelled", "cancelled"],
+    ],
+    2,
+  ]);
+  const strange = resume({ ...crashed, store: crashed.store.crash() }, tools, { interrupted: "nothing" as "settle" });
+  await expect(strange).rejects.toMatchObject({ code: "invalid_argument" });
+});
+
+test.each<readonly [string, Effects["reconcile"], readonly unknown[], number]>([
+  ["happened", () => ({ happened: true, output: "receipt" }), ["ok", "receipt"], 0],
+  ["happened, later", async () => (await settle(), { happened: true, output: "receipt" }), ["ok", "receipt"], 0],
+  ["happened, and answered nothing", () => ({ happened: true, output: undefined }), ["ok", null], 0],
+  ["did not happen", () => ({ happened: false }), ["ok", "paid"], 1],
+  ["does not know", () => undefined, ["error", "outcome_unknown"], 0],
+  ["says null", () => null as never, ["error", "outcome_unknown"], 0],
+  ["says true", () => true as never, ["error", "outcome_unknown"], 0],
+  ["says something else", () => ({ status: "done" }) as never, ["error", "outcome_unknown"], 0],
+  ["says no in words", () => ({ happened: "no" }) as never, ["error", "outcome_unknown"], 0],
+  [
+    "throws",
+    () => {
+      throw new Error("no service");
+    },
+    ["error", "outcome_unknown"],
+    0,
+  ],
+  [
+    "rejects",
+    () => Promise.reject(new ToolError("unavailable", "no service", { outcome: "not_started" })),
+    ["error", "outcome_unknown"],
+    0,
+  ],
+  [
+    "gives what throws when read",
+    () => ({
+      get happened(): true {
+        throw new Error("boom");
+      },
+      output: 1,
+    }),
+    ["error", "outcome_unknown"],
+    0,
+  ],
+  [
+    "gives an output that throws when read",
+    () => ({
+      happened: true,
+      get output(): unknown {
+        throw new Error("boom");
+      },
+    }),
+    ["error", "outcome_unknown"],
+    0,
+  ],
+])("I03 I11 the tool's reconcile %s", async (_, reconcile, expected, runs) => {
+  let ran = 0;
+  const effects = { ...money, ...(reconcile === undefined ? {} : { reconcile }) };
+  const crashed = await crash([tool("pay", never, { effects })], (session) => session.execute([{ name: "pay", input: { sum: 5 } }]));
+  const { session } = await resume(crashed, [tool("pay", () => (ran++, "paid"), { effects })]);
+  const result = session.history[0]?.result;
+  expect([[result?.status, result?.error?.code ?? result?.output], ran, result?.attempts]).toEqual([expected, runs, runs]);
+});
+
+test("I11 reconcile is asked with the key and input that ran, and a hanging one is given up", async () => {
+  const asked: ReconcileContext[] = [];
+  let key: string | undefined;
+  const effects = { ...money, reconcile: (context: ReconcileContext) => (asked.push(context), new Promise<Reconciled>(() => {})) };
+  const schema = { inputSchema: { type: "object", properties: { sum: { type: "integer" } } } };
+  const tools = [tool("pay", (_, { idempotencyKey }) => ((key = idempotencyKey), never()), { ...schema, effects })];
+  const crashed = await crash(tools, (session) => session.execute([{ name: "pay", input: { sum: "5" } }]));
+  const { session } = await resume(crashed, tools, { whileWaiting: (ports) => ports.clock.advance(30_000) });
+  expect([asked.map((one) => [one.idempotencyKey, one.input, one.signal.aborted]), outcomes(session)]).toEqual([
+    [[key, { sum: 5 }, true]],
+    [["pay", "error", "outcome_unknown"]],
+  ]);
+  expect(session.history[0]?.result?.error?.message).toContain("Its reconcile did not answer in time.");
+});
+
+test("I03 an interrupted call whose tool, toolset or permission is gone has an unknown outcome, and a never started one says why", async () => {
+  const tools = [tool("pay", never, { effects: money }), tool("read", never, { effects: { reads: [] } })];
+  const crashed = await crash(tools, (session) => session.execute([{ name: "pay" }, { name: "read" }]));
+  const { session } = await resume(crashed, []);
+  expect(outcomes(session)).toEqual([
+    ["pay", "error", "outcome_unknown"],
+    ["read", "error", "not_found"],
+  ]);
+  const denied = await crash(tools, (session) => session.execute([{ name: "pay" }]));
+  const later = await resume(denied, tools, { runtime: { permission: { deny: ["*::pay"] } } });
+  expect(outcomes(later.session)).toEqual([["pay", "error", "outcome_unknown"]]);
+});
+
+test("I03 a call that waited for approval is asked about again, and one that happened is not", async () => {
+  const asked: string[] = [];
+  const burn = (effects: Effects): Tool => tool("burn", () => "burnt", { effects: { ...money, destructive: true, ...effects } });
+  const waiting = await crash([burn({})], (session) => session.execute([{ name: "burn" }]), { approval: { approve: never } });
+  const approve = (request: { readonly callId: string }): "deny" => (asked.push(request.callId), "deny");
+  const { session } = await resume(waiting, [burn({})], { runtime: { approval: { approve } } });
+  expect([outcomes(session), asked]).toEqual([[["burn", "error", "approval_denied"]], [session.history[0]?.callId]]);
+  const hanging = tool("burn", never, { effects: { ...money, destructive: true } });
+  const dispatched = await crash([hanging], (one) => one.execute([{ name: "burn" }]), { approval: { approve: () => "allow-once" } });
+  const happened = await resume(dispatched, [burn({ reconcile: () => ({ happened: true, output: "burnt" }) })], {
+    runtime: { approval: { approve } },
+  });
+  expect([outcomes(happened.session), asked.length]).toEqual([[["burn", "ok", "burnt"]], 1]);
+});
+
+test("I03 calls of one batch go on in their order, see its history as they did, and not the siblings that had ended", async () => {
+  const engine: Engine = { kind: "tale", order: "sequential", call: (_, { history }) => history.map(({ call }) => call.name) };
+  let isBack = false;
+  const tools = [
+    tool("first", () => 1),
+    tool("fast", () => 2),
+    tool("slow", (_, { history }) => (isBack ? history.map(({ call }) => call.name) : never())),
+  ];
+  const toolsets = [{ name: "t", engine, tools: [{ name: "tell", description: "", inputSchema: true, effects: { reads: [] } }] }];
+  const crashed = await crash(
+    tools,
+    async (session) => {
+      await session.execute({ name: "first" });
+      return session.execute(["fast", "slow", "t::tell"].map((name) => ({ name })));
+    },
+    { toolsets },
+  );
+  isBack = true;
+  const { session } = await resume(crashed, tools, { runtime: { toolsets } });
+  expect(session.history.map(({ call, result }) => [call.name, result?.output])).toEqual([
+    ["first", 1],
+    ["fast", 2],
+    ["slow", ["first"]],
+    ["t::tell", ["first", "fast", "slow"]],
+  ]);
+});
+
+test("I03 a crash while resuming is resumed: calls that ended meanwhile are not run again", async () => {
+  const ran: string[] = [];
+  const body = (name: string, isOver: boolean): Tool =>
+    tool(name, () => (ran.push(name), isOver ? name : never()), { effects: { reads: [name] } });
+  const first = await crash([body("a", false), body("b", false)], (session) => session.execute([{ name: "a" }, { name: "b" }]));
+  const middle = first.store;
+  void testRuntime({ store: middle, tools: [body("a", true), body("b", false)] }).runtime.resume("s");
+  await settle();
+  await middle.logs.get("s")?.whenDurable();
+  const { session } = await resume({ ...first, store: middle.crash() }, [body("a", true), body("b", true)]);
+  expect([outcomes(session), ran]).toEqual([
+    [
+      ["a", "ok", "a"],
+      ["b", "ok", "b"],
+    ],
+    ["a", "b", "a", "b", "b"],
+  ]);
+});
+
+test('I03 with durability "async" a call without an intent may have run: it is not run again', async () => {
+  let ran = 0;
+  const tools = [tool("pay", () => (++ran, never()), { effects: money })];
+  const crashed = await crash(
+    tools,
+    async (session) => {
+      const paying = session.execute([{ name: "pay" }]);
+      await session.eventLog?.whenDurable();
+      return paying;
+    },
+    { durability: "async" },
+  );
+  const log = crashed.store.disk.logs.get("s");
+  log?.lines.splice(
+    log.lines.findIndex((line) => line.includes("call-intent")),
+    1,
+  );
+  const { session } = await resume(crashed, tools);
+  expect([outcomes(session), ran]).toEqual([[["pay", "error", "outcome_unknown"]], 1]);
+});
+
+test("I03 what a handler learns only later, of a call that was given up, is there after a crash", async () => {
+  const late = Promise.withResolvers<string>();
+  const store = new FailingStore();
+  const tools = [tool("pay", () => late.promise, { effects: money, timeoutMs: 100 })];
+  const { runtime, ports } = testRuntime({ store, tools });
+  const before = runtime.session("s");
+  const paying = before.execute({ name: "pay" });
+  await ports.clock.advance(100);
+  expect((await paying).error?.code).toBe("timeout");
+  late.resolve("paid");
+  await settle();
+  await before.addMessage({ role: "user", content: "?" });
+  const { session } = await resume({ before, store: store.crash() }, tools);
+  expect(session.history.map(({ result, resolved }) => [result?.error?.code, resolved])).toEqual([["timeout", "applied"]]);
+});
+
+test("I03 what a call changed in the state before a crash stays when its effect turns out to have happened", async () => {
+  const effects = { ...money, reconcile: () => ({ happened: true, output: "paid" }) as const };
+  const pay = tool("pay", (_, { state }) => (state.update("paid", () => true), never()), { effects });
+  const crashed = await crash([pay], (session) => session.execute([{ name: "pay" }]));
+  const { session } = await resume(crashed, [pay]);
+  expect([outcomes(session), session.state("default", "paid")]).toEqual([[["pay", "ok", "paid"]], true]);
+});

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import type { SessionEvent } from "../../../src/core/event.ts";
+import { SessionLog } from "../../../src/runtime/session/session-log.ts";
+import { conversationOf } from "../../../src/runtime/session/session-messages.ts";
+
+function message(role: "user" | "system", content: string): SessionEvent {
+  return { type: "message-add", sessionId: "s", at: 0, message: { role, content } };
+}
+
+test("F3.40 a log that forgets its oldest events keeps the messages that steer the model, and a branch those before it", () => {
+  const log = new SessionLog({ keep: 4 });
+  log.push(message("system", "Be brief."));
+  for (let index = 0; index < 4; index++) log.push(message("user", String(index)));
+  const branch = log.branch(log.length);
+  log.push(message("system", "Be kind."));
+  for (let index = 4; index < 12; index++) log.push(message("user", String(index)));
+  const said = (of: SessionLog): readonly unknown[] =>
+    conversationOf([...of.forgottenSystemMessages, ...of.events()]).map((one) => ("content" in one ? one.content : one));
+  expect(log.firstKept).toBeGreaterThan(5);
+  expect(said(log).slice(0, 2)).toEqual(["Be brief.", "Be kind."]);
+  expect(said(branch)).toEqual(["Be brief."]);
+});

@@ -1,0 +1,254 @@
+/** Who answers the calls of a simulation: reads run, writes are pretended, and nothing ever falls back to live. */
+import { expect, test } from "vitest";
+import type { ApprovalRequest } from "../../../src/core/ask.ts";
+import type { Engine } from "../../../src/core/engine.ts";
+import type { Hook } from "../../../src/core/hook.ts";
+import type { ToolResult } from "../../../src/core/result.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import { testRuntime, tool } from "../bench-runtime.ts";
+
+/** A world of values by path, and every handler that was run. */
+function world(options: RuntimeOptions = {}) {
+  const ran: string[] = [];
+  const values = new Map<string, unknown>();
+  const path = { inputSchema: { type: "object", properties: { path: { type: "string" } } } };
+  const tools: readonly Tool[] = [
+    tool("put", ({ path, value }) => (ran.push(`put ${String(path)}`), values.set(String(path), value), "done"), {
+      ...path,
+      effects: { writes: ({ path }) => [`file:${String(path)}`] },
+    }),
+    tool("read", ({ path }) => (ran.push(`read ${String(path)}`), values.get(String(path)) ?? null), {
+      ...path,
+      effects: { reads: ({ path }) => [`file:${String(path)}`] },
+    }),
+    tool("list", () => (ran.push("list"), [...values.keys()]), { effects: { writes: [] } }),
+    tool("whoami", () => (ran.push("whoami"), "me"), { effects: { reads: [] } }),
+    { name: "anything", description: "", inputSchema: true, execute: () => ran.push("anything") },
+    tool("burn", ({ path }) => (ran.push(`burn ${String(path)}`), values.delete(String(path))), {
+      ...path,
+      effects: { writes: ({ path }) => [`file:${String(path)}`], destructive: true },
+    }),
+  ];
+  return { ...testRuntime({ ...options, tools }), ran, values };
+}
+
+const standIn: Engine = { kind: "stub", call: ({ tool }) => `pretended ${tool.name}` };
+
+const put = (path: string) => ({ name: "put", input: { path, value: "new" } });
+const read = (path: string) => ({ name: "read", input: { path } });
+const outcome = (result: ToolResult | undefined): readonly unknown[] =>
+  result === undefined ? [] : [result.status, result.output ?? result.error?.code, result.origin];
+
+test("F0.34 without a stand-in reads run, and writes and undeclared tools are not_simulatable and say what to do", async () => {
+  const { runtime, ran } = world();
+  const { results, diff } = await runtime.session().simulate([read("/a"), put("/a"), { name: "anything" }, { name: "list" }, read("/a")]);
+  expect(results.map((result) => result.error?.code)).toEqual([undefined, "not_simulatable", "not_simulatable", undefined, undefined]);
+  expect(results.map((result) => [result.attempts, result.error?.outcome])).toEqual([
+    [1, undefined],
+    [0, "not_started"],
+    [0, "not_started"],
+    [1, undefined],
+    [1, undefined],
+  ]);
+  expect(results[1]?.error?.message).toBe("default::put was not run: it would write file:/a, and this is a simulation.");
+  expect(results[2]?.error).toMatchObject({
+    message: "default::anything was not run: it declares no effects, so it may do anything, and this is a simulation.",
+    hint: "Declare what the tool reads and writes, give the runtime a standIn engine, or allow it by allowSideEffects.",
+  });
+  // What was refused was not pretended either: the world is still what it was.
+  expect([ran, diff.pretended]).toEqual([["read /a", "list", "read /a"], []]);
+});
+
+test("F0.34 a stand-in answers writes, and every read of what they pretended: the same, what is inside, what is around, all", async () => {
+  const { runtime, ran } = world({ standIn });
+  const { results, diff } = await runtime
+    .session()
+    .simulate([put("/a/b"), read("/a/b"), read("/a/b/c"), read("/a"), { name: "list" }, read("/a/bc"), read("/x"), { name: "whoami" }]);
+  expect(results.map(outcome)).toEqual(
+    [
+      ["ok", "pretended put", "simulated"],
+      ["ok", "pretended read", "simulated"],
+      ["ok", "pretended read", "simulated"],
+      ["ok", "pretended read", "simulated"],
+      ["ok", "pretended list", "simulated"],
+      ["ok", null, "live"],
+      ["ok", null, "live"],
+      ["ok", "me", "live"],
+    ].map(([status, output, origin]) => [status, output ?? undefined, origin]),
+  );
+  expect(ran).toEqual(["read /a/bc", "read /x", "whoami"]);
+  expect(diff.pretended).toContain("file:/a/b");
+});
+
+test("F0.34 a pretended call that declares nothing makes all of its toolset pretended, and no other toolset", async () => {
+  const effects = { reads: ["k"] };
+  const toolsets = ["a", "b"].map((name) => ({
+    name,
+    tools: [
+      { name: "do", description: "", inputSchema: true, execute: () => "did" },
+      tool("see", () => "seen", { effects }),
+      tool("pure", () => "pure", { effects: { reads: [], writes: [] } }),
+    ] satisfies readonly Tool[],
+  }));
+  const { runtime } = testRuntime({ toolsets, standIn });
+  const { results } = await runtime.simulate(["a::do", "a::see", "a::pure", "b::see"].map((name) => ({ name })));
+  expect(results.map((result) => result.origin)).toEqual(["simulated", "simulated", "live", "live"]);
+});
+
+test("F0.34 without a stand-in a read of what an engine pretended is refused, never answered by the world", async () => {
+  let calls = 0;
+  const engine: Engine = { kind: "half", call: () => ++calls, simulate: () => "pretended" };
+  const tools = [{ name: "put", description: "", inputSchema: true, effects: { writes: ["k"] } }] satisfies readonly Tool[];
+  const { runtime } = testRuntime({
+    toolsets: [{ name: "t", engine, tools }],
+    tools: [tool("see", () => ++calls, { effects: { reads: ["k"] } })],
+  });
+  const { results } = await runtime.simulate([{ name: "t::put" }, { name: "see" }]);
+  expect(results.map((result) => result.error?.message)).toEqual([
+    undefined,
+    "default::see reads what this simulation has only pretended to write, and nothing stands in for it.",
+  ]);
+  expect(calls).toBe(0);
+});
+
+test("F0.34 what was pretended in one turn is pretended in the next, in branches of the simulation, and in it once they are committed", async () => {
+  const { runtime, ran } = world({ standIn });
+  const simulation = runtime.session().fork({ simulated: true });
+  await simulation.execute(put("/a"));
+  const branch = simulation.fork();
+  await branch.execute(put("/b"));
+  const [own, parents, others] = [
+    await branch.execute(read("/a")),
+    await simulation.execute(read("/a")),
+    await simulation.execute(read("/b")),
+  ];
+  expect([own.origin, parents.origin, others.origin]).toEqual(["simulated", "simulated", "live"]);
+  const second = simulation.fork();
+  await second.execute(put("/c"));
+  await second.commit();
+  expect((await simulation.execute(read("/c"))).origin).toBe("simulated");
+  expect(ran).toEqual(["read /b"]);
+});
+
+test("F0.34 a stand-in that says it is live is called simulated, and one that says stub is called stub", async () => {
+  for (const [origin, shown] of [
+    ["live", "simulated"],
+    ["stub", "stub"],
+    [undefined, "simulated"],
+  ] as const) {
+    const { runtime } = world({ standIn: { ...standIn, ...(origin === undefined ? {} : { origin }) } });
+    const session = runtime.session();
+    const simulation = await session.simulate(put("/a"));
+    await simulation.commit();
+    expect([simulation.results[0]?.origin, session.history[0]?.result?.origin]).toEqual([shown, shown]);
+  }
+});
+
+test("F0.34 a stand-in that fails fails the call and is not replaced by the world", async () => {
+  const { runtime, ran } = world({ standIn: { kind: "stub", call: () => Promise.reject(new Error("no idea")) } });
+  const { results } = await runtime.simulate([put("/a"), read("/a")]);
+  expect(results.map((result) => [result.error?.message, result.origin])).toEqual([
+    ["no idea", "simulated"],
+    ["no idea", "simulated"],
+  ]);
+  expect(ran).toEqual([]);
+});
+
+test("F0.34 allowSideEffects lets happen what it names and nothing else", async () => {
+  const { runtime, ran, values } = world({ standIn });
+  const session = runtime.session();
+  const some = await session.simulate([put("/a"), { name: "anything" }], { allowSideEffects: ["default::p*"] });
+  expect(some.results.map(outcome)).toEqual([
+    ["ok", "done", "live"],
+    ["ok", "pretended anything", "simulated"],
+  ]);
+  const all = await session.simulate([put("/b"), { name: "anything" }], { allowSideEffects: true });
+  expect(all.results.map((result) => result.origin)).toEqual(["live", "live"]);
+  for (const allowSideEffects of [false, []] as const) {
+    expect((await session.simulate(put("/c"), { allowSideEffects })).results[0]?.origin).toBe("simulated");
+  }
+  expect([ran, [...values.keys()], session.length]).toEqual([["put /a", "put /b", "anything"], ["/a", "/b"], 0]);
+  await expect(session.simulate(put("/a"), { allowSideEffects: ["put"] })).rejects.toMatchObject({ code: "invalid_argument" });
+});
+
+test("F0.34 allowing a read does not show the world what was only pretended there", async () => {
+  const { runtime, ran } = world({ standIn });
+  const { results } = await runtime.simulate([put("/a"), read("/a"), read("/b")], { allowSideEffects: ["*::read"] });
+  expect([results.map((result) => result.origin), ran]).toEqual([["simulated", "simulated", "live"], ["read /b"]]);
+});
+
+test("F0.34 a branch of a simulation may do for real what its simulation may, unless it is told less", async () => {
+  const { runtime, values } = world({ standIn });
+  const simulation = runtime.session().fork({ simulated: true, allowSideEffects: ["*::put"] });
+  expect((await simulation.fork().execute(put("/a"))).origin).toBe("live");
+  expect((await simulation.fork({ allowSideEffects: false }).execute(put("/b"))).origin).toBe("simulated");
+  expect((await simulation.fork({ simulated: false }).execute({ name: "anything" })).origin).toBe("simulated");
+  expect([...values.keys()]).toEqual(["/a"]);
+});
+
+test("F0.34 a destructive call asks for approval when it would happen, and not when it is pretended", async () => {
+  const asked: ApprovalRequest[] = [];
+  const { runtime, ran } = world({ standIn, approval: { approve: (request) => (asked.push(request), "deny") } });
+  const session = runtime.session("s");
+  const call = { name: "burn", input: { path: "/a" } };
+  const [pretended] = (await session.simulate(call)).results;
+  const [real] = (await session.simulate(call, { allowSideEffects: true })).results;
+  expect([outcome(pretended), outcome(real)]).toEqual([
+    ["ok", "pretended burn", "simulated"],
+    ["error", "approval_denied", "live"],
+  ]);
+  expect(asked.map((request) => [request.toolName, request.simulated, request.sessionId.startsWith("s~")])).toEqual([
+    ["default::burn", true, true],
+  ]);
+  expect(ran).toEqual([]);
+});
+
+test("F0.34 what a session allowed for good is not allowed in its simulations", async () => {
+  let asked = 0;
+  const { runtime } = world({ approval: { approve: () => (asked++, "allow-always") } });
+  const session = runtime.session();
+  const call = { name: "burn", input: { path: "/a" } };
+  await session.execute(call);
+  await session.execute(call);
+  await session.simulate(call, { allowSideEffects: true });
+  await session.execute(call);
+  expect(asked).toBe(2);
+});
+
+test("F0.34 hooks run, are left out or stop a simulation, as each says of itself", async () => {
+  const told: string[] = [];
+  const hook = (name: string, inSimulation?: "run" | "skip"): Hook => ({
+    name,
+    ...(inSimulation === undefined ? {} : { inSimulation }),
+    beforeCall: (_, context) => void told.push(`${name} before ${context.simulated}`),
+    afterCall: (_, context) => void told.push(`${name} after ${context.simulated}`),
+  });
+  const decided = world({ standIn, hooks: [hook("runs", "run"), hook("skips", "skip")] });
+  const { results } = await decided.runtime.session().simulate(put("/a"));
+  expect([results[0]?.status, told]).toEqual(["ok", ["runs before true", "runs after true"]]);
+  const undecided = world({ standIn, hooks: [hook("audit"), hook("runs", "run")] });
+  told.length = 0;
+  const session = undecided.runtime.session();
+  const refused = await session.simulate([read("/a"), put("/a")]);
+  expect(refused.results.map((result) => result.error)).toEqual([
+    expect.objectContaining({
+      code: "not_simulatable",
+      message: 'default::read was not run: the hook "audit" does not say what becomes of it in a simulation.',
+    }),
+    expect.objectContaining({ code: "not_simulatable" }),
+  ]);
+  expect([undecided.ran, told.filter((line) => line.startsWith("audit"))]).toEqual([[], []]);
+  await session.execute(put("/a"));
+  expect(told).toContain("audit before false");
+});
+
+test("C06 pretended calls wait for no lock and hold none, keep no circuit's count, and fail as often as they like", async () => {
+  const { runtime, ran } = world({
+    circuit: { failures: 1 },
+    standIn: { kind: "stub", call: () => Promise.reject(new Error("no")) },
+  });
+  for (let round = 0; round < 20; round++) await runtime.simulate(put("/a"));
+  expect(outcome(await runtime.execute(put("/a")))).toEqual(["ok", "done", "live"]);
+  expect(ran).toEqual(["put /a"]);
+});

@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isInside } from "../../src/core/effects.ts";
+import type { CacheStore } from "../../src/core/store.ts";
+import { MemoryCache } from "../../src/store/memory-cache.ts";
+import { outerResources } from "../../src/store/resource-path.ts";
+import { localStore } from "./local-store.ts";
+
+const resource = fc.array(fc.constantFrom("/", "a", "b", ":", "file:"), { maxLength: 6 }).map((parts) => parts.join(""));
+
+test("the resources around another one are those it is inside of", () => {
+  fc.assert(
+    fc.property(resource, (inner) => {
+      const prefixes = Array.from({ length: inner.length }, (_, length) => inner.slice(0, length));
+      expect(outerResources(inner)).toEqual(prefixes.filter((outer) => isInside(inner, outer)));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+interface OpenCache {
+  readonly cache: CacheStore;
+  /** As if so many resources had been written. */
+  writeMany(count: number): Promise<void>;
+}
+
+const caches: readonly { readonly name: string; open(maxBytes: number): Promise<OpenCache> }[] = [
+  {
+    name: "in memory",
+    async open(maxBytes) {
+      const cache = new MemoryCache(maxBytes);
+      return { cache, writeMany: (count) => cache.invalidate(Array.from({ length: count }, (_, index) => `r${index}`)) };
+    },
+  },
+  {
+    name: "in SQLite",
+    async open(maxCacheBytes) {
+      const { store, file } = localStore(":memory:", { maxCacheBytes });
+      await store.open();
+      return {
+        cache: store.cache,
+        async writeMany(count) {
+          const numbers = `with recursive number (n) as (select 1 union all select n + 1 from number where n < ${count})`;
+          file.exec(`${numbers} insert into haft_generation select '"r' || n || '"', 1, 1 from number`);
+        },
+      };
+    },
+  },
+];
+
+describe.each(caches)("a cache $name", ({ open }) => {
+  test("L23 gives what was kept exactly when nothing it was read from was written since", async () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("keep" as const), key: fc.nat(5), resources: fc.array(resource, { maxLength: 3 }) }),
+      fc.record({ kind: fc.constant("write" as const), resources: fc.array(resource, { maxLength: 3 }) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const { cache } = await open(1e6);
+        const expected = new Map<string, { readonly body: string; readonly resources: readonly string[] }>();
+        for (const [index, one] of steps.entries()) {
+          if (one.kind === "keep") {
+            const entry = { key: `${one.key}`, body: `${index}`, resources: one.resources };
+            await cache.put({ ...entry, versions: await cache.versions(one.resources), storedAt: index, expiresAt: undefined });
+            expected.set(entry.key, entry);
+          } else {
+            await cache.invalidate(one.resources);
+            for (const [key, { resources }] of expected) if (conflict(resources, one.resources)) expected.delete(key);
+          }
+          for (let key = 0; key <= 5; key++) expect(await cache.get(`${key}`, 0)).toBe(expected.get(`${key}`)?.body);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("L23 keeps within its bytes by dropping the oldest, and never keeps what alone is too large", async () => {
+    const { cache } = await open(1_000);
+    for (let number = 0; number < 20; number++) await keep(cache, `key ${number}`, "x".repeat(90));
+    const kept: number[] = [];
+    for (let number = 0; number < 20; number++) if ((await cache.get(`key ${number}`, 0)) !== undefined) kept.push(number);
+    expect(kept).toEqual(Array.from({ length: kept.length }, (_, index) => 20 - kept.length + index));
+    expect(kept.length).toBeGreaterThan(7);
+    await keep(cache, "key 19", "x".repeat(2_000));
+    expect(await cache.get("key 19", 0)).toBe(undefined);
+    expect(await cache.get("key 18", 0)).toBe("x".repeat(90));
+    await keep(cache, "key 20", "x".repeat(900));
+    expect([await cache.get("key 20", 0), await cache.get("key 18", 0)]).toEqual(["x".repeat(900), undefined]);
+  });
+
+  test("forgets what was written to more than 100,000 resources, and no version comes back", async () => {
+    const { cache, writeMany } = await open(1e6);
+    for (let write = 0; write < 5; write++) await cache.invalidate(["a"]);
+    const before = await cache.versions(["a", "b"]);
+    await keep(cache, "k", "1", ["b"]);
+    await writeMany(100_001);
+    for (let write = 0; write < 1_000; write++) await cache.invalidate(["a"]);
+    expect(await cache.get("k", 0)).toBe(undefined);
+    const after = await cache.versions(["a", "b"]);
+    expect(Math.min(...after)).toBeGreaterThan(Math.max(...before));
+    await keep(cache, "k", "2", ["b"]);
+    expect(await cache.get("k", 0)).toBe("2");
+  });
+});
+
+test("C02 a cached result that was damaged is not given", async () => {
+  const { store, file } = localStore(":memory:");
+  await store.open();
+  await keep(store.cache, "k", "10 EUR", ["price"]);
+  file.exec("update haft_cache set body = replace(body, '10', '90')");
+  expect(await store.cache.get("k", 0)).toBe(undefined);
+  await store.close();
+});
+
+test("B08 resources with more than 16,000 others around them are not cached in SQLite", async () => {
+  const { store } = localStore(":memory:");
+  await store.open();
+  expect(await store.cache.versions(["a/".repeat(8_000)])).toEqual([0]);
+  await expect(store.cache.versions(["a/".repeat(9_000)])).rejects.toMatchObject({ code: "too_large" });
+  await store.close();
+});
+
+async function keep(cache: CacheStore, key: string, body: string, resources: readonly string[] = []): Promise<void> {
+  await cache.put({
+    key,
+    body,
+    resources,
+    versions: await cache.versions(resources),
+    storedAt: Number(key.slice(4)) || 0,
+    expiresAt: undefined,
+  });
+}
+
+function conflict(read: readonly string[], written: readonly string[]): boolean {
+  return read.some((one) => written.some((other) => isInside(one, other) || isInside(other, one)));
+}

@@ -1,0 +1,177 @@
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { SessionEvent } from "../../src/core/event.ts";
+import { isToolError } from "../../src/core/error.ts";
+import type { Store } from "../../src/core/store.ts";
+import { seededRandom } from "../../src/testing/fake-ports.ts";
+import { callEnd, message, messages } from "../../src/testing/store-case.ts";
+import { localStore } from "./local-store.ts";
+
+/** Thousands of files are written and opened here, so they stay in memory where the system has a place for that. */
+const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "haft-damage-"));
+const whole = join(folder, "whole.db");
+const running = join(folder, "running.db");
+const broken = join(folder, "broken.db");
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What is in the files. */
+const EXPECTED: ReadonlyMap<string, readonly SessionEvent[]> = new Map([
+  ["one", [...messages("one", 1, 20), callEnd("one", { text: "x".repeat(9_000) }), ...messages("one", 22, 25)]],
+  ["branch", [...messages("one", 1, 10), ...messages("branch", 11, 15)]],
+  ["two", [message("two", 1), callEnd("two", { text: "ü\u0000\ud800".repeat(500) }), ...messages("two", 3, 12)]],
+]);
+
+beforeAll(async () => {
+  const { store, file } = localStore(whole);
+  await store.open();
+  for (const [id, events] of EXPECTED) await write(store, id, events.slice(0, -4));
+  file.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  for (const [id, events] of EXPECTED) await goOn(store, id, events.slice(-4));
+  for (const suffix of ["", "-wal"]) copyFileSync(whole + suffix, running + suffix);
+  await store.close();
+});
+
+describe("I01 a damaged file gives no record that was not written there, and says what is lost:", { timeout: 60_000 }, () => {
+  test("L04 cut at each of its last 4,096 bytes", async () => {
+    const bytes = readFileSync(whole);
+    const found = new Map<string, number>();
+    for (let cut = 1; cut <= CUTS; cut++) {
+      writeFileSync(broken, bytes.subarray(0, bytes.length - cut));
+      count(found, await survey({ mayEndEarly: false }));
+    }
+    expect(found).toEqual(
+      new Map([
+        ["damage shown", CUTS - 1],
+        ["refused for writing, damage shown", 1],
+      ]),
+    );
+  });
+
+  test("L04 with 1,000 bits flipped, one at a time", async () => {
+    const bytes = readFileSync(whole);
+    const found = await flipBits(bytes, (damaged) => {
+      writeFileSync(broken, damaged);
+      return survey({ mayEndEarly: false });
+    });
+    expect([...found.keys()].toSorted()).toEqual([
+      "all there",
+      "damage shown",
+      "refused for writing, all there",
+      "refused for writing, damage shown",
+      "refused for writing, refused",
+    ]);
+    expect(found.get("refused for writing, refused")).toBeLessThan(FLIPS / 20);
+  });
+
+  /** SQLite takes the first broken page of that log for its end: whole commits are missing, and nothing tells. */
+  test("with its log of late writes cut at each of its last 4,096 bytes", async () => {
+    const [main, late] = [readFileSync(running), readFileSync(`${running}-wal`)];
+    const found = new Map<string, number>();
+    for (let cut = 1; cut <= CUTS; cut++) {
+      writeFileSync(broken, main);
+      writeFileSync(`${broken}-wal`, late.subarray(0, late.length - cut));
+      count(found, await survey({ mayEndEarly: true }));
+    }
+    expect(found).toEqual(new Map([["ends early", CUTS]]));
+  });
+
+  test("with 1,000 bits of its log of late writes flipped, one at a time", async () => {
+    const [main, late] = [readFileSync(running), readFileSync(`${running}-wal`)];
+    const found = await flipBits(late, (damaged) => {
+      writeFileSync(broken, main);
+      writeFileSync(`${broken}-wal`, damaged);
+      return survey({ mayEndEarly: true });
+    });
+    expect(found).toEqual(new Map([["ends early", FLIPS]]));
+  });
+});
+
+const CUTS = 4_096;
+const FLIPS = 1_000;
+
+async function flipBits(bytes: Buffer, look: (damaged: Buffer) => Promise<string>): Promise<ReadonlyMap<string, number>> {
+  const random = seededRandom(20_260);
+  const found = new Map<string, number>();
+  for (let flip = 0; flip < FLIPS; flip++) {
+    const at = Math.floor(random.next() * bytes.length);
+    const mask = 1 << Math.floor(random.next() * 8);
+    bytes.writeUInt8(bytes.readUInt8(at) ^ mask, at);
+    count(found, await look(bytes));
+    bytes.writeUInt8(bytes.readUInt8(at) ^ mask, at);
+  }
+  return found;
+}
+
+/** Looks at everything in the broken file, and says in words what came of it. Fails when something is there that should not be. */
+async function survey(allowed: { readonly mayEndEarly: boolean }): Promise<string> {
+  const before = readFileSync(broken);
+  const opened = await surveyAs(false, allowed);
+  if (opened !== "refused") return opened;
+  writeFileSync(broken, before);
+  for (const suffix of ["-wal", "-shm"]) rmSync(broken + suffix, { force: true });
+  return `refused for writing, ${await surveyAs(true, allowed)}`;
+}
+
+async function surveyAs(readOnly: boolean, { mayEndEarly }: { readonly mayEndEarly: boolean }): Promise<string> {
+  let store: Store | undefined;
+  try {
+    ({ store } = localStore(broken, { readOnly }));
+    await store.open();
+    let outcome = "all there";
+    for (const [id, expected] of EXPECTED) {
+      const { events, damage } = await readAll(store, id);
+      if (!isPrefix(events, expected)) expect(events).toEqual(expected);
+      if (damage !== undefined) outcome = "damage shown";
+      else if (events.length === expected.length) continue;
+      else if (mayEndEarly) outcome = "ends early";
+      else expect.fail(`${id} ends after ${events.length} events, and nothing says why`);
+    }
+    return outcome;
+  } catch (error: unknown) {
+    if (!isToolError(error) || error.code !== "corrupt_record") throw error;
+    return "refused";
+  } finally {
+    await store?.close().catch(() => {});
+    for (const suffix of ["-wal", "-shm"]) rmSync(broken + suffix, { force: true });
+  }
+}
+
+async function readAll(store: Store, id: string) {
+  const events: SessionEvent[] = [];
+  for (let from = 1; ;) {
+    const page = await store.read(id, { from });
+    events.push(...page.events);
+    if (page.next === undefined) return { events, damage: page.damage };
+    from = page.next;
+  }
+}
+
+async function write(store: Store, id: string, events: readonly SessionEvent[]): Promise<void> {
+  const shared = events.filter((event) => event.sessionId !== id).length;
+  const parent = shared === 0 ? {} : { parent: { sessionId: "one", length: shared } };
+  const log = store.create(id, { at: 1, durability: "sync", ...parent });
+  for (const event of events.slice(shared)) {
+    log.append([event]);
+    await log.whenDurable();
+  }
+  await log.close();
+}
+
+async function goOn(store: Store, id: string, events: readonly SessionEvent[]): Promise<void> {
+  const log = await store.claim(id);
+  for (const event of events) {
+    log.append([event]);
+    await log.whenDurable();
+  }
+}
+
+function count(found: Map<string, number>, what: string): void {
+  found.set(what, (found.get(what) ?? 0) + 1);
+}
+
+/** As text, which is a good deal quicker than to compare the values. */
+function isPrefix(events: readonly SessionEvent[], expected: readonly SessionEvent[]): boolean {
+  return JSON.stringify(events) === JSON.stringify(expected.slice(0, events.length));
+}

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { message } from "../../src/testing/store-case.ts";
+import { storeContract } from "../../src/testing/store-contract.ts";
+
+const contract = storeContract.filter((one) => !one.needsAnother);
+
+test.each(contract)("the memory store keeps the contract: $title", async ({ run }) => {
+  await run({ store: memoryStore(), another: () => expect.fail("the data of a memory store is its own") });
+});
+
+test("F0.28 nobody waits for a store that keeps nothing", async () => {
+  const store = memoryStore();
+  const log = store.create("a", { at: 1, durability: "sync" });
+  log.append([message("a", 1)]);
+  expect([store.kind, store.outlivesProcess, log.whenDurable()]).toEqual(["memory", false, undefined]);
+});
+
+test("a thousand branches of branches share one log", async () => {
+  const store = memoryStore();
+  store.create("0", { at: 0, durability: "sync" }).append([message("0", 0)]);
+  for (let depth = 1; depth <= 1_000; depth++) {
+    const parent = { sessionId: String(depth - 1), length: depth };
+    store.create(String(depth), { at: depth, durability: "sync", parent }).append([message(String(depth), depth)]);
+  }
+  const { events } = await store.read("1000", { limit: 2_000 });
+  expect(events).toEqual(Array.from({ length: 1_001 }, (_, depth) => message(String(depth), depth)));
+});

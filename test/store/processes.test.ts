@@ -1,0 +1,134 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { messages } from "../../src/testing/store-case.ts";
+import { runCrashDrill } from "./crash-drill.ts";
+import type { KillReport } from "./crash-drill.ts";
+import { localStore } from "./local-store.ts";
+import { allHeard, heard, letGo, startProcess } from "./run-process.ts";
+import { temporaryFile } from "./temporary-file.ts";
+
+const SLOW = { timeout: 120_000 };
+
+test("I03 L03 a process that is killed at any moment leaves every acknowledged event once and in order", SLOW, async () => {
+  const reports: KillReport[] = [];
+  await runCrashDrill({ path: temporaryFile(), kills: 20, seed: 7, mostLines: 60, onKill: (report) => reports.push(report) });
+  expect(reports).toHaveLength(20);
+  expect(reports.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBeGreaterThan(1_000);
+});
+
+describe("two processes at once:", SLOW, () => {
+  test("I13 both open a new file, one makes the tables, and both write", async () => {
+    const path = temporaryFile();
+    const names = [
+      ["a1", "a2"],
+      ["b1", "b2"],
+      ["c1", "c2"],
+    ];
+    const writers = names.map((ids) => startProcess("write", path, ids));
+    await letGo(writers);
+    expect(await Promise.all(writers.map(allHeard))).toEqual(names);
+    expect(await Promise.all(writers.map(({ ended }) => ended))).toEqual([0, 0, 0]);
+    const { store, file } = localStore(path);
+    await store.open();
+    for (const id of names.flat()) expect((await store.read(id)).events).toEqual(messages(id, 1, 100));
+    expect(file.prepare("select version from haft_migration").all()).toHaveLength(1);
+    await store.close();
+  });
+
+  test("F0.28 both create the same sessions: of each, one wins, and the other is told", async () => {
+    const path = temporaryFile();
+    await localStore(path).store.open();
+    const ids = Array.from({ length: 30 }, (_, index) => `session ${index}`);
+    const outcomes = await race("create", path, ids);
+    expect(outcomes).toEqual(ids.map(() => ["duplicate", "won"]));
+    const { store } = localStore(path);
+    await store.open();
+    for (const id of ids) expect((await store.read(id)).events).toHaveLength(1);
+    await store.close();
+  });
+
+  test("both claim the same sessions: of each, one wins, and keeps it until it is gone", async () => {
+    const path = temporaryFile();
+    const ids = Array.from({ length: 30 }, (_, index) => `session ${index}`);
+    const { store } = localStore(path);
+    await store.open();
+    for (const id of ids) await store.create(id, { at: 1, durability: "sync" }).close();
+    expect(await race("claim", path, ids)).toEqual(ids.map(() => ["resource_busy", "won"]));
+    for (const id of ids) expect((await store.claim(id)).length).toBe(0); // both were killed
+    await store.close();
+  });
+
+  async function race(action: string, path: string, ids: readonly string[]): Promise<readonly (readonly string[])[]> {
+    const racers = [startProcess(action, path, ids), startProcess(action, path, ids)];
+    await letGo(racers);
+    const outcomes: (readonly unknown[])[] = [];
+    for (let id = 0; id < ids.length; id++) outcomes.push(await Promise.all(racers.map(heard)));
+    for (const { child } of racers) child.kill("SIGKILL");
+    for (const { ended } of racers) await ended;
+    return outcomes.map((pair) => pair.map(String).toSorted());
+  }
+});
+
+test("a process that does not wait ends by itself when what it appended is written", SLOW, async () => {
+  const path = temporaryFile();
+  const writer = startProcess("leave", path, ["a", "b"]);
+  expect(await writer.ended).toBe(0);
+  const { store } = localStore(path);
+  await store.open();
+  for (const id of ["a", "b"]) expect((await store.read(id)).events).toEqual(messages(id, 1, 1));
+  await store.close();
+});
+
+describe("I04 I08 a session belongs to its owner", () => {
+  const cases = [
+    { title: "while the owner's process lives and is heard of", change: "", isFree: false },
+    { title: "while an owner on another machine is heard of", change: "host = 'elsewhere', pid = 1", isFree: false },
+    { title: "until its process is gone", change: "pid = 2147483646", isFree: true },
+    { title: "until it was silent for 15 seconds, though its process number is in use", change: "seen_at = seen_at - 16000", isFree: true },
+    {
+      title: "until an owner on another machine was silent for 15 seconds",
+      change: "host = 'elsewhere', seen_at = seen_at - 16000",
+      isFree: true,
+    },
+    { title: "even when the clock was put back", change: "seen_at = seen_at + 3600000", isFree: false },
+  ];
+  test.each(cases)("$title", async ({ change, isFree }) => {
+    const path = temporaryFile();
+    const [first, second] = [localStore(path), localStore(path)];
+    await first.store.open();
+    await second.store.open();
+    await first.store.create("a", { at: 1, durability: "sync" }).whenDurable();
+    if (change !== "") execute(path, `update haft_owner set ${change}`);
+    const claimed = second.store.claim("a");
+    if (isFree) expect((await claimed).length).toBe(0);
+    else
+      await expect(claimed).rejects.toMatchObject({
+        code: "resource_busy",
+        message: expect.stringMatching(/"a" is open in process \d+ on host ./u),
+      });
+    await second.store.close();
+    await first.store.close();
+  });
+
+  test("that says so again and again, also after it was taken for dead", async () => {
+    const path = temporaryFile();
+    const [first, second] = [localStore(path), localStore(path)];
+    await first.store.open();
+    await second.store.open();
+    await first.store.create("a", { at: 1, durability: "sync" }).whenDurable();
+    execute(path, "delete from haft_owner");
+    await first.log.beat();
+    await expect(second.store.claim("a")).rejects.toMatchObject({ code: "resource_busy" });
+    execute(path, "update haft_owner set seen_at = 0");
+    await first.log.beat();
+    await expect(second.store.claim("a")).rejects.toMatchObject({ code: "resource_busy" });
+    await second.store.close();
+    await first.store.close();
+  });
+});
+
+function execute(path: string, statement: string): void {
+  const file = new DatabaseSync(path);
+  file.exec(statement);
+  file.close();
+}

@@ -1,0 +1,39 @@
+/** Starts processes that use a store, and reads what they say. */
+import { spawn } from "node:child_process";
+import type { ChildProcessByStdio } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+
+const PROGRAM = fileURLToPath(new URL("store-process.ts", import.meta.url));
+
+export interface StoreProcess {
+  readonly child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly lines: AsyncIterator<string>;
+  readonly ended: Promise<number | null>;
+}
+
+export function startProcess(action: string, path: string, ids: readonly string[]): StoreProcess {
+  const child = spawn(process.execPath, [PROGRAM, action, path, ...ids], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return { child, lines, ended: new Promise((resolve) => child.once("close", (code) => resolve(code))) };
+}
+
+/** The next thing it says; undefined when it has ended. */
+export async function heard({ lines }: StoreProcess): Promise<unknown> {
+  const { value, done } = await lines.next();
+  return done === true ? undefined : JSON.parse(value);
+}
+
+/** Lets processes that are ready go on, all at once. */
+export async function letGo(processes: readonly StoreProcess[]): Promise<void> {
+  for (const one of processes) await heard(one);
+  for (const { child } of processes) child.stdin.end("go\n");
+}
+
+/** Everything else it says. */
+export async function allHeard(one: StoreProcess): Promise<readonly unknown[]> {
+  const said: unknown[] = [];
+  for (let next = await heard(one); next !== undefined; next = await heard(one)) said.push(next);
+  return said;
+}

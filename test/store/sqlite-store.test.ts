@@ -1,0 +1,179 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import type { Store } from "../../src/core/store.ts";
+import { requireVersion } from "../../src/store/sqlite-connection.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { message, messages } from "../../src/testing/store-case.ts";
+import { storeContract } from "../../src/testing/store-contract.ts";
+import { localStore } from "./local-store.ts";
+import { temporaryFile } from "./temporary-file.ts";
+
+/** Starting a thread takes longer than most cases, so one of the two stores of a case does without. */
+const together = storeContract.filter((one) => one.needsAnother);
+const alone = storeContract.filter((one) => !one.needsAnother);
+
+test.each(together)("the SQLite store keeps the contract: $title", async ({ run }) => {
+  const path = temporaryFile();
+  await run({ store: sqliteStore({ path }), another: () => localStore(path, { busyTimeoutMs: 5_000 }).store });
+});
+
+test.each(alone)("a SQLite database keeps the contract: $title", async ({ run }) => {
+  await run({ store: localStore(temporaryFile()).store, another: () => expect.fail("no other store was asked for") });
+});
+
+test("the SQLite store keeps the contract in memory", async () => {
+  for (const { run } of alone.slice(0, 3)) {
+    await run({ store: sqliteStore({ path: ":memory:" }), another: () => expect.fail("no other store was asked for") });
+  }
+});
+
+describe("a store that cannot be used says why:", () => {
+  test("its options are wrong", () => {
+    const wrong = [{ path: "" }, { path: "a", busyTimeoutMs: -1 }, { path: "a", maxBufferedBytes: 0 }, { path: "a", synchronous: "off" }];
+    for (const options of wrong) {
+      expect(() => sqliteStore(options as { path: string })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+    }
+  });
+
+  test("its folder is not there", async () => {
+    const path = temporaryFile("nowhere/sessions.db");
+    const error = { code: "store_failed", message: `The store ${path} could not be opened: the folder ${dirname(path)} does not exist.` };
+    await expect(sqliteStore({ path }).open()).rejects.toMatchObject(error);
+  });
+
+  test("there is a folder in place of the file", async () => {
+    const path = temporaryFile();
+    mkdirSync(path);
+    const error = { code: "store_failed", message: `The store ${path} could not be opened: it is a folder, not a file.` };
+    await expect(sqliteStore({ path }).open()).rejects.toMatchObject(error);
+  });
+
+  test("there is nothing to read", async () => {
+    const path = temporaryFile();
+    const error = { code: "store_failed", message: `The store ${path} could not be opened: there is no such file.` };
+    await expect(sqliteStore({ path, readOnly: true }).open()).rejects.toMatchObject(error);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test("the file is something else, and stays as it is", async () => {
+    const path = temporaryFile();
+    writeFileSync(path, "Dear diary, ".repeat(1_000));
+    const error = { code: "corrupt_record", message: `The store ${path} could not be opened: file is not a database (SQLITE_NOTADB).` };
+    await expect(sqliteStore({ path }).open()).rejects.toMatchObject(error);
+    expect(statSync(path).size).toBe(12_000);
+  });
+
+  test("the file is the database of another program, and stays as it is", async () => {
+    const path = temporaryFile();
+    const other = new DatabaseSync(path);
+    other.exec("create table diary (day text)");
+    other.close();
+    const error = { code: "corrupt_record", message: `The store ${path} is not a store of Haft: it holds the tables diary.` };
+    await expect(localStore(path).store.open()).rejects.toMatchObject(error);
+    expect(allTables(path)).toEqual(["diary"]);
+  });
+
+  test("I13 the file is of a newer version, and stays as it is", async () => {
+    const path = temporaryFile();
+    await filled(localStore(path).store);
+    change(path, "insert into haft_migration values (7, 'from the future')");
+    const error = { code: "corrupt_record", message: `The store ${path} has format version 7; this Haft knows the versions up to 1.` };
+    await expect(localStore(path).store.open()).rejects.toMatchObject(error);
+    await expect(localStore(path, { readOnly: true }).store.open()).rejects.toMatchObject(error);
+    change(path, "delete from haft_migration where version = 7");
+    const { store } = localStore(path);
+    await store.open();
+    expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+  });
+
+  test("its SQLite can lose commits", () => {
+    for (const version of ["3.51.3", "3.51.10", "3.53.4", "4.0.0"]) requireVersion(version);
+    for (const version of ["3.51.2", "3.50.9", "3.9.0", "2.99.99", "unknown", ""]) {
+      expect(() => requireVersion(version)).toThrow(expect.objectContaining({ code: "store_failed" }));
+    }
+  });
+});
+
+test("a store opens when it is first needed, and tries again when it could not", async () => {
+  const path = temporaryFile("new/sessions.db");
+  const store = sqliteStore({ path });
+  const log = store.create("a", { at: 1, durability: "sync" });
+  log.append([message("a", 1)]);
+  for (const attempt of [() => log.whenDurable(), () => store.list(), () => store.cache.get("k", 0), () => log.close()]) {
+    await expect(attempt()).rejects.toMatchObject({ code: "store_failed" });
+  }
+  mkdirSync(dirname(path));
+  expect((await log.read()).events).toEqual(messages("a", 1, 1));
+  await log.close();
+  expect((await store.read("a")).events).toEqual(messages("a", 1, 1));
+  await store.close();
+});
+
+test("a store that is opened for reading changes nothing and refuses to", async () => {
+  const path = temporaryFile();
+  await filled(localStore(path).store);
+  const { store } = localStore(path, { readOnly: true });
+  await store.open();
+  const error = { code: "store_failed", message: `The store ${path} was opened for reading only.` };
+  expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+  expect(() => store.create("b", { at: 1, durability: "sync" })).toThrow(expect.objectContaining(error));
+  await expect(store.claim("a")).rejects.toMatchObject(error);
+  await expect(store.remove("a")).rejects.toMatchObject(error);
+  await expect(store.cache.invalidate(["a"])).rejects.toMatchObject({ code: "store_failed" });
+  await store.close();
+});
+
+test("the database is loaded in the store's own thread only", () => {
+  const program = `await import(${JSON.stringify(new URL("../../src/store/sqlite-store.ts", import.meta.url).href)});
+    console.log(process.moduleLoadList.filter((name) => name.includes("sqlite")));`;
+  expect(execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" })).toBe("[]\n");
+});
+
+test("conversations are for the eyes of their user only", async () => {
+  const path = temporaryFile();
+  const { store } = localStore(path);
+  await store.open();
+  await store.cache.invalidate(["a"]);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(statSync(`${path}-wal`).mode & 0o777).toBe(0o600);
+  await store.close();
+});
+
+test("what cannot be written as JSON, or could not be read back, is refused when it is appended, and nothing of that append is kept", async () => {
+  const { store } = localStore(":memory:");
+  await store.open();
+  const log = store.create("a", { at: 1, durability: "sync" });
+  const deep = (levels: number): unknown => Array.from({ length: levels }).reduce((inner) => [inner], 1);
+  const append = (value: unknown) => () => log.append([message("a", 1), { ...message("a", 2), extra: value } as never]);
+  const cycle: unknown[] = [];
+  cycle.push(cycle);
+  for (const value of [1n, cycle, deep(100_000)]) expect(append(value)).toThrow(expect.objectContaining({ code: "not_json" }));
+  expect(append(deep(128))).toThrow(expect.objectContaining({ code: "too_large" }));
+  append({ nested: deep(100), text: '"[[[{{{\\"' })();
+  await log.whenDurable();
+  expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+  await store.close();
+});
+
+async function filled(store: Store): Promise<void> {
+  await store.open();
+  const log = store.create("a", { at: 1, durability: "sync" });
+  log.append(messages("a", 1, 2));
+  await store.close();
+}
+
+function change(path: string, statement: string): void {
+  const file = new DatabaseSync(path);
+  file.exec(statement);
+  file.close();
+}
+
+function allTables(path: string): readonly unknown[] {
+  const file = new DatabaseSync(path);
+  const rows = file.prepare("select name from sqlite_schema").all();
+  file.close();
+  return rows.map((row) => row["name"]);
+}

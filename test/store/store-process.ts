@@ -1,0 +1,95 @@
+/**
+ * A process that uses a SQLite store: `node store-process.ts <action> <file> <id>…`. It says "ready", waits for a line on standard
+ * input, does what it is to do and prints a line of JSON for each thing done.
+ */
+import { once } from "node:events";
+import { isToolError } from "../../src/core/error.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { message } from "../../src/testing/store-case.ts";
+
+const [action = "", path = "", ...ids] = process.argv.slice(2);
+const store = sqliteStore({ path });
+
+function say(what: unknown): void {
+  process.stdout.write(`${JSON.stringify(what)}\n`);
+}
+
+async function goAhead(): Promise<void> {
+  say("ready");
+  await once(process.stdin, "data");
+  process.stdin.destroy();
+}
+
+/** "won", or the code with which it was refused. */
+async function outcome(attempt: () => Promise<unknown>): Promise<string> {
+  try {
+    await attempt();
+    return "won";
+  } catch (error: unknown) {
+    return isToolError(error) ? error.code : String(error);
+  }
+}
+
+const actions: Readonly<Record<string, () => Promise<void>>> = {
+  async create() {
+    await store.open();
+    await goAhead();
+    for (const id of ids) {
+      say(
+        await outcome(async () => {
+          const log = store.create(id, { at: 1, durability: "sync" });
+          log.append([message(`${process.pid}`, 1)]);
+          await log.whenDurable();
+        }),
+      );
+    }
+    await store.close();
+  },
+  async claim() {
+    await store.open();
+    await goAhead();
+    for (const id of ids) say(await outcome(() => store.claim(id)));
+    await new Promise(() => setInterval(() => {}, 60_000)); // holds on to what it has until it is killed
+  },
+  /** Opens a file at the same time as others do, and writes sessions of its own. */
+  async write() {
+    await goAhead();
+    await store.open();
+    for (const id of ids) {
+      const log = store.create(id, { at: 1, durability: "sync" });
+      for (let number = 1; number <= 100; number++) {
+        log.append([message(id, number)]);
+        await log.whenDurable();
+      }
+      say(id);
+    }
+    await store.close();
+  },
+  /** Appends, and neither waits nor closes. */
+  async leave() {
+    await store.open();
+    for (const id of ids) store.create(id, { at: 1, durability: "sync" }).append([message(id, 1)]);
+  },
+  /** Writes two sessions by turns until it is killed, and says how long they are whenever it is durable. */
+  async drill() {
+    say("started");
+    await store.open();
+    say("open");
+    const logs = await Promise.all(
+      ids.map(async (id) => {
+        const claimed = await outcome(() => store.read(id));
+        return claimed === "not_found" ? store.create(id, { at: 1, durability: "sync" }) : store.claim(id);
+      }),
+    );
+    for (let step = 0; ; step++) {
+      for (const log of logs) {
+        const from = log.length + 1;
+        log.append(Array.from({ length: 1 + (step % 3) }, (_, index) => message(log.sessionId, from + index)));
+      }
+      for (const log of logs) await log.whenDurable();
+      say(logs.map((log) => log.length));
+    }
+  },
+};
+
+await actions[action]?.();

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
+import type { EventRow, LogRefusal, LogWrite } from "../../src/store/log-database.ts";
+import { WriteBuffer } from "../../src/store/write-buffer.ts";
+import type { BufferedLog } from "../../src/store/write-buffer.ts";
+import { seededRandom } from "../../src/testing/fake-ports.ts";
+
+const full = new ToolError("store_failed", "The disk is full.", { hint: "Free space." });
+
+test("the first append goes at the end of its turn, later ones together when it is done", async () => {
+  const disk = new Disk();
+  const { buffer, log } = setUp(disk);
+  add(buffer, log, 1, 2);
+  add(buffer, log, 3);
+  expect(disk.tries).toBe(0);
+  await Promise.resolve();
+  expect(disk.tries).toBe(1);
+  add(buffer, log, 4);
+  add(buffer, log, 5);
+  await buffer.whenDurable(log);
+  expect(disk.groups).toEqual([["a 1-3"], ["a 4-5"]]);
+  expect(buffer.whenDurable(log)).toBe(undefined);
+});
+
+test("a group keeps each session's events together, in the order of the sessions' first", async () => {
+  const disk = new Disk();
+  const { buffer, log, other } = setUp(disk);
+  add(buffer, other, 1);
+  add(buffer, log, 1);
+  add(buffer, other, 2);
+  await buffer.flush();
+  expect(disk.groups).toEqual([["b 1-2", "a 1-1"]]);
+});
+
+test("one append is never split, however large, and a group ends before it grows too large", async () => {
+  const disk = new Disk();
+  const { buffer, log } = setUp(disk);
+  add(buffer, log, 1);
+  add(buffer, log, ...range(2, 5_001));
+  add(buffer, log, 5_002);
+  await buffer.flush();
+  expect(disk.groups).toEqual([["a 1-1"], ["a 2-5001"], ["a 5002-5002"]]);
+});
+
+describe("I02 a group that cannot be written", () => {
+  test("rejects every wait and is tried again by the next wait or append, in order and once", async () => {
+    const disk = new Disk();
+    const { buffer, log, other } = setUp(disk);
+    disk.failNext(2);
+    add(buffer, log, 1);
+    add(buffer, other, 1);
+    await Promise.all([log, other].map((one) => expect(buffer.whenDurable(one)).rejects.toBe(full)));
+    await expect(buffer.whenDurable(log)).rejects.toBe(full);
+    add(buffer, log, 2);
+    await buffer.flush();
+    expect(disk.written).toEqual({ a: [1, 2], b: [1] });
+    expect(buffer.whenDurable(other)).toBe(undefined);
+  });
+
+  test("is not tried again while nobody asks", async () => {
+    const disk = new Disk();
+    const { buffer, log } = setUp(disk);
+    disk.failNext(1);
+    add(buffer, log, 1);
+    await expect(buffer.flush()).rejects.toBe(full);
+    await turns();
+    expect([disk.tries, disk.written]).toEqual([1, {}]);
+  });
+
+  test("fills the buffer until an append is refused with the reason, and keeps what it has", async () => {
+    const disk = new Disk();
+    const { buffer, log } = setUp(disk, 425);
+    disk.failNext(Infinity);
+    add(buffer, log, 1, 2);
+    await expect(buffer.whenDurable(log)).rejects.toBe(full);
+    expect(() => add(buffer, log, 3, 4)).toThrow(
+      expect.objectContaining({ code: "store_failed", hint: "Free space.", message: expect.stringContaining("The disk is full.") }),
+    );
+    disk.failNext(0);
+    await buffer.whenDurable(log);
+    add(buffer, log, 3);
+    await buffer.flush();
+    expect(disk.written).toEqual({ a: [1, 2, 3] });
+  });
+
+  test("I11 L05 loses nothing and doubles nothing, whichever commit fails, before or after it did its work", async () => {
+    for (let nth = 1; nth <= 60; nth++) {
+      const disk = new Disk();
+      const { lengths, acknowledged } = await runWithFailures(disk, nth);
+      expect(disk.written).toEqual({ a: range(1, lengths.a), b: range(1, lengths.b) });
+      expect(acknowledged.a + acknowledged.b).toBeGreaterThan(0);
+      expect(disk.tries).toBeGreaterThan(nth);
+    }
+  });
+});
+
+/** Appends and waits at random while the nth commit and every fifth of the others fail. */
+async function runWithFailures(disk: Disk, nth: number) {
+  const random = seededRandom(nth);
+  const { buffer, log, other } = setUp(disk);
+  disk.failWhen((attempt) => (attempt === nth || random.next() < 0.2 ? (random.next() < 0.5 ? "before" : "after") : undefined));
+  const acknowledged = { a: 0, b: 0 };
+  const lengths = { a: 0, b: 0 };
+  for (let step = 0; step < 200; step++) {
+    const target = random.next() < 0.5 ? log : other;
+    const id = target.sessionId === "a" ? "a" : "b";
+    add(buffer, target, ...range(lengths[id] + 1, (lengths[id] += 1 + Math.floor(random.next() * 3))));
+    if (random.next() < 0.4) continue;
+    const length = lengths[id];
+    if (await isDurable(buffer.whenDurable(target))) acknowledged[id] = length;
+    expect((disk.written[id] ?? []).length).toBeGreaterThanOrEqual(acknowledged[id]);
+  }
+  disk.failWhen(() => undefined);
+  await buffer.flush();
+  return { lengths, acknowledged };
+}
+
+async function isDurable(wait: Promise<void> | undefined): Promise<boolean> {
+  try {
+    await wait;
+    return true;
+  } catch (error: unknown) {
+    expect(error).toBe(full);
+    return false;
+  }
+}
+
+test("a session that is refused loses what it has, and the others do not", async () => {
+  const disk = new Disk();
+  const { buffer, log, other } = setUp(disk);
+  disk.refuse("a");
+  add(buffer, log, 1);
+  add(buffer, other, 1);
+  await Promise.resolve();
+  add(buffer, log, 2);
+  add(buffer, other, 2);
+  await expect(buffer.whenDurable(log)).rejects.toMatchObject({ code: "conflict" });
+  await buffer.flush();
+  expect([disk.groups, disk.written, log.lost, other.lost]).toEqual([[["a 1-1", "b 1-1"], ["b 2-2"]], { b: [1, 2] }, ["conflict"], []]);
+  expect(buffer.holds(log)).toBe(false);
+});
+
+test("what is given up is not written, unless it is under way already", async () => {
+  const disk = new Disk();
+  const { buffer, log, other } = setUp(disk);
+  add(buffer, log, 1);
+  add(buffer, other, 1);
+  await Promise.resolve();
+  add(buffer, log, 2);
+  const wait = buffer.whenDurable(log);
+  buffer.drop(log, full);
+  await expect(wait).rejects.toBe(full);
+  add(buffer, other, 2);
+  await buffer.flush();
+  expect(disk.written).toEqual({ a: [1], b: [1, 2] });
+});
+
+class TestLog implements BufferedLog {
+  readonly sessionId: string;
+  readonly lost: string[] = [];
+
+  constructor(sessionId: string) {
+    this.sessionId = sessionId;
+  }
+
+  fail(error: ToolError): void {
+    this.lost.push(error.code);
+  }
+}
+
+/** What a database does with groups, without one. */
+class Disk {
+  readonly groups: string[][] = [];
+  readonly written: Record<string, number[]> = {};
+  tries = 0;
+  readonly #refused = new Set<string>();
+  #failure: (attempt: number) => "before" | "after" | undefined = () => undefined;
+
+  failNext(times: number): void {
+    const last = this.tries + times;
+    this.#failure = (attempt) => (attempt <= last ? "before" : undefined);
+  }
+
+  failWhen(failure: (attempt: number) => "before" | "after" | undefined): void {
+    this.#failure = failure;
+  }
+
+  refuse(sessionId: string): void {
+    this.#refused.add(sessionId);
+  }
+
+  async commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    const failure = this.#failure(++this.tries);
+    await turns();
+    if (failure === "before") throw full;
+    this.groups.push(writes.map(({ sessionId, from, events }) => `${sessionId} ${from}-${from + events.length - 1}`));
+    const [refused, accepted] = [true, false].map((is) => writes.filter(({ sessionId }) => this.#refused.has(sessionId) === is));
+    for (const { sessionId, from, events } of accepted ?? []) {
+      const log = (this.written[sessionId] ??= []);
+      expect(from).toBeLessThanOrEqual(log.length + 1);
+      log.push(...events.slice(log.length + 1 - from).map(({ at }) => at));
+    }
+    if (failure === "after") throw full;
+    return (refused ?? []).map(({ sessionId }) => ({ sessionId, error: new ToolError("conflict", "Taken over.").toJSON() }));
+  }
+}
+
+function setUp(disk: Disk, maxBytes = 1e9) {
+  const buffer = new WriteBuffer({ commit: (writes) => disk.commit(writes), maxBytes });
+  return { buffer, log: new TestLog("a"), other: new TestLog("b") };
+}
+
+function add(buffer: WriteBuffer, log: BufferedLog, ...numbers: readonly number[]): void {
+  const rows = numbers.map((at): EventRow => ({ at, type: "message-add", callId: undefined, body: "0123456789" }));
+  buffer.add(log, { from: numbers[0] ?? 1, rows });
+}
+
+function range(first: number, last: number): readonly number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+/** A few turns of the event loop's promises, as a database takes. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+}
