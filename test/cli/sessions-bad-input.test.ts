@@ -84,7 +84,7 @@ describe.concurrent("I01 a damaged session", { timeout: PATIENCE_MS }, () => {
     tamper(project, `update haft_event set body = replace(body, '"at":1', '"at":2') where position = ${start + 1}`);
     const { stderr } = await project.haft(["sessions", "export", "travel", project.path("rest.jsonl")]);
     expect(stderr.split("\n")[0]).toBe(
-      "haft: 1 call of it has no result and may have run: where it is imported, end it with haft sessions resume --settle.",
+      "haft: 1 call of it has no result and may have run: where it is imported, it ends as outcome_unknown.",
     );
   });
 });

@@ -80,7 +80,7 @@ function say({ options, out }: CommandContext, { count }: SoundEvents, { id, fil
 /** Whoever takes the recording up cannot know how far those calls came. */
 function unendedText(count: number): string {
   const calls = count === 1 ? "1 call of it has no result and may have run" : `${count} calls of it have no result and may have run`;
-  return `${calls}: where it is imported, end ${count === 1 ? "it" : "them"} with haft sessions resume --settle.`;
+  return `${calls}: where it is imported, ${count === 1 ? "it ends" : "they end"} as outcome_unknown.`;
 }
 
 /** The events up to a damage, which is told when all is written. */

@@ -3,10 +3,15 @@ import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { canonicalJson, copyJson } from "../../core/json.ts";
 import type { JsonValue } from "../../core/json.ts";
+import { readEvent } from "../../core/read-event.ts";
 import { readRecording } from "../../core/recording.ts";
+import type { RecordingHeader } from "../../core/recording-format.ts";
 import type { RecordingSource } from "../../core/recording.ts";
+import type { ToolResult } from "../../core/result.ts";
 import type { EventLog, Store } from "../../core/store.ts";
+import { outcomeUnknown } from "../reconcile-call.ts";
 import { SessionFold } from "./fold-events.ts";
+import type { OpenCall } from "./fold-events.ts";
 import { storedEvents } from "./read-events.ts";
 
 export interface ImportOptions {
@@ -17,14 +22,15 @@ export interface ImportOptions {
 export interface ImportedRecording {
   readonly sessionId: string;
   readonly events: number;
-  /** False when the store had exactly this recording already. */
+  /** False when the store had this recording already; the session may have gone on since. */
   readonly isNew: boolean;
 }
 
 const GROUP = 500;
 
 /**
- * Reads a recording into a store: all of it, or nothing. Importing it again changes nothing.
+ * Reads a recording into a store: all of it, or nothing. Importing it again changes nothing. Calls that had no result when they were
+ * recorded get one that says that nobody knows what became of them.
  *
  * @throws ToolError `corrupt_record` for a recording that is damaged, cut short, of another version, or whose changes of state do not
  * fit; `duplicate` when the store has another session of this id. By rejecting
@@ -38,6 +44,8 @@ export async function importRecording(store: Store, source: RecordingSource, opt
   const fold = new SessionFold(1);
   try {
     const count = await copyEvents(events, log, fold, header.exportedAt);
+    // Whether they ran after they were recorded is known nowhere: taken for never started, a resume would run them.
+    log.append(fold.open.map((call) => unknownEnd(call, header)));
     await log.close();
     return { sessionId, events: count, isNew: true };
   } catch (thrown: unknown) {
@@ -71,8 +79,25 @@ async function compare(store: Store, sessionId: string, events: AsyncIterable<Se
     count++;
     first = await stored.next();
   }
-  if (first.done !== true) throw another(sessionId);
   return { sessionId, events: count, isNew: false };
+}
+
+/** The result of a call that had none in its recording. */
+function unknownEnd({ callId, turnId, call }: OpenCall, { sessionId, exportedAt }: RecordingHeader): SessionEvent {
+  const error = outcomeUnknown(call.name, "It had no result when its session was recorded.").toJSON();
+  const result: ToolResult = {
+    callId,
+    ...(call.id === undefined ? {} : { id: call.id }),
+    name: call.name,
+    status: "error",
+    error,
+    origin: "live",
+    attempts: 0,
+    durationMs: 0,
+    repairs: [],
+    warnings: [],
+  };
+  return readEvent({ type: "call-end", callId, turnId, sessionId, at: exportedAt, result }, "The result of an interrupted call");
 }
 
 /** Events are frozen JSON, whatever their type says of fields that may be missing. */
