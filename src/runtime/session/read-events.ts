@@ -14,11 +14,15 @@ export async function* readEvents(
   log: { readonly sessionId: string; read(options: ReadOptions): Promise<EventPage> },
   from: number = 0,
 ): AsyncGenerator<SessionEvent> {
-  for (let next: number | undefined = from + 1; next !== undefined;) {
-    const page: EventPage = await log.read({ from: next, limit: PAGE });
+  let ahead: Promise<EventPage> | undefined = log.read({ from: from + 1, limit: PAGE });
+  while (ahead !== undefined) {
+    const page: EventPage = await ahead;
+    const { damage, next } = page;
+    // The store reads the next page while this one is used.
+    ahead = damage !== undefined || next === undefined ? undefined : log.read({ from: next, limit: PAGE });
+    ahead?.catch(() => {}); // told when it is waited for
     yield* page.events;
-    if (page.damage !== undefined) throw damaged(log.sessionId, page.damage.position, page.damage.reason);
-    next = page.next;
+    if (damage !== undefined) throw damaged(log.sessionId, damage.position, damage.reason);
   }
 }
 

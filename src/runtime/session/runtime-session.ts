@@ -79,11 +79,11 @@ const NO_FORK_OPTIONS: ForkOptions = Object.freeze({});
 export class RuntimeSession extends Session {
   readonly #host: SessionHost;
   readonly #parent: RuntimeSession | undefined;
-  /** What its calls use of the runtime. */
+  /** What its calls use of the runtime. @internal */
   readonly parts: CallParts;
-  /** The turn that runs. */
+  /** The turn that runs. @internal */
   activeTurn: Turn | undefined;
-  /** What this branch did has become part of the session it came from. */
+  /** What this branch did has become part of the session it came from. @internal */
   committed = false;
   /** As the branch was when it began. */
   readonly #base: SessionHead | undefined;
@@ -232,11 +232,12 @@ export class RuntimeSession extends Session {
     return isBatch(calls) ? results : (results[0] ?? results);
   }
 
-  /** How many of its events are those of the session it is a branch of. */
+  /** How many of its events are those of the session it is a branch of. @internal */
   get baseLength(): number {
     return this.#base?.length ?? 0;
   }
 
+  /** @internal */
   protected override turnEnded(): void {
     super.turnEnded();
     this.activeTurn = undefined;
@@ -250,17 +251,17 @@ export class RuntimeSession extends Session {
     if (first?.type === "batch-start" || first?.type === "batch-rollback") this.submissions.notice(first, length);
   }
 
-  /** The batches that may be submitted again. */
+  /** The batches that may be submitted again. @internal */
   get submissions(): Submissions {
     return (this.#submissions ??= new Submissions());
   }
 
-  /** Resolves when its log can be written to, and rejects when it never can; undefined when there is nothing to wait for. */
+  /** Resolves when its log can be written to, and rejects when it never can; undefined when there is nothing to wait for. @internal */
   get ready(): Promise<void> | undefined {
     return this.#ready;
   }
 
-  /** Holds its calls back until this resolves; when it rejects, so do they. */
+  /** Holds its calls back until this resolves; when it rejects, so do they. @internal */
   waitFor(ready: Promise<void>): void {
     this.#ready = ready;
     ready.then(
@@ -269,7 +270,7 @@ export class RuntimeSession extends Session {
     );
   }
 
-  /** A name for the next simulation of this session, used once and taken from nobody's ids. */
+  /** A name for the next simulation of this session, used once and taken from nobody's ids. @internal */
   nextSimulationId(): string {
     const id = `${this.id}~${this.length}.${++this.#branches}`;
     return id.length <= MAX_SIMULATION_ID_LENGTH ? id : createHash("sha256").update(id).digest("base64url");

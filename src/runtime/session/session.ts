@@ -58,10 +58,13 @@ const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
  * JSON under keys private to each toolset.
  */
 export class Session {
+  /** @internal */
   readonly recorded: boolean;
-  /** Set for a branch whose calls may not touch the world. */
+  /** Set for a branch whose calls may not touch the world. @internal */
   readonly simulation: SimulationMode | undefined;
+  /** @internal */
   readonly parent: Session | undefined;
+  /** @internal */
   readonly eventLog: EventLog | undefined;
   readonly #ports: Ports;
   readonly #tell: ((event: SessionEvent) => void) | undefined;
@@ -98,26 +101,27 @@ export class Session {
     return this.#closed;
   }
 
-  /** Ends the session here: its calls are refused from now on. Idempotent. */
+  /** Ends the session here: its calls are refused from now on. Idempotent. @internal */
   markClosed(): void {
     this.#closed = true;
   }
 
-  /** True while a later call of the session can read a result that was cut. */
+  /** True while a later call of the session can read a result that was cut. @internal */
   get keepsResults(): boolean {
     return this.recorded && !this.#closed;
   }
 
+  /** @internal */
   get turns(): TurnQueue {
     return (this.#turns ??= new TurnQueue({ begin: () => this.#holdHead(), end: () => this.turnEnded() }));
   }
 
-  /** What engines remember of this session. */
+  /** What engines remember of this session. @internal */
   get engines(): EngineSessions {
     return (this.#engines ??= new EngineSessions(() => this.id));
   }
 
-  /** As `engines`; undefined when no engine was asked to remember anything. */
+  /** As `engines`; undefined when no engine was asked to remember anything. @internal */
   get engagedEngines(): EngineSessions | undefined {
     return this.#engines;
   }
@@ -137,7 +141,7 @@ export class Session {
     return this.#log?.own ?? NO_EVENTS;
   }
 
-  /** The log, and before it what of the forgotten part still steers the model. */
+  /** The log, and before it what of the forgotten part still steers the model. @internal */
   get spoken(): readonly SessionEvent[] {
     const system = this.#log?.forgottenSystemMessages ?? NO_EVENTS;
     return system.length === 0 ? this.log : [...system, ...this.log];
@@ -148,11 +152,12 @@ export class Session {
     return this.#log?.firstKept ?? 0;
   }
 
+  /** @internal */
   record(event: SessionEvent): void {
     this.recordAll([event]);
   }
 
-  /** Adds events that belong together: a store keeps all of them or none. */
+  /** Adds events that belong together: a store keeps all of them or none. @internal */
   recordAll(events: readonly SessionEvent[]): void {
     if (this.#together !== undefined) this.#together.push(...events);
     else if (this.eventLog !== undefined) this.#store(this.eventLog, events);
@@ -160,7 +165,7 @@ export class Session {
     for (const event of events) log.push(event);
   }
 
-  /** Does what records several events that belong together: a store keeps all of them or none. Synchronous. */
+  /** Does what records several events that belong together: a store keeps all of them or none. Synchronous. @internal */
   together(work: () => void): void {
     this.#together = [];
     try {
@@ -172,7 +177,7 @@ export class Session {
     }
   }
 
-  /** Keeps the whole answer of a call in the store, and in memory only that it is there. */
+  /** Keeps the whole answer of a call in the store, and in memory only that it is there. @internal */
   recordOutput(event: SessionEvent & { readonly type: "output-keep" }): void {
     if (this.eventLog === undefined) return;
     this.#store(this.eventLog, [event]);
@@ -180,7 +185,7 @@ export class Session {
     (this.#log ??= new SessionLog()).push(Object.freeze(rest));
   }
 
-  /** Why nothing more is written to the store: what it has is whole up to there. */
+  /** Why nothing more is written to the store: what it has is whole up to there. @internal */
   get broken(): ToolError | undefined {
     return this.#broken;
   }
@@ -200,7 +205,7 @@ export class Session {
     return historyOf(this.log);
   }
 
-  /** The calls that had ended when the session had so many events. */
+  /** The calls that had ended when the session had so many events. @internal */
   historyAt(length: number): readonly HistoryEntry[] {
     return historyOf(this.#log?.events(length) ?? NO_EVENTS).filter((entry) => entry.result !== undefined);
   }
@@ -210,12 +215,12 @@ export class Session {
     return this.#state.get(place(toolset, key));
   }
 
-  /** Every value of the state, by toolset and key. */
+  /** Every value of the state, by toolset and key. @internal */
   get stateMap(): StateMap {
     return this.#state;
   }
 
-  /** Sets one value, `undefined` removing it, and records the change. Returns the value as it is kept: frozen, and the one before when they are equal. */
+  /** Sets one value, `undefined` removing it, and records the change. Returns the value as it is kept: frozen, and the one before when they are equal. @internal */
   changeState({ turnId, callId, toolset, key }: StatePlace, value: JsonValue | undefined): JsonValue | undefined {
     const at = place(toolset, key);
     const before = this.#state.get(at);
@@ -230,13 +235,13 @@ export class Session {
     return after;
   }
 
-  /** Records an event that comes from no call's own run, and tells those who listen. */
+  /** Records an event that comes from no call's own run, and tells those who listen. @internal */
   recordAndTell(event: SessionEvent): void {
     this.record(Object.freeze(event));
     this.#tell?.(event);
   }
 
-  /** The session as of its last turn that is over; a branch begins there. */
+  /** The session as of its last turn that is over; a branch begins there. @internal */
   get head(): SessionHead {
     this.#log ??= new SessionLog();
     if (this.#heldLength < 0) return { log: this.#log, length: this.#log.length, state: this.#state };
@@ -249,7 +254,7 @@ export class Session {
     this.#heldState = this.#state;
   }
 
-  /** What the turn did is part of the session now. */
+  /** What the turn did is part of the session now. @internal */
   protected turnEnded(): void {
     this.#moveHead();
   }
@@ -259,7 +264,7 @@ export class Session {
     this.#heldState = NO_STATE;
   }
 
-  /** Goes on from where another session came to; its events are recorded here. */
+  /** Goes on from where another session came to; its events are recorded here. @internal */
   adopt(events: readonly SessionEvent[], state: StateMap): void {
     this.recordAll(events);
     this.#state = state;
