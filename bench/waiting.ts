@@ -1,36 +1,44 @@
 /** One contestant of "10,000 sessions at once", in a process of its own so that its memory is its own: `node waiting.ts <contestant> <folder>`. */
 import { createRuntime, defineTool } from "../src/index.ts";
-import type { RuntimeOptions } from "../src/index.ts";
+import type { RuntimeOptions, RuntimeSession } from "../src/index.ts";
 import { CROWD, WAIT_MS } from "./crowd.ts";
 import type { CrowdFigures } from "./crowd.ts";
 
 const WARM_UP = 200;
 
-/** Makes what all sessions share, and returns how one session begins and makes its one call. */
-type Contestant = (wait: (n: number) => Promise<number>) => Promise<(n: number) => Promise<unknown>>;
+type Wait = (n: number) => Promise<number>;
 
-const CONTESTANTS: Readonly<Record<string, Contestant>> = {
+interface Contestant {
+  /** Begins a session and makes its one call. */
+  begin(n: number): Promise<unknown>;
+  /** Lets go of every session; told what the calls came to. */
+  end?(answers: readonly unknown[]): Promise<unknown>;
+}
+
+/** Each makes what all of its sessions share. */
+const CONTESTANTS: Readonly<Record<string, (wait: Wait) => Promise<Contestant>>> = {
   bare: async (wait) => {
-    const sessions = new Map<string, { readonly log: unknown[] }>();
-    return async (n) => {
-      const log: unknown[] = [{ type: "start", n }];
-      sessions.set(`s${n}`, { log });
-      log.push({ type: "end", output: await wait(n) });
-      sessions.delete(`s${n}`);
-      return log.length;
+    const sessions = new Map<string, unknown[]>();
+    return {
+      begin(n) {
+        const log: unknown[] = [{ type: "start", n }];
+        sessions.set(`s${n}`, log);
+        return wait(n).then((output) => log.push({ type: "end", output }));
+      },
+      end: async () => sessions.clear(),
     };
   },
-  haft: async (wait) => haftSession(wait, {}),
+  haft: async (wait) => haft(wait, {}),
   "haft-sqlite": async (wait) => {
     const { sqliteStore } = await import("../src/store/sqlite-store.ts");
-    return haftSession(wait, { store: sqliteStore({ path: `${process.argv[3] ?? "."}/crowd-${process.pid}.db` }) });
+    return haft(wait, { store: sqliteStore({ path: `${process.argv[3] ?? "."}/crowd-${process.pid}.db` }) });
   },
-  "ai-sdk": async (wait) => (await import("./peers.ts")).aiSdkSession(wait),
-  langgraph: async (wait) => (await import("./peers.ts")).langGraphSession(wait),
-  "openai-agents": async (wait) => (await import("./peers.ts")).openAiSession(wait),
+  "ai-sdk": async (wait) => ({ begin: (await import("./peers.ts")).aiSdkSession(wait) }),
+  langgraph: async (wait) => ({ begin: await (await import("./peers.ts")).langGraphSession(wait) }),
+  "openai-agents": async (wait) => ({ begin: (await import("./peers.ts")).openAiSession(wait) }),
 };
 
-function haftSession(wait: (n: number) => Promise<number>, options: RuntimeOptions): (n: number) => Promise<unknown> {
+function haft(wait: Wait, options: RuntimeOptions): Contestant {
   const tool = defineTool({
     name: "wait",
     description: "d",
@@ -39,27 +47,37 @@ function haftSession(wait: (n: number) => Promise<number>, options: RuntimeOptio
     execute: ({ n }: { n: number }) => wait(n),
   });
   const runtime = createRuntime({ ...options, tools: [tool] });
-  return async (n) => {
-    const session = runtime.session();
-    const result = await session.execute({ id: "c", name: "wait", input: { n } });
-    if (result.status !== "ok") throw new Error(result.error?.message);
-    await session.close();
-    return result;
+  const sessions: RuntimeSession[] = [];
+  return {
+    begin(n) {
+      const session = runtime.session();
+      sessions.push(session);
+      return session.execute({ id: "c", name: "wait", input: { n } });
+    },
+    end(answers) {
+      if (!answers.every((answer) => isOk(answer)))
+        throw new Error(`A call failed: ${JSON.stringify(answers.find((answer) => !isOk(answer)))}`);
+      return Promise.all(sessions.splice(0).map((session) => session.close()));
+    },
   };
+}
+
+function isOk(answer: unknown): boolean {
+  return typeof answer === "object" && answer !== null && "status" in answer && answer.status === "ok";
 }
 
 /** Calls that wait; each ends by itself, or when all are let go. */
 class Waiting {
-  readonly #calls: { readonly timer: NodeJS.Timeout; readonly end: () => void }[] = [];
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #ends: ((n: number) => void)[] = [];
   #whenAll: (() => void) | undefined;
   #count = 0;
   delayMs = 0;
 
-  readonly wait = (n: number): Promise<number> =>
+  readonly wait: Wait = (n) =>
     new Promise((resolve) => {
-      const end = (): void => resolve(n);
-      this.#calls.push({ timer: setTimeout(end, this.delayMs), end });
-      if (this.#calls.length === this.#count) this.#whenAll?.();
+      this.#ends.push(resolve);
+      if (this.#timers.push(setTimeout(resolve, this.delayMs, n)) === this.#count) this.#whenAll?.();
     });
 
   whenThere(count: number): Promise<void> {
@@ -68,26 +86,21 @@ class Waiting {
   }
 
   letGo(): void {
-    for (const { timer, end } of this.#calls.splice(0)) {
-      clearTimeout(timer);
-      end();
-    }
+    for (const timer of this.#timers.splice(0)) clearTimeout(timer);
+    for (const end of this.#ends.splice(0)) end(0);
   }
 }
 
-async function measureCrowd(contestant: Contestant): Promise<CrowdFigures> {
+async function measureCrowd(contestant: (wait: Wait) => Promise<Contestant>): Promise<CrowdFigures> {
   const waiting = new Waiting();
-  const begin = await contestant(waiting.wait);
-  const all = async (count: number): Promise<void> => {
-    await Promise.all(Array.from({ length: count }, async (_, n) => begin(n)));
-  };
-  await all(WARM_UP);
+  const crowd = await contestant(waiting.wait);
+  await runAll(crowd, WARM_UP);
   waiting.letGo();
 
   waiting.delayMs = 3_600_000;
   const before = await settledMemory();
   const there = waiting.whenThere(CROWD);
-  const ended = all(CROWD);
+  const ended = runAll(crowd, CROWD);
   await Promise.race([there, ended]);
   const during = await settledMemory();
   waiting.letGo();
@@ -96,9 +109,14 @@ async function measureCrowd(contestant: Contestant): Promise<CrowdFigures> {
   waiting.delayMs = WAIT_MS;
   await settledMemory();
   const startedAt = performance.now();
-  await all(CROWD);
+  await runAll(crowd, CROWD);
   const finishMs = performance.now() - startedAt;
   return { heapEach: (during.heapUsed - before.heapUsed) / CROWD, rssEach: (during.rss - before.rss) / CROWD, finishMs };
+}
+
+async function runAll(crowd: Contestant, count: number): Promise<void> {
+  const answers = await Promise.all(Array.from({ length: count }, (_, n) => crowd.begin(n)));
+  await crowd.end?.(answers);
 }
 
 async function settledMemory(): Promise<NodeJS.MemoryUsage> {

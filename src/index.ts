@@ -65,7 +65,8 @@ export { Runtime, type RuntimeOptions, type SessionStart, createRuntime } from "
 export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/session/import-recording.ts";
 export { storedEvents } from "./runtime/session/read-events.ts";
 export type { ResumeOptions } from "./runtime/session/resume-session.ts";
-export type { ForkOptions, RuntimeSession, SimulateOptions, Simulation } from "./runtime/session/runtime-session.ts";
+export type { ForkOptions } from "./runtime/session/fork-options.ts";
+export type { RuntimeSession, SimulateOptions, Simulation } from "./runtime/session/runtime-session.ts";
 export type { MessagesOptions } from "./runtime/session/session-messages.ts";
 export type { Session } from "./runtime/session/session.ts";
 export type { SessionDiff, StateDifference } from "./runtime/session/session-diff.ts";

@@ -85,7 +85,7 @@ export class EventPrinter {
       case "call-block":
         return yellow("!", `kept everything else waiting for ${duration(event.blockedMs)}`);
       case "outcome-resolve":
-        return dim(event.outcome === "applied" ? "had its effect after all" : "had no effect after all");
+        return dim("had its effect after all");
       case "call-attempt":
       case "call-intent":
       case "output-keep":

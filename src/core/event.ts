@@ -58,8 +58,8 @@ export type SessionEvent =
   | (CallEvent & {
       readonly type: "outcome-resolve";
       readonly toolName: string;
-      /** `applied`: the effect happened after all; `failed`: it did not. */
-      readonly outcome: "applied" | "failed";
+      /** The effect happened after all. */
+      readonly outcome: "applied";
     })
   | (SessionFact & { readonly type: "batch-rollback"; readonly turnId: string; readonly callIds: readonly string[] })
   | (SessionFact & {

@@ -12,5 +12,5 @@ export interface HistoryEntry {
   /** Undefined while the call runs. */
   readonly result: ToolResult | undefined;
   /** What became of it, when that was only learnt after its result said that nobody knows. */
-  readonly resolved?: "applied" | "failed";
+  readonly resolved?: "applied";
 }

@@ -135,7 +135,7 @@ const FIELDS = {
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
   "call-end": { ...OF_CALL, result, input: optional(jsonObject) },
   "output-keep": { ...OF_CALL, output: optional(anyJson), content: optional(content) },
-  "outcome-resolve": { ...OF_CALL, toolName: name, outcome: oneOf(["applied", "failed"]) },
+  "outcome-resolve": { ...OF_CALL, toolName: name, outcome: oneOf(["applied"]) },
   "batch-rollback": { ...FACT, turnId: id, callIds: ids },
   "branch-commit": { ...FACT, branchId: id, events: count },
 } as const satisfies Record<SessionEvent["type"], Fields>;

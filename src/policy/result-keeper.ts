@@ -56,6 +56,8 @@ export class ResultKeeper {
   /** Oldest first. */
   readonly #kept = new Map<string, KeptResult>();
   readonly #handles = new Map<string, Set<string>>();
+  /** Branches that were dropped: nobody reads what they kept, and it goes before anything else. */
+  readonly #dropped = new Set<string>();
   /** The session that each branch comes from. */
   readonly #parents = new Map<string, string>();
   /** The text that was read last: a model that pages through a result lays it out once. */
@@ -78,6 +80,10 @@ export class ResultKeeper {
     let handles = this.#handles.get(sessionId);
     if (handles === undefined) this.#handles.set(sessionId, (handles = new Set()));
     handles.add(callId);
+    for (const branchId of this.#dropped) {
+      if (this.#bytes <= this.#maxBytes) break;
+      for (const handle of this.#handles.get(branchId) ?? []) this.#drop(handle);
+    }
     for (const oldest of this.#kept.keys()) {
       if (this.#bytes <= this.#maxBytes || oldest === callId) break;
       this.#drop(oldest);
@@ -120,10 +126,12 @@ export class ResultKeeper {
   /** Ends what `share` began. What the branch kept itself waits to be adopted until its room is needed. */
   unshare(branchId: string): void {
     this.#parents.delete(branchId);
+    if (this.#handles.has(branchId)) this.#dropped.add(branchId);
   }
 
   /** Gives what a branch kept to the session it has become part of. */
   adopt(branchId: string, sessionId: string): void {
+    this.#dropped.delete(branchId);
     const adopted = this.#handles.get(branchId) ?? [];
     const handles = this.#handles.get(sessionId) ?? new Set<string>();
     for (const handle of adopted) {
@@ -142,6 +150,7 @@ export class ResultKeeper {
   }
 
   #mayRead(sessionId: string, kept: KeptResult): boolean {
+    if (this.#dropped.has(kept.sessionId)) return false;
     let reader: string | undefined = sessionId;
     while (reader !== undefined && reader !== kept.sessionId) reader = this.#parents.get(reader);
     return reader !== undefined;
@@ -162,7 +171,9 @@ export class ResultKeeper {
     if (this.#lastText?.kept === kept) this.#lastText = undefined;
     const handles = this.#handles.get(kept.sessionId);
     handles?.delete(handle);
-    if (handles?.size === 0) this.#handles.delete(kept.sessionId);
+    if (handles?.size !== 0) return;
+    this.#handles.delete(kept.sessionId);
+    this.#dropped.delete(kept.sessionId);
   }
 }
 

@@ -16,6 +16,8 @@ export function beginEngineSession(run: CallRun): StepEnd | Promise<StepEnd> {
 }
 
 async function begin(run: CallRun, { engine }: Route): Promise<StepEnd> {
+  if (run.sessionForEngine.closed && run.sessionForEngine !== run.turn.session)
+    return new ToolError("unavailable", `${run.toolName} was not started: the session whose engine it shares is closed.`);
   const controller = new AbortController();
   const beginning = run.sessionForEngine.engines.begin(engine, () => controller.signal);
   if (beginning === undefined) return undefined;

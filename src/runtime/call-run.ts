@@ -176,11 +176,13 @@ export class CallRun implements Interruptible {
 
   /** The session that its engine knows: a branch reads what an engine keeps elsewhere for the session it comes from. */
   get sessionForEngine(): Session {
+    const { session } = this.turn;
     const engine = this.route?.engine;
-    let { session } = this.turn;
-    if (engine?.state !== "remote" || engine.forkSession !== undefined) return session;
-    while (session.parent !== undefined) session = session.parent;
-    return session;
+    if (engine?.state !== "remote" || engine.forkSession !== undefined || this.route?.via === "stand-in") return session;
+    let root = session;
+    while (root.parent !== undefined) root = root.parent;
+    // A session that the engine was never asked about is left alone: a branch leaves no trace in it.
+    return root.engagedEngines?.has(engine) === true ? root : session;
   }
 
   /** Bound to the branch, the call, its tool and its input: the same over all attempts and after a crash, new in a fork. */

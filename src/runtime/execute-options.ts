@@ -1,5 +1,5 @@
 /** What a caller may say beside its calls. */
-import { ToolError } from "../core/error.ts";
+import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 
 export interface ExecuteOptions {
   readonly signal?: AbortSignal;
@@ -26,4 +26,10 @@ export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
   }
   if (onError === undefined || onError === "result" || onError === "throw") return undefined;
   return new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${String(onError)}.`);
+}
+
+/** Why options that threw when they were looked at are refused. */
+export function unreadableOptions(thrown: unknown): ToolError {
+  if (isToolError(thrown)) return thrown;
+  return new ToolError("invalid_argument", `The options of execute() cannot be read: ${describeThrown(thrown)}`, { cause: thrown });
 }

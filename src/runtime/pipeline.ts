@@ -9,7 +9,7 @@ import { checkTurnRules } from "./check-turn-rules.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { fitCall } from "./fit-call.ts";
 import { release, takePlace } from "./hold.ts";
-import { passStaticGates, resolveTool, routeCall, workOutEffects } from "./resolve-tool.ts";
+import { notePretended, passStaticGates, resolveTool, routeCall, workOutEffects } from "./resolve-tool.ts";
 import { reconcileCall } from "./reconcile-call.ts";
 import { rewriteCall } from "./rewrite-call.ts";
 import { takeOutput } from "./take-output.ts";
@@ -17,7 +17,16 @@ import { takeOutput } from "./take-output.ts";
 type Step = (run: CallRun) => StepEnd | Promise<StepEnd>;
 
 /** Decides whether the call may run. The calls of a batch pass these one after another, in call order. */
-const ADMISSION: readonly Step[] = [rewriteCall, resolveTool, passStaticGates, fitCall, workOutEffects, routeCall, checkTurnRules];
+const ADMISSION: readonly Step[] = [
+  rewriteCall,
+  resolveTool,
+  passStaticGates,
+  fitCall,
+  workOutEffects,
+  routeCall,
+  checkTurnRules,
+  notePretended,
+];
 
 /** Runs it. The calls of a batch pass these side by side. */
 const EXECUTION: readonly Step[] = [reconcileCall, askApproval, takePlace, beginEngineSession, runAttempts, takeOutput];

@@ -38,6 +38,7 @@ async function waitUntilDurable(run: CallRun, durable: Promise<void>): Promise<S
   });
   if ("value" in waited) return undefined;
   if ("ended" in waited) return waited.ended;
+  run.turn.session.noteLoss(waited.thrown);
   return notStarted(run, ToolError.fromUnknown(waited.thrown, "store_failed"));
 }
 

@@ -23,7 +23,7 @@ import type { Tool } from "../core/tool.ts";
  */
 export interface CallEffects extends ResolvedEffects {
   readonly lock: LockKeys;
-  /** It writes more than the session's own state. */
+  /** It changes more than the session's own state. */
   readonly writesWorld: boolean;
   /** Some of its keys are the session's own, and lock something else in every session. */
   readonly hasSessionKeys: boolean;
@@ -145,16 +145,18 @@ class EffectsResolver {
     readonly undeclared?: boolean;
   }): CallEffects {
     const { reads, writes, lock } = found;
+    const external = this.#effects.external === true;
+    const destructive = this.#effects.destructive === true;
     return {
       reads,
       writes,
       undeclared: found.undeclared === true,
       repeatable: writes.length === 0 || this.#effects.idempotent === true,
-      external: this.#effects.external === true,
-      destructive: this.#effects.destructive === true,
+      external,
+      destructive,
       commutative: lock.commutative,
       lock,
-      writesWorld: !writes.every(isSessionKey),
+      writesWorld: destructive || (writes.length > 0 && (external || !writes.every(isSessionKey))),
       hasSessionKeys: writes.some(isSessionKey) || reads.some(isSessionKey),
     };
   }
@@ -181,7 +183,7 @@ class EffectsResolver {
 
 /** The keys that a call locks on behalf of its session: what lives in the state of one session is not what lives in another's. */
 export function lockKeysIn(sessionId: string, lock: LockKeys): LockKeys {
-  const prefix = `session ${sessionId.replaceAll("%", "%25").replaceAll("/", "%2F")}:`;
+  const prefix = `session ${sessionId.replaceAll("%", "%25").replaceAll("/", "%2F").replaceAll(":", "%3A")}:`;
   const scoped = (key: string): string => (isOwn(key) ? key.replace("session:", () => prefix) : key);
   return { reads: lock.reads.map(scoped), writes: lock.writes.map(scoped), commutative: lock.commutative };
 }

@@ -77,7 +77,13 @@ export function routeCall(run: CallRun): StepEnd {
   if (found instanceof ToolError) return found;
   if (run.parts.undecidedHook !== undefined) return undecidedHook(run.toolName, run.parts.undecidedHook);
   run.route = found;
-  if (found.via !== "live") session.simulation?.markDirty(effects.writes, effects.lock.writes);
+  return undefined;
+}
+
+/** Remembers what a call of a simulation will only pretend to write, for the reads after it in call order. */
+export function notePretended({ turn, route, effects }: CallRun): StepEnd {
+  if (route !== undefined && route.via !== "live" && effects !== undefined)
+    turn.session.simulation?.markDirty(effects.writes, effects.lock.writes);
   return undefined;
 }
 

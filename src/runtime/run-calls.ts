@@ -13,6 +13,7 @@ import { CallAsRead } from "./read-call.ts";
 import { Session } from "./session/session.ts";
 import { closedSession, isBatch } from "./session/runtime-session.ts";
 import type { RuntimeSession } from "./session/runtime-session.ts";
+import { isInsideSimulation } from "./session/turn-queue.ts";
 import { Turn } from "./session/turn.ts";
 
 type Answer = ToolResult | readonly ToolResult[];
@@ -32,7 +33,7 @@ export class CallRunner {
 
   /** Runs calls of no session. Nothing of them is kept. */
   runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Answer> {
-    const misuse = options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options));
+    const misuse = (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ?? realInSimulation();
     if (misuse !== undefined) return Promise.reject(misuse);
     const session = new Session({ ports: parts.ports, recorded: false });
     const answer = this.#runTurn(parts, new Turn(session, parts.ports.ids), calls, options, undefined);
@@ -127,7 +128,16 @@ export function readAhead(calls: ToolCall | readonly ToolCall[], limits: JsonLim
 }
 
 function refuse(session: RuntimeSession): ToolError | undefined {
-  return session.closed ? closedSession(session) : session.broken;
+  if (session.closed) return closedSession(session);
+  return session.broken ?? (session.simulation === undefined ? realInSimulation() : undefined);
+}
+
+/** Why calls of code that a simulation runs may not be real; undefined for all other code. */
+function realInSimulation(): ToolError | undefined {
+  if (!isInsideSimulation()) return undefined;
+  return new ToolError("not_simulatable", "A handler that runs in a simulation made calls outside it, which would be real.", {
+    hint: "Leave them out when context.simulated is true, or allow them by allowSideEffects.",
+  });
 }
 
 function needsSession(options: ExecuteOptions): ToolError | undefined {
@@ -157,7 +167,12 @@ async function waitUntilDurable<T>(session: RuntimeSession, eventLog: EventLog, 
     await eventLog.whenDurable()?.catch(() => {});
     throw thrown;
   }
-  await eventLog.whenDurable();
+  try {
+    await eventLog.whenDurable();
+  } catch (thrown: unknown) {
+    session.noteLoss(thrown);
+    throw thrown;
+  }
   if (session.broken !== undefined) throw session.broken;
   return result;
 }

@@ -24,6 +24,7 @@ import { ResultKeeper } from "../policy/result-keeper.ts";
 import { checkRetry } from "../policy/retry.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "./call-run.ts";
+import { unreadableOptions } from "./execute-options.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { readResultToolset } from "./read-result-tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
@@ -94,8 +95,18 @@ function checkOptions(options: RuntimeOptions): void {
   const { keepEvents = 1, durability = "sync" } = options;
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
     throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes a whole number of at least 1.`);
+  if (options.store !== undefined) checkMethods(options.store, ["open", "create", "claim", "read", "close"], "store");
+  if (options.standIn !== undefined) checkMethods(options.standIn, ["call"], "standIn");
   if (durability !== "sync" && durability !== "async")
     throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
+}
+
+function checkMethods(value: unknown, methods: readonly string[], name: string): void {
+  const missing = methods.find((method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function");
+  if (missing === undefined) return;
+  throw new ToolError("invalid_argument", `The ${name} of the runtime has no ${missing}().`, {
+    hint: name === "store" ? "Give it memoryStore() or sqliteStore({ path })." : "Give it an engine.",
+  });
 }
 
 const DEFAULT_ORPHAN_HOLD_MS = 10_000;
@@ -152,12 +163,16 @@ export class Runtime {
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   execute(calls: readonly ToolCall[], options?: ExecuteOptions): Promise<readonly ToolResult[]>;
   execute(calls: ToolCall | readonly ToolCall[], options: ExecuteOptions = NO_OPTIONS): Promise<ToolResult | readonly ToolResult[]> {
-    return this.#runner.runAlone(this.#parts, calls, options);
+    try {
+      return this.#runner.runAlone(this.#parts, calls, options);
+    } catch (thrown: unknown) {
+      return Promise.reject(unreadableOptions(thrown));
+    }
   }
 
   /** As `RuntimeSession.simulate`, of a session that has only begun: there is nothing to commit to. */
   async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
-    const session = new RuntimeSession(this.#sessions.passing(), this.#sessions);
+    const session = this.#sessions.passing();
     try {
       const { results, diff } = await session.simulate(calls, options);
       return { results, diff, commit: () => Promise.reject(nothingToCommitTo()) };
@@ -174,6 +189,7 @@ export class Runtime {
    * @throws ToolError `duplicate` for an id in use; `corrupt_record` for a snapshot that is damaged or of another version
    */
   session(id?: string, options: SessionStart = {}): RuntimeSession {
+    if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of session() are an object.");
     return this.#sessions.create(id, options.from);
   }
 

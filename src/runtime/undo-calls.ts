@@ -14,6 +14,7 @@ const UNDO_TIMEOUT_MS = 30_000;
 export async function undoCalls(runs: readonly CallRun[]): Promise<void> {
   for (const run of runs.toReversed()) {
     const succeeded = run.result?.status === "ok" || run.result?.status === "partial";
+    if (run.simulated && run.effects?.writesWorld !== true) continue; // the branch is dropped with what it did
     if (succeeded && run.result?.origin === "live" && run.registered?.tool.effects?.undo !== undefined) await undoCall(run);
   }
 }

@@ -52,6 +52,10 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.#length += events.length;
   }
 
+  get failure(): ToolError | undefined {
+    return this.#failure;
+  }
+
   whenDurable(): Promise<void> | undefined {
     return this.#failure === undefined ? this.#parts.buffer.whenDurable(this) : Promise.reject(this.#failure);
   }

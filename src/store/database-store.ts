@@ -27,6 +27,8 @@ export class DatabaseStore implements Store {
   readonly #logs = new Map<string, DatabaseLog>();
   /** Sessions that are being claimed. */
   readonly #claims = new Set<string>();
+  /** Sessions that were lost here: what was recorded of them since is in no store. */
+  readonly #lost = new Map<string, ToolError>();
   #isClosed = false;
   #opening: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
@@ -64,6 +66,8 @@ export class DatabaseStore implements Store {
     if (this.#logs.has(sessionId) || this.#claims.has(sessionId)) {
       throw new ToolError("duplicate", `Session ${JSON.stringify(sessionId)} is open already.`, { hint: "Choose another id." });
     }
+    const lost = options.parent === undefined ? undefined : this.#lost.get(options.parent.sessionId);
+    if (lost !== undefined) throw lost;
     const log = this.#log(sessionId, { options: checkLogOptions(options), length: options.parent?.length ?? 0 });
     log.begin();
     this.#logs.set(sessionId, log);
@@ -82,6 +86,7 @@ export class DatabaseStore implements Store {
       while (!answer.claimed) answer = await this.#database.claim({ sessionId, takeOver, verified: answer.verified });
       if (this.#isClosed) throw this.#closedError();
       const log = this.#log(sessionId, answer);
+      this.#lost.delete(sessionId);
       this.#logs.set(sessionId, log);
       return log;
     } finally {
@@ -140,6 +145,7 @@ export class DatabaseStore implements Store {
       buffer: this.#buffer,
       database: this.#database,
       onClose: () => {
+        if (log.failure !== undefined) this.#lost.set(sessionId, log.failure);
         if (this.#logs.get(sessionId) === log) this.#logs.delete(sessionId);
       },
     });

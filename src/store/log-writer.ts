@@ -52,7 +52,9 @@ export class LogWriter {
       if (creates) await this.#owner.register(transaction);
       const refused: LogRefusal[] = [];
       for (const write of writes) {
-        const error = await this.#write(transaction, write);
+        const { parent } = write.create ?? {};
+        const isOrphan = parent !== undefined && refused.some(({ sessionId }) => sessionId === parent.sessionId);
+        const error = isOrphan && parent !== undefined ? orphan(write, spellBranchPoint(parent)) : await this.#write(transaction, write);
         if (error !== undefined) refused.push(refusal(write, error));
       }
       return refused;

@@ -15,7 +15,7 @@ export interface SqliteStoreOptions {
   readonly synchronous?: "full" | "normal";
   /** Reads, also from a file that is damaged, and changes nothing. @default false */
   readonly readOnly?: boolean;
-  /** Most UTF-8 bytes of JSON that may wait to be written before `append` throws. @default 67_108_864 */
+  /** When so many UTF-8 bytes of JSON wait to be written, `append` throws. @default 268_435_456 */
   readonly maxBufferedBytes?: number;
   /** Most bytes of the persistent result cache; the oldest results go first. @default 67_108_864 */
   readonly maxCacheBytes?: number;
@@ -23,6 +23,8 @@ export interface SqliteStoreOptions {
 
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
 const DEFAULT_BYTES = 64 * 1024 * 1024;
+/** Room for a few of the largest answers there can be. */
+const DEFAULT_BUFFERED_BYTES = 4 * DEFAULT_BYTES;
 
 /**
  * Keeps sessions in a SQLite file, written by a thread of its own: one process or several on one machine.
@@ -47,6 +49,6 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     outlivesProcess: !inMemory,
     place: inMemory ? "The store in memory" : `The store ${file}`,
     readOnly,
-    maxBufferedBytes: requireWhole("maxBufferedBytes", options.maxBufferedBytes ?? DEFAULT_BYTES, 1),
+    maxBufferedBytes: requireWhole("maxBufferedBytes", options.maxBufferedBytes ?? DEFAULT_BUFFERED_BYTES, 1),
   });
 }

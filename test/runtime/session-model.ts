@@ -59,7 +59,8 @@ export class Model {
     if (parent.closed) throw new Refusal("invalid_argument");
     const { length, state } = parent.head ?? { length: parent.log.length, state: parent.state };
     const simulated = parent.simulated || options.simulated;
-    const allow = simulated && (options.allow ?? parent.allow);
+    // What was not allowed in a simulation is not allowed in a branch of it either.
+    const allow = parent.simulated ? parent.allow && options.allow !== false : simulated && options.allow === true;
     const log = parent.log.slice(0, length);
     return this.#add({ name, stored: parent.stored && !simulated, parent, simulated, allow, log, state });
   }
@@ -107,6 +108,7 @@ export class Model {
   async commit(branch: ModelSession): Promise<void> {
     const { parent } = branch;
     if (parent === undefined || branch.committed) throw new Refusal("invalid_argument");
+    await branch.ready;
     await this.#whenIdle(branch);
     const { length, state } = branch.head ?? { length: branch.log.length, state: branch.state };
     await parent.ready;
@@ -128,6 +130,7 @@ export class Model {
   }
 
   async snapshot(session: ModelSession): Promise<{ readonly log: readonly Entry[]; readonly state: State }> {
+    await session.ready;
     return this.#turn(session, NEVER, async () => ({ log: [...session.log], state: session.state }));
   }
 

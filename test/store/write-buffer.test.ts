@@ -69,7 +69,7 @@ describe("I02 a group that cannot be written", () => {
 
   test("fills the buffer until an append is refused with the reason, and keeps what it has", async () => {
     const disk = new Disk();
-    const { buffer, log } = setUp(disk, 425);
+    const { buffer, log } = setUp(disk, 200);
     disk.failNext(Infinity);
     add(buffer, log, 1, 2);
     await expect(buffer.whenDurable(log)).rejects.toBe(full);

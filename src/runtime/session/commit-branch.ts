@@ -16,8 +16,9 @@ export async function commitBranch(
   eventsFrom: (position: number) => AsyncIterable<SessionEvent>,
 ): Promise<void> {
   if (branch.committed) throw committedBefore(branch);
-  if (branch.turns.isInside) throw goesOn(branch);
-  await branch.turns.whenIdle();
+  if (branch.turns.isInside || parent.turns.isInside) throw goesOn(branch);
+  if (branch.ready !== undefined) await branch.ready; // calls that wait for it come first
+  while (branch.turns.busy) await branch.turns.run(() => {});
   const { length, state } = branch.head;
   const events: SessionEvent[] = [];
   for await (const event of eventsFrom(branch.baseLength)) if (event.type !== "session-start") events.push(event);

@@ -54,6 +54,11 @@ export class EngineSessions {
     }
   }
 
+  /** True for an engine that has begun, or is beginning, with this session. */
+  has(engine: Engine): boolean {
+    return this.#begun.has(engine);
+  }
+
   /** The kind of an engine that keeps this session in a place of its own; undefined when there is none. */
   get remote(): string | undefined {
     return [...this.#begun.keys()].find((engine) => engine.state === "remote")?.kind;

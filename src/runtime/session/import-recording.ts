@@ -1,6 +1,7 @@
 /** Puts a recording into a store, as a session that can be resumed. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
+import { diffJson } from "../../core/json-patch.ts";
 import { canonicalJson, copyJson } from "../../core/json.ts";
 import type { JsonValue } from "../../core/json.ts";
 import { readEvent } from "../../core/read-event.ts";
@@ -13,6 +14,8 @@ import { outcomeUnknown } from "../reconcile-call.ts";
 import { SessionFold } from "./fold-events.ts";
 import type { OpenCall } from "./fold-events.ts";
 import { storedEvents } from "./read-events.ts";
+import { checkSessionId } from "./session-id.ts";
+import { place } from "./session.ts";
 
 export interface ImportOptions {
   /** @default the id of the session that was recorded */
@@ -36,22 +39,24 @@ const GROUP = 500;
  * fit; `duplicate` when the store has another session of this id. By rejecting
  */
 export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
+  if (options.id !== undefined) checkSessionId(options.id);
   await store.open();
   const { header, events } = await readRecording(source);
   const sessionId = options.id ?? header.sessionId;
+  checkSessionId(sessionId);
   if (await isStored(store, sessionId)) return compare(store, sessionId, events);
   const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
   const fold = new SessionFold(1);
   try {
     const count = await copyEvents(events, log, fold, header.exportedAt);
     // Whether they ran after they were recorded is known nowhere: taken for never started, a resume would run them.
-    log.append(fold.open.map((call) => unknownEnd(call, header)));
+    log.append([...takenBack(fold, header), ...fold.open.map((call) => unknownEnd(call, header))]);
     await log.close();
     return { sessionId, events: count, isNew: true };
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     await log.close().catch(() => {}); // what went wrong first is told
-    if (error.code !== "duplicate") await store.remove(sessionId);
+    if (error.code !== "duplicate") await store.remove(sessionId).catch(() => {});
     throw error;
   }
 }
@@ -80,6 +85,19 @@ async function compare(store: Store, sessionId: string, events: AsyncIterable<Se
     first = await stored.next();
   }
   return { sessionId, events: count, isNew: false };
+}
+
+/** Undoes what the calls without a result changed in the state, as a resume does. */
+function takenBack(fold: SessionFold, { sessionId, exportedAt }: RecordingHeader): readonly SessionEvent[] {
+  let { state } = fold.head;
+  const turns = new Map(fold.open.map((call) => [call.callId, call.turnId]));
+  return fold.openChanges.toReversed().flatMap(({ callId, toolset, key, before, after }): readonly SessionEvent[] => {
+    const at = place(toolset, key);
+    if (state.get(at) !== after) return []; // another call has changed it since
+    state = before === undefined ? state.delete(at) : state.set(at, before);
+    const patch = diffJson(after, before);
+    return [{ type: "state-change", callId, turnId: turns.get(callId) ?? "", sessionId, at: exportedAt, toolset, key, patch }];
+  });
 }
 
 /** The result of a call that had none in its recording. */
@@ -119,7 +137,7 @@ async function copyEvents(events: AsyncIterable<SessionEvent>, log: EventLog, fo
     fold.apply(event);
     group.push(event);
     count++;
-    if (group.length < GROUP) continue;
+    if (group.length < GROUP || fold.open.length > 0) continue;
     log.append(group);
     group = [];
     await log.whenDurable(); // no more than a group waits in memory

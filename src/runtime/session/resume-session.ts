@@ -23,7 +23,9 @@ export interface ResumeOptions {
 }
 
 /** @throws ToolError `invalid_argument` for an option that is none */
-export function checkResumeOptions({ interrupted }: ResumeOptions): void {
+export function checkResumeOptions(options: ResumeOptions): void {
+  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of resume() are an object.");
+  const { interrupted } = options;
   if (interrupted === undefined || interrupted === "run" || interrupted === "settle") return;
   throw new ToolError("invalid_argument", `The option "interrupted" of resume() is "run" or "settle", not ${String(interrupted)}.`);
 }

@@ -6,8 +6,11 @@ import type { SessionEvent } from "../../core/event.ts";
 import type { ModelMessage, SessionMessage } from "../../core/message.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { CallParts } from "../call-run.ts";
+import { unreadableOptions } from "../execute-options.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
+import type { ForkOptions } from "./fork-options.ts";
 import { readMessage } from "./read-message.ts";
+import { historyOf } from "./session-log.ts";
 import { Session } from "./session.ts";
 import type { SessionHead, SessionOptions } from "./session.ts";
 import { stateDiff } from "./session-diff.ts";
@@ -18,15 +21,6 @@ import type { SessionSnapshot } from "./snapshot.ts";
 import { Submissions, checkIdempotencyKey } from "./submissions.ts";
 import type { Submitted } from "./submissions.ts";
 import type { Turn } from "./turn.ts";
-
-export interface ForkOptions {
-  /** @default minted */
-  readonly id?: string;
-  /** Its calls leave no trace in the world. A branch of a simulation is always one. @default false */
-  readonly simulated?: boolean;
-  /** Of a simulation: the tools whose calls happen for real all the same, as patterns over qualified names; `true` = all. @default none */
-  readonly allowSideEffects?: boolean | readonly string[];
-}
 
 export interface SimulateOptions extends Omit<ExecuteOptions, "recordHistory" | "idempotencyKey"> {
   /** The tools whose calls happen for real all the same, as patterns over qualified names; `true` = all. @default none */
@@ -111,8 +105,12 @@ export class RuntimeSession extends Session {
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   execute(calls: readonly ToolCall[], options?: ExecuteOptions): Promise<readonly ToolResult[]>;
   execute(calls: ToolCall | readonly ToolCall[], options: ExecuteOptions = NO_OPTIONS): Promise<ToolResult | readonly ToolResult[]> {
-    if (options === null || options.idempotencyKey === undefined) return this.#host.run(this, calls, options);
-    return this.#submit(calls, options, options.idempotencyKey);
+    try {
+      if (options === null || options.idempotencyKey === undefined) return this.#host.run(this, calls, options);
+      return this.#submit(calls, options, options.idempotencyKey);
+    } catch (thrown: unknown) {
+      return Promise.reject(unreadableOptions(thrown));
+    }
   }
 
   /**
@@ -124,6 +122,8 @@ export class RuntimeSession extends Session {
    * @throws ToolError `invalid_argument` once the session is closed. By rejecting
    */
   async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
+    if (typeof options !== "object" || options === null)
+      throw new ToolError("invalid_argument", "The options of simulate() are an object.");
     const { allowSideEffects, ...executeOptions } = options;
     const branch = this.fork({ simulated: true, ...(allowSideEffects === undefined ? {} : { allowSideEffects }) });
     try {
@@ -148,10 +148,9 @@ export class RuntimeSession extends Session {
   /** What this branch did since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is no branch */
   diff(): SessionDiff {
     if (this.#parent === undefined || this.#base === undefined) throw noBranch(this);
-    const own = new Set(this.ownLog.flatMap((event) => (event.type === "call-start" ? [event.callId] : [])));
     return {
       state: stateDiff(this.#base.state, this.stateMap),
-      calls: this.history.filter((entry) => own.has(entry.callId)),
+      calls: historyOf(this.ownLog),
       pretended: this.simulation?.pretended ?? [],
     };
   }
@@ -278,12 +277,14 @@ export class RuntimeSession extends Session {
 }
 
 export function closedSession(session: Session): ToolError {
-  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is closed.`);
+  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is closed.`, {
+    hint: "Begin another with runtime.session(), or take it up again with runtime.resume() where a store has it.",
+  });
 }
 
 function noBranch(session: Session): ToolError {
-  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is no branch of another.`, {
-    hint: "Take one with fork() or simulate().",
+  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is no open branch of another.`, {
+    hint: "Take one with fork() or simulate(). A branch that was resumed from a store is a session of its own.",
   });
 }
 

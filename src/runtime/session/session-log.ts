@@ -112,7 +112,7 @@ function end(entries: Entries, callId: string, result: ToolResult, input: Histor
   if (entry !== undefined) entries.set(callId, { ...entry, ...(input === undefined ? {} : { input }), result });
 }
 
-function resolve(entries: Entries, callId: string, resolved: "applied" | "failed"): void {
+function resolve(entries: Entries, callId: string, resolved: "applied"): void {
   const entry = entries.get(callId);
   if (entry !== undefined) entries.set(callId, { ...entry, resolved });
 }

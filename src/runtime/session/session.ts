@@ -113,7 +113,10 @@ export class Session {
 
   /** @internal */
   get turns(): TurnQueue {
-    return (this.#turns ??= new TurnQueue({ begin: () => this.#holdHead(), end: () => this.turnEnded() }));
+    return (this.#turns ??= new TurnQueue(
+      { begin: () => this.#holdHead(), end: () => this.turnEnded() },
+      this.simulation?.mayBeReal === false,
+    ));
   }
 
   /** What engines remember of this session. @internal */
@@ -133,7 +136,7 @@ export class Session {
 
   /** What was recorded, oldest first; of a session that a store keeps, the latest part (see `events`). */
   get log(): readonly SessionEvent[] {
-    return this.#log?.events() ?? NO_EVENTS;
+    return this.#log?.events().slice() ?? NO_EVENTS;
   }
 
   /** What was recorded since the branch was taken; everything, for a session that is no branch. */
@@ -180,7 +183,7 @@ export class Session {
   /** Keeps the whole answer of a call in the store, and in memory only that it is there. @internal */
   recordOutput(event: SessionEvent & { readonly type: "output-keep" }): void {
     if (this.eventLog === undefined) return;
-    this.#store(this.eventLog, [event]);
+    if (this.#broken === undefined) keepIfItFits(this.eventLog, event);
     const { output: _output, content: _content, ...rest } = event;
     (this.#log ??= new SessionLog()).push(Object.freeze(rest));
   }
@@ -188,6 +191,12 @@ export class Session {
   /** Why nothing more is written to the store: what it has is whole up to there. @internal */
   get broken(): ToolError | undefined {
     return this.#broken;
+  }
+
+  /** Notes that its log is another's now, or is gone: what would be recorded from here on is no part of it. @internal */
+  noteLoss(thrown: unknown): void {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.code !== "store_failed") this.#broken ??= error;
   }
 
   /** What was done is recorded here in any case; those who wait for the store are told what it could not take. */
@@ -281,4 +290,13 @@ export function place(toolset: string, key: string): string {
 export function partsOfPlace(at: string): { readonly toolset: string; readonly key: string } {
   const split = at.indexOf("\u0000");
   return { toolset: at.slice(0, split), key: at.slice(split + 1) };
+}
+
+/** A whole answer is a convenience: one that the store has no room for must not cost the session what follows it. */
+function keepIfItFits(eventLog: EventLog, event: SessionEvent): void {
+  try {
+    eventLog.append([event]);
+  } catch {
+    // It can be read from memory for as long as that keeps it.
+  }
 }

@@ -5,7 +5,6 @@ import { ToolError } from "../../core/error.ts";
 import type { BranchPoint, SessionEvent } from "../../core/event.ts";
 import type { JsonValue } from "../../core/json.ts";
 import type { SessionMessage } from "../../core/message.ts";
-import { MAX_ID_LENGTH } from "../../core/read-event.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { EventLog, Store } from "../../core/store.ts";
 import type { CallParts } from "../call-run.ts";
@@ -17,8 +16,11 @@ import { readEvents } from "./read-events.ts";
 import { checkResumeOptions, resumeSession } from "./resume-session.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession, closedSession } from "./runtime-session.ts";
-import type { ForkOptions, RuntimeSessionOptions, SessionHost } from "./runtime-session.ts";
+import { checkForkOptions } from "./fork-options.ts";
+import type { ForkOptions } from "./fork-options.ts";
+import type { RuntimeSessionOptions, SessionHost } from "./runtime-session.ts";
 import type { SessionHead } from "./session.ts";
+import { checkSessionId } from "./session-id.ts";
 import { sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "./simulation-mode.ts";
 import { makeSnapshot, readSnapshot } from "./snapshot.ts";
@@ -75,7 +77,7 @@ export class Sessions implements SessionHost {
 
   /** Takes up a session that the store has; see `Runtime.resume`. */
   async resume(id: string, options: ResumeOptions): Promise<RuntimeSession> {
-    checkId(id);
+    checkSessionId(id);
     checkResumeOptions(options);
     this.#checkFree(id);
     const store = this.#options.store;
@@ -147,6 +149,8 @@ export class Sessions implements SessionHost {
   }
 
   branch(session: RuntimeSession, options: ForkOptions): RuntimeSession {
+    checkForkOptions(options, session.simulation !== undefined);
+    if (session.broken !== undefined) throw session.broken;
     const simulated = session.simulation !== undefined || options.simulated === true;
     const { head } = session;
     // What a simulation did is nowhere but here: none of it may be forgotten.
@@ -179,6 +183,7 @@ export class Sessions implements SessionHost {
 
   /** Taken in a turn of its own, so that nothing happens meanwhile; for a handler of the running turn, as of before that turn. */
   async snapshot(session: RuntimeSession): Promise<SessionSnapshot> {
+    if (session.ready !== undefined) await session.ready;
     return session.turns.run(async () => {
       const { length, state } = session.head;
       const { clock } = this.#parts.ports;
@@ -245,8 +250,8 @@ export class Sessions implements SessionHost {
   }
 
   /** A session that only gives simulations something to be a branch of. */
-  passing(): RuntimeSessionOptions {
-    return { id: this.#unusedId(() => `simulation${++this.#passing}`), parts: this.#parts, ports: this.#parts.ports, recorded: true };
+  passing(): RuntimeSession {
+    return this.#begin({ id: this.#unusedId(() => `simulation${++this.#passing}`) });
   }
 
   /** Refuses every further call. */
@@ -267,7 +272,7 @@ export class Sessions implements SessionHost {
     const parent = { sessionId: session.id, length: base.head.length };
     const branch = this.#begin({ id, ...base, ...(session.eventLog === undefined ? {} : this.#newLog(id, parent)) });
     this.#recordStart(branch, parent);
-    this.#makeReady(branch);
+    this.#makeReady(branch, session.eventLog);
     return branch;
   }
 
@@ -306,11 +311,16 @@ export class Sessions implements SessionHost {
   }
 
   /** Nothing of a stored session runs before the store has taken it in: the id may be another's. */
-  #makeReady(session: RuntimeSession): void {
+  #makeReady(session: RuntimeSession, parent?: EventLog): void {
     const { store } = this.#options;
     const { eventLog } = session;
     if (store !== undefined && eventLog !== undefined && store.outlivesProcess)
-      session.waitFor(store.open().then(() => eventLog.whenDurable()));
+      session.waitFor(
+        store
+          .open()
+          .then(() => parent?.whenDurable())
+          .then(() => eventLog.whenDurable()),
+      );
   }
 
   get #keep(): number | undefined {
@@ -338,7 +348,7 @@ export class Sessions implements SessionHost {
 
   #newId(id: string | undefined): string {
     if (id === undefined) return this.#parts.ports.ids.next("session");
-    checkId(id);
+    checkSessionId(id);
     this.#checkFree(id);
     return id;
   }
@@ -351,14 +361,10 @@ export class Sessions implements SessionHost {
 
   #checkFree(id: string): void {
     if (!this.#open.has(id) && !this.#resuming.has(id)) return;
-    throw new ToolError("duplicate", `The session ${JSON.stringify(id)} exists already. Close it first, or use another id.`);
+    throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is open already, or is being resumed.`, {
+      hint: "Use the object you have, close it first, or take another id.",
+    });
   }
-}
-
-/** What is longer could be recorded, and not read again. */
-function checkId(id: unknown): void {
-  if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) return;
-  throw new ToolError("invalid_argument", `The id of a session is a text of 1 to ${MAX_ID_LENGTH} characters.`);
 }
 
 /** The first so many. */

@@ -52,9 +52,15 @@ export class SimulationMode {
   }
 
   /** The mode of a branch of this branch: it begins with the same dirty keys, and adds to them alone. */
-  branch(allowsSideEffects: SideEffects = this.#allowsSideEffects): SimulationMode {
-    const branch = new SimulationMode(allowsSideEffects);
+  branch(allowsSideEffects?: SideEffects): SimulationMode {
+    const branch = new SimulationMode(this.mayBeReal ? this.#narrowed(allowsSideEffects) : NO_SIDE_EFFECTS);
     branch.adopt(this);
     return branch;
+  }
+
+  /** What was not allowed here is not allowed in a branch either. */
+  #narrowed(allows: SideEffects | undefined): SideEffects {
+    const own = this.#allowsSideEffects;
+    return allows === undefined ? own : (name) => own(name) && allows(name);
   }
 }

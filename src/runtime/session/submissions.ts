@@ -58,7 +58,8 @@ export function noticeSubmission(submissions: Map<string, Submitted>, event: Ses
   if (event.type === "batch-start") {
     submissions.set(event.idempotencyKey, { digest: event.digest, callIds: event.callIds, startsAt });
   } else if (event.type === "batch-rollback") {
-    for (const [key, { callIds }] of submissions) if (callIds.some((callId) => event.callIds.includes(callId))) submissions.delete(key);
+    const gone = new Set(event.callIds);
+    for (const [key, { callIds }] of submissions) if (callIds.some((callId) => gone.has(callId))) submissions.delete(key);
   }
 }
 

@@ -56,6 +56,10 @@ async function readResults({ callIds }: Submitted, events: AsyncIterable<Session
     if (event.type === "call-end" && wanted.has(event.callId)) found.set(event.callId, event.result);
     if (found.size === wanted.size) break;
   }
+  if (found.size < wanted.size)
+    throw new ToolError("resource_busy", "The calls that were submitted under this idempotency key have not all ended yet.", {
+      hint: "Submit them again when they have: a call of theirs that a crash interrupted is being taken up.",
+    });
   return callIds.flatMap((callId) => found.get(callId) ?? []);
 }
 

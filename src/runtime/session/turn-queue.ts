@@ -1,5 +1,6 @@
 /** The turns of one session, one after the other. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { ToolError } from "../../core/error.ts";
 import { onAbort } from "../../policy/deadline.ts";
 
 /** The turn that the code running now belongs to: how a handler's own calls are told from those of others. */
@@ -9,9 +10,18 @@ interface RunningTurn {
   readonly queue: TurnQueue;
   /** The turn of another session that a handler of began this one. */
   readonly outer: RunningTurn | undefined;
+  /** The queues that code of it waits in. */
+  readonly waitsIn: TurnQueue[];
   /** What is under way of it: its own work, and what joined it. */
   works: number;
   over: boolean;
+}
+
+/** True in code that a turn called whose calls may not touch the world: what it calls elsewhere would be real. */
+export function isInsideSimulation(): boolean {
+  let turn = CURRENT.getStore();
+  while (turn !== undefined && (turn.over || !turn.queue.isSimulation)) turn = turn.outer;
+  return turn !== undefined;
 }
 
 interface WaitingTurn {
@@ -25,13 +35,16 @@ export interface TurnBounds {
 }
 
 export class TurnQueue {
+  readonly isSimulation: boolean;
   readonly #bounds: TurnBounds;
   #running: RunningTurn | undefined;
   #waiting: WaitingTurn[] | undefined;
   #isStarting = false;
 
-  constructor(bounds: TurnBounds) {
+  /** @param isSimulation none of its turns may touch the world */
+  constructor(bounds: TurnBounds, isSimulation: boolean) {
     this.#bounds = bounds;
+    this.isSimulation = isSimulation;
   }
 
   /** True while a turn runs. */
@@ -65,7 +78,7 @@ export class TurnQueue {
   #start<T>(work: () => T | Promise<T>): T | Promise<T> {
     let outer = CURRENT.getStore();
     while (outer?.over === true) outer = outer.outer;
-    const turn = { queue: this, outer, works: 0, over: false };
+    const turn = { queue: this, outer, waitsIn: [], works: 0, over: false };
     this.#running = turn;
     this.#bounds.begin();
     return this.#workIn(turn, () => CURRENT.run(turn, work));
@@ -100,10 +113,17 @@ export class TurnQueue {
   #wait<T>(work: () => T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     // What the caller keeps in its own asynchronous context is not the context of the turn that ends before this one.
     const asCaller = AsyncLocalStorage.snapshot();
+    const callers = runningTurns(CURRENT.getStore());
+    if (callers.some((caller) => this.#waitsFor(caller))) return Promise.reject(waitsForItself());
+    for (const caller of callers) caller.waitsIn.push(this);
+    const begun = (): void => {
+      for (const { waitsIn } of callers) waitsIn.splice(waitsIn.indexOf(this), 1);
+    };
     return new Promise((resolve, reject) => {
       const waiting: WaitingTurn = {
         start: () => {
           forget?.();
+          begun();
           settle(() => asCaller(() => this.#start(work)), resolve, reject);
         },
       };
@@ -113,9 +133,18 @@ export class TurnQueue {
           ? undefined
           : onAbort(signal, () => {
               this.#waiting = this.#waiting?.filter((other) => other !== waiting);
+              begun();
               settle(() => asCaller(() => this.#joinRunning(work)), resolve, reject);
             });
     });
+  }
+
+  /** Whether the turn that runs here cannot end before another does. */
+  #waitsFor(turn: RunningTurn, seen: Set<TurnQueue> = new Set()): boolean {
+    if (this.#running === turn) return true;
+    if (this.#running === undefined || seen.has(this)) return false;
+    seen.add(this);
+    return this.#running.waitsIn.some((queue) => queue.#waitsFor(turn, seen));
   }
 
   #joinRunning<T>(work: () => T | Promise<T>): T | Promise<T> {
@@ -141,6 +170,20 @@ export class TurnQueue {
     }
     this.#isStarting = false;
   }
+}
+
+/** The turn and those that it is part of, as far as they are not over. */
+function runningTurns(turn: RunningTurn | undefined): RunningTurn[] {
+  const turns: RunningTurn[] = [];
+  for (let one = turn; one !== undefined; one = one.outer) if (!one.over) turns.push(one);
+  return turns;
+}
+
+function waitsForItself(): ToolError {
+  return new ToolError("resource_busy", "The session's turn waits for the turn of the handler that makes this call: neither could end.", {
+    retryable: false,
+    hint: "Make the call when the handler has ended.",
+  });
 }
 
 function settle<T>(work: () => T | Promise<T>, resolve: (value: T | Promise<T>) => void, reject: (reason: unknown) => void): void {

@@ -68,6 +68,7 @@ export class Turn {
     return {
       get: (key) => this.session.state(toolset, key),
       update: (key, change) => {
+        if (typeof key !== "string") throw new ToolError("invalid_argument", `The key of a value of state is a text, not ${typeof key}.`);
         const before = this.session.state(toolset, key);
         const after = this.session.changeState({ turnId: this.id, callId, toolset, key }, change(before));
         if (after !== before) this.#note({ callId, toolset, key, before, after });
@@ -77,7 +78,9 @@ export class Turn {
 
   /** Takes back what this turn changed in the state, except where another turn has changed it since. */
   rollBack(): void {
-    takeBack(this.session, this.id, [...(this.#changes?.values() ?? [])]);
+    const taken = takeBack(this.session, this.id, [...(this.#changes?.values() ?? [])]);
+    // The turn it joined finds the value as it is now, should it be taken back itself.
+    if (this.joins !== undefined) for (const change of taken) this.joins.#note({ ...change, before: change.after, after: change.before });
   }
 
   #note(change: StateChange): void {
@@ -90,9 +93,10 @@ export class Turn {
 }
 
 /** Undoes changes, the last one first; one that another call has changed since stays. */
-export function takeBack(session: Session, turnId: string, changes: readonly StateChange[]): void {
-  for (const { callId, toolset, key, before, after } of changes.toReversed())
-    if (session.state(toolset, key) === after) session.changeState({ turnId, callId, toolset, key }, before);
+export function takeBack(session: Session, turnId: string, changes: readonly StateChange[]): readonly StateChange[] {
+  const taken = changes.toReversed().filter(({ toolset, key, after }) => session.state(toolset, key) === after);
+  for (const { callId, toolset, key, before } of taken) session.changeState({ turnId, callId, toolset, key }, before);
+  return taken;
 }
 
 /** Makes changes again that were taken back, the first one first, where nobody has changed the value since. */

@@ -104,7 +104,7 @@ test("F0.26 an engine that a simulation without a session read is let go of, als
   Object.assign(engine, { call: () => Promise.reject(new Error("no")) });
   await expect(runtime.simulate([{ name: "c::get" }], { onError: "throw" })).rejects.toThrow("no");
   expect([engine.said, engine.counts.size]).toEqual([
-    ["open simulation1", "get simulation1", "close simulation1", "open simulation2", "close simulation2"],
+    ["open simulation1~0.1", "get simulation1~0.1", "close simulation1~0.1", "open simulation2~0.1", "close simulation2~0.1"],
     0,
   ]);
 });

@@ -144,12 +144,12 @@ test("F0.36 calls that a handler makes in its own session join its turn instead 
   expect(session.history.map((entry) => entry.call.name)).toEqual(["outer", "inner", "inner", "inner"]);
 });
 
-test("F0.36 they join it also by way of another session, a fork and a simulation", async () => {
+test("F0.36 F0.34 they join it also by way of another session and a fork; a simulation's handler is refused what would be real", async () => {
   const { runtime } = testRuntime({
     tools: [
       tool("ask-other", async () => (await other.execute({ name: "ask-back" })).output),
       tool("ask-fork", async () => (await session.fork().execute({ name: "ask-back" })).output),
-      tool("ask-simulation", async () => (await session.simulate({ name: "ask-back" })).results[0]?.output ?? null),
+      tool("ask-simulation", async () => (await session.simulate({ name: "ask-back" })).results[0]?.error?.code ?? null),
       tool("ask-back", async () => (await session.execute({ name: "answer" })).output),
       tool("answer", () => 42),
     ],
@@ -157,7 +157,8 @@ test("F0.36 they join it also by way of another session, a fork and a simulation
   const session: RuntimeSession = runtime.session();
   const other: RuntimeSession = runtime.session();
   const results = await session.execute(["ask-other", "ask-fork", "ask-simulation"].map((name) => ({ name })));
-  expect(results.map((result) => result.output)).toEqual([42, 42, 42]);
+  expect(results.map((result) => result.output)).toEqual([42, 42, "not_simulatable"]);
+  expect((await runtime.simulate({ name: "ask-back" })).results[0]?.error?.code).toBe("not_simulatable");
 });
 
 test("F0.36 a call that a handler leaves behind is a turn of its own once the handler's is over", async () => {
