@@ -31,7 +31,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
     const database = openFile(settings);
     return {
       database,
-      tables: new Kysely<Tables>({ dialect: nodeSqliteDialect(database) }),
+      tables: new Kysely<Tables>({ dialect: nodeSqliteDialect(database, requireSameFile(settings.path)) }),
       place,
       databaseTime: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
       randomText: sql<string>`lower(hex(randomblob(16)))`,
@@ -116,9 +116,28 @@ function pathProblem(path: string, readOnly: boolean): string | undefined {
   return readOnly && !existsSync(path) ? "there is no such file" : undefined;
 }
 
-function nodeSqliteDialect(database: DatabaseSync): Dialect {
+/**
+ * Remembers which file is open. What is written to one that was removed, renamed or replaced would be acknowledged and found by nobody.
+ *
+ * @returns throws ToolError `store_failed` once another file, or none, stands at the path
+ */
+function requireSameFile(path: string): () => void {
+  const opened = path === ":memory:" ? undefined : statSync(path, { throwIfNoEntry: false });
+  return () => {
+    if (opened === undefined) return;
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.ino === opened.ino && found.dev === opened.dev) return;
+    const what = found === undefined ? "is not there any more" : "is another one than was opened";
+    throw new ToolError("store_failed", `The file ${path} ${what}; nothing more is written.`, {
+      retryable: false,
+      hint: "Put the file back, or restart with the one that is there now.",
+    });
+  };
+}
+
+function nodeSqliteDialect(database: DatabaseSync, requireFile: () => void): Dialect {
   return {
-    createDriver: () => new NodeSqliteDriver(database),
+    createDriver: () => new NodeSqliteDriver(database, requireFile),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createAdapter: () => new SqliteAdapter(),
     createIntrospector: (tables) => new SqliteIntrospector(tables),
@@ -127,16 +146,19 @@ function nodeSqliteDialect(database: DatabaseSync): Dialect {
 
 class NodeSqliteDriver extends SqliteDriver {
   readonly #database: DatabaseSync;
+  readonly #requireFile: () => void;
   #isReading = false;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, requireFile: () => void) {
     super({ database: new PreparedStatements(database) });
     this.#database = database;
+    this.#requireFile = requireFile;
   }
 
   /** One that will write takes the write lock at once: a lock that has to be upgraded can fail without a wait. */
   override async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings = {}): Promise<void> {
     this.#isReading = settings.accessMode === "read only";
+    if (!this.#isReading) this.#requireFile();
     await connection.executeQuery(this.#isReading ? BEGIN_READING : BEGIN_WRITING);
   }
 
