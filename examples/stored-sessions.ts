@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ToolError, createRuntime, defineTool, type Runtime, type RuntimeSession } from "haft";
+import { createRuntime, defineTool } from "haft";
 import { sqliteStore } from "haft/sqlite";
 
 const note = defineTool({
@@ -20,23 +20,15 @@ const note = defineTool({
 const folder = mkdtempSync(join(tmpdir(), "haft-"));
 const path = join(folder, "sessions.db");
 
-/** Goes on with a session of the store, or begins it. */
-async function openSession(runtime: Runtime, id: string): Promise<RuntimeSession> {
-  return runtime.resume(id).catch((error: unknown) => {
-    if (error instanceof ToolError && error.code === "not_found") return runtime.session(id);
-    throw error;
-  });
-}
-
 const first = createRuntime({ tools: [note], store: sqliteStore({ path }) });
-const monday = await openSession(first, "monday");
+const monday = await first.resume("monday", { create: true });
 await monday.addMessage({ role: "user", content: "Remember the milk." });
 await monday.execute({ name: "note", input: { text: "milk" } });
 await first.close();
 
 const store = sqliteStore({ path });
 const second = createRuntime({ tools: [note], store });
-const again = await openSession(second, "monday");
+const again = await second.resume("monday", { create: true });
 await again.execute({ name: "note", input: { text: "bread" } });
 console.log(
   "said:",

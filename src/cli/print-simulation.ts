@@ -1,5 +1,8 @@
 /** What a simulation came to: the values that would be others, what was only pretended, and that nothing was changed. */
 import { valueText } from "../core/content.ts";
+import { applyPatch } from "../core/json-patch.ts";
+import type { JsonPatchStep } from "../core/json-patch.ts";
+import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { SessionDiff, StateDifference } from "../runtime/session/session-diff.ts";
 import type { CommandContext } from "./command.ts";
@@ -12,6 +15,8 @@ const WITHIN_TOOLSET = /^toolset:.*\/writes\//su;
 const MAX_LINES = 20;
 const FILE_WIDTH = 120;
 const LEAST_VALUE = 12;
+/** How much of what two values have in common is shown before that in which they differ. */
+const LEAD = 4;
 
 export interface SimulationOutput extends Pick<CommandContext, "options" | "out"> {
   /** Where the lines go. @default out */
@@ -25,27 +30,86 @@ export function printSimulation({ options, out, screen = out }: SimulationOutput
     return;
   }
   const width = screen.width === Infinity ? FILE_WIDTH : screen.width;
-  const changes = state.map((difference) => changeLine(difference, width - 2));
-  const writes = pretended.filter((key) => !WITHIN_TOOLSET.test(key)).map((key) => oneLine(key, width - 2));
-  printList(screen, "state that would differ", changes);
-  printList(screen, "writes that were only pretended", writes);
+  const writes = pretended.filter((key) => !WITHIN_TOOLSET.test(key));
+  printList(screen, "state that would differ", {
+    lines: shownChanges(state, width - 2),
+    count: state.reduce((sum, { patch }) => sum + patch.length, 0),
+  });
+  printList(screen, "writes that were only pretended", {
+    lines: writes.slice(0, MAX_LINES).map((key) => oneLine(key, width - 2)),
+    count: writes.length,
+  });
   screen.write(
     `\n${screen.paint("bold", "Nothing was changed.")} Reads were run; all else was pretended, or done on a branch that is dropped.\n`,
   );
 }
 
-function printList(screen: Screen, title: string, lines: readonly string[]): void {
-  if (lines.length === 0) return;
-  const hidden = lines.length - MAX_LINES;
-  const shown = hidden > 0 ? [...lines.slice(0, MAX_LINES), `… and ${plural(hidden, "more line")}`] : lines;
+/** The first lines of a list, and how many it has. */
+interface ListStart {
+  readonly lines: readonly string[];
+  readonly count: number;
+}
+
+function printList(screen: Screen, title: string, { lines, count }: ListStart): void {
+  if (count === 0) return;
+  const hidden = count - lines.length;
+  const shown = hidden > 0 ? [...lines, `… and ${plural(hidden, "more line")}`] : lines;
   screen.write(`\n${screen.paint("bold", title)}\n${shown.map((line) => `  ${line}\n`).join("")}`);
 }
 
-/** `files reads: {} → {"plan.md":1}`, both sides cut to what fits. */
-function changeLine({ toolset, key, before, after }: StateDifference, width: number): string {
-  const place = `${safeText(toolset)} ${oneLine(key, width / 2)}: `;
+/** One line for each step, as many as are shown. */
+function shownChanges(state: readonly StateDifference[], width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const difference of state) {
+    let value = difference.before;
+    for (const step of difference.patch) {
+      if (lines.length === MAX_LINES) return lines;
+      const next = applyPatch(value, [step]);
+      lines.push(changeLine(difference, { step, from: before(value, step), width }));
+      value = next;
+    }
+  }
+  return lines;
+}
+
+interface Change {
+  readonly step: JsonPatchStep;
+  /** What is at the place of the step before it. */
+  readonly from: JsonValue | undefined;
+  readonly width: number;
+}
+
+/** `shop cart/items/0: 1 → 2`, both sides cut to what fits, from where they differ. */
+function changeLine({ toolset, key }: StateDifference, { step, from, width }: Change): string {
+  const place = `${safeText(toolset)} ${oneLine(key + step.path, width / 2)}: `;
   const room = Math.max(LEAST_VALUE, Math.floor((width - place.length - 3) / 2));
-  return `${place}${oneLine(spell(before), room)} → ${oneLine(spell(after), room)}`;
+  const [old, now] = [spell(from), spell(step.op === "remove" ? undefined : step.value)];
+  const start = old.length > room || now.length > room ? differenceOf(old, now) : 0;
+  return `${place}${oneLine(fromStart(old, start), room)} → ${oneLine(fromStart(now, start), room)}`;
+}
+
+/** Where the values are to be shown from, so that their difference is seen. */
+function differenceOf(old: string, now: string): number {
+  let at = 0;
+  while (at < old.length && old[at] === now[at]) at++;
+  return Math.max(0, at - LEAD);
+}
+
+function fromStart(text: string, start: number): string {
+  return start === 0 ? text : `…${text.slice(start).replace(/^[\udc00-\udfff]/u, "")}`;
+}
+
+/** The value that a step replaces or removes; undefined for one that adds. */
+function before(value: JsonValue | undefined, { op, path }: JsonPatchStep): JsonValue | undefined {
+  if (op === "add") return undefined;
+  let found = value;
+  for (const token of path.split("/").slice(1)) {
+    const key = token.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (isJsonArray(found)) found = found[Number(key)];
+    else if (isJsonObject(found) && Object.hasOwn(found, key)) found = found[key];
+    else return undefined;
+  }
+  return found;
 }
 
 function spell(value: JsonValue | undefined): string {

@@ -55,12 +55,12 @@ async function dispatch(line: CommandLine, world: CommandWorld): Promise<number>
   const wantsHelp = line.options.help || line.command === "help";
   const [name, ...args] = line.command === "help" || line.command === undefined ? line.args : [line.command, ...line.args];
   if (name === undefined) return help(world, { wantsHelp, text: programHelp(COMMANDS) });
-  const entry = COMMANDS.find((known) => known.name === name) ?? unknownCommand(name, COMMANDS);
+  const entry = COMMANDS.find((known) => known.name === name) ?? unknownCommand(COMMANDS, name);
   if (!("commands" in entry)) return run({ command: entry, args, wantsHelp }, { line, world });
   const [word, ...rest] = args;
   if (word === undefined) return help(world, { wantsHelp, text: groupHelp(entry) });
   const full = `${name} ${word}`;
-  const command = entry.commands.find((known) => known.name === full) ?? unknownCommand(full, entry.commands);
+  const command = entry.commands.find((known) => known.name === full) ?? unknownCommand(entry.commands, word, `${name} `);
   return run({ command, args: rest, wantsHelp }, { line, world });
 }
 
@@ -92,12 +92,12 @@ function print(world: CommandWorld, text: string): number {
   return 0;
 }
 
-/** @throws ToolError in any case */
-function unknownCommand(name: string, commands: readonly { readonly name: string }[]): never {
-  const names = commands.map((command) => command.name);
-  const [near] = nearNames(name, names);
-  const hint = near === undefined ? `Commands: ${names.join(", ")}. See haft --help.` : `Did you mean "haft ${near}"?`;
-  throw new ToolError("invalid_argument", `There is no command ${JSON.stringify(name)}.`, { hint });
+/** Only the word is compared, not that of its group in front of it. @throws ToolError in any case */
+function unknownCommand(commands: readonly { readonly name: string }[], word: string, group: string = ""): never {
+  const words = commands.map((command) => command.name.slice(group.length));
+  const [near] = nearNames(word, words);
+  const hint = near === undefined ? `Commands: ${words.join(", ")}. See haft ${group}--help.` : `Did you mean "haft ${group}${near}"?`;
+  throw new ToolError("invalid_argument", `There is no command ${JSON.stringify(`${group}${word}`)}.`, { hint });
 }
 
 function checkArguments(command: Command, { args, given }: Pick<CommandLine, "args" | "given">): void {

@@ -21,6 +21,11 @@ const BODY = shape({ body: HASH, text: anyText, part: optional(count), parts: op
 const LARGE = shape({ large: HASH });
 const END = shape({ end: shape({ events: count }) });
 
+const BEGINNING = '{"haft":"recording"';
+const FIRST_LINE = `The first line of a recording begins ${BEGINNING}.`;
+/** Instead of the hints on how to write JSON: nobody writes a recording by hand. */
+const EXPORT_AGAIN = "The file was cut or changed: export it again.";
+
 interface OpenBody {
   readonly body: JsonValue | undefined;
   readonly parts: JsonValue | undefined;
@@ -43,11 +48,7 @@ export class RecordingDecoder {
     if (line === undefined) throw this.#damage("the recording is empty");
     const header = this.#parse(line);
     const problem = HEADER(header);
-    if (problem !== undefined)
-      throw this.#damage(
-        `this is no recording of Haft: ${describeProblem(problem)}`,
-        'The first line of a recording begins {"haft":"recording".',
-      );
+    if (problem !== undefined) throw this.#damage(`this is no recording of Haft: ${describeProblem(problem)}`, FIRST_LINE);
     const version = header["version"];
     if (version !== RECORDING_VERSION) {
       throw this.#damage(`the recording is of version ${JSON.stringify(version)}; this version of Haft reads version ${RECORDING_VERSION}`);
@@ -85,7 +86,8 @@ export class RecordingDecoder {
     try {
       value = parseJson(line, LINE_LIMITS);
     } catch (error: unknown) {
-      const { message, hint } = ToolError.fromUnknown(error);
+      const { message } = ToolError.fromUnknown(error);
+      const hint = this.#line === 1 && !line.startsWith(BEGINNING) ? FIRST_LINE : EXPORT_AGAIN;
       throw this.#damage(message.replace("line 1, column", `line ${this.#line}, column`), hint, error);
     }
     if (!isJsonObject(value)) throw this.#damage("a line of a recording is a JSON object");
@@ -126,7 +128,7 @@ export class RecordingDecoder {
       return parseJson(this.#find(String(fields["large"])), { ...LINE_LIMITS, maxChars: MAX_WAITING_CHARS });
     } catch (error: unknown) {
       const cause = ToolError.fromUnknown(error);
-      throw cause.code === "corrupt_record" ? cause : this.#damage(`the long event: ${cause.message}`, cause.hint, error);
+      throw cause.code === "corrupt_record" ? cause : this.#damage(`the long event: ${cause.message}`, EXPORT_AGAIN, error);
     }
   }
 

@@ -182,7 +182,7 @@ export class CallRun implements Interruptible {
     let root = session;
     while (root.parent !== undefined) root = root.parent;
     // A session that the engine was never asked about is left alone: a branch leaves no trace in it.
-    return root.engagedEngines?.has(engine) === true ? root : session;
+    return root.closed || root.engagedEngines?.has(engine) === true ? root : session;
   }
 
   /** Bound to the branch, the call, its tool and its input: the same over all attempts and after a crash, new in a fork. */

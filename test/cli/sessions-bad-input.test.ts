@@ -172,6 +172,11 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
       (text: readonly string[]) => text.slice(0, 5).join("\n"),
       "line 6: the recording was cut short: it has no last line after ",
     ],
+    [
+      "cut short in the middle of a line",
+      (text: readonly string[]) => text.slice(0, 3).join("\n").slice(0, -9),
+      "\n  The file was cut or changed: export it again.\n",
+    ],
     ["edited", (text: readonly string[]) => text.join("\n").replace("brief", "BRIEF"), "line 3: the checksum is wrong"],
     ["without a line", (text: readonly string[]) => text.toSpliced(4, 1).join("\n"), "line 5: the checksum is wrong"],
     ["with something behind its end", (text: readonly string[]) => `${text.join("\n")}{}\n`, "something follows the end of the recording"],
@@ -182,7 +187,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
     ],
     ["empty", () => "", "line 1: the recording is empty"],
     ["something else", () => '{"role": "user", "content": "Hello."}\n', "line 1: this is no recording of Haft"],
-    ["no JSON", () => "<html>", "line 1: "],
+    ["no JSON", () => "<html>", '\n  The first line of a recording begins {"haft":"recording".\n'],
   ] as const)("%s is refused by import and replay, and leaves nothing", async ([, change, message]) => {
     const project = new SessionProject();
     const input = change(await recording(project));

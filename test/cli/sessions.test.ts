@@ -331,18 +331,19 @@ describe.concurrent("haft sessions", { timeout: PATIENCE_MS }, () => {
 
   test("a command that there is not is refused with the nearest, and the group alone shows its help", async () => {
     const project = new SessionProject();
-    const [near, none, bare, help] = await Promise.all([
+    const [near, far, none, bare, help] = await Promise.all([
       project.haft(["sessions", "lst"]),
+      project.haft(["sessions", "fo"]),
       project.haft(["sessions", "dance"]),
       project.haft(["sessions"]),
       project.haft(["help", "sessions"]),
     ]);
-    expect([near, none].map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
+    expect([near, far, none].map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
       [2, 'haft: invalid_argument: There is no command "sessions lst".\n  Did you mean "haft sessions list"?\n'],
-      [
+      ...["fo", "dance"].map((word) => [
         2,
-        'haft: invalid_argument: There is no command "sessions dance".\n  Commands: sessions list, sessions show, sessions resume, sessions export, sessions import, sessions check, sessions remove. See haft --help.\n',
-      ],
+        `haft: invalid_argument: There is no command "sessions ${word}".\n  Commands: list, show, resume, export, import, check, remove. See haft sessions --help.\n`,
+      ]),
     ]);
     expect([bare.exitCode, bare.stdout, help.exitCode, help.stderr]).toEqual([2, "", 0, ""]);
     expect(masked(bare.stderr)).toBe(masked(help.stdout));

@@ -57,8 +57,11 @@ const command = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant("again"),
       which: fc.nat(5),
-      /** With other calls under the same key. */
-      wrongly: fc.integer({ min: 0, max: 5 }).map((one) => one === 0),
+      /** With other calls under the same key, which its own session refuses. */
+      wrongly: fc.integer({ min: 0, max: 2 }).map((one) => one === 0),
+      /** To another session, where those calls are the first under this key. */
+      elsewhere: fc.boolean(),
+      slot,
       pause,
     }),
   },

@@ -8,7 +8,7 @@ import type { RuntimeSession, Simulation } from "../../src/runtime/session/runti
 import type { SessionSnapshot } from "../../src/runtime/session/snapshot.ts";
 import type { CallShape, Command } from "./session-arbitrary.ts";
 import { Refusal, newBatch, withoutUndefined } from "./session-log-model.ts";
-import type { Batch, ModelSession } from "./session-log-model.ts";
+import type { Batch, ModelResult, ModelSession } from "./session-log-model.ts";
 import { KEYS } from "./session-plan.ts";
 import type { CallPlan } from "./session-plan.ts";
 import { TICK_MS, readResult } from "./session-world.ts";
@@ -122,15 +122,14 @@ export class Commands {
     });
   }
 
-  #submitAgain({ which, wrongly }: CommandOf<"again">): void {
+  #submitAgain({ which, wrongly, elsewhere, slot: index }: CommandOf<"again">): void {
     const keyed = this.#keyed[which % this.#keyed.length];
-    if (keyed?.slot.real === undefined) return;
-    const { slot, key } = keyed;
+    const slot = wrongly && elsewhere ? this.#slotAt(index) : keyed?.slot;
+    if (keyed === undefined || slot?.real === undefined) return;
+    const { key } = keyed;
     const plans = wrongly ? this.#plan(keyed.plans) : keyed.plans;
-    const known = slot.model.keys.get(key);
-    if (known !== undefined) this.#world.seen.add("submitted again");
-    const answer = keyed.slot.real.execute(callsOf(plans), { idempotencyKey: key });
-    this.#expectResults("again", slot, newBatch(plans, { key }), answer);
+    if (slot.model.keys.has(key)) this.#world.seen.add("submitted again");
+    this.#expectResults("again", slot, newBatch(plans, { key }), slot.real.execute(callsOf(plans), { idempotencyKey: key }));
   }
 
   #expectResults(name: string, slot: Slot, batch: Batch, real: Promise<readonly ToolResult[]>): void {
@@ -153,7 +152,7 @@ export class Commands {
     this.#withSlot(index, (slot, session) => {
       const plans = this.#plan(calls);
       const real = session.simulate(callsOf(plans), allow ? { allowSideEffects: true } : {});
-      const model = this.#world.model.simulate(slot.model, newBatch(plans), allow ? { allow } : {});
+      const model = this.#simulateModel(slot.model, plans, allow ? { allow } : {});
       this.#world.expectSame(
         "simulate",
         { real, model },
@@ -168,6 +167,17 @@ export class Commands {
         },
       );
     });
+  }
+
+  async #simulateModel(
+    session: ModelSession,
+    plans: readonly CallPlan[],
+    options: { readonly allow?: boolean },
+  ): Promise<{ readonly results: readonly ModelResult[]; readonly branch: ModelSession }> {
+    const branch = this.#world.model.fork(session, "simulation", { simulated: true, ...options });
+    const results = await this.#world.model.execute(branch, newBatch(plans));
+    branch.closed = true;
+    return { results, branch };
   }
 
   #fork({ slot: index, simulated, allow }: CommandOf<"fork">): void {

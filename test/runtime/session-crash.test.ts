@@ -1,10 +1,13 @@
 /** What a crash leaves of a session, case by case: each was once done wrongly. */
 import { expect, test } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
+import type { ToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
+import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
 import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import { CrashDisk } from "./crash-disk.ts";
+import type { CrashStore } from "./crash-disk.ts";
 
 const described = { description: "d", inputSchema: { type: "object" } } as const;
 
@@ -84,4 +87,32 @@ test("F4.26 I03 wherever a crash cuts a rollback off, either all of it happened 
     left.add(`${session.history.map((entry) => entry.result?.status).join(" ")}: ${state}`);
   }
   expect([...left]).toEqual(["ok error: one two three", ": - - -"]);
+});
+
+test("I10 an idempotency key belongs to its session: to a fork it is new, before a crash and after", async () => {
+  const disk = new CrashDisk();
+  const submit = async (store: CrashStore, session: RuntimeSession, n: number): Promise<unknown> => {
+    const submitted = session.execute([{ name: "put", input: { n } }], { idempotencyKey: "k" }).then(
+      (results) => results[0]?.callId,
+      (error: ToolError) => error.code,
+    );
+    for (let times = 0; times < 3; times++) {
+      await settle();
+      store.flush();
+    }
+    return submitted;
+  };
+  const ports = fakePorts();
+  const store = disk.store();
+  const session = createRuntime({ store, ports, tools: [PUT] }).session("s");
+  expect(await submit(store, session, 1)).toBe("call_1");
+  const [before, after] = [session.fork({ id: "before" }), session.fork({ id: "after" })];
+  expect(await submit(store, before, 2)).toBe("call_2");
+  store.die(1);
+
+  const next = disk.store();
+  const runtime = createRuntime({ store: next, ports, tools: [PUT] });
+  expect(await submit(next, await runtime.resume("s"), 1)).toBe("call_1");
+  expect(await submit(next, await runtime.resume("before"), 1)).toBe("conflict");
+  expect(await submit(next, await runtime.resume(after.id), 3)).toBe("call_3");
 });

@@ -1,5 +1,6 @@
 /** What the reference model keeps of a session, and what its log comes to. */
 import type { JsonValue } from "../../src/core/json.ts";
+import { KEYS, RULES } from "./session-plan.ts";
 import type { CallPlan } from "./session-plan.ts";
 
 export interface ModelResult {
@@ -30,20 +31,20 @@ export interface Batch {
 
 export type State = Readonly<Record<string, JsonValue | undefined>>;
 
+interface Change {
+  readonly type: "change";
+  readonly call: Call;
+  readonly key: string;
+  readonly before: JsonValue | undefined;
+  readonly after: JsonValue | undefined;
+}
+
 export type Entry =
   | { readonly type: "start" | "commit" }
   | { readonly type: "batch"; readonly owner: string; readonly batch: Batch; readonly calls: readonly Call[] }
   | { readonly type: "call" | "intent" | "resolve"; readonly call: Call }
   | { readonly type: "end"; readonly call: Call; readonly result: ModelResult }
-  | {
-      readonly type: "change";
-      readonly call: Call;
-      readonly key: string;
-      readonly before: JsonValue | undefined;
-      readonly after: JsonValue | undefined;
-      /** It is part of a rollback, which is kept as a whole or not at all. */
-      readonly undoes: boolean;
-    }
+  | Change
   | { readonly type: "rollback"; readonly calls: readonly Call[] };
 
 /** Why an operation was refused, or a batch rolled back. */
@@ -113,6 +114,22 @@ export class ModelSession {
     this.state = state;
     this.durable = log.length;
   }
+
+  /** The call would write, and this is a simulation. */
+  pretends({ tool }: CallPlan): boolean {
+    return this.simulated && !this.allow && RULES[tool].writesWorld;
+  }
+
+  /** Which of its own batches may be submitted again: those that were not rolled back. */
+  rememberSubmissions(): void {
+    const gone = new Set(this.log.flatMap((entry) => (entry.type === "rollback" ? entry.calls : [])));
+    for (const entry of this.log) {
+      if (entry.type !== "batch" || entry.owner !== this.name || entry.batch.key === undefined) continue;
+      const results = Promise.resolve(entry.calls.flatMap((call) => call.result ?? []));
+      const submitted = { digest: JSON.stringify(entry.batch.plans), results, isOver: true };
+      if (!entry.calls.some((call) => gone.has(call))) this.keys.set(entry.batch.key, submitted);
+    }
+  }
 }
 
 /** `none`: there is no store; `memory`: it keeps everything at once; `disk`: it keeps what was flushed, and is waited for. */
@@ -160,18 +177,13 @@ export function beginAnew(log: readonly Entry[]): { readonly log: Entry[]; reado
   return { log: renewed, open: [...anew.values()] };
 }
 
-/** The batches of a session that may be submitted again, by key: the calls of those that were not rolled back. */
-export function submissionsIn(
-  log: readonly Entry[],
-  owner: string,
-): ReadonlyMap<string, { readonly batch: Batch; readonly calls: readonly Call[] }> {
-  const gone = new Set(log.flatMap((entry) => (entry.type === "rollback" ? entry.calls : [])));
-  const found = new Map<string, { readonly batch: Batch; readonly calls: readonly Call[] }>();
-  for (const entry of log) {
-    if (entry.type !== "batch" || entry.owner !== owner || entry.batch.key === undefined) continue;
-    if (!entry.calls.some((call) => gone.has(call))) found.set(entry.batch.key, entry);
-  }
-  return found;
+/** The change of each value to take back: the first of the latest ones, as far as only unfinished calls made them. */
+export function unfinishedChanges(log: readonly Entry[], open: readonly Call[]): readonly Change[] {
+  const changes = log.filter((entry) => entry.type === "change");
+  return KEYS.flatMap((key) => {
+    const ofKey = changes.filter((change) => change.key === key);
+    return ofKey.slice(ofKey.findLastIndex((change) => !open.includes(change.call)) + 1).slice(0, 1);
+  });
 }
 
 export function withoutUndefined(state: State): Readonly<Record<string, JsonValue>> {

@@ -1,10 +1,10 @@
 /** What sessions must come to: a plain and slow copy of their rules, in virtual time, against which the real ones are held. */
 import type { JsonValue } from "../../src/core/json.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
-import { ModelSession, Refusal, beginAnew, beginCall, stateOf, submissionsIn } from "./session-log-model.ts";
+import { ModelSession, Refusal, beginAnew, beginCall, stateOf, unfinishedChanges } from "./session-log-model.ts";
 import type { Batch, Beginning, Call, Entry, Keeping, ModelResult, State } from "./session-log-model.ts";
 import { KEYS, RETRY_MS, RULES, TIMEOUT_MS, applyOp } from "./session-plan.ts";
-import type { CallPlan, Op } from "./session-plan.ts";
+import type { Op } from "./session-plan.ts";
 
 const IDLE = Promise.resolve();
 const NEVER = new Promise<never>(() => {});
@@ -37,11 +37,7 @@ export class Model {
 
   /** Whatever is under way stays so for ever. @param kept how much of a session's log was written all the same */
   crash(kept: (name: string) => number | undefined): void {
-    for (const session of this.#sessions) {
-      session.durable = Math.max(session.durable, kept(session.name) ?? 0);
-      const last = session.log[session.durable - 1];
-      if (last?.type === "change" && last.undoes) throw new Error("Half a rollback was written.");
-    }
+    for (const session of this.#sessions) session.durable = Math.max(session.durable, kept(session.name) ?? 0);
     this.#clock = new FakeClock();
     this.#flushed = Promise.withResolvers<void>();
     this.#sessions = [];
@@ -71,18 +67,14 @@ export class Model {
     const known = key === undefined ? undefined : session.keys.get(key);
     const digest = JSON.stringify(batch.plans);
     if (known !== undefined && known.digest !== digest) throw new Refusal("conflict");
-    if (known !== undefined) {
-      if (known.isOver) await this.#whenDurable(session);
-      return known.results;
-    }
+    if (known?.isOver === true) await this.#whenDurable(session);
+    if (known !== undefined) return known.results;
     const results = session.ready.then(() => this.#runInTurn(session, batch));
     if (key === undefined) return results;
     const submitted = { digest, results, isOver: false };
     session.keys.set(key, submitted);
-    results.then(
-      () => (submitted.isOver = true),
-      () => session.keys.delete(key),
-    );
+    const forget = (): unknown => session.keys.delete(key);
+    results.then(() => (submitted.isOver = true), forget);
     return results;
   }
 
@@ -92,17 +84,6 @@ export class Model {
       aborted.yes = true;
       aborted.resolve();
     }, ms);
-  }
-
-  async simulate(
-    session: ModelSession,
-    batch: Batch,
-    options: { readonly allow?: boolean },
-  ): Promise<{ readonly results: readonly ModelResult[]; readonly branch: ModelSession }> {
-    const branch = this.fork(session, "simulation", { simulated: true, ...options });
-    const results = await this.execute(branch, batch);
-    branch.closed = true;
-    return { results, branch };
   }
 
   async commit(branch: ModelSession): Promise<void> {
@@ -150,14 +131,11 @@ export class Model {
     slot.model = session; // should there be a crash before it is ready
     if (open.length > 0) {
       await this.#turn(session, NEVER, async () => {
-        for (const key of KEYS) this.#takeBack(session, key, open);
+        for (const { call, key, before } of unfinishedChanges(log, open)) this.#change(session, call, key, before);
         for (const calls of Map.groupBy(open, (call) => call.batch).values()) await this.#finishAll(session, calls);
       });
     }
-    for (const [key, { batch, calls }] of submissionsIn(log, session.name)) {
-      const results = Promise.resolve(calls.flatMap((call) => call.result ?? []));
-      session.keys.set(key, { digest: JSON.stringify(batch.plans), results, isOver: true });
-    }
+    session.rememberSubmissions();
     await this.#whenDurable(session);
   }
 
@@ -223,7 +201,7 @@ export class Model {
     const failed = batch.throwOnError && results.some((result) => FAILING.has(result.code));
     if (failed) {
       const [call] = calls;
-      for (const key of KEYS) if (call !== undefined) this.#change(session, call, key, state[key], true);
+      for (const key of KEYS) if (call !== undefined) this.#change(session, call, key, state[key]);
       this.#push(session, { type: "rollback", calls });
     }
     return { results, failed };
@@ -232,7 +210,7 @@ export class Model {
   /** Runs the calls side by side until each has its result. */
   async #finishAll(session: ModelSession, calls: readonly Call[]): Promise<readonly ModelResult[]> {
     for (const call of calls) {
-      const pretended = isPretended(session, call.plan) && !this.#standIn;
+      const pretended = session.pretends(call.plan) && !this.#standIn;
       const origin = session.simulated ? "simulated" : "live";
       if (call.batch.aborted.yes) this.#end(session, call, { status: "cancelled", code: "cancelled", origin });
       else if (call.plan.tool === "gone") this.#end(session, call, { status: "error", code: "not_found", origin });
@@ -245,7 +223,7 @@ export class Model {
 
   async #start(session: ModelSession, call: Call): Promise<void> {
     if (call.result !== undefined) return;
-    if (isPretended(session, call.plan)) {
+    if (session.pretends(call.plan)) {
       call.attempts++;
       return this.#end(session, call, { status: "ok", output: "pretended", origin: "simulated" });
     }
@@ -298,19 +276,11 @@ export class Model {
     }
   }
 
-  #change(session: ModelSession, call: Call, key: string, after: JsonValue | undefined, undoes = false): void {
+  #change(session: ModelSession, call: Call, key: string, after: JsonValue | undefined): void {
     const before = session.state[key];
     if (JSON.stringify(before) === JSON.stringify(after)) return;
     session.state = { ...session.state, [key]: after };
-    this.#push(session, { type: "change", call, key, before, after, undoes });
-  }
-
-  /** Takes back the latest changes of a value, as far as only unfinished calls made them. */
-  #takeBack(session: ModelSession, key: string, open: readonly Call[]): void {
-    const changes = session.log.flatMap((entry) => (entry.type === "change" && entry.key === key ? [entry] : []));
-    const kept = changes.findLastIndex((change) => !open.includes(change.call));
-    const first = changes[kept + 1];
-    if (first !== undefined) this.#change(session, first.call, key, first.before);
+    this.#push(session, { type: "change", call, key, before, after });
   }
 
   #cancel(session: ModelSession, calls: readonly Call[]): void {
@@ -326,9 +296,4 @@ export class Model {
     call.ended.resolve();
     if (call.batch.throwOnError && FAILING.has(result.code)) this.#cancel(session, call.batch.calls);
   }
-}
-
-/** It would write, and this is a simulation. */
-function isPretended({ simulated, allow }: ModelSession, { tool }: CallPlan): boolean {
-  return simulated && !allow && RULES[tool].writesWorld;
 }

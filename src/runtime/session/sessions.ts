@@ -164,7 +164,8 @@ export class Sessions implements SessionHost {
 
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
     await commitBranch(branch, parent, (from) => this.events(branch, from));
-    this.#parts.keeper.adopt(branch.id, parent.id);
+    const holder = this.#open.get(branch.id) ?? branch;
+    if (holder === branch) this.#parts.keeper.adopt(branch.id, parent.id); // else another session has taken its id since
     await whenStored(parent);
     await this.discard(branch);
   }
@@ -287,6 +288,7 @@ export class Sessions implements SessionHost {
     const parts = options.parts ?? this.#parts;
     const tell = parts.listening ? (event: SessionEvent): void => parts.emit(event) : undefined;
     const session = new RuntimeSession({ ...options, parts, tell, ports: this.#parts.ports, recorded: true }, this);
+    this.#parts.keeper.forget(options.id); // a simulation of this id that was dropped: what it kept is not this session's
     this.#open.set(options.id, session);
     return session;
   }

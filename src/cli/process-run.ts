@@ -1,0 +1,90 @@
+/** Runs the command line in this process: connects it to the streams and the signals. */
+import { createInterface } from "node:readline";
+import { ERROR_CODES } from "../core/error-codes.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import { runCli } from "./run-cli.ts";
+import type { Output } from "./terminal-text.ts";
+
+const stop = new AbortController();
+let readerIsGone = false;
+let outputIsLost = false;
+let isDone = false;
+
+/** The first signal stops the calls and closes the toolsets; a second one ends the process at once. */
+function onSignal(name: string): void {
+  if (stop.signal.aborted) process.exit(ERROR_CODES.cancelled.exit);
+  stop.abort(new ToolError("cancelled", `Stopped by ${name}.`));
+}
+
+process.on("SIGINT", () => onSignal("Ctrl-C"));
+process.on("SIGTERM", () => onSignal("SIGTERM"));
+process.on("SIGHUP", () => onSignal("SIGHUP"));
+
+/** A handler that throws where no call waits for it, such as in a timer: nobody knows what state it left behind. */
+process.on("uncaughtException", (thrown) => {
+  stop.abort(new ToolError("execution_failed", `Something threw outside any call: ${describeThrown(thrown)}`, { cause: thrown }));
+});
+
+/** A handler that ends the process must not pass for an answer. */
+process.on("exit", (exitCode) => {
+  if (isDone || stop.signal.aborted || exitCode !== 0) return;
+  process.stderr.write("haft: A handler ended the process before the command was done.\n");
+  process.exitCode = ERROR_CODES.execution_failed.exit;
+});
+
+/** A reader that has seen enough, such as `head`, stops us like a signal, but is no error of anybody's; a full disk is one. */
+process.stdout.on("error", (error) => {
+  if (readerIsGone || outputIsLost) return;
+  readerIsGone = "code" in error && error.code === "EPIPE";
+  outputIsLost = !readerIsGone;
+  if (outputIsLost) process.stderr.write(`haft: Standard output cannot be written: ${describeThrown(error)}\n`);
+  stop.abort(new ToolError("cancelled", "Nobody reads the output any more."));
+});
+process.stderr.on("error", () => {});
+const stderr: Output = {
+  write: (text) => readerIsGone || process.stderr.write(text),
+  isTTY: process.stderr.isTTY,
+  get columns() {
+    return process.stderr.columns;
+  },
+};
+
+/** The end of the input (Ctrl-D) counts as just Enter. */
+function ask(question: string, signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const withdraw = (): void => {
+    process.stderr.write("\n");
+    reject(signal.reason);
+  };
+  if (signal.aborted) withdraw();
+  signal.addEventListener("abort", withdraw, { once: true });
+  lines.on("SIGINT", () => onSignal("Ctrl-C"));
+  lines.on("close", () => {
+    process.stderr.write("\n");
+    resolve("");
+  });
+  lines.question(question, resolve);
+  return promise.finally(() => {
+    signal.removeEventListener("abort", withdraw);
+    lines.removeAllListeners("close").close();
+  });
+}
+
+/** Resolves when everything written has been taken, or nobody will take it. */
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => (stream.destroyed ? resolve() : stream.write("", () => resolve())));
+}
+
+const exitCode = await runCli(process.argv.slice(2), {
+  stdout: process.stdout,
+  stderr,
+  stdin: process.stdin,
+  ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
+  environment: process.env,
+  signal: stop.signal,
+});
+await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+// Not left to the event loop: a tool that was cut off may hold it for as long as it likes.
+isDone = true;
+process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : exitCode);

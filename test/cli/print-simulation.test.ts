@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import { printSimulation } from "../../src/cli/print-simulation.ts";
+import { readCommandLine } from "../../src/cli/command-line.ts";
+import { screenFor } from "../../src/cli/terminal-text.ts";
+import type { JsonValue } from "../../src/core/json.ts";
+import { diffJson } from "../../src/core/json-patch.ts";
+
+/** The lines about the state, on a screen of 80 columns. */
+function shown(...values: readonly (readonly [before: JsonValue | undefined, after: JsonValue | undefined])[]): readonly string[] {
+  let text = "";
+  const out = screenFor({ write: (more: string) => (text += more), isTTY: true, columns: 80 }, { NO_COLOR: "1" });
+  const state = values.map(([before, after]) => ({ toolset: "shop", key: "cart", before, after, patch: diffJson(before, after) }));
+  printSimulation({ options: readCommandLine(["run"]).options, out }, { state, calls: [], pretended: [] });
+  const lines = text.split("\n");
+  return lines.slice(lines.indexOf("state that would differ") + 1, lines.lastIndexOf("") - 2);
+}
+
+const items = Array.from({ length: 30 }, (_, index) => `item number ${index}`);
+
+test("C06 a change deep inside a large value is shown by its steps", () => {
+  expect(
+    shown([
+      { items, "a/b": 1, last: true },
+      { items: items.with(20, "bread"), "a/b": 2 },
+    ]),
+  ).toEqual(['  shop cart/items/20: "item number 20" → "bread"', "  shop cart/a~1b: 1 → 2", "  shop cart/last: true → nothing"]);
+});
+
+test("C06 of a list each step is shown with what it finds, an item that is added with nothing", () => {
+  expect(
+    shown([
+      ["a", "b", "c"],
+      ["a", "c", "d"],
+    ]),
+  ).toEqual(['  shop cart/1: "b" → "c"', '  shop cart/2: "c" → "d"']);
+  expect(
+    shown([
+      ["a", "b"],
+      ["a", "x", "b"],
+    ]),
+  ).toEqual(['  shop cart/1: nothing → "x"']);
+  expect(
+    shown([
+      ["a", "b", "c", "d"],
+      ["a", "d"],
+    ]),
+  ).toEqual(['  shop cart/2: "c" → nothing', '  shop cart/1: "b" → nothing']);
+});
+
+test("C06 two long texts that begin alike are shown from where they differ", () => {
+  const text = "word ".repeat(40);
+  expect(shown([`${text}old end`, `${text}new end`])).toEqual(['  shop cart: …ord old end" → …ord new end"']);
+  expect(shown([undefined, text])).toEqual([expect.stringMatching(/^ {2}shop cart: nothing → "word .*…$/u)]);
+  expect(shown([`${text}🙂abc1`, `${text}🙂abc2`])).toEqual(['  shop cart: …abc1" → …abc2"']);
+});
+
+test("C06 of very many changes the first are shown, and the others counted", () => {
+  const lines = shown([Array.from({ length: 50 }, () => 0), Array.from({ length: 50 }, (_, index) => (index === 0 ? 0 : index))], [1, 2]);
+  expect([lines.length, lines[0], lines.at(-1)]).toEqual([21, "  shop cart/1: 0 → 1", "  … and 30 more lines"]);
+});
