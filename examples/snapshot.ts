@@ -42,5 +42,5 @@ call
 result
 call
 result
-corrupt_record: The snapshot cannot be used. Its state is not what its events come to: they differ at "/default".
+corrupt_record: The snapshot cannot be used. Its state is not what its events come to: they differ at "/default/counts".
 */

@@ -2,7 +2,6 @@
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { diffJson } from "../../core/json-patch.ts";
-import type { JsonPatch } from "../../core/json-patch.ts";
 import { copyJson, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { readEvent } from "../../core/read-event.ts";
@@ -80,25 +79,27 @@ export function readSnapshot(raw: unknown): ReadSnapshot {
   const fold = new SessionFold(undefined, sessionId);
   for (const [index, event] of events.entries()) fold.apply(readEvent(event, `Event ${index + 1} of the snapshot`));
   if (fold.open.length > 0) throw corrupt(`The call ${JSON.stringify(fold.open[0]?.callId)} has no result in it.`);
-  const [difference] = diffState(stateObject(fold.head.state), state);
-  if (difference !== undefined) throw corrupt(`Its state is not what its events come to: they differ at "${difference.path}".`);
+  const place = differingPlace(stateObject(fold.head.state), state);
+  if (place !== undefined) throw corrupt(`Its state is not what its events come to: they differ at "${place}".`);
   return { sessionId, head: fold.head, engines: new Map(Object.entries(engines)), submissions: fold.submissions };
 }
 
-/** Value by value: a value may be as deep as a comparison looks. */
-function diffState(one: Readonly<Record<string, JsonObject>>, other: JsonObject): JsonPatch {
-  const difference = (left: JsonObject, right: JsonObject, deeper: (key: string) => JsonPatch): JsonPatch => {
-    for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
-      const found = deeper(key);
-      if (found.length > 0) return found;
-    }
-    return [];
-  };
-  return difference(one, other, (toolset) => {
+/** The first toolset, or value of one, that is not the same. Compared value by value: each may be as deep as a comparison looks. */
+function differingPlace(one: Readonly<Record<string, JsonObject>>, other: JsonObject): string | undefined {
+  return firstDiffering(one, other, (toolset) => {
     const [left, right] = [one[toolset], other[toolset]];
-    if (left === undefined || !isJsonObject(right)) return diffJson(left, right);
-    return difference(left, right, (key) => diffJson(left[key], right[key]));
+    if (left === undefined || !isJsonObject(right)) return `/${toolset}`;
+    const key = firstDiffering(left, right, (name) => (diffJson(left[name], right[name]).length === 0 ? undefined : name));
+    return key === undefined ? undefined : `/${toolset}/${key}`;
   });
+}
+
+function firstDiffering(one: JsonObject, other: JsonObject, find: (key: string) => string | undefined): string | undefined {
+  for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
+    const found = find(key);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Room for long conversations; a snapshot that is larger is for a store. */
