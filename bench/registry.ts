@@ -6,7 +6,7 @@ import type { Tool } from "../src/core/tool.ts";
 const COUNT = 100_000;
 
 export function printRegistry(): void {
-  const tools = makeTools();
+  const tools = makeTools(COUNT);
   gc();
   const heapBefore = process.memoryUsage().heapUsed;
   const registry = new Registry();
@@ -23,9 +23,9 @@ export function printRegistry(): void {
       1_000) /
     lookUps;
   registry.search({ text: "warm up" });
-  const searches = Array.from({ length: 300 }, (_, index) =>
-    time(() => registry.search({ text: `${VERBS[index % VERBS.length]} ${NOUNS[index % NOUNS.length]} ${index}`, limit: 10 })),
-  ).sort((one, other) => one - other);
+  const searches = Array.from({ length: 300 }, (_, index) => time(() => registry.search({ text: searchWords(index), limit: 10 }))).sort(
+    (one, other) => one - other,
+  );
   console.log(`\nA registry of ${COUNT.toLocaleString("en")} tools`);
   console.log(`  load                 ${loadMs.toFixed(0).padStart(8)} ms, ${bytes.toFixed(0)} bytes each beside the tools themselves`);
   console.log(`  first definitions    ${firstMs.toFixed(0).padStart(8)} ms`);
@@ -37,12 +37,18 @@ export function printRegistry(): void {
 const VERBS = ["get", "list", "create", "update", "delete", "search", "send", "count", "export", "share"];
 const NOUNS = ["order", "customer", "invoice", "ticket", "calendar", "message", "file", "report", "payment", "weather"];
 
-function makeTools(): Tool[] {
-  return Array.from({ length: COUNT }, (_, index) => ({
+/** Tools that differ in name and description. */
+export function makeTools(count: number): readonly Tool[] {
+  return Array.from({ length: count }, (_, index) => ({
     name: `tool_${index}`,
     description: `${VERBS[index % 10]} a ${NOUNS[Math.floor(index / 10) % 10]} of account ${index}`,
     inputSchema: { type: "object", properties: { id: { type: "string" } } },
   }));
+}
+
+/** The words of the search of this number. */
+export function searchWords(index: number): string {
+  return `${VERBS[index % VERBS.length]} ${NOUNS[index % NOUNS.length]} ${index}`;
 }
 
 function time(work: () => unknown): number {

@@ -1,39 +1,32 @@
 /**
  * What `npm start` runs: the command line plays `demo/conversation.jsonl` through local functions, a workspace of files
- * and a real MCP server, then tries mails without sending them, and pays an invoice once although it is killed on the way.
+ * and a real MCP server, lends books through an HTTP API, tries mails without sending them, and pays once although it is killed.
  * What follows `npm start --` goes to the first `haft run`, and the rest is left out; `--once` is accepted and changes nothing.
  */
-import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { openLibrary } from "./demo/library-server.ts";
+import { runHaft } from "./demo/run-haft.ts";
 
 const demo = fileURLToPath(new URL("demo/", import.meta.url));
-const program = fileURLToPath(new URL("../src/cli/main.ts", import.meta.url));
 const server = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
 
 /** A fresh copy each time, so that the demo starts from the same files whatever it did before. */
 const workspace = mkdtempSync(join(tmpdir(), "haft-demo-"));
 cpSync(join(demo, "workspace"), workspace, { recursive: true });
 
-let stopped = false;
+const library = await openLibrary("card-4711");
+const environment = {
+  HAFT_DEMO_WORKSPACE: workspace,
+  HAFT_DEMO_MCP_SERVER: server,
+  HAFT_DEMO_LIBRARY: library.url,
+  HAFT_DEMO_LIBRARY_TOKEN: "card-4711",
+};
+const haft = (args: readonly string[], more = {}): Promise<number | null> => runHaft(args, { ...environment, ...more });
 
-/** Runs one command line; resolves to its exit code, null when it was killed. */
-function haft(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<number | null> {
-  const child = spawn(process.execPath, ["--conditions=haft-source", program, ...args], {
-    stdio: "inherit",
-    env: { ...process.env, HAFT_DEMO_WORKSPACE: workspace, HAFT_DEMO_MCP_SERVER: server, ...environment },
-  });
-  const stop = (): void => void child.kill("SIGTERM");
-  process.once("SIGTERM", stop);
-  return new Promise((resolve) =>
-    child.on("close", (code) => {
-      process.removeListener("SIGTERM", stop);
-      resolve(code);
-    }),
-  );
-}
+let stopped = false;
 
 // The terminal sends Ctrl-C to both processes; this one waits for the other, which closes what it opened.
 process.on("SIGINT", () => (stopped = true));
@@ -43,11 +36,18 @@ const options = process.argv.slice(2).filter((option) => option !== "--once");
 const office = ["--config", join(demo, "office.toml")];
 const scenes: readonly (() => Promise<number | null>)[] = [
   () => haft(["run", join(demo, "conversation.jsonl"), "--config", join(demo, "haft.toml"), ...options]),
+  () => haft(["run", join(demo, "library.jsonl"), "--config", join(demo, "library.toml")]),
   () => haft(["run", join(demo, "mail.jsonl"), "--simulate", ...office]),
   () => haft(["run", join(demo, "invoice.jsonl"), "--session", "invoice", ...office], { HAFT_DEMO_CRASH: "1" }),
   () => haft(["sessions", "resume", "invoice", ...office]),
 ];
-const titles = ["", "haft run mail.jsonl --simulate", "haft run invoice.jsonl --session invoice", "haft sessions resume invoice"];
+const titles = [
+  "",
+  "haft run library.jsonl",
+  "haft run mail.jsonl --simulate",
+  "haft run invoice.jsonl --session invoice",
+  "haft sessions resume invoice",
+];
 
 let code: number | null = 0;
 for (const [index, play] of scenes.entries()) {
@@ -55,5 +55,6 @@ for (const [index, play] of scenes.entries()) {
   if (index > 0) console.log(`\n\n$ ${titles[index]}`);
   code = await play();
 }
+library.close();
 rmSync(workspace, { recursive: true, force: true });
 process.exitCode = code ?? 1;

@@ -1,5 +1,5 @@
 /** The public names of Haft, listed by hand. A name is added here and in test/house/surface.test.ts, on purpose. */
-export type { ApprovalAnswer, ApprovalRequest, Approver } from "./core/ask.ts";
+export type { Answer, ApprovalAnswer, ApprovalRequest, Approver, Ask, AskRequest, Question } from "./core/ask.ts";
 export { type NameParts, type ToolCall, qualifiedName, splitName } from "./core/call.ts";
 export { type ContentPart, ToolOutput, type ToolOutputOptions } from "./core/content.ts";
 export type { ProgressUpdate, ToolContext, ToolState } from "./core/context.ts";
@@ -22,11 +22,13 @@ export type { HistoryEntry } from "./core/history.ts";
 export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
 export type { JsonObject, JsonPrimitive, JsonValue } from "./core/json.ts";
 export type { JsonPatch, JsonPatchStep } from "./core/json-patch.ts";
+export { Job, type JobWork } from "./core/job.ts";
 export type { ModelMessage, SessionMessage } from "./core/message.ts";
 export { type OpenRecording, type RecordingSource, parseRecording, readRecording, writeRecording } from "./core/recording.ts";
 export type { RecordingHeader } from "./core/recording-format.ts";
 export type { Clock, Ids, Log, LogFields, Ports, Random } from "./core/ports.ts";
 export { type Origin, type Repair, type ResultStatus, type ToolResult, type Truncation, resultText } from "./core/result.ts";
+export type { SourceContext, ToolSource } from "./core/source.ts";
 export type {
   CacheRecord,
   CacheStore,
@@ -50,8 +52,10 @@ export type {
   Tool,
   ToolCategory,
 } from "./core/tool.ts";
+export type { ToolPins } from "./core/tool-pins.ts";
 export type { Toolset } from "./core/toolset.ts";
 export { type DefinedTool, type HandlerResult, type SchemaSource, type ToolOptions, defineTool } from "./runtime/define-tool.ts";
+export { perSession } from "./engine/per-session.ts";
 export { type ReplayOptions, type ReplayToolsetOptions, replayEngine, toolsetsOfRecording } from "./engine/replay.ts";
 export { memoryStore } from "./store/memory-store.ts";
 export { type AnthropicConversation, toAnthropicMessages } from "./wire/anthropic-conversation.ts";
@@ -60,7 +64,7 @@ export { type OpenAiConversation, toOpenAiMessages } from "./wire/openai-convers
 export { Registry, type RegistryOptions } from "./runtime/registry.ts";
 export type { SearchQuery } from "./runtime/tool-search.ts";
 export type { RegisteredTool } from "./runtime/registered-tool.ts";
-export type { ExecuteOptions } from "./runtime/execute-options.ts";
+export type { ExecuteOptions, ProgressListener, ProgressingCall } from "./runtime/execute-options.ts";
 export { Runtime, type RuntimeOptions, type SessionStart, createRuntime } from "./runtime/runtime.ts";
 export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/session/import-recording.ts";
 export { storedEvents } from "./runtime/session/read-events.ts";
@@ -82,7 +86,9 @@ export {
 } from "./runtime/tool-definition.ts";
 export { ToolExecutionError } from "./runtime/tool-execution-error.ts";
 export { type ToolFunction, type ToolFunctionOptions, toolFunction } from "./runtime/tool-function.ts";
-export type { OpenReport } from "./runtime/toolset-lifecycle.ts";
+export type { ToolsetFailure } from "./runtime/merge-toolsets.ts";
+export type { ToolsetChange } from "./runtime/prepare-toolset.ts";
+export type { OpenReport, RefreshReport } from "./runtime/toolset-lifecycle.ts";
 export type { ApprovalSettings } from "./policy/approval.ts";
 export type { CacheOptions } from "./policy/result-cache.ts";
 export type { CircuitSettings } from "./policy/circuit.ts";

@@ -1,7 +1,7 @@
 /** Puts approvals to the person at the terminal. */
-import { setImmediate } from "node:timers/promises";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
 import type { Ask, CommandContext } from "./command.ts";
+import { inLine } from "./in-line.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";
 
@@ -26,19 +26,15 @@ export function personApprover({ options, ask, err }: CommandContext): Approver 
  * Questions of calls that run side by side are asked one after another.
  */
 function askPerson(ask: Ask, screen: Screen): Approver {
-  let queue: Promise<unknown> = Promise.resolve();
-  return (request) => {
-    const answer = queue.then(() => askUntilClear(request, ask, screen));
-    // The turn in between lets an "always" withdraw the questions it answers as well.
-    queue = answer.catch(() => {}).then(() => setImmediate());
-    return answer;
-  };
+  return (request) => inLine(ask, () => askUntilClear(request, ask, screen));
 }
 
 async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen): Promise<ApprovalAnswer> {
   request.signal.throwIfAborted(); // answered while it stood in line, by an "always" or the end of the call
   const input = safeJson(request.input, 2).replaceAll(/^/gmu, "    ");
-  screen.write(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}\n${input}\n`);
+  const description = safeText(request.description).replaceAll(/^/gmu, "    ");
+  screen.write(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}\n`);
+  screen.write(`${screen.paint("dim", description)}\n${input}\n`);
   for (;;) {
     const text = await ask("  [y]es, [n]o, [a]lways in this session: ", request.signal);
     const answer = ANSWERS.get(text.trim().toLowerCase());

@@ -2,6 +2,7 @@
 import type { Command, CommandContext } from "./command.ts";
 import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
+import { strangersOf, suspicions } from "./strangers.ts";
 import { columnFor, plural, safeJson, safeText, wrap } from "./terminal-text.ts";
 
 /** For a configuration that can be read, but has toolsets or tools that cannot be used. */
@@ -13,7 +14,9 @@ export const checkCommand: Command = {
   summary: "Check the configuration, toolsets and schemas.",
   details: [
     "Reads the configuration, imports its modules, starts its servers, compiles every",
-    "schema, and calls no tool. Exits with 3 when anything is wrong.",
+    "schema, and calls no tool. Exits with 3 when anything is wrong. Text of",
+    "strangers that seems to be meant for the model is pointed out with !, and is no",
+    "problem.",
   ],
   args: [0, 0],
   options: ["config"],
@@ -36,17 +39,21 @@ interface ToolsetCheck {
   readonly enabled: boolean;
   readonly tools: number;
   readonly problems: readonly string[];
+  /** What seems to be meant for the model, tool by tool. Left out where nothing does. */
+  readonly suspicious?: readonly string[];
 }
 
 /** The toolsets of the file, in its order. */
 function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): readonly ToolsetCheck[] {
+  const strangers = strangersOf({ config });
   const quarantined = registry.check();
   return [...config.config.toolsets].map(([name, { enabled }]) => {
     const tools = registry.list(name);
     const failures = report.failed.filter(({ toolset }) => toolset === name).map(({ error }) => failureText(name, error));
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
-    return { name, enabled, tools: tools.length, problems: [...failures, ...broken] };
+    const suspicious = tools.flatMap((tool) => suspicions(tool, strangers).map((finding) => `${tool.tool.name}: ${finding}`));
+    return { name, enabled, tools: tools.length, problems: [...failures, ...broken], ...(suspicious.length === 0 ? {} : { suspicious }) };
   });
 }
 
@@ -55,11 +62,13 @@ function print({ out }: CommandContext, checks: readonly ToolsetCheck[], conclus
     checks.map((check) => safeText(check.name)),
     Infinity,
   );
-  for (const { name, enabled, tools, problems } of checks) {
+  for (const { name, enabled, tools, problems, suspicious = [] } of checks) {
     const mark = enabled ? (problems.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")) : out.paint("dim", "-");
     const words = enabled ? plural(tools, "tool") : "disabled";
     out.write(`${mark} ${safeText(name).padEnd(column)}  ${words}\n`);
     for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.write(`    ${out.paint("red", line)}\n`);
+    for (const line of suspicious.flatMap((finding) => wrap(`! ${finding}`, out.width - 4)))
+      out.write(`    ${out.paint("yellow", line)}\n`);
   }
   out.write(`${conclusion}\n`);
 }

@@ -30,6 +30,12 @@ export interface CliOptions {
   readonly force: boolean;
   readonly id: string | undefined;
   readonly nearest: boolean;
+  readonly check: boolean;
+  readonly forget: boolean;
+  /** The port to listen on. */
+  readonly http: string | undefined;
+  readonly watch: boolean;
+  readonly validate: boolean;
 }
 
 const OPTIONS = {
@@ -48,6 +54,11 @@ const OPTIONS = {
   force: { type: "boolean" },
   id: { type: "string" },
   nearest: { type: "boolean" },
+  check: { type: "boolean" },
+  forget: { type: "boolean" },
+  http: { type: "string" },
+  watch: { type: "boolean" },
+  validate: { type: "boolean" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "V" },
 } as const;
@@ -93,6 +104,11 @@ function optionsOf(values: Values): CliOptions {
     force: flag("force"),
     id: text("id"),
     nearest: flag("nearest"),
+    check: flag("check"),
+    forget: flag("forget"),
+    http: text("http"),
+    watch: flag("watch"),
+    validate: flag("validate"),
   };
 }
 
@@ -126,6 +142,7 @@ const EXAMPLE_VALUES: { readonly [Name in OptionName]?: string } = {
   session: "--session travel",
   as: "--as openai",
   id: "--id travel",
+  http: "--http 3000",
 };
 
 function isOption(name: string): name is OptionName {

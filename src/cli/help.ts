@@ -18,6 +18,11 @@ const OPTION_HELP: Readonly<Record<OptionName, string>> = {
   force: "    --force           replace the file if it is there already",
   id: "    --id <id>         import it under this id",
   nearest: "    --nearest         answer other inputs as the most similar recorded one",
+  forget: "    --forget          take the word back",
+  check: "    --check           write nothing; exit with 6 when anything has changed",
+  http: "    --http <port>     listen on this port of 127.0.0.1; 0 = any that is free",
+  watch: "    --watch           take over changes of the files that tools come from",
+  validate: "    --validate        offer haft_validate_input as well, which checks inputs",
   help: "-h, --help            print this help",
   version: "-V, --version         print the version",
 };

@@ -3,10 +3,13 @@ import { valueText } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
+import { stateOf } from "../engine/known-tools.ts";
+import type { ServerState } from "../engine/lazy-server.ts";
 import type { RegisteredTool } from "../runtime/registered-tool.ts";
 import { toolDefinition } from "../runtime/tool-definition.ts";
 import type { Command } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
+import { strangersOf, suspicions } from "./strangers.ts";
 import { columnFor, duration, oneLine, safeJson, safeText, wrap } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";
 import { effectWord } from "./tool-words.ts";
@@ -24,37 +27,66 @@ export const infoCommand: Command = {
   examples: ["haft info files::edit", "haft info edit --json | jq .inputSchema"],
   async run(context) {
     const [name = ""] = context.args;
-    return withRuntime(context, { only: toolsetOf(name) }, ({ runtime }) => {
-      const tools = runtime.registry.resolve(name);
+    return withRuntime(context, { only: toolsetOf(name) }, (open) => {
+      const tools = open.runtime.registry.resolve(name);
       if (tools instanceof ToolError) throw tools;
-      const texts = tools.map((tool) => (context.options.json ? jsonOf(tool) : describe(tool, context.out)));
+      const strangers = strangersOf(open);
+      const texts = tools.map((tool) => {
+        const suspicious = suspicions(tool, strangers);
+        return context.options.json ? jsonOf(tool, suspicious) : describe(tool, suspicious, context.out);
+      });
       context.out.write(`${texts.join(context.options.json ? "\n" : "\n\n")}\n`);
       return 0;
     });
   },
 };
 
-function jsonOf(registered: RegisteredTool): string {
-  return safeJson({ ...toolDefinition(registered), settings: registered.settings });
+function jsonOf(registered: RegisteredTool, suspicious: readonly string[]): string {
+  return safeJson({
+    ...toolDefinition(registered),
+    settings: registered.settings,
+    ...(suspicious.length === 0 ? {} : { suspicious }),
+  });
 }
 
-function describe(registered: RegisteredTool, { paint, width }: Screen): string {
+function describe(registered: RegisteredTool, suspicious: readonly string[], { paint, width }: Screen): string {
   const { tool, settings } = registered;
   const limit = (ms: number): string => (ms === 0 ? "no limit" : duration(ms));
   const facts = [
     ["Effects", effectsOf(registered)],
     ["Time", `${limit(settings.timeoutMs)} for an attempt, ${limit(settings.deadlineMs)} for the call with its waits and retries`],
     ["Attempts", `at most ${settings.maxAttempts}`],
+    ["Server", serverWords(registered)],
     ["Tags", (tool.tags ?? []).join(", ")],
   ].filter(([, value]) => value !== "");
   const sections = [
     [paint("bold", safeText(registered.qualifiedName)), ...wrap(tool.description, width)],
+    ...suspicionLines(suspicious, { paint, width }),
     ["Input", ...schemaLines(tool.inputSchema, width)],
     ...(tool.outputSchema === undefined ? [] : [["Output", ...schemaLines(tool.outputSchema, width)]]),
     facts.map(([name = "", value = ""]) => `${name.padEnd(9)} ${oneLine(value, width - 10)}`),
     ...(tool.documentation === undefined ? [] : [wrap(tool.documentation, width)]),
   ];
   return sections.map((lines) => lines.join("\n")).join("\n\n");
+}
+
+/** Whether the server of a lazy toolset runs, and so whether this is what it says now; nothing for all others. */
+function serverWords({ toolset: { engine } }: RegisteredTool): string {
+  const state = engine === undefined ? undefined : stateOf(engine);
+  return state === undefined ? "" : SERVER_WORDS[state];
+}
+
+const SERVER_WORDS: Readonly<Record<ServerState, string>> = {
+  configured: "not open",
+  known: "not started; the definition is remembered from before",
+  started: "running",
+  used: "running",
+};
+
+/** A section of its own, right under what it is about; none where nothing is suspicious. */
+function suspicionLines(suspicious: readonly string[], { paint, width }: Pick<Screen, "paint" | "width">): readonly (readonly string[])[] {
+  if (suspicious.length === 0) return [];
+  return [["Suspicious", ...suspicious.flatMap((finding) => wrap(finding, width - 4)).map((line) => `  ${paint("red", `! ${line}`)}`)]];
 }
 
 function effectsOf(registered: RegisteredTool): string {

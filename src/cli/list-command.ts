@@ -1,9 +1,11 @@
 /** `haft list`: the tools there are. */
 import { ToolError } from "../core/error.ts";
+import { stateOf } from "../engine/known-tools.ts";
 import { nearNames } from "../runtime/near-names.ts";
-import type { Command } from "./command.ts";
+import type { Command, CommandContext } from "./command.ts";
 import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
+import { safeText } from "./terminal-text.ts";
 import { printTools } from "./tool-words.ts";
 
 export const listCommand: Command = {
@@ -23,10 +25,20 @@ export const listCommand: Command = {
     return withRuntime(context, { only: toolset }, (open) => {
       if (toolset !== undefined) checkToolset(toolset, open);
       printTools(context, open.runtime.registry.list(toolset));
+      if (context.out.isTerminal && !context.options.json) noteKnown(context, open, toolset);
       return 0;
     });
   },
 };
+
+/** Which servers were not asked, because their tools are known from before. */
+function noteKnown({ out }: CommandContext, { runtime }: OpenRuntime, only: string | undefined): void {
+  const known = runtime.registry
+    .toolsets()
+    .filter(({ name, engine }) => (only === undefined || name === only) && engine !== undefined && stateOf(engine) === "known")
+    .map(({ name }) => safeText(name));
+  if (known.length > 0) out.write(`${out.paint("dim", `not started, tools remembered from before: ${known.join(", ")}`)}\n`);
+}
 
 function checkToolset(name: string, { runtime }: OpenRuntime): void {
   const known = runtime.registry.namespaces();

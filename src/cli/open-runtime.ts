@@ -6,15 +6,22 @@ import { ToolError } from "../core/error.ts";
 import type { EventListener } from "../core/event.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
-import { buildToolsets } from "../config/build-toolsets.ts";
+import type { ToolPins } from "../core/tool-pins.ts";
+import { buildRuntimeParts } from "../config/build-runtime-parts.ts";
+import { toolCacheFiles, toolCacheFolder } from "../config/tool-cache-file.ts";
 import { findConfig, loadConfig } from "../config/load-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { lockPath, readLock } from "../config/lock-file.ts";
+import { toolPins } from "../policy/tool-pins.ts";
 import { createRuntime } from "../runtime/runtime.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import type { OpenReport } from "../runtime/toolset-lifecycle.ts";
+import { present } from "../config/present.ts";
+import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";
 import { pretendEngine } from "./pretend-engine.ts";
 import { oneLine } from "./terminal-text.ts";
+import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 export interface OpenRuntime {
@@ -30,6 +37,8 @@ export interface WithRuntimeOptions {
   readonly only?: string | undefined;
   /** Say on standard error which toolsets did not open. @default true */
   readonly reportFailures?: boolean;
+  /** Take the tools of strangers as they are, whatever was pinned. @default false */
+  readonly unpinned?: boolean;
   /** The store the runtime keeps sessions and results in, told by the configuration; closed with the runtime. @default none */
   readonly store?: (config: LoadedConfig) => Store | undefined;
   /** Whether the store is only opened when something needs it. @default false */
@@ -47,24 +56,13 @@ export async function withRuntime<T>(
   const { signal } = context;
   const config = await readConfig(context);
   const store = options.store?.(config);
-  const toolsets = await untilAborted(buildToolsets(pick(config, options.only)), signal);
-  const runtime = createRuntime({
-    ...config.config.runtime,
-    retry: config.config.retry,
-    circuit: config.config.circuit,
-    permission: config.config.permission,
-    approval: { ...config.config.approval, ...(options.approve === undefined ? {} : { approve: options.approve }) },
-    cache: config.config.cache,
-    toolsets,
-    ...(store === undefined ? {} : { store }),
-    ...(context.options.simulate ? { standIn: pretendEngine() } : {}),
-    ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
-    ports: quietPorts(context),
-  });
+  await requireTrust(context, config);
+  const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store }));
   const said = new Set<string>();
   try {
     if (store !== undefined && options.storeMayWait !== true) await untilAborted(store.open(), signal);
     const report = await untilAborted(runtime.open(), signal);
+    if (context.options.watch) runtime.watch();
     noteFailures(context, report, options);
     return await work({ runtime, config, report });
   } catch (thrown: unknown) {
@@ -76,6 +74,36 @@ export async function withRuntime<T>(
       said.add(message);
     }
   }
+}
+
+interface Building extends WithRuntimeOptions {
+  readonly config: LoadedConfig;
+  readonly built: Store | undefined;
+}
+
+async function runtimeOptions(context: CommandContext, { config, built, ...options }: Building): Promise<RuntimeOptions> {
+  const { runtime, retry, circuit, permission, approval, cache } = config.config;
+  const pins = options.unpinned === true ? undefined : await pinsBeside(config);
+  const memory = toolCacheFiles(toolCacheFolder(context.environment));
+  const parts = await untilAborted(buildRuntimeParts(pick(config, options.only), { memory }), context.signal);
+  return {
+    ...runtime,
+    ...parts,
+    retry,
+    circuit,
+    permission,
+    approval: { ...approval, ...present({ approve: options.approve }) },
+    cache,
+    ...present({ ask: personAsk(context), pins, store: built, onEvent: options.onEvent }),
+    ...(context.options.simulate ? { standIn: pretendEngine() } : {}),
+    ports: quietPorts(context),
+  };
+}
+
+/** What was agreed to of the tools of strangers; undefined where nothing was pinned. */
+async function pinsBeside({ path }: LoadedConfig): Promise<ToolPins | undefined> {
+  const lock = await readLock(lockPath(path));
+  return lock === undefined ? undefined : toolPins(lock);
 }
 
 /** The configuration that was named, or that of this folder; what should not stay so goes to standard error. */
@@ -121,7 +149,7 @@ function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
       hint: `Set enabled to true in toolsets.${only}.`,
     });
   }
-  return { ...loaded, config: { ...loaded.config, toolsets: new Map([[only, toolset]]) } };
+  return { ...loaded, config: { ...loaded.config, toolsets: new Map([[only, toolset]]), registry: [] } };
 }
 
 /** As it was given, or the name of the one in this folder. */

@@ -1,6 +1,6 @@
 /** Reads what a command is given: a file, or standard input for `-`. */
 import { ToolError } from "../core/error.ts";
-import { decodePieces, readTextFile, readTextPieces } from "../config/read-text-file.ts";
+import { decodePieces, readTextFile, readTextPieces } from "../documents/read-text-file.ts";
 import type { CommandContext } from "./command.ts";
 import { untilAborted } from "./until-aborted.ts";
 

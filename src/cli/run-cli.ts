@@ -1,9 +1,6 @@
 /** Finds the command, checks its arguments, runs it, and turns whatever goes wrong into a message and an exit code. */
-import { readFileSync } from "node:fs";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
-import { parseJson } from "../core/parse-json.ts";
 import { nearNames } from "../runtime/near-names.ts";
 import { callCommand } from "./call-command.ts";
 import { checkCommand } from "./check-command.ts";
@@ -13,11 +10,15 @@ import type { Command, CommandGroup, CommandWorld } from "./command.ts";
 import { commandHelp, groupHelp, programHelp, usageOf } from "./help.ts";
 import { infoCommand } from "./info-command.ts";
 import { listCommand } from "./list-command.ts";
+import { lockCommand } from "./lock-command.ts";
+import { mcpCommand } from "./mcp-command.ts";
+import { packageVersion } from "./package-version.ts";
 import { errorLines } from "./print-result.ts";
 import { replayCommand } from "./replay-command.ts";
 import { runCommand } from "./run-command.ts";
 import { searchCommand } from "./search-command.ts";
 import { sessionsCommand } from "./sessions-command.ts";
+import { trustCommand } from "./trust-command.ts";
 import { safeJson, screenFor } from "./terminal-text.ts";
 
 const COMMANDS: readonly (Command | CommandGroup)[] = [
@@ -27,6 +28,9 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   searchCommand,
   infoCommand,
   checkCommand,
+  lockCommand,
+  trustCommand,
+  mcpCommand,
   sessionsCommand,
   replayCommand,
 ];
@@ -114,9 +118,4 @@ function checkArguments(command: Command, { args, given }: Pick<CommandLine, "ar
   const stray = given.find((option) => !COMMON_OPTIONS.includes(option) && !command.options.includes(option));
   if (stray !== undefined)
     throw new ToolError("invalid_argument", `haft ${command.name} takes no --${stray}.`, { hint: `See haft ${command.name} --help.` });
-}
-
-function packageVersion(): string {
-  const manifest = parseJson(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-  return isJsonObject(manifest) && typeof manifest["version"] === "string" ? manifest["version"] : "unknown";
 }

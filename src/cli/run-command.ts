@@ -44,7 +44,7 @@ export const runCommand: Command = {
     "simulation came to, and the error that ends a run early.",
   ],
   args: [1, 1],
-  options: ["config", "session", "store", "simulate", "yes"],
+  options: ["config", "session", "store", "simulate", "watch", "yes"],
   examples: [
     "haft run conversation.jsonl",
     "haft run conversation.jsonl --json | jq .status",

@@ -1,30 +1,48 @@
 /** Finds, reads and checks a configuration file. */
 import { statSync } from "node:fs";
-import { dirname, extname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { floatingVersion } from "./floating-version.ts";
 import type { HaftConfig } from "./haft-config.ts";
 import { readHaftConfig } from "./haft-config.ts";
-import type { ParsedFile } from "./key-positions.ts";
-import { Problems } from "./problems.ts";
-import { readTextFile } from "./read-text-file.ts";
+import type { KeyPath } from "../documents/key-positions.ts";
+import { Problems } from "../documents/problems.ts";
+import { readDocument } from "../documents/read-document.ts";
+import { redactor } from "../engine/redact.ts";
+import type { Redact } from "../engine/redact.ts";
+import { ExtensionTable } from "./extensions.ts";
+import type { Extensions } from "./extensions.ts";
+import type { ToolsetConfig } from "./toolset-config.ts";
 import type { Environment } from "./variables.ts";
 
 export interface LoadedConfig {
   /** As it was asked for. */
   readonly path: string;
+  /** SHA-256 of its text, in hex. */
+  readonly digest: string;
   /** The absolute folder of the file: what its paths are relative to, and where its commands run. */
   readonly folder: string;
   readonly config: HaftConfig;
   /** What works but should not stay so, one line each, with its place. */
   readonly warnings: readonly string[];
-  /** For problems that show only when the configuration is used; see `buildToolsets`. */
+  /** For problems that show only when the configuration is used; see `buildRuntimeParts`. */
   readonly problems: () => Problems;
+  /** As given to `loadConfig`. */
+  readonly environment: Environment;
+  readonly extensions: Extensions;
+  /** Strikes the values of its variables out of a text. */
+  readonly redact: Redact;
 }
 
 export interface LoadOptions {
   /** Where `env:NAME` and `${NAME}` are looked up. @default process.env */
   readonly environment?: Environment;
+  /** Engines and sources that the configuration may name as a type, beside those of its own `extensions`. */
+  readonly extensions?: Extensions;
+  /** Names of variables that may stand in paths, beside those under `variables`. */
+  readonly allowVariables?: readonly string[];
+  /** Leave alone top-level keys that belong to another program, such as those of a task file of seed 000. @default false */
+  readonly foreignKeys?: boolean;
 }
 
 /** The largest configuration that is read. */
@@ -34,31 +52,43 @@ const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
 /**
  * Reads `haft.toml`, `.yaml`, `.yml` or `.json`, told apart by the ending, and checks every key.
  *
- * In the values of `env`, `args`, `root` and the `path` of the store, and nowhere else, `env:NAME` and `${NAME}` stand for environment
- * variables. Nothing is started or imported.
+ * `env:NAME` as the whole value, and `${NAME}` inside it, stand for environment variables where a value may be a secret (`env`, `args`,
+ * `headers`, `url`, `auth` and the like), in `root` and in the path of the store. In the paths of other files only `${NAME}` does, with
+ * the names that `variables.allow` or the options list. All other text stays as it is. Nothing is started or imported.
  *
  * @throws ToolError `invalid_config`: the message is the first problem as `file:line:column: key: what is wrong`,
  * `details` are all of them in the order of the file, at most 20. No message holds the value of a variable.
+ * @throws ToolError `duplicate` for an extension with the name of a built-in one
  */
 export async function loadConfig(path: string, options: LoadOptions = {}): Promise<LoadedConfig> {
-  const text = await readTextFile({
+  const { environment = process.env, extensions = {}, allowVariables = [], foreignKeys = false } = options;
+  const table = new ExtensionTable();
+  table.add(extensions, "the program");
+  const { value, positions, digest } = await readDocument({
     path,
     what: "configuration",
-    code: "invalid_config",
+    endings: [".toml", ".yaml", ".yml", ".json"],
     maxBytes: MAX_CONFIG_BYTES,
     hint: "Name the file itself, such as haft.toml.",
   });
-  const parse = await parserFor(path);
-  const { value, positions } = parse(text, path);
   const problems = new Problems(path, positions);
-  const config = readHaftConfig(value, problems, options.environment ?? process.env);
+  const { config, secrets } = readHaftConfig(value, problems, {
+    environment,
+    allowVariables,
+    foreignKeys,
+    extensionTypes: table.sourceNames,
+  });
   problems.throwIfAny();
   return {
     path,
+    digest,
     folder: dirname(resolve(path)),
     config,
     warnings: warningsOf(config, problems),
     problems: () => new Problems(path, positions),
+    environment,
+    extensions,
+    redact: redactor(secrets),
   };
 }
 
@@ -73,26 +103,14 @@ export function findConfig(folder: string): string | undefined {
   return found[0] === undefined ? undefined : join(folder, found[0]);
 }
 
-/** Loads only the parser that is needed. */
-async function parserFor(path: string): Promise<(text: string, file: string) => ParsedFile> {
-  switch (extname(path)) {
-    case ".toml":
-      return (await import("./parse-toml.ts")).parseToml;
-    case ".yaml":
-    case ".yml":
-      return (await import("./parse-yaml.ts")).parseYaml;
-    case ".json":
-      return (await import("./parse-json-file.ts")).parseJsonFile;
-    default:
-      throw new ToolError("invalid_config", `Cannot read the configuration ${path}: its name must end in .toml, .yaml, .yml or .json.`);
-  }
-}
-
-function warningsOf(config: HaftConfig, problems: Problems): readonly string[] {
+function warningsOf({ toolsets, registry }: HaftConfig, problems: Problems): readonly string[] {
   const warnings: string[] = [];
-  for (const [name, toolset] of config.toolsets) {
-    const warning = toolset.type === "mcp" && toolset.enabled ? floatingVersion(toolset.command, toolset.args) : undefined;
-    if (warning !== undefined) warnings.push(problems.line(["toolsets", name, "args"], warning));
-  }
+  const look = (path: KeyPath, toolset: ToolsetConfig): void => {
+    if (toolset.type !== "mcp" || !toolset.enabled || toolset.command === undefined) return;
+    const warning = floatingVersion(toolset.command, toolset.args);
+    if (warning !== undefined) warnings.push(problems.line([...path, "args"], warning));
+  };
+  for (const [name, toolset] of toolsets) look(["toolsets", name], toolset);
+  for (const { path, toolset } of registry) look(path, toolset);
   return warnings;
 }

@@ -3,6 +3,7 @@ import { realpathSync, statSync } from "node:fs";
 import { extname, isAbsolute, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ToolError, describeThrown } from "../core/error.ts";
+import type { ToolContext } from "../core/context.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 
@@ -17,14 +18,7 @@ const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
  * @throws ToolError `invalid_config`, as the rest of "toolsets.NAME.path: …"
  */
 export async function moduleTools(path: string, folder: string): Promise<Partial<Toolset>> {
-  const file = moduleFile(path, folder);
-  let exports: unknown;
-  try {
-    exports = await import(/* @vite-ignore */ pathToFileURL(file).href);
-  } catch (error: unknown) {
-    throw problem(`importing ${JSON.stringify(path)} failed: ${describeThrown(error)}`, error);
-  }
-  const { tools, toolsets, names } = sortOut(exports);
+  const { tools, toolsets, names } = sortOut(await moduleExports(path, folder));
   const toolset = toolsets[0];
   if (toolsets.length > 1 || (toolset !== undefined && tools.length > 0)) {
     throw problem(
@@ -35,6 +29,30 @@ export async function moduleTools(path: string, folder: string): Promise<Partial
   if (tools.length > 0) return { tools };
   const found = names.length === 0 ? "it exports nothing" : `its exports are none: ${names.join(", ")}`;
   throw problem(`${JSON.stringify(path)} must export a tool, a list of tools or a toolset; ${found}.`);
+}
+
+/**
+ * What a module exports. Importing runs it, once in the life of the process.
+ *
+ * @param path relative to `folder`, and inside it once links are followed
+ * @throws ToolError `invalid_config`, as the rest of "key: …"
+ */
+export async function moduleExports(path: string, folder: string): Promise<object> {
+  const file = moduleFile(path, folder);
+  try {
+    return Object(await import(/* @vite-ignore */ pathToFileURL(file).href));
+  } catch (error: unknown) {
+    throw problem(`importing ${JSON.stringify(path)} failed: ${describeThrown(error)}`, error);
+  }
+}
+
+/** The tools among the exports, those of toolsets included, and the functions by the names they are exported under. */
+export function bindingsOf(exports: object): ReadonlyMap<string, Tool | ((input: never, context: ToolContext) => unknown)> {
+  const { tools, toolsets } = sortOut(exports);
+  const bindings = new Map<string, Tool | ((input: never, context: ToolContext) => unknown)>();
+  for (const [name, value] of Object.entries(exports)) if (typeof value === "function") bindings.set(name, value);
+  for (const tool of [...tools, ...toolsets.flatMap((toolset) => toolset.tools ?? [])]) bindings.set(tool.name, tool);
+  return bindings;
 }
 
 function moduleFile(path: string, folder: string): string {

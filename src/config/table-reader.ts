@@ -1,8 +1,11 @@
 /** Reads the keys of one table of a configuration file, and reports what is wrong with each. */
+import { describeThrown } from "../core/error.ts";
+import { copyJson } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { Bounds } from "./bounds.ts";
-import type { KeyPath } from "./key-positions.ts";
+import type { KeyPath } from "../documents/key-positions.ts";
 import { nearKey, unknownKey } from "./near-key.ts";
-import type { Problems } from "./problems.ts";
+import type { Problems } from "../documents/problems.ts";
 
 const NOWHERE: ReadonlyMap<string, string> = new Map();
 
@@ -95,6 +98,54 @@ export class TableReader {
     return undefined;
   }
 
+  /** A list of tables. What is none has been reported and is left out. */
+  tables(key: string): readonly TableReader[] | undefined {
+    const value = this.#read(key);
+    if (value === undefined) return undefined;
+    if (Array.isArray(value)) return readTables(value, [...this.path, key], this.#problems);
+    this.report(key, `must be a list of tables, not ${kindOf(value)}.`);
+    return undefined;
+  }
+
+  /** Texts by name. */
+  textTable(key: string): Readonly<Record<string, string>> | undefined {
+    const table = this.table(key);
+    if (table === undefined) return undefined;
+    const texts: [name: string, text: string][] = [];
+    for (const name of table.names()) {
+      const text = table.text(name);
+      if (text !== undefined) texts.push([name, text]);
+    }
+    return Object.fromEntries(texts);
+  }
+
+  /** The value of a key as it stands, whatever it is. */
+  value(key: string): unknown {
+    return this.#read(key);
+  }
+
+  has(key: string): boolean {
+    return Object.hasOwn(this.#table, key);
+  }
+
+  /** Every key that was not asked for, with its value, as plain JSON; they count as asked for. What is no JSON has been reported. */
+  rest(): JsonObject {
+    const rest: [key: string, value: JsonValue][] = [];
+    for (const key of this.names().filter((name) => !this.#known.includes(name))) {
+      try {
+        rest.push([key, copyJson(this.#read(key)).value]);
+      } catch (error: unknown) {
+        this.report(key, describeThrown(error));
+      }
+    }
+    return Object.fromEntries(rest);
+  }
+
+  /** Takes every key for known, whatever it is. */
+  ignoreRest(): void {
+    this.#known.push(...this.names());
+  }
+
   /** All keys there are, for a table whose keys are names. */
   names(): readonly string[] {
     return Object.keys(this.#table);
@@ -117,6 +168,17 @@ export class TableReader {
     const value: unknown = Reflect.get(this.#table, key);
     return value ?? null;
   }
+}
+
+/** The tables of a list; what is none is reported and left out. */
+export function readTables(list: readonly unknown[], path: KeyPath, problems: Problems): readonly TableReader[] {
+  const tables: TableReader[] = [];
+  list.forEach((item, index) => {
+    const here = [...path, index];
+    if (isTable(item)) tables.push(new TableReader(item, here, problems));
+    else problems.add(here, `must be a table of keys, not ${kindOf(item)}.`);
+  });
+  return tables;
 }
 
 /** True for a table of the file; dates are objects too, and none. */

@@ -1,4 +1,6 @@
 /** Puts environment variables into the values of a configuration. */
+import type { KeyPath } from "../documents/key-positions.ts";
+import type { Problems } from "../documents/problems.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -16,12 +18,29 @@ const QUOTED_LENGTH = 60;
  */
 export function resolveVariables(text: string, environment: Environment): Resolved {
   if (text.startsWith(PREFIX)) return valueOf(text.slice(PREFIX.length), text, environment);
+  return fillIn(text, (name, written) => valueOf(name, written, environment));
+}
+
+/** As `resolveVariables`, for a path: only `${NAME}`, and only with the names that are allowed in paths. */
+function resolvePathVariables(text: string, environment: Environment, allowed: ReadonlySet<string>): Resolved {
+  return fillIn(text, (name, written) => {
+    if (!NAME.test(name) || allowed.has(name)) return valueOf(name, written, environment);
+    return { problem: `the variable ${name} is not allowed in a path; name it under allow in variables.` };
+  });
+}
+
+/** True for a name an environment variable can have. */
+export function isVariableName(name: string): boolean {
+  return NAME.test(name);
+}
+
+function fillIn(text: string, valueFor: (name: string, written: string) => Resolved): Resolved {
   let resolved = "";
   let at = 0;
   for (let start = text.indexOf("${"); start >= 0; start = text.indexOf("${", at)) {
     const end = text.indexOf("}", start);
     const name = end < 0 ? "" : text.slice(start + 2, end);
-    const value = valueOf(name, text.slice(start, end < 0 ? text.length : end + 1), environment);
+    const value = valueFor(name, text.slice(start, end < 0 ? text.length : end + 1));
     if ("problem" in value) return value;
     resolved += text.slice(at, start) + value.text;
     at = end + 1;
@@ -36,4 +55,75 @@ function valueOf(name: string, written: string, environment: Environment): Resol
   }
   const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
   return value === undefined ? { problem: `the environment variable ${name} is not set.` } : { text: value };
+}
+
+/** The values of the variables that a text refers to, by name: they may be secrets. */
+export function variablesIn(text: string, environment: Environment): Readonly<Record<string, string>> {
+  const names = text.startsWith(PREFIX)
+    ? [text.slice(PREFIX.length)]
+    : Array.from(text.matchAll(/\$\{([A-Za-z_]\w*)\}/gu), ([, name = ""]) => name);
+  const values: [name: string, value: string][] = [];
+  for (const name of names) {
+    const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
+    if (value !== undefined) values.push([name, value]);
+  }
+  return Object.fromEntries(values);
+}
+
+export interface VariablesOptions {
+  readonly environment: Environment;
+  /** Names that may stand in paths. */
+  readonly allowed: ReadonlySet<string>;
+  readonly problems: Problems;
+}
+
+/** Resolves the variables of one file and reports those it cannot; the text is empty then. */
+export class Variables {
+  readonly environment: Environment;
+  readonly allowed: ReadonlySet<string>;
+  /** The values of variables that were put in where a secret may stand, by name. */
+  readonly secrets: Record<string, string> = {};
+  readonly #problems: Problems;
+
+  constructor({ environment, allowed, problems }: VariablesOptions) {
+    this.environment = environment;
+    this.allowed = allowed;
+    this.#problems = problems;
+  }
+
+  /** A value that may be a secret. */
+  value(text: string, place: KeyPath): string {
+    Object.assign(this.secrets, variablesIn(text, this.environment));
+    return this.#report(resolveVariables(text, this.environment), place);
+  }
+
+  values(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.value(text, [...place, name])]));
+  }
+
+  /** The path of a file. */
+  path(text: string, place: KeyPath): string {
+    return this.#report(resolvePathVariables(text, this.environment, this.allowed), place);
+  }
+
+  /** Leaves every text as it is written: nobody needs the variables of what is switched off. */
+  untouched(): Variables {
+    return new UntouchedVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
+  }
+
+  #report(resolved: Resolved, place: KeyPath): string {
+    if ("text" in resolved) return resolved.text;
+    this.#problems.add(place, resolved.problem);
+    return "";
+  }
+}
+
+class UntouchedVariables extends Variables {
+  override value(text: string): string {
+    return text;
+  }
+
+  override path(text: string): string {
+    return text;
+  }
 }

@@ -21,3 +21,32 @@ export type ApprovalAnswer = "allow-once" | "allow-always" | "deny";
 
 /** Answers an approval request. Throwing, or answering anything else, denies. */
 export type Approver = (request: ApprovalRequest) => ApprovalAnswer | Promise<ApprovalAnswer>;
+
+/** Something a tool needs to know from a person while its call runs. */
+export interface Question {
+  /** What the person reads, as a stranger may have written it. */
+  readonly message: string;
+  /** The fields to fill in: an object schema of flat properties. Left out with `url`, and where a yes is all that is wanted. */
+  readonly schema?: { readonly [keyword: string]: unknown };
+  /** A page to open instead of a form. http or https only. */
+  readonly url?: string;
+}
+
+/** `accept` carries what was filled in; `decline` is a no; `cancel` means that nobody decided. */
+export type Answer =
+  | { readonly action: "accept"; readonly content?: JsonObject }
+  | { readonly action: "decline" }
+  | { readonly action: "cancel" };
+
+/** A question with who asks it. */
+export interface AskRequest extends Question {
+  /** The MCP server or tool that asks, for the person to know whom an answer goes to. */
+  readonly asker: string;
+  readonly callId: string;
+  readonly toolName: string;
+  readonly sessionId: string;
+  readonly signal: AbortSignal;
+}
+
+/** Puts a question to a person. Throwing counts as `cancel`. */
+export type Ask = (request: AskRequest) => Answer | Promise<Answer>;

@@ -1,7 +1,7 @@
 /** The seam behind which calls are answered: local functions, an MCP server, a REST service, a model. */
 import type { ToolContext } from "./context.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
-import type { Log } from "./ports.ts";
+import type { Clock, Log } from "./ports.ts";
 import type { Origin } from "./result.ts";
 import type { Tool } from "./tool.ts";
 
@@ -26,7 +26,12 @@ export interface Engine {
    */
   open?(context: EngineContext): Promise<readonly Tool[]>;
   /**
-   * Answers one attempt of one call: returns the output, a `ToolOutput`, or a promise of either.
+   * Lists the tools it brings anew; they replace those of `open` as a whole. Called while open: at a refresh, and after
+   * `EngineContext.changed`. Rejecting leaves the tools as they are.
+   */
+  list?(signal: AbortSignal): Promise<readonly Tool[]>;
+  /**
+   * Answers one attempt of one call: returns the output, a `ToolOutput`, a `Job`, or a promise of one of them.
    * Throws `ToolError` to choose code, retryability and outcome; anything else is `execution_failed`.
    */
   call(request: EngineRequest, context: ToolContext): unknown;
@@ -52,6 +57,9 @@ export interface EngineContext {
   readonly toolset: string;
   readonly signal: AbortSignal;
   readonly log: Log;
+  readonly clock: Clock;
+  /** Says that the tools it brings may have changed: `list` is called soon, once for several changes. Does nothing after `close`. */
+  changed(): void;
 }
 
 export interface EngineRequest {

@@ -102,6 +102,16 @@ export const ERROR_CODES = {
     jsonRpc: -32001,
     exit: 6,
   },
+  definition_changed: {
+    when: "The tool's definition is not the one that was pinned, so its calls are blocked until somebody looks at it.",
+    actor: "user",
+    category: "permission",
+    retryable: false,
+    outcome: "not_started",
+    http: 403,
+    jsonRpc: -32001,
+    exit: 6,
+  },
   approval_required: {
     when: "The call must be approved and nobody is there to ask.",
     actor: "user",

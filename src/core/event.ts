@@ -102,6 +102,15 @@ export type RuntimeEvent =
 export type ToolsetEvent =
   | { readonly type: "toolset-open"; readonly at: number; readonly toolset: string; readonly tools: number }
   | { readonly type: "toolset-fail"; readonly at: number; readonly toolset: string; readonly error: ErrorInfo }
+  | {
+      readonly type: "toolset-change";
+      readonly at: number;
+      readonly toolset: string;
+      /** Unqualified names, sorted. */
+      readonly added: readonly string[];
+      readonly removed: readonly string[];
+      readonly changed: readonly string[];
+    }
   | { readonly type: "toolset-close"; readonly at: number; readonly toolset: string; readonly error?: ErrorInfo };
 
 /** Receives every event, in order. Throwing is logged and changes nothing. */

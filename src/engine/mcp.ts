@@ -1,39 +1,51 @@
-/** Answers calls through an MCP server that runs as a child process. */
+/** Answers calls through an MCP server: a child process, or one that is reached over HTTP. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
-import { connect } from "./mcp-connection.ts";
-import type { McpConnection } from "./mcp-connection.ts";
-import { printable } from "./mcp-last-words.ts";
-import type { ServerCommand } from "./mcp-process.ts";
+import { answerRequest, isAnswerable } from "./mcp/answer-request.ts";
+import type { Answering } from "./mcp/answer-request.ts";
+import { callTool } from "./mcp/call-tool.ts";
+import type { McpConnection } from "./mcp/connection.ts";
+import { HEADER_MISMATCH } from "./mcp/failure.ts";
+import { printable } from "./mcp/last-words.ts";
+import { ServerLink } from "./mcp/link.ts";
+import { checkOptions, secretsOf } from "./mcp/options.ts";
+import type { McpOptions } from "./mcp/options.ts";
+import { MCP_PEER, PeerError } from "./mcp/peer.ts";
+import type { McpPeer } from "./mcp/peer.ts";
+import { ServerPeer } from "./mcp/server-peer.ts";
+import { listTools } from "./mcp/tools.ts";
+import type { ToolList } from "./mcp/tools.ts";
 import { redactError, redactor } from "./redact.ts";
 import type { Redact } from "./redact.ts";
-import { toToolOutput } from "./mcp-result.ts";
-import { listTools } from "./mcp-tools.ts";
-import { processNow, processPause } from "./process-time.ts";
 
-export interface McpOptions extends ServerCommand {
-  /** Take the server's word that a tool only reads or may be repeated. @default false: its hints only add caution */
-  readonly trustAnnotations?: boolean;
-  /** A longer list of tools is refused. Integer ≥ 1. @default 100_000 */
-  readonly maxTools?: number;
-}
+export type {
+  McpAuth,
+  McpBasicAuth,
+  McpBearerAuth,
+  McpClientCredentialsAuth,
+  McpCommandOptions,
+  McpCommonOptions,
+  McpOAuth,
+  McpOptions,
+  McpPrivateKeyAuth,
+  McpRoot,
+  McpSampler,
+  McpUrlOptions,
+} from "./mcp/options.ts";
 
-/** How long the server is left alone before the first, second and third restart. */
-const RESTART_DELAYS_MS = [0, 250, 1_000];
-const RESTART_TIMEOUT_MS = 10_000;
-/** Restarts are counted anew when the last start lies this far back. */
-const FORGIVEN_MS = 60_000;
-const INVALID_PARAMS = -32_602;
+/** A list is not asked for anew more often, nor kept longer, whatever the server says of it. */
+const MIN_TTL_MS = 60_000;
+const MAX_TTL_MS = 86_400_000;
 
 /**
- * An MCP server over stdio, speaking either era of the protocol.
+ * An MCP server over stdio, Streamable HTTP or the older HTTP with server-sent events, speaking either era of the protocol.
  *
- * `open` starts the process and returns its tools. The client library is loaded only then. A server that dies
- * fails the calls under way with `network_error`, of unknown outcome and never sent again from here; the next
- * call starts it anew, at most three times and then not for a minute. `close` ends the process and all it started.
+ * `open` connects and returns its tools. The client library is loaded only then. A connection that is lost fails the calls under
+ * way with `network_error`, of unknown outcome and never sent again from here; the next call connects anew, at most three times
+ * and then not for a minute. What the server asks while a call runs goes to `context.ask` of that call. `close` ends the
+ * connection, and a process with all it started. `mcpPeerOf` gives what the server offers beside its tools.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
@@ -44,146 +56,106 @@ export function mcpEngine(options: McpOptions): Engine {
 
 class McpEngine implements Engine {
   readonly kind = "mcp";
+  readonly [MCP_PEER]: McpPeer;
   readonly #options: McpOptions;
   readonly #redact: Redact;
-  #name = "";
+  readonly #link: ServerLink;
+  readonly #peer: ServerPeer;
   /** Set while the engine is open. */
-  #log: Log | undefined;
-  #connection: McpConnection | undefined;
-  #connecting: Promise<McpConnection> | undefined;
-  #closing = new AbortController();
-  #restarts = 0;
-  #startedAt = 0;
+  #context: EngineContext | undefined;
+  #stopTtl: (() => void) | undefined;
 
   constructor(options: McpOptions) {
     this.#options = options;
-    this.#redact = redactor(options.env);
+    this.#redact = redactor(secretsOf(options));
+    this.#peer = new ServerPeer(() => this.#link);
+    this[MCP_PEER] = this.#peer;
+    this.#link = new ServerLink(options, this.#redact, {
+      onConnected: (connection, isAgain) => this.#peer.connected(connection, isAgain),
+      onNotification: (method, params) => this.#peer.notified(method, params),
+      onRequest: (request, callers) =>
+        isAnswerable(request.method) ? answerRequest(request, callers.owner(), this.#answering()) : undefined,
+    });
   }
 
   async open(context: EngineContext): Promise<readonly Tool[]> {
-    this.#name = context.toolset;
-    this.#closing = new AbortController();
-    this.#restarts = 0;
-    const signal = AbortSignal.any([context.signal, this.#closing.signal]);
-    const connection = await this.#start(context.log, signal);
+    this.#context = context;
+    this.#peer.open({
+      clock: context.clock,
+      log: context.log,
+      answering: this.#answering(),
+      onToolsChanged: () => this.#context?.changed(),
+    });
+    let connection: McpConnection | undefined;
     try {
-      const { trustAnnotations = false, maxTools = 100_000 } = this.#options;
-      const tools = await listTools(connection, { name: this.#name, trustAnnotations, maxTools, signal, log: context.log });
-      this.#log = context.log;
-      return tools;
+      connection = await this.#link.open(context);
+      return this.#taken(await this.#listed(connection, context.signal), connection);
     } catch (error: unknown) {
-      const reason = connection.ended ?? printable(describeThrown(error));
+      const reason = connection?.ended ?? connection?.wire.problem ?? printable(describeThrown(error));
+      const details = connection?.wire.lastWords ?? [];
       await this.close();
       if (error instanceof ToolError) throw error;
-      throw new ToolError("unavailable", `MCP server "${this.#name}" did not list its tools: ${reason}.`, {
-        details: connection.lastWords,
-        cause: error,
-      });
+      throw redactError(
+        new ToolError("unavailable", `MCP server "${context.toolset}" did not list its tools: ${reason.replace(/\.$/u, "")}.`, {
+          details,
+          cause: error,
+        }),
+        this.#redact,
+      );
     }
+  }
+
+  async list(signal: AbortSignal): Promise<readonly Tool[]> {
+    return await this.#link.use(signal, async (connection) => this.#taken(await this.#listed(connection, signal), connection));
   }
 
   async call(request: EngineRequest, context: ToolContext): Promise<unknown> {
     const { signal } = context;
-    let connection = this.#connection;
-    if (connection === undefined || connection.ended !== undefined) connection = await this.#reconnected(signal);
+    const engine = this.#context;
+    if (engine === undefined) throw new ToolError("unavailable", `MCP server "${this.#link.name}" is not open.`);
     try {
-      const answer = await connection.callTool(request.tool.name, request.input, {
-        signal,
-        onProgress: (update) => context.progress(update),
-      });
-      return toToolOutput(answer, this.#name);
+      return await this.#link.use(signal, (connection) =>
+        callTool(connection, request, {
+          context,
+          answering: this.#answering(),
+          clock: engine.clock,
+          explain: (error) => this.#link.explain(error, connection, signal),
+        }),
+      );
     } catch (error: unknown) {
-      throw redactError(this.#callError(error, connection, signal), this.#redact);
+      if (error instanceof PeerError && error.rpcCode === HEADER_MISMATCH) engine.changed();
+      throw error;
     }
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-    const connection = this.#connection;
-    const connecting = this.#connecting;
-    this.#connection = undefined;
-    this.#log = undefined;
-    await connection?.close();
-    await connecting?.then((late) => late.close()).catch(() => undefined); // its own caller is told
+    this.#stopTtl?.();
+    this.#peer.close();
+    this.#context = undefined;
+    await this.#link.close();
   }
 
-  async #start(log: Log, signal: AbortSignal): Promise<McpConnection> {
-    this.#startedAt = processNow();
-    const connection = await connect({ server: this.#options, name: this.#name, signal, log });
-    this.#connection = connection;
-    return connection;
+  #listed(connection: McpConnection, signal: AbortSignal): Promise<ToolList> {
+    const { trustAnnotations = false, maxTools = 100_000 } = this.#options;
+    const { log } = this.#answering();
+    return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, signal, log });
   }
 
-  /** A living connection, made anew if need be; callers that come meanwhile share it. */
-  async #reconnected(signal: AbortSignal): Promise<McpConnection> {
-    const log = this.#log;
-    if (log === undefined) throw new ToolError("unavailable", `MCP server "${this.#name}" is not open.`);
-    this.#connecting ??= this.#restart(log).finally(() => {
-      this.#connecting = undefined;
-    });
-    return await untilAborted(this.#connecting, signal);
+  /** A server that does not say when its list changes is asked again when the list is as old as it says it may get. */
+  #taken({ tools, ttlMs = 0 }: ToolList, { identity }: McpConnection): readonly Tool[] {
+    this.#stopTtl?.();
+    const context = this.#context;
+    const announces = JSON.stringify(identity.capabilities["tools"] ?? {}).includes('"listChanged":true');
+    if (context === undefined || announces || !(ttlMs > 0)) return tools;
+    const delayMs = Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_TTL_MS);
+    this.#stopTtl = context.clock.timer(() => this.#context?.changed(), delayMs, { background: true });
+    return tools;
   }
 
-  async #restart(log: Log): Promise<McpConnection> {
-    const reason = this.#connection?.ended ?? "it is gone";
-    if (processNow() - this.#startedAt > FORGIVEN_MS) this.#restarts = 0;
-    const delayMs = RESTART_DELAYS_MS[this.#restarts];
-    if (delayMs === undefined) {
-      throw new ToolError("unavailable", `MCP server "${this.#name}" ended again after ${this.#restarts} restarts: ${reason}.`, {
-        hint: "Find out why it ends. It is left alone for a minute; a call after that starts it once more.",
-      });
-    }
-    this.#restarts++;
-    log.warn(`MCP server "${this.#name}" is started again (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${reason}.`);
-    await processPause(delayMs, this.#closing.signal);
-    try {
-      return await this.#start(log, AbortSignal.any([this.#closing.signal, AbortSignal.timeout(RESTART_TIMEOUT_MS)]));
-    } catch (thrown: unknown) {
-      const error = ToolError.fromUnknown(thrown);
-      throw new ToolError("network_error", error.message, { outcome: "not_started", details: error.details, cause: error });
-    }
-  }
-
-  #callError(error: unknown, connection: McpConnection, signal: AbortSignal): ToolError {
-    if (error instanceof ToolError) return error;
-    if (signal.aborted) return new ToolError("cancelled", `The call was cancelled; MCP server "${this.#name}" was told.`, { cause: error });
-    if (connection.ended !== undefined) {
-      return new ToolError("network_error", `The connection to MCP server "${this.#name}" was lost during the call: ${connection.ended}.`, {
-        details: connection.lastWords,
-        cause: error,
-      });
-    }
-    const code = connection.errorCode(error);
-    const message = `MCP server "${this.#name}": ${describeThrown(error)}`;
-    if (code === INVALID_PARAMS) return new ToolError("invalid_input", message, { outcome: "failed", cause: error });
-    return new ToolError(code === undefined ? "invalid_output" : "execution_failed", message, { cause: error });
+  #answering(): Answering {
+    const { sampling, roots } = this.#options;
+    return { server: this.#context?.toolset ?? this.#link.name, log: this.#context?.log ?? SILENT, sampling, roots };
   }
 }
 
-/** Waits for a promise that others wait for too, only as long as this caller wants. */
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void =>
-      reject(
-        new ToolError("cancelled", "The call was cancelled while its MCP server was being started again.", { outcome: "not_started" }),
-      );
-    if (signal.aborted) return stop();
-    signal.addEventListener("abort", stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
-}
-
-function checkOptions(options: McpOptions): void {
-  const { command, args = [], env = {}, maxTools = 1 } = options;
-  if (typeof command !== "string" || command === "")
-    throw new ToolError("invalid_argument", 'An MCP server needs a command: the program that runs it, such as "npx".');
-  const texts = [command, ...args, ...Object.keys(env), ...Object.values(env), options.cwd ?? ""];
-  if (texts.some((text) => typeof text !== "string" || text.includes("\0"))) {
-    throw new ToolError(
-      "invalid_argument",
-      `The arguments, variables and folder of the MCP server ${JSON.stringify(command)} must be strings without NUL.`,
-    );
-  }
-  if (!Number.isInteger(maxTools) || maxTools < 1)
-    throw new ToolError("invalid_argument", `maxTools is ${String(maxTools)}; it takes a whole number from 1.`);
-}
+const SILENT = { debug: (): void => undefined, warn: (): void => undefined };

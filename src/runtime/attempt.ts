@@ -1,6 +1,7 @@
 /** The attempts of one call: circuit, locks and slot, the handler on its deadline, release, backoff. */
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import { Job } from "../core/job.ts";
 import { circuitOutcome } from "../policy/circuit.ts";
 import type { Circuit } from "../policy/circuit.ts";
 import { classifyError } from "../policy/classify-error.ts";
@@ -11,6 +12,7 @@ import { writeEnded } from "./announce-write.ts";
 import { leaveFlight, readAnswered } from "./cached-read.ts";
 import type { Found } from "./cached-read.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
+import { followJob } from "./follow-job.ts";
 import { release } from "./hold.ts";
 import { abandon } from "./orphan.ts";
 import type { Orphan } from "./orphan.ts";
@@ -119,7 +121,7 @@ function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
   let work: PromiseLike<unknown> | undefined;
   try {
     answer = ask(run, { tool, input: run.input ?? {}, parsed: run.parsed }, context);
-    work = isPromiseLike(answer) ? answer : undefined;
+    work = workOf(run, answer, context);
   } catch (thrown: unknown) {
     return attemptFailed(run, context, thrown);
   }
@@ -127,6 +129,13 @@ function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
   if (now - startedAt >= BLOCK_MS) reportBlock(run, now - startedAt);
   if (work !== undefined) return settleWithin(run, work, new AnswerOutcome(run, context), { endsAt, now });
   return attemptAnswered(run, context, answer, now);
+}
+
+/** What there is to wait for; undefined when the answer is here. Only a foreign engine hands over jobs. */
+function workOf({ route }: CallRun, answer: unknown, context: AttemptContext): PromiseLike<unknown> | undefined {
+  if (answer instanceof Job) return followJob(answer, context);
+  if (!isPromiseLike(answer)) return undefined;
+  return route?.engine.kind === "local" ? answer : followJob(answer, context);
 }
 
 function ask({ route }: CallRun, request: EngineRequest, context: AttemptContext): unknown {

@@ -1,5 +1,6 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
 import { createHash } from "node:crypto";
+import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
@@ -16,6 +17,7 @@ import type { Limit } from "../policy/limit.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
 import type { ResultKeeper } from "../policy/result-keeper.ts";
 import type { RetrySettings } from "../policy/retry.ts";
+import type { ProgressListener } from "./execute-options.ts";
 import type { CachedRead } from "./cache-plan.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { Registry } from "./registry.ts";
@@ -53,7 +55,8 @@ export interface CallParts {
   readonly counters: CallCounters;
   /** Answers calls of a simulation that may not run. */
   readonly standIn: Engine | undefined;
-  readonly listening: boolean;
+  /** Somebody hears events; changes when listeners come and go. */
+  listening: boolean;
   guardsOf(registered: RegisteredTool): ToolGuards;
   emit(event: RuntimeEvent): void;
 }
@@ -79,6 +82,8 @@ export interface CallOptions {
   readonly validate: boolean;
   readonly recordHistory: boolean;
   readonly data: Readonly<Record<string, unknown>>;
+  readonly ask: Ask | undefined;
+  readonly onProgress: ProgressListener | undefined;
 }
 
 /** What is kept of a call that began before a crash and is taken up again. */
@@ -126,6 +131,8 @@ export class CallRun implements Interruptible {
   /** Its answer was an equal call's. */
   fromCache = false;
   attempts = 0;
+  /** How many it has put to a person. */
+  questions = 0;
   raw: unknown;
   output: JsonValue | undefined;
   content: readonly ContentPart[] | undefined;

@@ -19,6 +19,15 @@ export function inheritSettings(own: CallSettings, inherited: Required<CallSetti
   };
 }
 
+export function sameSettings(one: Required<CallSettings>, other: Required<CallSettings>): boolean {
+  return (
+    one.timeoutMs === other.timeoutMs &&
+    one.deadlineMs === other.deadlineMs &&
+    one.maxAttempts === other.maxAttempts &&
+    one.maxResultBytes === other.maxResultBytes
+  );
+}
+
 /** True when at least one of the four is set. */
 export function setsAny(settings: CallSettings): boolean {
   return (

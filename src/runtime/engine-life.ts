@@ -12,20 +12,56 @@ const CLOSE_TIMEOUT_MS = 10_000;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
 export class EngineLife {
-  /** Those that share the engine, in the order given. The engine is told the name of the first. */
-  readonly toolsets: readonly [Toolset, ...Toolset[]];
+  /** Those that share the engine, in the order given; changes at a refresh. The engine is told the name of the first when it opens. */
+  toolsets: readonly [Toolset, ...Toolset[]];
+  /** The tools it brought when it was opened or last asked. */
+  brought: readonly Tool[] = NO_TOOLS;
+  /** When it was last asked for them because it said that they had changed, on the clock. */
+  askedAt = -Infinity;
   readonly #engine: Engine | undefined;
   readonly #ports: Ports;
+  readonly #changed: () => void;
   readonly #wait: Interruptible;
   #isOpen: boolean;
 
   /** @param toolsets one or more toolsets of the same engine, or one without */
-  constructor(toolsets: readonly [Toolset, ...Toolset[]], ports: Ports) {
+  constructor(toolsets: readonly [Toolset, ...Toolset[]], ports: Ports, changed: (life: EngineLife) => void) {
+    this.#changed = () => changed(this);
     this.toolsets = toolsets;
     this.#engine = toolsets[0].engine;
     this.#ports = ports;
     this.#wait = { clock: ports.clock, wait: undefined };
     this.#isOpen = this.#engine?.open === undefined;
+  }
+
+  get engine(): Engine | undefined {
+    return this.#engine;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** It can say anew which tools it brings. */
+  get canList(): boolean {
+    return this.#isOpen && this.#engine?.list !== undefined;
+  }
+
+  /** Asks the engine for its tools anew; they are `brought` from then on. Rejects with the reason, and `brought` stays as it was. */
+  async list(): Promise<readonly Tool[]> {
+    const controller = new AbortController();
+    const timeoutMs = this.#openTimeoutMs();
+    const waited = await waitFor(
+      { clock: this.#ports.clock, wait: undefined },
+      begin(() => this.#engine?.list?.(controller.signal) ?? NO_TOOLS),
+      {
+        endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
+        late: () => new ToolError("timeout", `it did not list its tools within ${timeoutMs} ms.`),
+      },
+    );
+    if ("ended" in waited) controller.abort(waited.ended);
+    this.brought = listOf(valueOf(waited));
+    return this.brought;
   }
 
   /**
@@ -38,7 +74,8 @@ export class EngineLife {
     const engine = this.#engine;
     if (engine?.open === undefined) return NO_TOOLS;
     const controller = new AbortController();
-    const context = { toolset: this.toolsets[0].name, signal: controller.signal, log: this.#ports.log };
+    const { log, clock } = this.#ports;
+    const context = { toolset: this.toolsets[0].name, signal: controller.signal, log, clock, changed: this.#changed };
     const timeoutMs = this.#openTimeoutMs();
     const waited = await waitFor(
       this.#wait,
@@ -52,9 +89,9 @@ export class EngineLife {
       },
     );
     if ("ended" in waited) controller.abort(waited.ended);
-    const tools = valueOf(waited) ?? NO_TOOLS;
+    this.brought = listOf(valueOf(waited) ?? NO_TOOLS);
     this.#isOpen = true;
-    return tools;
+    return this.brought;
   }
 
   /** Ends an `open` that is under way with this error; does nothing at other times. */
@@ -103,6 +140,12 @@ export class EngineLife {
 /** Starts work that may also throw at once. */
 function begin<T>(work: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve) => resolve(work()));
+}
+
+/** An engine may be written in JavaScript. */
+function listOf(tools: unknown): readonly Tool[] {
+  if (Array.isArray(tools)) return tools;
+  throw new ToolError("unavailable", "it did not return a list of tools.");
 }
 
 function valueOf<T>(waited: Waited<T>): T {

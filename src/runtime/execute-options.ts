@@ -1,4 +1,6 @@
 /** What a caller may say beside its calls. */
+import type { Ask } from "../core/ask.ts";
+import type { ProgressUpdate } from "../core/context.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 
 export interface ExecuteOptions {
@@ -15,6 +17,19 @@ export interface ExecuteOptions {
    * results, after a crash as well. 1 to 1,024 characters.
    */
   readonly idempotencyKey?: string;
+  /** Answers the questions that handlers put to a person. @default what the runtime was given */
+  readonly ask?: Ask;
+  /** Told how far each call is, in the handler's own words. Throwing is logged and changes nothing. */
+  readonly onProgress?: ProgressListener;
+}
+
+export type ProgressListener = (update: ProgressUpdate, call: ProgressingCall) => void;
+
+export interface ProgressingCall {
+  readonly callId: string;
+  /** The provider's id, as the call brought it. */
+  readonly id: string | undefined;
+  readonly toolName: string;
 }
 
 /** What is wrong with the options; undefined when nothing is. */

@@ -12,6 +12,12 @@ type Checked =
   | { readonly quarantine: undefined; readonly input: Validator; readonly output: Validator | undefined }
   | { readonly quarantine: ToolError };
 
+export interface Registration {
+  readonly toolset: Toolset;
+  readonly inherited: Required<CallSettings>;
+  readonly blocked: ToolError | undefined;
+}
+
 /**
  * A tool in a registry. Only the registry makes these.
  *
@@ -24,14 +30,17 @@ export class RegisteredTool {
   readonly qualifiedName: string;
   /** What holds for its calls: its own settings, else those of its toolset, else those of the runtime. */
   readonly settings: Required<CallSettings>;
+  /** Why it may not be called although nothing is wrong with it, such as a definition that is not the pinned one. */
+  readonly blocked: ToolError | undefined;
   /** Changed by the registry only: see `Registry.setEnabled`. */
   enabled: boolean;
   #checked: Checked | undefined = undefined;
   #fingerprint: string | undefined = undefined;
 
-  constructor(tool: Tool, toolset: Toolset, inherited: Required<CallSettings>) {
+  constructor(tool: Tool, { toolset, inherited, blocked }: Registration) {
     this.tool = tool;
     this.toolset = toolset;
+    this.blocked = blocked;
     this.qualifiedName = qualifiedName(toolset.name, tool.name);
     this.settings = inheritSettings(tool, inherited);
     this.enabled = tool.enabled !== false;
@@ -57,13 +66,14 @@ export class RegisteredTool {
     return checked.output;
   }
 
-  /** Why the tool cannot be used (`unavailable`, naming the place in the schema); undefined when it can. */
+  /** Why the tool cannot be used: it is blocked, or `unavailable`, naming the place in the schema; undefined when it can. */
   get quarantine(): ToolError | undefined {
     this.#checked ??= this.#check();
     return this.#checked.quarantine;
   }
 
   #check(): Checked {
+    if (this.blocked !== undefined) return { quarantine: this.blocked };
     const { inputSchema, outputSchema } = this.tool;
     let part = "input";
     try {

@@ -6,6 +6,8 @@ import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { DEFAULT_CALL_SETTINGS, inheritSettings } from "./call-settings.ts";
 import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
+import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
+import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { TextIndex } from "./text-index.ts";
 import { ToolNames } from "./tool-names.ts";
@@ -35,7 +37,7 @@ const INSPECT = Symbol.for("nodejs.util.inspect.custom");
  * The tools of a runtime, in namespaces.
  *
  * Where a method takes the name of a tool, it is a qualified name, a bare one of the namespace `default`, or a
- * bare one that only one toolset has. Listings are sorted by qualified name and leave out what is disabled or
+ * bare one that only one toolset has. Listings are sorted by qualified name and leave out what is disabled, blocked or
  * belongs to a toolset that could not be opened; look-ups, `size` and iteration do not.
  */
 export class Registry implements Iterable<RegisteredTool> {
@@ -62,6 +64,13 @@ export class Registry implements Iterable<RegisteredTool> {
     return this.#size;
   }
 
+  /** How many tools a toolset has, overloads counted one by one; 0 for one that is not there. */
+  sizeOf(toolset: string): number {
+    let size = 0;
+    for (const family of this.#names.entries.get(toolset)?.families.values() ?? []) size += family.tools.length;
+    return size;
+  }
+
   /** Grows with each change: what was made of the registry at one version holds as long as it lasts. */
   get version(): number {
     return this.#version;
@@ -79,7 +88,7 @@ export class Registry implements Iterable<RegisteredTool> {
     const registered = entry.makeTool(tool);
     refuseDuplicate(registered, entry.families.get(tool.name), options.overload ?? this.#allowsOverloads(entry));
     this.#publishEntry(entry);
-    this.#publish(entry.add(registered), [registered]);
+    this.#publish(entry.addByHand(registered), [registered]);
     this.#changed();
     return registered;
   }
@@ -99,23 +108,39 @@ export class Registry implements Iterable<RegisteredTool> {
    * @throws ToolError `duplicate` for the name of a toolset or tool in use, `invalid_argument` for what is incomplete
    */
   addToolset(toolset: Toolset, tools: readonly Tool[] = toolset.tools ?? []): void {
-    const entry = this.#makeEntry(toolset);
+    const entry = this.#prepare({ toolset, tools });
     if (this.#names.entries.has(toolset.name)) {
       throw new ToolError(
         "duplicate",
         `The toolset ${JSON.stringify(toolset.name)} is already there. Remove it first, or give this one another name.`,
       );
     }
-    for (const tool of tools) {
-      checkTool(tool);
-      const registered = entry.makeTool(tool);
-      refuseDuplicate(registered, entry.families.get(tool.name), this.#allowsOverloads(entry));
-      entry.add(registered);
-    }
-    this.#publishEntry(entry);
-    for (const family of entry.families.values()) this.#publish(family, family.tools);
-    this.#remembersSessions ||= toolset.engine?.openSession !== undefined;
+    this.#put(entry);
     this.#changed();
+  }
+
+  /**
+   * Puts toolsets in the place of those of the same names and takes others away, all at one moment: nobody sees half of it. A tool
+   * that is as it was stays the same registered one, with its circuit and limits; what was switched on or off by hand stays so.
+   *
+   * @throws ToolError as `addToolset`, and nothing has changed then
+   * @returns what is different, toolset by toolset
+   */
+  replace(toolsets: readonly ToolsetParts[], removed: readonly string[] = []): readonly ToolsetChange[] {
+    const entries = toolsets.map((parts) => this.#prepare(parts));
+    const changes: (ToolsetChange | undefined)[] = [];
+    for (const entry of entries) {
+      const before = this.#names.entries.get(entry.toolset.name);
+      changes.push(compareToolsets(before, entry));
+      if (before !== undefined) for (const family of before.families.values()) this.#remove(family);
+      this.#put(entry);
+    }
+    for (const name of removed) {
+      changes.push(compareToolsets(this.#names.entries.get(name), undefined));
+      this.removeToolset(name);
+    }
+    this.#changed();
+    return changes.filter((change) => change !== undefined);
   }
 
   /** Some toolset, now or earlier, has an engine that must be told when a session begins and ends. */
@@ -218,7 +243,8 @@ export class Registry implements Iterable<RegisteredTool> {
   search(query: SearchQuery): readonly RegisteredTool[] {
     return searchTools(query, {
       list: () => this.list(),
-      isOffered: (registered) => registered.enabled && this.#names.entries.get(registered.toolset.name)?.offered === true,
+      isOffered: (registered) =>
+        registered.enabled && registered.blocked === undefined && this.#names.entries.get(registered.toolset.name)?.offered === true,
       rank: (text, take) => this.#textIndex().rank(text, take),
     });
   }
@@ -292,6 +318,18 @@ export class Registry implements Iterable<RegisteredTool> {
     return new ToolsetEntry(toolset, this.#settings);
   }
 
+  #prepare(parts: ToolsetParts): ToolsetEntry {
+    const before = this.#names.entries.get(parts.toolset.name);
+    return prepareToolset(parts, { before, settings: this.#settings, overloads: this.#overloads, warn: this.#warn });
+  }
+
+  /** Makes a prepared entry part of the registry. */
+  #put(entry: ToolsetEntry): void {
+    this.#names.addToolset(entry);
+    for (const family of entry.families.values()) this.#publish(family, family.tools);
+    this.#remembersSessions ||= entry.toolset.engine?.openSession !== undefined;
+  }
+
   #publishEntry(entry: ToolsetEntry): void {
     if (!this.#names.entries.has(entry.toolset.name)) this.#names.addToolset(entry);
   }
@@ -318,7 +356,8 @@ export class Registry implements Iterable<RegisteredTool> {
     const offered: RegisteredTool[] = [];
     for (const entry of this.#names.entries.values()) {
       if (!entry.offered) continue;
-      for (const family of entry.families.values()) for (const registered of family.callable) offered.push(registered);
+      for (const family of entry.families.values())
+        for (const registered of family.callable) if (registered.blocked === undefined) offered.push(registered);
     }
     return offered.sort(compareNames);
   }
@@ -329,29 +368,5 @@ export class Registry implements Iterable<RegisteredTool> {
       for (const registered of this) this.#index.add(registered);
     }
     return this.#index;
-  }
-}
-
-function refuseDuplicate(registered: RegisteredTool, family: ToolFamily | undefined, overload: boolean): void {
-  if (family === undefined) return;
-  const name = JSON.stringify(registered.qualifiedName);
-  if (!overload) {
-    throw new ToolError("duplicate", `Tool ${name} is already registered. Unregister it first, or give this one another name.`);
-  }
-  const fingerprint = fingerprintOf(registered);
-  if (fingerprint !== undefined && family.tools.some((other) => fingerprintOf(other) === fingerprint)) {
-    throw new ToolError(
-      "duplicate",
-      `Tool ${name} is already registered. Unregister it first: an overload needs another input schema, and this one is identical.`,
-    );
-  }
-}
-
-/** Undefined for a schema that cannot be hashed: its tool is quarantined, and equal to no other. */
-function fingerprintOf(registered: RegisteredTool): string | undefined {
-  try {
-    return registered.fingerprint;
-  } catch {
-    return undefined;
   }
 }

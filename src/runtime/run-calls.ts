@@ -1,7 +1,9 @@
 /** Runs the calls of one execute: on their own, or as a turn of a session, recorded before they are answered. */
+import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/json.ts";
+import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog } from "../core/store.ts";
 import { readItems, runBatch, runOne } from "./batch.ts";
@@ -9,6 +11,7 @@ import type { Submission } from "./batch.ts";
 import type { CallOptions, CallParts } from "./call-run.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { wrongOptions } from "./execute-options.ts";
+import { safeProgressListener } from "./safe-ears.ts";
 import { CallAsRead } from "./read-call.ts";
 import { Session } from "./session/session.ts";
 import { closedSession, isBatch } from "./session/runtime-session.ts";
@@ -23,11 +26,15 @@ const NO_DATA: Readonly<Record<string, unknown>> = Object.freeze({});
 
 export class CallRunner {
   readonly #data: Readonly<Record<string, unknown>>;
+  readonly #ask: Ask | undefined;
+  readonly #log: Log;
   readonly #defaultCallOptions: CallOptions;
 
-  /** @param data what handlers find in `context.data`, unless an `execute` gives its own */
-  constructor(data: Readonly<Record<string, unknown>> = NO_DATA) {
+  /** What handlers find in `context.data`, and who answers their questions, unless an `execute` gives its own. */
+  constructor({ data = NO_DATA, ask, log }: Pick<ExecuteOptions, "data" | "ask"> & { readonly log: Log }) {
     this.#data = data;
+    this.#ask = ask;
+    this.#log = log;
     this.#defaultCallOptions = this.callOptions(NO_OPTIONS);
   }
 
@@ -62,6 +69,8 @@ export class CallRunner {
       validate: options.validate ?? true,
       recordHistory: options.recordHistory ?? true,
       data: options.data ?? this.#data,
+      ask: options.ask ?? this.#ask,
+      onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
     };
   }
 

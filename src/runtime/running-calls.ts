@@ -1,20 +1,32 @@
 /** The calls that have begun and not ended, by call id. */
 
+interface Wait {
+  readonly awaited: Set<string>;
+  readonly resolve: () => void;
+}
+
 export class RunningCalls<Run> extends Map<string, Run> {
-  /** Calls that somebody waits for. */
-  #awaited: Set<string> | undefined;
-  readonly #ended = Promise.withResolvers<void>();
+  readonly #waits = new Set<Wait>();
 
   override delete(callId: string): boolean {
     const known = super.delete(callId);
-    if (this.#awaited?.delete(callId) === true && this.#awaited.size === 0) this.#ended.resolve();
+    if (this.#waits.size > 0) this.#noteEnd(callId);
     return known;
   }
 
-  /** Resolves when every call that runs at the first time of asking has ended, whatever begins after it. */
-  whenEnded(): Promise<void> {
-    this.#awaited ??= new Set(this.keys());
-    if (this.#awaited.size === 0) this.#ended.resolve();
-    return this.#ended.promise;
+  /** Resolves when every call that runs now, or of those the ones that are meant, has ended, whatever begins after it. */
+  whenEnded(isMeant: (run: Run) => boolean = () => true): Promise<void> {
+    const awaited = new Set<string>();
+    for (const [callId, run] of this) if (isMeant(run)) awaited.add(callId);
+    if (awaited.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#waits.add({ awaited, resolve }));
+  }
+
+  #noteEnd(callId: string): void {
+    for (const wait of this.#waits) {
+      if (!wait.awaited.delete(callId) || wait.awaited.size > 0) continue;
+      this.#waits.delete(wait);
+      wait.resolve();
+    }
   }
 }

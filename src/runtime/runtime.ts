@@ -1,5 +1,6 @@
 /** The whole, wired: toolsets in, calls in, results out. */
 import { checkMs, checkSettings } from "../core/check-settings.ts";
+import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
@@ -8,8 +9,10 @@ import type { Hook } from "../core/hook.ts";
 import type { JsonLimits } from "../core/json.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { ToolSource } from "../core/source.ts";
 import type { Store } from "../core/store.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
+import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
@@ -29,9 +32,10 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import { readResultToolset } from "./read-result-tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { Registry } from "./registry.ts";
+import { Listeners } from "./listeners.ts";
 import { ResourceLocks } from "./resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
-import { safeListener, safeLog } from "./safe-ears.ts";
+import { safeLog } from "./safe-ears.ts";
 import { RunningCalls } from "./running-calls.ts";
 import type { ResumeOptions } from "./session/resume-session.ts";
 import { RuntimeSession } from "./session/runtime-session.ts";
@@ -40,12 +44,17 @@ import { Sessions } from "./session/sessions.ts";
 import { systemPorts } from "./system-ports.ts";
 import { ToolGuards } from "./tool-guards.ts";
 import { ToolsetLifecycle } from "./toolset-lifecycle.ts";
-import type { OpenReport } from "./toolset-lifecycle.ts";
+import type { OpenReport, RefreshReport } from "./toolset-lifecycle.ts";
+import { watchSources } from "./watch-sources.ts";
 
 export interface RuntimeOptions extends CallSettings {
   /** Tools of the namespace `default`. */
   readonly tools?: readonly Tool[];
   readonly toolsets?: readonly Toolset[];
+  /** Where more toolsets come from; read by `open` and at each `refresh`. */
+  readonly sources?: readonly ToolSource[];
+  /** What definitions of strangers' tools were when somebody agreed to them; a tool that is different is blocked. @default none */
+  readonly pins?: ToolPins;
   /** Most handlers that run at a time. Integer ≥ 1. @default no limit */
   readonly maxConcurrent?: number;
   readonly retry?: RetrySettings;
@@ -58,6 +67,8 @@ export interface RuntimeOptions extends CallSettings {
   readonly cache?: CacheOptions;
   /** What handlers find in `context.data`, unless an `execute` gives its own. */
   readonly data?: Readonly<Record<string, unknown>>;
+  /** Answers the questions that handlers put to a person, unless an `execute` gives its own. @default they are answered `cancel` */
+  readonly ask?: Ask;
   readonly onEvent?: EventListener;
   /** One toolset that fails to open fails them all. @default false */
   readonly strict?: boolean;
@@ -118,20 +129,22 @@ export class Runtime {
   readonly #ports: Ports;
   readonly #parts: CallParts;
   readonly #lifecycle: ToolsetLifecycle;
+  readonly #stops = new Set<() => void>();
   readonly #guards = new WeakMap<RegisteredTool, ToolGuards>();
   readonly #toolsetLimits = new WeakMap<Toolset, Limit>();
   readonly #sessions: Sessions;
   readonly #runner: CallRunner;
   readonly #local: Engine = localEngine();
-  readonly #listener: EventListener | undefined;
+  readonly #listeners: Listeners;
 
   constructor(options: RuntimeOptions) {
     checkOptions(options);
     this.#options = options;
-    this.#runner = new CallRunner(options.data);
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
-    this.#listener = options.onEvent === undefined ? undefined : safeListener(options.onEvent, this.#ports.log);
+    this.#runner = new CallRunner({ ...options, log: this.#ports.log });
+    this.#listeners = new Listeners(this.#ports.log);
+    if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
     this.registry = new Registry({ defaults: options, onWarning: (message) => this.#ports.log.warn(message) });
     this.#parts = this.#makeParts();
     this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
@@ -140,6 +153,9 @@ export class Runtime {
       emit: (event) => this.#emit(event),
       strict: options.strict ?? false,
       localEngine: this.#local,
+      sources: options.sources ?? [],
+      pins: options.pins,
+      whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
     });
     this.registry.addToolset(readResultToolset(this.#parts.keeper, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)));
     this.#sessions = this.#makeSessions();
@@ -149,6 +165,34 @@ export class Runtime {
   /** Opens every toolset that needs it; the report names those that failed, and the others work. */
   open(): Promise<OpenReport> {
     return this.#lifecycle.open();
+  }
+
+  /**
+   * Reads the sources anew, asks engines that can say it which tools they have, opens what is new or did not open before, and puts
+   * what is different in place at one moment: a call sees all of it or nothing. What fails stays as it was, and calls under way go on
+   * with the tool they began with.
+   *
+   * @throws ToolError `invalid_argument` before `open` and after `close`; with `strict` whatever failed, and nothing has changed then
+   */
+  refresh(): Promise<RefreshReport> {
+    return this.#lifecycle.refresh();
+  }
+
+  /** Refreshes whenever a source may have changed; what goes wrong is logged. The returned function ends that, as `close` does. */
+  watch(): () => void {
+    const stop = watchSources(this.#lifecycle, this.#ports);
+    this.#stops.add(stop);
+    return stop;
+  }
+
+  /** Tells the listener of every event from now on, after those that listen already. The returned function ends that. */
+  subscribe(listener: EventListener): () => void {
+    const stop = this.#listeners.add(listener);
+    this.#parts.listening = true;
+    return () => {
+      stop();
+      this.#parts.listening = this.#listeners.any;
+    };
   }
 
   /**
@@ -219,6 +263,7 @@ export class Runtime {
    * the errors of toolsets that would not close. Handlers that do not obey their signal may still run.
    */
   async close(): Promise<readonly ToolError[]> {
+    for (const stop of this.#stops) stop();
     for (const run of this.#parts.running.values()) run.cancel("the runtime was closed");
     this.#sessions.refuseAll();
     const unwritten: ToolError[] = [];
@@ -271,7 +316,7 @@ export class Runtime {
       running: new RunningCalls<CallRun>(),
       orphans: new Map<string, OrphanCount>(),
       counters: { calls: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
-      listening: options.onEvent !== undefined,
+      listening: this.#listeners.any,
       guardsOf: (registered) => this.#guardsOf(registered),
       emit: (event) => this.#emit(event),
     };
@@ -306,7 +351,7 @@ export class Runtime {
   }
 
   #emit(event: RuntimeEvent): void {
-    this.#listener?.(event);
+    this.#listeners.tell(event);
   }
 }
 

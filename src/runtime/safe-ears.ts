@@ -2,6 +2,7 @@
 import { describeThrown } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Log } from "../core/ports.ts";
+import type { ProgressListener } from "./execute-options.ts";
 import { isPromiseLike } from "../policy/deadline.ts";
 
 /** The same log, which never throws. */
@@ -18,6 +19,22 @@ function quietly(tell: () => unknown): void {
     if (isPromiseLike(told)) void Promise.resolve(told).then(undefined, () => {});
   } catch {
     // There is nowhere left to say it.
+  }
+}
+
+/** The same listener, which never throws. */
+export function safeProgressListener(listener: ProgressListener, log: Log): ProgressListener {
+  return (update, call) => {
+    try {
+      const told: unknown = listener(update, call);
+      if (isPromiseLike(told)) void Promise.resolve(told).then(undefined, (thrown: unknown) => failed(thrown));
+    } catch (thrown: unknown) {
+      failed(thrown);
+    }
+  };
+
+  function failed(thrown: unknown): void {
+    log.warn(`A progress listener threw: ${describeThrown(thrown)}`);
   }
 }
 

@@ -1,8 +1,10 @@
 /** What a handler is given in one attempt; costly parts are made when first asked for. */
+import type { Answer, Question } from "../core/ask.ts";
 import type { ProgressUpdate, ToolContext, ToolState } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { HistoryEntry } from "../core/history.ts";
 import type { LogFields } from "../core/ports.ts";
+import { askQuestion } from "./ask-question.ts";
 import type { CallRun } from "./call-run.ts";
 
 export class AttemptContext implements ToolContext {
@@ -69,11 +71,21 @@ export class AttemptContext implements ToolContext {
     return (this.#state ??= this.#openState());
   }
 
+  /** As `progress`, it may be taken out of the context. */
+  get ask(): (question: Question, asker?: string) => Promise<Answer> {
+    return (question, asker) =>
+      this.#ended === undefined
+        ? askQuestion(question, { run: this.#run, signal: this.signal, asker })
+        : Promise.resolve({ action: "cancel" });
+  }
+
   /** Made when asked for, so that a handler may take it out of its context: `(input, { progress }) => …`. */
   get progress(): (update: ProgressUpdate) => void {
     return (update) => {
-      if (this.#ended !== undefined || !this.#run.parts.listening) return;
-      this.#run.emit({ ...this.#run.eventBase, type: "call-progress", toolName: this.toolName, update });
+      if (this.#ended !== undefined) return;
+      const { parts, options, call } = this.#run;
+      options.onProgress?.(update, { callId: this.callId, id: call.id, toolName: this.toolName });
+      if (parts.listening) this.#run.emit({ ...this.#run.eventBase, type: "call-progress", toolName: this.toolName, update });
     };
   }
 

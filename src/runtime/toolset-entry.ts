@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { inheritSettings } from "./call-settings.ts";
+import { inheritSettings, sameSettings } from "./call-settings.ts";
 import { RegisteredTool } from "./registered-tool.ts";
 
 /** `closed` is before `open` and after `close`; an error is why the toolset could not be opened. */
@@ -12,17 +12,32 @@ export class ToolsetEntry {
   readonly toolset: Toolset;
   /** By unqualified name. */
   readonly families = new Map<string, ToolFamily>();
+  /** Registered one by one by the program, not as part of the toolset. */
+  readonly #byHand = new Set<RegisteredTool>();
   /** Why no call of the toolset can run now; undefined when calls can. */
   blocked: ToolError | undefined = undefined;
   readonly #settings: Required<CallSettings>;
   #enabled: boolean;
   #state: ToolsetState = "open";
 
-  constructor(toolset: Toolset, inherited: Required<CallSettings>) {
+  /** @param before the entry this one takes the place of: it stays as open, and as switched by hand, as that was */
+  constructor(toolset: Toolset, inherited: Required<CallSettings>, before?: ToolsetEntry) {
     this.toolset = toolset;
     this.#settings = inheritSettings(toolset.defaults ?? {}, inherited);
-    this.#enabled = toolset.enabled !== false;
+    this.#enabled = before?.isSwitched === true ? before.enabled : toolset.enabled !== false;
+    if (before !== undefined) this.#state = before.#state;
     this.#judge();
+  }
+
+  /** Somebody turned it on or off since it was registered. */
+  get isSwitched(): boolean {
+    return this.#enabled !== (this.toolset.enabled !== false);
+  }
+
+  /** A tool registered in the other would have the same engine and settings here. */
+  hasSameSettings(other: ToolsetEntry): boolean {
+    const { engine, maxConcurrent } = other.toolset;
+    return this.toolset.engine === engine && this.toolset.maxConcurrent === maxConcurrent && sameSettings(this.#settings, other.#settings);
   }
 
   get enabled(): boolean {
@@ -44,8 +59,20 @@ export class ToolsetEntry {
     return this.#enabled && !(this.#state instanceof ToolError);
   }
 
-  makeTool(tool: Tool): RegisteredTool {
-    return new RegisteredTool(tool, this.toolset, this.#settings);
+  /** What the program registered one by one and has not taken away. */
+  get registeredByHand(): readonly RegisteredTool[] {
+    return [...this.#byHand].filter((registered) => this.families.get(registered.tool.name)?.tools.includes(registered) === true);
+  }
+
+  /** Adds a tool that stays when the toolset is replaced. */
+  addByHand(registered: RegisteredTool): ToolFamily {
+    this.#byHand.add(registered);
+    return this.add(registered);
+  }
+
+  /** @param blocked why it cannot be called although it is there */
+  makeTool(tool: Tool, blocked?: ToolError): RegisteredTool {
+    return new RegisteredTool(tool, { toolset: this.toolset, inherited: this.#settings, blocked });
   }
 
   /** Adds a tool to the family of its name, which is made for the first one. */

@@ -19,7 +19,11 @@ async function withConfig(files: Readonly<Record<string, string>>, ...args: read
 describe.concurrent("a wrong command line exits with 2 and says what would work", { timeout: PATIENCE_MS }, () => {
   const cases: readonly (readonly [readonly string[], string, string])[] = [
     [["lsit"], 'There is no command "lsit".', 'Did you mean "haft list"?'],
-    [["dance"], 'There is no command "dance".', "Commands: run, call, list, search, info, check, sessions, replay. See haft --help."],
+    [
+      ["dance"],
+      'There is no command "dance".',
+      "Commands: run, call, list, search, info, check, lock, trust, mcp, sessions, replay. See haft --help.",
+    ],
     [["list", "--jsn"], "There is no option --jsn.", "Did you mean --json?"],
     [["list", "--yes"], "haft list takes no --yes.", "See haft list --help."],
     [["call"], "haft call needs <tool> [<json> | -].", `For example: haft call files::read '{"path": "notes.md"}'`],
@@ -125,7 +129,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
   test("with --json standard output has the error as one JSON object", async () => {
     const { exitCode, stdout } = await withConfig({ "haft.toml": "retries = 3\n" }, "list", "--json");
     const message =
-      "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, toolsets.";
+      "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, extensions, variables, toolsets, engines, tools, mcp.";
     expect({ exitCode, ...JSON.parse(stdout) }).toEqual({
       exitCode: 3,
       error: { code: "invalid_config", message, retryable: false, outcome: "not_started", details: [message] },

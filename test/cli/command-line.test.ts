@@ -21,6 +21,11 @@ const NONE: CliOptions = {
   force: false,
   id: undefined,
   nearest: false,
+  check: false,
+  forget: false,
+  http: undefined,
+  watch: false,
+  validate: false,
 };
 
 test("options may stand anywhere, short, long, with = or without", () => {

@@ -16,7 +16,7 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
       environment: { TMPDIR: folder },
     });
     expect({ exitCode, stderr, left: readdirSync(folder) }).toEqual({ exitCode: 0, stderr: "", left: [] });
-    const [first = "", mail = "", invoice = "", resume = ""] = stdout.split(/\n\n\n\$ haft .*\n/u);
+    const [first = "", books = "", mail = "", invoice = "", resume = ""] = stdout.split(/\n\n\n\$ haft .*\n/u);
     expect(first.slice(first.indexOf("summary\n"))).toBe(`summary
   calls       16  14 ok, 2 error (1 not_found, 1 timeout)
   attempts    17  2 of them retries
@@ -34,6 +34,9 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
       "? #16 the approver of the conversation answers allow-once",
     ];
     expect(story.filter((moment) => !first.includes(moment))).toEqual([]);
+    expect(books).toContain("✓ #2  library::lendBook");
+    expect(books).toContain("HTTP 409");
+    expect(books).toContain("The C Programming Language is lent to somebody else.");
     expect(mail.match(/simulated {2}Pretended: nothing was done\./gu)).toHaveLength(2);
     expect(mail).toContain("\nNothing was changed.");
     expect(invoice.trimEnd().split("\n").at(-1)).toMatch(/^ {2}→ #1 {2}pay /u);

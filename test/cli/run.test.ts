@@ -143,7 +143,7 @@ summary
   });
 
   test.skipIf(!existsSync("/dev/full"))("says that its output could not be written, and does not exit with 0", async () => {
-    const args = ["--conditions=haft-source", PROGRAM, "list"];
+    const args = ["--conditions=haft-source", PROGRAM, "list", "--config", "haft.toml"];
     const output = openSync("/dev/full", "w");
     const { status, stderr } = spawnSync(process.execPath, args, {
       cwd: folderWith(PROJECT),

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "smol-toml";
@@ -21,8 +21,11 @@ describe("files", () => {
   });
 
   test.skipIf(!existsSync("/dev/zero"))("J06 an endless device is refused unread", async () => {
-    expect((await configError(loadConfig("/dev/zero"))).message).toBe(
-      "Cannot read the configuration /dev/zero: it is not a regular file but a pipe, socket or device.",
+    const path = join(configFolder(), "haft.toml");
+    symlinkSync("/dev/zero", path);
+
+    expect((await configError(loadConfig(path))).message).toBe(
+      `Cannot read the configuration ${path}: it is not a regular file but a pipe, socket or device.`,
     );
   });
 
@@ -107,10 +110,21 @@ describe("YAML", () => {
     expect(await problemsOf("haft.yaml", text)).toEqual([`haft.yaml:${problem}`]);
   });
 
-  test.each(["[", "{", "- ", "? ", "&a ", "[]", "a: b: c\n", "%a\n", '"'])("J04 a mebibyte of %j is refused soon", async (piece) => {
+  test.each(["&a ", "[]", "a: b: c\n", "%a\n", '"'])("J04 a mebibyte of %j is refused soon", async (piece) => {
     const [problem] = await problemsOf("haft.yaml", piece.repeat(1_000_000 / piece.length));
 
-    expect(problem).toBe("haft.yaml:1:1: more than 50000 YAML tokens are too many for a configuration.");
+    expect(problem).toBe("haft.yaml:1:1: more than 50000 YAML tokens are too many.");
+  });
+
+  test.each([
+    ["[", 33],
+    ["{", 33],
+    ["- ", 65],
+    ["? ", 65],
+  ])("J04 a mebibyte of %j is refused where it nests too deep", async (piece, column) => {
+    const [problem] = await problemsOf("haft.yaml", piece.repeat(1_000_000 / piece.length));
+
+    expect(problem).toBe(`haft.yaml:1:${column}: nested deeper than 32 levels.`);
   });
 });
 

@@ -14,7 +14,7 @@ maxAttempts = 0
 strict = "yes"
 
 [toolsets.fs]
-type = "file"
+type = "filse"
 
 [toolsets.work]
 type = "files"
@@ -27,14 +27,14 @@ guard = "blok"
     const error = await configError(loadConfig(path));
 
     expect(error.message).toBe(
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, toolsets. (and 7 more)`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, extensions, variables, toolsets, engines, tools, mcp. (and 7 more)`,
     );
     expect(error.details).toEqual([
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, toolsets.`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, extensions, variables, toolsets, engines, tools, mcp.`,
       `${path}:3:1: runtime.timeout_ms: unknown key. Did you mean "timeoutMs"?`,
       `${path}:4:1: runtime.maxAttempts: must be a whole number from 1 to 100, not 0.`,
       `${path}:5:1: runtime.strict: must be true or false, not a string.`,
-      `${path}:8:1: toolsets.fs.type: must be one of "files", "mcp", "module", not "file". Did you mean "files"?`,
+      `${path}:8:1: toolsets.fs.type: must be one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors", not "filse". Did you mean "files"?`,
       `${path}:10:2: toolsets.work: "root" is missing: the folder whose files the tools may use.`,
       `${path}:12:1: toolsets.work.read_only: unknown key. Did you mean "readOnly"?`,
       `${path}:13:1: toolsets.work.guard: must be one of "block", "warn", "off", not "blok". Did you mean "block"?`,
@@ -45,13 +45,17 @@ guard = "blok"
     const folder = configFolder({ "haft.yaml": "toolsets:\n  web:\n    type: mpc\n" });
     const path = join(folder, "haft.yaml");
 
-    const problem = `${path}:3:5: toolsets.web.type: must be one of "files", "mcp", "module", not "mpc". Did you mean "mcp"?`;
+    const problem = `${path}:3:5: toolsets.web.type: must be one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors", not "mpc". Did you mean "mcp"?`;
     expect(await configError(loadConfig(path))).toEqual(new ToolError("invalid_config", problem, { details: [problem] }));
   });
 
   const toolset = (lines: string): string => `[toolsets.x]\n${lines}\n`;
   test.each([
-    ["no type", toolset("enabled = true"), '1:2: toolsets.x: "type" is missing: one of "files", "mcp", "module".'],
+    [
+      "no type",
+      toolset("enabled = true"),
+      '1:2: toolsets.x: "type" is missing: one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors".',
+    ],
     [
       "an empty command",
       toolset('type = "mcp"\ncommand = ""'),
@@ -116,7 +120,7 @@ guard = "blok"
     [
       "a key of another type",
       toolset('type = "module"\npath = "x.js"\ncommand = "x"'),
-      "4:1: toolsets.x.command: unknown key. There are: type, enabled, enable, description, maxConcurrent, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, path.",
+      "4:1: toolsets.x.command: unknown key. There are: type, enabled, enable, description, maxConcurrent, engine, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, path.",
     ],
     [
       "a name with a separator",
@@ -136,12 +140,17 @@ guard = "blok"
     [
       "a time to open of files",
       toolset('type = "files"\nroot = "."\nopenTimeoutMs = 1'),
-      '4:1: toolsets.x.openTimeoutMs: only a toolset of type "mcp" has it.',
+      '4:1: toolsets.x.openTimeoutMs: only a toolset of type "mcp" or "openapi" has it.',
     ],
     [
       "a time to open of a module",
       toolset('type = "module"\npath = "x.js"\nopenTimeoutMs = 1'),
-      '4:1: toolsets.x.openTimeoutMs: only a toolset of type "mcp" has it.',
+      '4:1: toolsets.x.openTimeoutMs: only a toolset of type "mcp" or "openapi" has it.',
+    ],
+    [
+      "an engine of files",
+      toolset('type = "files"\nroot = "."\nengine = "x"'),
+      '4:1: toolsets.x.engine: a toolset of type "files" answers its calls itself.',
     ],
     [
       "trust in the annotations of a module",
@@ -357,6 +366,11 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
     approval: { always: ["1::*"], never: [], timeoutMs: 7 },
     cache: { maxBytes: 0 },
     store: { path: "data/haft.db", busyTimeoutMs: 0, synchronous: "normal" },
+    extensions: [],
+    allowVariables: [],
+    registry: [],
+    engines: new Map(),
+    enrichments: [],
     toolsets: [
       [
         "2",
@@ -389,6 +403,11 @@ test.each(["haft.toml", "haft.yaml"])("an empty %s is a configuration of nothing
     approval: {},
     cache: {},
     store: undefined,
+    extensions: [],
+    allowVariables: [],
+    registry: [],
+    engines: new Map(),
+    enrichments: [],
     toolsets: new Map(),
   });
 });

@@ -3,15 +3,17 @@ import type { ToolContext } from "../../src/core/context.ts";
 import type { EngineContext, EngineRequest } from "../../src/core/engine.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
+import { systemPorts } from "../../src/runtime/system-ports.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 
-export function engineContext(
-  options: { readonly toolset?: string; readonly signal?: AbortSignal; readonly log?: MemoryLog } = {},
-): EngineContext {
+export function engineContext(options: Partial<EngineContext> = {}): EngineContext {
   return {
     toolset: options.toolset ?? "strange",
     signal: options.signal ?? new AbortController().signal,
     log: options.log ?? new MemoryLog(),
+    clock: systemPorts.clock,
+    changed: () => undefined,
+    ...options,
   };
 }
 
@@ -29,6 +31,7 @@ export function toolContext(options: Partial<ToolContext> = {}): ToolContext {
     deadline: Infinity,
     state: { get: () => undefined, update: () => undefined },
     data: {},
+    ask: () => Promise.resolve({ action: "cancel" }),
     progress: () => undefined,
     log: () => undefined,
     ...options,

@@ -5,7 +5,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { mcpEngine } from "../../src/engine/mcp.ts";
-import type { McpOptions } from "../../src/engine/mcp.ts";
+import type { McpCommandOptions } from "../../src/engine/mcp.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { engineContext } from "./engine-contexts.ts";
 
@@ -17,20 +17,23 @@ export interface OpenEngine {
 
 const STRANGE = fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url));
 
-export function strangeEngine(behaviour: string, options: Partial<McpOptions> = {}): Engine {
+export function strangeEngine(behaviour: string, options: Partial<McpCommandOptions> = {}): Engine {
   const engine = mcpEngine({ command: process.execPath, args: [STRANGE, ...behaviour.split(" ")], ...options });
   onTestFinished(() => engine.close?.());
   return engine;
 }
 
-export async function openStrange(behaviour = "good", options: Partial<McpOptions> = {}): Promise<OpenEngine> {
+export async function openStrange(behaviour = "good", options: Partial<McpCommandOptions> = {}): Promise<OpenEngine> {
   return await opened(strangeEngine(behaviour, options), "strange");
 }
 
 /** A reference server, as the registry publishes it. */
-export async function openReference(server: "filesystem" | "everything", ...args: readonly string[]): Promise<OpenEngine> {
+export async function openReference(
+  server: "everything" | "filesystem" | "memory",
+  options: Partial<McpCommandOptions> = {},
+): Promise<OpenEngine> {
   const script = fileURLToPath(new URL(`../../node_modules/@modelcontextprotocol/server-${server}/dist/index.js`, import.meta.url));
-  const engine = mcpEngine({ command: process.execPath, args: [script, ...args] });
+  const engine = mcpEngine({ command: process.execPath, ...options, args: [script, ...(options.args ?? [])] });
   onTestFinished(() => engine.close?.());
   return await opened(engine, server);
 }

@@ -1,16 +1,16 @@
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ToolOutput } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { mcpEngine } from "../../src/engine/mcp.ts";
-import { request, toolContext } from "./engine-contexts.ts";
-import { openReference, openStrange, rejection } from "./mcp-engine.ts";
+import { engineContext, request, toolContext } from "./engine-contexts.ts";
+import { openReference, openStrange, rejection, strangeEngine } from "./mcp-engine.ts";
 
 describe("options", () => {
   test.each([
-    [{ command: "" }, 'An MCP server needs a command: the program that runs it, such as "npx".'],
+    [{ command: "" }, 'An MCP server needs a command, the program that runs it, such as "npx", or a url.'],
     [{ command: "node", args: ["a\0b"] }, 'The arguments, variables and folder of the MCP server "node" must be strings without NUL.'],
     [{ command: "node", maxTools: 0 }, "maxTools is 0; it takes a whole number from 1."],
   ])("%j is refused before anything starts", (options, message) => {
@@ -24,7 +24,7 @@ describe("real servers", () => {
     onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, "note.txt"), "hello");
 
-    const { engine, tools } = await openReference("filesystem", folder);
+    const { engine, tools } = await openReference("filesystem", { args: [folder] });
     const answer = await engine.call(request("read_text_file", { path: join(folder, "note.txt") }), toolContext());
 
     expect(tools).toHaveLength(14);
@@ -39,8 +39,8 @@ describe("real servers", () => {
     expect(answer).toEqual(new ToolOutput({ output: { content: "hello" }, content: [{ type: "text", text: "hello" }] }));
   });
 
-  test("F0.48 a tool that reports isError is execution_failed with its text", async () => {
-    const { engine } = await openReference("filesystem", tmpdir());
+  test("F0.48 F1.71 a tool that reports isError is execution_failed with its text", async () => {
+    const { engine } = await openReference("filesystem", { args: [tmpdir()] });
 
     const error = await rejection(engine.call(request("read_text_file", { path: "/etc/passwd" }), toolContext()));
 
@@ -205,6 +205,18 @@ describe("trust", () => {
 });
 
 describe("listing", () => {
+  test("F0.18 list_changed of an older server is passed on, and the list is read anew", async () => {
+    const changed = vi.fn<() => void>();
+    const engine = strangeEngine("changing");
+    const before = await engine.open?.(engineContext({ changed }));
+
+    await engine.call(request("change"), toolContext());
+    const after = await engine.list?.(new AbortController().signal);
+
+    expect(changed).toHaveBeenCalledTimes(1);
+    expect([before, after].map((tools) => tools?.map((tool) => tool.name))).toEqual([["change"], ["change", "new"]]);
+  });
+
   test("F0.18 every page is followed", async () => {
     const { tools } = await openStrange("paged");
 

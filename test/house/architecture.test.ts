@@ -7,6 +7,8 @@ const RULES: HouseRules = {
   floors: {
     core: 1,
     schema: 2,
+    documents: 2,
+    net: 2,
     store: 2,
     queue: 2,
     policy: 3,
@@ -17,14 +19,26 @@ const RULES: HouseRules = {
     compose: 5,
     toolsets: 5,
     testing: 5,
+    generate: 5,
     config: 6,
     server: 7,
     "index.ts": 7,
     cli: 8,
     dashboard: 8,
   },
-  worldly: ["store", "engine", "toolsets", "config", "cli", "src/runtime/system-ports.ts"],
-  late: ["@modelcontextprotocol/client", "kysely"],
+  worldly: [
+    "store",
+    "documents",
+    "net",
+    "engine",
+    "toolsets",
+    "src/generate/enrichment-cache.ts",
+    "config",
+    "server",
+    "cli",
+    "src/runtime/system-ports.ts",
+  ],
+  late: ["@modelcontextprotocol/client", "@modelcontextprotocol/server", "kysely"],
   maxLines: 400,
 };
 
@@ -93,7 +107,7 @@ describe("the checker catches", () => {
       what: "the file system in a room that has no business with it",
       files: { "src/policy/a.ts": 'import { readFile } from "node:fs/promises";\n' },
       problem:
-        "src/policy/a.ts: node:fs/promises reaches the outside world; only store, engine, toolsets, config, cli, src/runtime/system-ports.ts may",
+        "src/policy/a.ts: node:fs/promises reaches the outside world; only store, documents, net, engine, toolsets, src/generate/enrichment-cache.ts, config, server, cli, src/runtime/system-ports.ts may",
     },
     {
       what: "a heavy package loaded with the main entry",

@@ -40,6 +40,7 @@ export class FakeSession {
           else this.values.set(key, copyJson(after).value);
         },
       },
+      ask: () => Promise.resolve({ action: "cancel" }),
       progress: () => {},
       log: () => {},
     };

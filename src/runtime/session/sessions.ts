@@ -286,7 +286,7 @@ export class Sessions implements SessionHost {
 
   #begin(options: Partial<RuntimeSessionOptions> & { readonly id: string }): RuntimeSession {
     const parts = options.parts ?? this.#parts;
-    const tell = parts.listening ? (event: SessionEvent): void => parts.emit(event) : undefined;
+    const tell = (event: SessionEvent): void => parts.emit(event);
     const session = new RuntimeSession({ ...options, parts, tell, ports: this.#parts.ports, recorded: true }, this);
     this.#parts.keeper.forget(options.id); // a simulation of this id that was dropped: what it kept is not this session's
     this.#open.set(options.id, session);

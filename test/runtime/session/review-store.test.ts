@@ -9,6 +9,7 @@ import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { importRecording } from "../../../src/runtime/session/import-recording.ts";
 import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
 import { submitCalls } from "../../../src/runtime/session/submit-calls.ts";
+import { systemPorts } from "../../../src/runtime/system-ports.ts";
 import { CallRunner } from "../../../src/runtime/run-calls.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
@@ -174,7 +175,7 @@ test("I10 a submission some of whose calls have not ended is resource_busy, not 
   await session.execute(calls, key);
   const last = session.log.findLastIndex(({ type }) => type === "call-end");
   const parts = {
-    runner: new CallRunner(),
+    runner: new CallRunner({ log: systemPorts.log }),
     async *events() {
       yield* session.log.slice(0, last);
     },

@@ -1,0 +1,111 @@
+/** `haft mcp`: the tools of the configuration as an MCP server. */
+import { Readable, Writable } from "node:stream";
+import { ToolError } from "../core/error.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { listenMcp, serveMcpStdio } from "../server/mcp.ts";
+import { mcpApprover } from "../server/mcp/approver.ts";
+import type { McpServerOptions } from "../server/mcp/options.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { quietPorts, withRuntime } from "./open-runtime.ts";
+import { packageVersion } from "./package-version.ts";
+import type { Screen } from "./terminal-text.ts";
+
+/** Whoever calls over HTTP must bring it. */
+const TOKEN_VARIABLE = "HAFT_MCP_TOKEN";
+
+export const mcpCommand: Command = {
+  name: "mcp",
+  usage: "",
+  summary: "Serve the tools to an MCP client.",
+  details: [
+    "Speaks the Model Context Protocol, revisions up to 2025-11-25 and 2026-07-28, over",
+    "standard input and output until the input ends; all else goes to standard error.",
+    "Calls that need approval are put to the client's user; --yes approves them all.",
+    `With --http it listens on 127.0.0.1, until Ctrl-C; set ${TOKEN_VARIABLE} to a`,
+    "secret of 16 characters or more that clients must send as their bearer token.",
+  ],
+  args: [0, 0],
+  options: ["config", "http", "watch", "validate", "yes"],
+  examples: ["haft mcp", "haft mcp --http 3000", "haft mcp --validate --config ./haft.toml"],
+  async run(context) {
+    const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
+    return withRuntime(context, { approve }, async ({ runtime }) => {
+      const { log } = quietPorts(context);
+      const options: McpServerOptions = {
+        version: packageVersion(),
+        tools: { validate: context.options.validate },
+        ...(log === undefined ? {} : { ports: { log } }),
+      };
+      await (context.options.http === undefined ? overStdio(context, runtime, options) : overHttp(context, runtime, options));
+      return 0;
+    });
+  },
+};
+
+async function overStdio(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<void> {
+  const input = context.stdin instanceof Readable ? context.stdin : Readable.from(context.stdin);
+  const { output, release } = protocolOutput(context);
+  try {
+    const server = await serveMcpStdio(runtime, { ...options, input, output });
+    const stop = (): void => void server.close();
+    context.signal.addEventListener("abort", stop, { once: true });
+    if (context.signal.aborted) stop();
+    await server.closed;
+  } finally {
+    release();
+  }
+}
+
+async function overHttp(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<void> {
+  const { signal, environment, err } = context;
+  const token = environment[TOKEN_VARIABLE];
+  const listener = await listenMcp(runtime, { ...options, port: portOf(context.options.http), ...(token ? { token } : {}) });
+  err.write(`haft: MCP at ${listener.url}\n`);
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await listener.close();
+}
+
+function whenRoom(out: Screen, go: () => void): void {
+  const drained = out.whenDrained();
+  if (drained === undefined) return go();
+  void (async () => {
+    await drained;
+    go();
+  })();
+}
+
+/** Standard output for the protocol alone: what tools print there goes to standard error until it is released. */
+function protocolOutput({ out }: CommandContext): { readonly output: Writable; readonly release: () => void } {
+  const { stdout } = process;
+  let isProtocol = false;
+  const write = stdout.write.bind(stdout);
+  const divert = new Proxy(write, {
+    apply: (_target, _this, args: Parameters<typeof write>) => (isProtocol ? write(...args) : process.stderr.write(...args)),
+  });
+  stdout.write = divert;
+  const output = new Writable({
+    decodeStrings: false,
+    write: (chunk: unknown, _encoding, done) => {
+      isProtocol = true;
+      try {
+        out.write(String(chunk));
+      } finally {
+        isProtocol = false;
+      }
+      whenRoom(out, done);
+    },
+  });
+  const release = (): void => {
+    stdout.write = write;
+  };
+  return { output, release };
+}
+
+function portOf(text: string | undefined): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/u.test(text ?? "") && port <= 65_535) return port;
+  throw new ToolError("invalid_argument", `--http takes a port from 0 to 65535, not ${JSON.stringify(text)}.`);
+}

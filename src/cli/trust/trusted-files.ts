@@ -1,0 +1,61 @@
+/** Which configuration files this user trusts to start programs, each as it was when they said so. */
+import { mkdir } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import { replaceFile } from "../../config/replace-file.ts";
+import { readTextFile } from "../../documents/read-text-file.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** The file that remembers them: `$XDG_STATE_HOME/haft/trusted.json`, else `~/.local/state/haft/trusted.json`. */
+function trustedFilesPath(environment: Environment): string {
+  const state = environment["XDG_STATE_HOME"];
+  const folder = state === undefined || state === "" ? join(environment["HOME"] ?? homedir(), ".local", "state") : state;
+  return join(folder, "haft", "trusted.json");
+}
+
+/** @param path absolute. @param digest of its text. A list that cannot be read trusts nobody. */
+export async function isTrusted(environment: Environment, path: string, digest: string): Promise<boolean> {
+  const files = await readFiles(environment).catch(() => undefined);
+  return files !== undefined && Object.hasOwn(files, path) && files[path] === digest;
+}
+
+/** Trusts the file as it is now; an earlier word about it no longer holds. @throws ToolError `store_failed` */
+export async function trustFile(environment: Environment, path: string, digest: string): Promise<void> {
+  const files = await readFiles(environment).catch(() => ({})); // damaged: begun anew, and everything else is asked again
+  await writeFiles(environment, { ...files, [path]: digest });
+}
+
+/** Takes it back; false when it was not trusted. @throws ToolError `store_failed` */
+export async function distrustFile(environment: Environment, path: string): Promise<boolean> {
+  const files = await readFiles(environment).catch(() => ({}));
+  if (!Object.hasOwn(files, path)) return false;
+  await writeFiles(environment, Object.fromEntries(Object.entries(files).filter(([other]) => other !== path)));
+  return true;
+}
+
+async function readFiles(environment: Environment): Promise<JsonObject> {
+  const path = trustedFilesPath(environment);
+  const text = await readTextFile({
+    path,
+    what: "list of trusted files",
+    code: "invalid_config",
+    maxBytes: MAX_BYTES,
+    hint: "It is a file that haft trust writes.",
+  });
+  const value = parseJson(text);
+  if (isJsonObject(value) && isJsonObject(value["files"])) return value["files"];
+  throw new ToolError("invalid_config", `${path} is not a list of trusted files.`);
+}
+
+async function writeFiles(environment: Environment, files: JsonObject): Promise<void> {
+  const path = trustedFilesPath(environment);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await replaceFile(path, `${JSON.stringify({ format: "haft-trust", version: 1, files }, undefined, 2)}\n`, { mode: 0o600 });
+}

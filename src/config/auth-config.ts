@@ -1,0 +1,131 @@
+/** Reads how calls of a server are let in: our own tables, and the words of seed 000. */
+import type { McpAuth } from "../engine/mcp/options.ts";
+import type { RestAuth } from "../engine/rest/rest-options.ts";
+import { present } from "./present.ts";
+import { kindOf } from "./table-reader.ts";
+import type { TableReader } from "./table-reader.ts";
+import type { ReadContext } from "./toolset/toolset-type.ts";
+
+const REST_KINDS = ["bearer", "basic", "apiKey", "oauth2"] as const;
+const MCP_KINDS = ["bearer", "basic", "client-credentials", "private-key-jwt"] as const;
+const PLACES = ["header", "query", "cookie"] as const;
+const SENDS = ["basic", "body"] as const;
+
+/** Reads one text that may be a secret, its variables put in. */
+type Secret = (key: string, meaning: string) => string | undefined;
+
+/** One way for all operations, or one for each security scheme of the document. */
+export function readRestAuth(table: TableReader, context: ReadContext): RestAuth | Readonly<Record<string, RestAuth>> | undefined {
+  const auth = table.table("auth");
+  if (auth === undefined) return context.seed ? readSeedAuth(table, context) : undefined;
+  if (auth.has("type")) return readRestKind(auth, context);
+  const schemes: [name: string, auth: RestAuth][] = [];
+  for (const name of auth.names()) {
+    const scheme = auth.table(name);
+    const read = scheme === undefined ? undefined : readRestKind(scheme, context);
+    if (read !== undefined) schemes.push([name, read]);
+  }
+  return Object.fromEntries(schemes);
+}
+
+export function readMcpAuth(table: TableReader, context: ReadContext): McpAuth | undefined {
+  const auth = table.table("auth");
+  if (auth !== undefined) return readMcpKind(auth, context);
+  const seed = context.seed ? readSeedAuth(table, context) : undefined;
+  return seed?.type === "bearer" || seed?.type === "basic" ? seed : undefined;
+}
+
+function readRestKind(table: TableReader, context: ReadContext): RestAuth | undefined {
+  const type = table.choice("type", REST_KINDS, { required: true });
+  const secret = secretReader(table, context);
+  const auth = type === "bearer" || type === "basic" ? readSimple(type, secret) : readRestOther(type, table, secret);
+  if (type === undefined) table.ignoreRest();
+  table.finish();
+  return auth;
+}
+
+function readRestOther(type: "apiKey" | "oauth2" | undefined, table: TableReader, secret: Secret): RestAuth | undefined {
+  if (type === "apiKey") {
+    const name = secret("name", "what the header, query parameter or cookie is called");
+    const value = secret("value", "the key");
+    const place = table.choice("in", PLACES) ?? "header";
+    return name === undefined || value === undefined ? undefined : { type, in: place, name, value };
+  }
+  if (type === undefined) return undefined;
+  const tokenUrl = secret("tokenUrl", "where tokens are fetched");
+  const clientId = secret("clientId", "the id of the client");
+  const clientSecret = secret("clientSecret", "the secret of the client");
+  const more = present({ scopes: table.texts("scopes"), audience: table.text("audience"), send: table.choice("send", SENDS) });
+  if (tokenUrl === undefined || clientId === undefined || clientSecret === undefined) return undefined;
+  return { type, tokenUrl, clientId, clientSecret, ...more };
+}
+
+function readMcpKind(table: TableReader, context: ReadContext): McpAuth | undefined {
+  const type = table.choice("type", MCP_KINDS, { required: true });
+  const secret = secretReader(table, context);
+  const auth = type === "bearer" || type === "basic" ? readSimple(type, secret) : readMcpOther(type, table, secret);
+  if (type === undefined) table.ignoreRest();
+  table.finish();
+  return auth;
+}
+
+function readMcpOther(type: "client-credentials" | "private-key-jwt" | undefined, table: TableReader, secret: Secret): McpAuth | undefined {
+  if (type === undefined) return undefined;
+  const clientId = secret("clientId", "the id of the client");
+  const more = present({ scope: table.text("scope"), issuer: table.text("issuer") });
+  if (type === "client-credentials") {
+    const clientSecret = secret("clientSecret", "the secret of the client");
+    return clientId === undefined || clientSecret === undefined ? undefined : { type, clientId, clientSecret, ...more };
+  }
+  const privateKey = secret("privateKey", "the key in PEM");
+  const algorithm = table.requiredText("algorithm", 'such as "ES256"');
+  return clientId === undefined || privateKey === undefined || algorithm === undefined
+    ? undefined
+    : { type, clientId, privateKey, algorithm, ...more };
+}
+
+type SimpleAuth = Extract<RestAuth, { readonly type: "bearer" | "basic" }>;
+
+function readSimple(type: SimpleAuth["type"], secret: Secret): SimpleAuth | undefined {
+  if (type === "bearer") {
+    const token = secret("token", "the bearer token");
+    return token === undefined ? undefined : { type, token };
+  }
+  const username = secret("username", "the name of the user");
+  const password = secret("password", "the password");
+  return username === undefined || password === undefined ? undefined : { type, username, password };
+}
+
+/** `bearer_token: …`, `basic_auth: [name, password]`, `api_key: {name, value, location}`: the first that is given. */
+function readSeedAuth(table: TableReader, context: ReadContext): Exclude<RestAuth, { readonly type: "oauth2" }> | undefined {
+  const secret = secretReader(table, context);
+  const token = table.has("bearer_token") ? secret("bearer_token", "the bearer token") : undefined;
+  const basic = readSeedBasic(table, context);
+  const key = table.table("api_key");
+  const keySecret = key === undefined ? undefined : secretReader(key, context);
+  const name = keySecret?.("name", "what the header or query parameter is called");
+  const value = keySecret?.("value", "the key");
+  const place = key?.choice("location", PLACES) ?? "header";
+  key?.finish();
+  if (token !== undefined) return { type: "bearer", token };
+  if (basic !== undefined) return basic;
+  return name === undefined || value === undefined ? undefined : { type: "apiKey", in: place, name, value };
+}
+
+function readSeedBasic(table: TableReader, { variables }: ReadContext): Extract<RestAuth, { readonly type: "basic" }> | undefined {
+  const [username, password, ...more] = table.texts("basic_auth") ?? [];
+  if (username === undefined) return undefined;
+  if (password === undefined || more.length > 0) {
+    table.report("basic_auth", `must be a list of a name and a password, not ${kindOf(table.value("basic_auth"))} of ${1 + more.length}.`);
+    return undefined;
+  }
+  const place = [...table.path, "basic_auth"];
+  return { type: "basic", username: variables.value(username, [...place, 0]), password: variables.value(password, [...place, 1]) };
+}
+
+function secretReader(table: TableReader, { variables }: ReadContext): Secret {
+  return (key, meaning) => {
+    const written = table.requiredText(key, meaning);
+    return written === undefined ? undefined : variables.value(written, [...table.path, key]);
+  };
+}

@@ -1,0 +1,231 @@
+/** Makes toolsets and sources of what a configuration says. */
+import { DEFAULT_NAMESPACE } from "../core/call.ts";
+import type { Engine } from "../core/engine.ts";
+import { ToolError } from "../core/error.ts";
+import { canonicalJson, copyJson } from "../core/json.ts";
+import type { Clock } from "../core/ports.ts";
+import type { ToolSource } from "../core/source.ts";
+import type { CallSettings } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import type { ToolMemory } from "../engine/known-tools.ts";
+import { systemPorts } from "../runtime/system-ports.ts";
+import { discoverySource } from "./discovery-source.ts";
+import { makeEngine } from "./engine-config.ts";
+import type { EngineTarget } from "./engine-config.ts";
+import { ExtensionTable, factoryError, loadExtension } from "./extensions.ts";
+import type { Extensions } from "./extensions.ts";
+import type { CommonToolset } from "./file-source.ts";
+import { routedOf } from "./haft-config.ts";
+import type { LoadedConfig } from "./load-config.ts";
+import { present } from "./present.ts";
+import { engineFor } from "./registry-config.ts";
+import type { RegistryEntry } from "./registry-config.ts";
+import { buildToolset, keyAtFault } from "./toolset-config.ts";
+import type { BuiltInConfig, ExtensionConfig, ToolsetConfig } from "./toolset-config.ts";
+import type { BuildContext, Built } from "./toolset/toolset-type.ts";
+import { resolveVariables, variablesIn } from "./variables.ts";
+import { redactor } from "../engine/redact.ts";
+
+export interface BuildOptions {
+  /** For sources that watch files. @default the system's */
+  readonly clock?: Clock;
+  /** Where servers with `start = "lazy"` keep what they listed. @default nowhere: they are started like others */
+  readonly memory?: ToolMemory;
+  /** More engines and sources than `loadConfig` was given. */
+  readonly extensions?: Extensions;
+}
+
+export interface RuntimeParts {
+  readonly toolsets: readonly Toolset[];
+  readonly sources: readonly ToolSource[];
+}
+
+/**
+ * The enabled toolsets and sources of a configuration, in the order of the file, ready for `createRuntime`.
+ *
+ * Modules and extensions are imported here. Files are read, servers started and documents fetched only when the runtime opens. An engine
+ * of a type that nobody registered takes its own toolsets along, which fail to open, and no others.
+ *
+ * @throws ToolError `invalid_config` with every problem and its place when a folder, module or factory cannot be used
+ */
+export async function buildRuntimeParts(loaded: LoadedConfig, options: BuildOptions = {}): Promise<RuntimeParts> {
+  const builder = new Builder(loaded, options);
+  return await builder.build();
+}
+
+class Builder {
+  readonly #loaded: LoadedConfig;
+  readonly #options: BuildOptions;
+  readonly #extensions = new ExtensionTable();
+  /** Engines that several entries share, by name. */
+  readonly #engines = new Map<string, Promise<Engine | undefined>>();
+  /** Values of variables that factories asked for. */
+  readonly #secrets: Record<string, string> = {};
+
+  constructor(loaded: LoadedConfig, options: BuildOptions) {
+    this.#loaded = loaded;
+    this.#options = options;
+  }
+
+  async build(): Promise<RuntimeParts> {
+    await this.#loadExtensions();
+    const problems = this.#loaded.problems();
+    const toolsets: Toolset[] = [];
+    const sources: ToolSource[] = [];
+    for (const entry of routedOf(this.#loaded.config)) {
+      const { path, toolset } = entry;
+      if (!toolset.enabled) continue;
+      try {
+        const name = path[0] === "toolsets" ? String(path[1]) : (entry.namespace ?? DEFAULT_NAMESPACE);
+        const built = await this.#buildEntry(name, entry);
+        if ("source" in built) sources.push(built.source);
+        else {
+          const made = { ...withCommon(built.toolset, this.#commonOf(entry)), name };
+          if (toolsets.some((other) => other.name === name)) sources.push({ name, load: async () => [made] }); // those may share a name
+          else toolsets.push(made);
+        }
+      } catch (thrown: unknown) {
+        problems.add([...path, keyAtFault(toolset)], this.#say(thrown));
+      }
+    }
+    problems.throwIfAny();
+    return { toolsets, sources };
+  }
+
+  async #loadExtensions(): Promise<void> {
+    const { config, folder, extensions } = this.#loaded;
+    this.#extensions.add(extensions, "the program");
+    this.#extensions.add(this.#options.extensions ?? {}, "the program");
+    const problems = this.#loaded.problems();
+    for (const [index, path] of config.extensions.entries()) {
+      try {
+        this.#extensions.add(await loadExtension(path, folder), path);
+      } catch (thrown: unknown) {
+        problems.add(["extensions", index], this.#say(thrown));
+      }
+    }
+    problems.throwIfAny();
+  }
+
+  async #buildEntry(name: string, entry: RegistryEntry): Promise<Built> {
+    const { toolset } = entry;
+    const engineName = engineFor(entry, this.#loaded.config.engines);
+    if (toolset.type === "extension") return await this.#buildExtension(name, toolset, await this.#engine(engineName));
+    if (toolset.type === "mcp" || toolset.type === "openapi") return await this.#buildServer(name, toolset, { engineName, entry });
+    const engine = await this.#engine(engineName);
+    const built = await buildToolset({ name, path: entry.path }, toolset, this.#context(entry, engine));
+    return "source" in built || engine === undefined ? built : { toolset: { ...built.toolset, engine } };
+  }
+
+  /** Tools that come from a server: answered by it, or by another engine. */
+  async #buildServer(
+    name: string,
+    toolset: Extract<BuiltInConfig, { readonly type: "mcp" | "openapi" }>,
+    { engineName, entry }: { readonly engineName: string | undefined; readonly entry: RegistryEntry },
+  ): Promise<Built> {
+    const context = this.#context(entry, undefined);
+    const own = async (): Promise<Built> => await buildToolset({ name, path: entry.path }, toolset, context);
+    const config = engineName === undefined ? undefined : this.#loaded.config.engines.get(engineName);
+    if (engineName === undefined || config === undefined || config.type === "local" || config.type === "multi") return await own();
+    const target: EngineTarget = toolset.type === "mcp" ? { server: toolset } : { service: toolset };
+    if (config.type === "mcp" && toolset.type === "mcp") {
+      if (config.server === undefined) return { toolset: present({ engine: await this.#make(engineName, target) }) };
+      if (reachOf(config.server) === reachOf(toolset)) return { toolset: present({ engine: await this.#engine(engineName) }) };
+    }
+    if (config.type === "rest" && toolset.type === "openapi" && (config.service.document ?? toolset.document) === toolset.document) {
+      return { toolset: present({ engine: await this.#make(engineName, target) }) };
+    }
+    const answering = await this.#engine(engineName);
+    const built = await own();
+    const lister = "toolset" in built ? built.toolset.engine : undefined;
+    if (answering === undefined || lister === undefined) throw new ToolError("invalid_config", unreachable(engineName));
+    return { source: discoverySource({ name, lister, toolset: { ...context.common, engine: answering }, clock: context.clock }) };
+  }
+
+  async #buildExtension(name: string, { extension, options }: ExtensionConfig, engine: Engine | undefined): Promise<Built> {
+    const make = this.#extensions.source(extension);
+    if (make === undefined) throw new ToolError("invalid_config", this.#extensions.unknownSource(extension));
+    try {
+      const source = await make(options, { name, folder: this.#loaded.folder, resolve: (text) => this.#resolve(text), engine });
+      if (typeof source?.load !== "function") throw new ToolError("invalid_config", "its factory returned no source.");
+      return { source };
+    } catch (thrown: unknown) {
+      throw factoryError(extension, thrown);
+    }
+  }
+
+  /** The engine of this name, the same one for all. */
+  async #engine(name: string | undefined): Promise<Engine | undefined> {
+    if (name === undefined) return undefined;
+    let engine = this.#engines.get(name);
+    if (engine === undefined) {
+      engine = this.#make(name);
+      this.#engines.set(name, engine);
+    }
+    const made = await engine;
+    if (made === undefined) throw new ToolError("invalid_config", unreachable(name));
+    return made;
+  }
+
+  async #make(name: string, target?: EngineTarget): Promise<Engine | undefined> {
+    const config = this.#loaded.config.engines.get(name);
+    if (config === undefined) return undefined;
+    const { folder } = this.#loaded;
+    const resolve = (text: string): string => this.#resolve(text);
+    return await makeEngine(name, config, {
+      folder,
+      memory: this.#options.memory,
+      extensions: this.#extensions,
+      resolve,
+      ...present({ target }),
+    });
+  }
+
+  #context(entry: RegistryEntry, engine: Engine | undefined): BuildContext {
+    const { folder, environment, config } = this.#loaded;
+    const { clock = systemPorts.clock, memory } = this.#options;
+    const common = { ...this.#commonOf(entry), ...present({ engine }) };
+    return { folder, clock, memory, environment, allowVariables: config.allowVariables, engine, common };
+  }
+
+  #commonOf(entry: RegistryEntry): CommonToolset {
+    const engineName = engineFor(entry, this.#loaded.config.engines);
+    const engine = engineName === undefined ? undefined : this.#loaded.config.engines.get(engineName);
+    return commonOf(entry.toolset, engine?.defaults ?? {});
+  }
+
+  #resolve(text: string): string {
+    const { environment } = this.#loaded;
+    const resolved = resolveVariables(text, environment);
+    if ("problem" in resolved) throw new ToolError("invalid_config", resolved.problem);
+    Object.assign(this.#secrets, variablesIn(text, environment));
+    return resolved.text;
+  }
+
+  #say(thrown: unknown): string {
+    const { message, hint } = ToolError.fromUnknown(thrown);
+    return this.#loaded.redact(redactor(this.#secrets)(hint === undefined ? message : `${message} ${hint}`));
+  }
+}
+
+function commonOf(config: ToolsetConfig, inherited: CallSettings): CommonToolset {
+  const { description, maxConcurrent, timeoutMs, deadlineMs, maxAttempts, maxResultBytes } = config;
+  const defaults: CallSettings = { ...inherited, ...present({ timeoutMs, deadlineMs, maxAttempts, maxResultBytes }) };
+  return { ...present({ description, maxConcurrent }), ...(Object.keys(defaults).length === 0 ? {} : { defaults }) };
+}
+
+/** What the configuration says wins over what a toolset brings. */
+function withCommon(toolset: Partial<Toolset>, { defaults, ...common }: CommonToolset): Partial<Toolset> {
+  const settings = { ...toolset.defaults, ...defaults };
+  return { ...toolset, ...common, ...(Object.keys(settings).length === 0 ? {} : { defaults: settings }) };
+}
+
+/** Which server is meant, for comparing two. */
+function reachOf({ url, command, ...server }: { readonly url?: string | undefined; readonly command?: string | undefined }): string {
+  const args: unknown = Reflect.get(server, "args");
+  return canonicalJson(copyJson({ url: url ?? null, command: command ?? null, args: args ?? null }).value);
+}
+
+function unreachable(engine: string): string {
+  return `engine ${JSON.stringify(engine)} says no server of its own, and this entry is none that it could reach.`;
+}

@@ -1,0 +1,35 @@
+/** What a program needs to run from a configuration file, or to bring engines and sources that one may name: `haft/config`. */
+import type { Store } from "../core/store.ts";
+import type { RuntimeOptions } from "../runtime/runtime.ts";
+import { buildRuntimeParts } from "./build-runtime-parts.ts";
+import type { BuildOptions } from "./build-runtime-parts.ts";
+import { buildStore } from "./build-store.ts";
+import { loadConfig } from "./load-config.ts";
+import type { LoadOptions } from "./load-config.ts";
+
+export { buildRuntimeParts } from "./build-runtime-parts.ts";
+export type { BuildOptions, RuntimeParts } from "./build-runtime-parts.ts";
+export { descriptorSource } from "./descriptor-source.ts";
+export type { DescriptorSourceOptions } from "./descriptor-source.ts";
+export type { EngineFactory, ExtensionContext, Extensions, SourceFactory } from "./extensions.ts";
+export { fileSource } from "./file-source.ts";
+export type { CommonToolset, FileSourceOptions } from "./file-source.ts";
+export type { HaftConfig, RuntimeConfig } from "./haft-config.ts";
+export { findConfig, loadConfig } from "./load-config.ts";
+export type { LoadOptions, LoadedConfig } from "./load-config.ts";
+
+export type ConfiguredRuntimeOptions = LoadOptions & BuildOptions;
+
+/**
+ * The options for `createRuntime` that a configuration file says: toolsets, sources, settings, policies and store. Nothing is opened.
+ *
+ * @throws ToolError `invalid_config` with every problem and its place
+ */
+export async function configuredRuntime(path: string, options: ConfiguredRuntimeOptions = {}): Promise<RuntimeOptions> {
+  const { extensions, ...building } = options;
+  const loaded = await loadConfig(path, { ...options, ...(extensions === undefined ? {} : { extensions }) });
+  const { toolsets, sources } = await buildRuntimeParts(loaded, building);
+  const { runtime, retry, circuit, permission, approval, cache } = loaded.config;
+  const store: Store | undefined = buildStore(loaded);
+  return { ...runtime, retry, circuit, permission, approval, cache, toolsets, sources, ...(store === undefined ? {} : { store }) };
+}

@@ -1,0 +1,62 @@
+/** Finds the code of tools that are described in a file of their own. */
+import { ToolError } from "../../core/error.ts";
+import type { Tool } from "../../core/tool.ts";
+import { bindingsOf, moduleExports } from "../module-tools.ts";
+
+export interface Described {
+  readonly tool: Tool;
+  /** The descriptor it was read from, for messages. */
+  readonly file: string;
+  /** The module that has its code, relative to `folder` and inside it. */
+  readonly module: string | undefined;
+  readonly folder: string;
+}
+
+/** A file of its own for each source: the handlers that only say what is missing are the same ones at each load. */
+export class CodeBinder {
+  readonly #refusals = new Map<string, () => never>();
+
+  /**
+   * The described tool with the handler that the module exports under its name: a function, or a tool, whose other fields then hold
+   * where the descriptor says nothing. Without one, its calls end `not_executable` and say why. Never rejects.
+   */
+  async bind({ tool, file, module, folder }: Described): Promise<Tool> {
+    const name = JSON.stringify(tool.name);
+    if (module === undefined)
+      return this.#refuse(
+        tool,
+        `The tool ${name} of ${file} is bound to no code: name the file that exports it as module in its descriptor.`,
+      );
+    try {
+      const bindings = bindingsOf(await moduleExports(module, folder));
+      const bound = bindings.get(tool.name);
+      if (typeof bound === "function") return { ...tool, execute: bound };
+      if (bound?.execute !== undefined) return withCode(tool, bound);
+      const known = [...bindings.keys()].slice(0, 20).join(", ");
+      const exported = known === "" ? "it exports none" : `it exports ${known}`;
+      return this.#refuse(
+        tool,
+        `The tool ${name} of ${file} is bound to no code: ${JSON.stringify(module)} exports no function or tool of this name; ${exported}.`,
+      );
+    } catch (thrown: unknown) {
+      return this.#refuse(tool, `The tool ${name} of ${file} is bound to no code: module ${ToolError.fromUnknown(thrown).message}`);
+    }
+  }
+
+  #refuse(tool: Tool, reason: string): Tool {
+    let refusal = this.#refusals.get(reason);
+    if (refusal === undefined) {
+      refusal = () => {
+        throw new ToolError("not_executable", reason);
+      };
+      this.#refusals.set(reason, refusal);
+    }
+    return { ...tool, execute: refusal };
+  }
+}
+
+/** What the descriptor says holds. A schema that says nothing is that of the code. */
+function withCode(tool: Tool, code: Tool): Tool {
+  const saysInput = typeof tool.inputSchema === "object" && Object.keys(tool.inputSchema).length > 0;
+  return { ...code, ...tool, inputSchema: saysInput ? tool.inputSchema : code.inputSchema };
+}

@@ -1,0 +1,172 @@
+/** Reads one TOML descriptor in the words of seed 004, which leaves open what stands in which file. */
+import type { CallSettings } from "../../core/tool.ts";
+import type { ParsedFile } from "../../documents/key-positions.ts";
+import { Problems } from "../../documents/problems.ts";
+import { readDocument } from "../../documents/read-document.ts";
+import { present } from "../present.ts";
+import { TableReader, isTable } from "../table-reader.ts";
+import { readMcpServer } from "../toolset/mcp.ts";
+import type { McpServer } from "../toolset/mcp.ts";
+import { Variables } from "../variables.ts";
+import type { Environment } from "../variables.ts";
+
+/** What one file says. A part that could not be used is among its problems, each told once. */
+export interface Descriptor {
+  readonly file: string;
+  readonly problems: Problems;
+  readonly ensemble: Ensemble | undefined;
+  /** A tool by itself: the file of an invoker. */
+  readonly invoker: Invoker | undefined;
+  readonly servers: readonly Server[];
+}
+
+export interface Ensemble {
+  /** Undefined = it has none, and cannot be used. */
+  readonly name: string | undefined;
+  readonly enabled: boolean;
+  readonly description?: string;
+  /** The file that exports the code of its tools, beside the descriptor or below. */
+  readonly module?: string;
+  readonly defaults: CallSettings;
+  readonly invokers: readonly InvokerEntry[];
+  /** False = something is wrong with the file that is not of one tool only. */
+  readonly sound: boolean;
+}
+
+export interface InvokerEntry {
+  readonly path: readonly (string | number)[];
+  readonly enabled: boolean;
+  /** False = something is wrong with it, and has been reported. */
+  readonly sound: boolean;
+  /** The descriptor of the tool, beside this one or below. */
+  readonly source?: string;
+  /** The tool itself, where it has no file of its own. */
+  readonly inline?: Invoker;
+}
+
+export interface Invoker {
+  readonly enabled: boolean;
+  readonly module?: string;
+  /** For `toolFromFile`. */
+  readonly definition: Readonly<Record<string, unknown>>;
+}
+
+export interface Server {
+  readonly name: string;
+  readonly enabled: boolean;
+  /** Undefined = something is wrong with it, and has been reported. */
+  readonly server: McpServer | undefined;
+}
+
+export interface DescriptorOptions {
+  readonly environment: Environment;
+  readonly allowedInPaths: ReadonlySet<string>;
+}
+
+const MAX_BYTES = 1024 * 1024;
+/** More would be a mistake, or no longer a list that a person wrote. */
+const MAX_INVOKERS = 1_000;
+/** Ten years, in seconds. */
+const SECONDS = { min: 0, max: 315_576_000, whole: false };
+
+/** @throws ToolError `invalid_config` for what is no TOML file, or says nothing that a descriptor says */
+export async function readDescriptor(file: string, options: DescriptorOptions): Promise<Descriptor> {
+  const parsed = await readDocument({
+    path: file,
+    what: "descriptor",
+    endings: [".toml"],
+    maxBytes: MAX_BYTES,
+    hint: "Name the file itself.",
+  });
+  return describe(parsed, file, options);
+}
+
+function describe({ value, positions }: ParsedFile, file: string, options: DescriptorOptions): Descriptor {
+  const problems = new Problems(file, positions);
+  const root = new TableReader(isTable(value) ? value : {}, [], problems);
+  const variables = new Variables({ environment: options.environment, allowed: options.allowedInPaths, problems });
+  const read = root.has("ensemble") ? readEnsemble(root, problems) : undefined;
+  const before = problems.count;
+  const invoker = root.has("invoker") ? readInvokerFile(root) : undefined;
+  const servers = readMcpTables(root.table("mcp"), variables, problems);
+  if (read === undefined && invoker === undefined && !root.has("mcp"))
+    root.report(undefined, "a descriptor has [ensemble], [invoker] or [mcp.NAME].");
+  else root.finish();
+  const ensemble = read === undefined ? undefined : { ...read, sound: read.sound && problems.count === before };
+  return { file, problems, ensemble, invoker, servers };
+}
+
+/** The tables `mcp.NAME` of a file. */
+export function readMcpTables(table: TableReader | undefined, variables: Variables, problems: Problems): readonly Server[] {
+  const servers: Server[] = [];
+  for (const name of problems.inOrder(table?.path ?? [], table?.names() ?? [])) {
+    const entry = table?.table(name);
+    if (entry === undefined) continue;
+    const before = problems.count;
+    const enabled = readEnabled(entry);
+    const server = readMcpServer(entry, { variables: enabled ? variables : variables.untouched(), problems, seed: true });
+    entry.finish();
+    servers.push({ name, enabled, server: problems.count === before ? server : undefined });
+  }
+  return servers;
+}
+
+function readEnsemble(root: TableReader, problems: Problems): Ensemble {
+  const table = root.table("ensemble");
+  const name = table?.requiredText("name", "what its tools are grouped under");
+  const enabled = table === undefined || readEnabled(table);
+  const more = present({ description: table?.text("description"), module: table?.text("module") });
+  table?.finish();
+  const defaults = root.table("defaults");
+  const settings = defaults === undefined ? {} : readSettings(defaults);
+  defaults?.finish();
+  const entries = root.tables("invokers") ?? [];
+  const beyond = entries[MAX_INVOKERS];
+  if (beyond !== undefined) beyond.report(undefined, `more than ${MAX_INVOKERS} invokers are not read.`);
+  const sound = problems.count === 0;
+  const invokers = entries.slice(0, MAX_INVOKERS).map((entry) => readEntry(entry, problems));
+  return { name, enabled, ...more, defaults: settings, invokers, sound };
+}
+
+function readEntry(entry: TableReader, problems: Problems): InvokerEntry {
+  const before = problems.count;
+  const source = entry.text("source");
+  if (source !== undefined) {
+    const enabled = readEnabled(entry);
+    entry.finish();
+    return { path: entry.path, enabled, source, sound: problems.count === before };
+  }
+  const inline = readInvoker(entry, entry);
+  return { path: entry.path, enabled: inline.enabled, inline, sound: problems.count === before };
+}
+
+function readInvokerFile(root: TableReader): Invoker | undefined {
+  const table = root.table("invoker");
+  if (table === undefined) return undefined;
+  return readInvoker(table, root);
+}
+
+/** @param schemas where `arguments` and `returns` stand */
+function readInvoker(table: TableReader, schemas: TableReader): Invoker {
+  const enabled = readEnabled(table);
+  const module = table.text("module");
+  const settings = readSettings(table);
+  const input = schemas.value("arguments");
+  const output = schemas.value("returns");
+  const definition = { ...table.rest(), ...settings, ...present({ arguments: input, returns: output }) };
+  return { enabled, ...present({ module }), definition };
+}
+
+/** Times in seconds, and how often to try again; our own words stay for `toolFromFile`. */
+function readSettings(table: TableReader): CallSettings {
+  const timeout = table.number("timeout", SECONDS);
+  const retries = table.number("max_retries", { min: 0, max: 99, whole: true });
+  return present({
+    timeoutMs: timeout === undefined ? undefined : timeout * 1000,
+    maxAttempts: retries === undefined ? undefined : retries + 1,
+  });
+}
+
+function readEnabled(table: TableReader): boolean {
+  return (table.flag("enabled") ?? true) && (table.flag("enable") ?? true);
+}

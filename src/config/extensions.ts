@@ -1,0 +1,122 @@
+/** Engines and sources that a program brings under names of its own, for a configuration to use. */
+import type { Engine } from "../core/engine.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ToolSource } from "../core/source.ts";
+import { moduleExports } from "./module-tools.ts";
+import { nearKey } from "./near-key.ts";
+
+/** What a factory is told besides the keys of its table. */
+export interface ExtensionContext {
+  /** What the configuration calls the engine or toolset. */
+  readonly name: string;
+  /** The absolute folder of the configuration: what paths are relative to. */
+  readonly folder: string;
+  /** Puts the variables `env:NAME` and `${NAME}` into a text; keys of a table come as they are written. @throws ToolError `invalid_config` for one that is not set */
+  readonly resolve: (text: string) => string;
+  /** Of a source: the engine that answers for its tools, if the configuration names one. */
+  readonly engine: Engine | undefined;
+}
+
+/** Makes an engine, not opened, of the keys beside `type`. @throws anything for keys it cannot use */
+export type EngineFactory = (options: JsonObject, context: ExtensionContext) => Engine | Promise<Engine>;
+/** Makes a source of the keys beside `type`. @throws anything for keys it cannot use */
+export type SourceFactory = (options: JsonObject, context: ExtensionContext) => ToolSource | Promise<ToolSource>;
+
+export interface Extensions {
+  readonly engines?: Readonly<Record<string, EngineFactory>>;
+  readonly sources?: Readonly<Record<string, SourceFactory>>;
+}
+
+/** The engines a configuration can have without any extension. */
+const ENGINE_TYPES = ["local", "mcp", "rest", "search", "multi"] as const;
+/** The types of toolset, and the words of seed 000 for them. */
+const SOURCE_TYPES = ["files", "mcp", "module", "file", "inline", "openapi", "descriptors", "rest"] as const;
+
+/** The names of a program's engines and sources, each once, none of them a built-in one's. */
+export class ExtensionTable {
+  readonly #engines = new Map<string, EngineFactory>();
+  readonly #sources = new Map<string, SourceFactory>();
+
+  /** @throws ToolError `duplicate` for a name that is built in or given twice, `invalid_argument` for what is no function */
+  add({ engines = {}, sources = {} }: Extensions, from: string): void {
+    for (const [name, make] of Object.entries(engines))
+      register(this.#engines, { name, make, builtIn: ENGINE_TYPES, what: "engine", from });
+    for (const [name, make] of Object.entries(sources))
+      register(this.#sources, { name, make, builtIn: SOURCE_TYPES, what: "source", from });
+  }
+
+  engine(type: string): EngineFactory | undefined {
+    return this.#engines.get(type);
+  }
+
+  source(type: string): SourceFactory | undefined {
+    return this.#sources.get(type);
+  }
+
+  get sourceNames(): readonly string[] {
+    return [...this.#sources.keys()];
+  }
+
+  /** The rest of "an engine of type …", for a type that nobody knows. */
+  unknownEngine(type: string): string {
+    return unknownType(type, [...ENGINE_TYPES, ...this.#engines.keys()]);
+  }
+
+  unknownSource(type: string): string {
+    return unknownType(type, [...SOURCE_TYPES.slice(0, -1), ...this.#sources.keys()]);
+  }
+}
+
+function unknownType(type: string, known: readonly string[]): string {
+  const near = nearKey(type, known);
+  const hint = near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`;
+  return `${JSON.stringify(type)} is not registered. There are: ${known.join(", ")}.${hint}`;
+}
+
+interface Registration<Factory> {
+  readonly name: string;
+  readonly make: Factory;
+  readonly builtIn: readonly string[];
+  readonly what: "engine" | "source";
+  readonly from: string;
+}
+
+function register<Factory>(table: Map<string, Factory>, { name, make, builtIn, what, from }: Registration<Factory>): void {
+  const quoted = JSON.stringify(name);
+  if (builtIn.includes(name))
+    throw new ToolError("duplicate", `The ${what} type ${quoted} of ${from} is built in; give yours another name.`);
+  if (table.has(name)) throw new ToolError("duplicate", `The ${what} type ${quoted} of ${from} is registered already.`);
+  if (typeof make !== "function")
+    throw new ToolError("invalid_argument", `The ${what} type ${quoted} of ${from} must be a function that makes one.`);
+  table.set(name, make);
+}
+
+/**
+ * What a module brings: its exports `haftEngines` and `haftSources`, tables of factories by name. Importing runs the module.
+ *
+ * @throws ToolError `invalid_config`, as the rest of "extensions[0]: …"
+ */
+export async function loadExtension(path: string, folder: string): Promise<Extensions> {
+  const exports = await moduleExports(path, folder);
+  const engines: unknown = Reflect.get(exports, "haftEngines");
+  const sources: unknown = Reflect.get(exports, "haftSources");
+  if (
+    !isFactoryTable<EngineFactory>(engines) ||
+    !isFactoryTable<SourceFactory>(sources) ||
+    (engines === undefined && sources === undefined)
+  ) {
+    throw new ToolError("invalid_config", `${JSON.stringify(path)} must export haftEngines or haftSources, tables of functions by name.`);
+  }
+  return { ...(engines === undefined ? {} : { engines }), ...(sources === undefined ? {} : { sources }) };
+}
+
+function isFactoryTable<Factory>(value: unknown): value is Readonly<Record<string, Factory>> | undefined {
+  if (value === undefined) return true;
+  return typeof value === "object" && value !== null && Object.values(value).every((item) => typeof item === "function");
+}
+
+/** What a factory threw, as an error of the configuration. */
+export function factoryError(type: string, thrown: unknown): ToolError {
+  return new ToolError("invalid_config", `${JSON.stringify(type)} could not be made: ${describeThrown(thrown)}`, { cause: thrown });
+}

@@ -1,0 +1,39 @@
+/** Says which file a path in a configuration means, and refuses those that only look as if they stayed at home. */
+import { realpathSync } from "node:fs";
+import { isAbsolute, relative, resolve } from "node:path";
+import { ToolError } from "../core/error.ts";
+
+/**
+ * The absolute path. One that is relative stays inside `folder`, also once links are followed; one that is absolute is meant as it
+ * stands.
+ *
+ * @throws ToolError `invalid_config`, as the rest of "key: …"
+ */
+export function filePath(path: string, folder: string): string {
+  if (/^[a-z][a-z0-9+.-]+:/iu.test(path)) throw refused(`must be the path of a file, not the address ${JSON.stringify(path)}.`);
+  if (isAbsolute(path)) return path;
+  const file = resolve(folder, path);
+  const real = realPath(file);
+  if (isOutside(folder, file) || (real !== undefined && isOutside(realPath(folder) ?? folder, real))) {
+    throw refused(`must lie inside the folder of this file, and ${JSON.stringify(path)} does not; write an absolute path to mean it.`);
+  }
+  return file;
+}
+
+function isOutside(folder: string, file: string): boolean {
+  const inside = relative(folder, file);
+  return inside === ".." || inside.startsWith("../") || inside.startsWith("..\\") || isAbsolute(inside);
+}
+
+/** Undefined for a file that is not there: it has no links to follow. */
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function refused(problem: string): ToolError {
+  return new ToolError("invalid_config", problem);
+}

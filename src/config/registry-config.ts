@@ -1,0 +1,110 @@
+/** Reads the `tools` and `engines` of seed 000: entries that say where tools come from, and which engine answers for them. */
+import type { JsonObject } from "../core/json.ts";
+import type { KeyPath } from "../documents/key-positions.ts";
+import { readEngines } from "./engine-config.ts";
+import type { EngineConfig } from "./engine-config.ts";
+import { nearKey } from "./near-key.ts";
+import { TableReader, isTable, kindOf, readTables } from "./table-reader.ts";
+import { checkToolsetName, readToolset } from "./toolset-config.ts";
+import type { ToolsetConfig, ToolsetReadContext } from "./toolset-config.ts";
+
+/** One source of tools. */
+export interface RegistryEntry {
+  readonly path: KeyPath;
+  /** Undefined = the file says it, else it is "default". */
+  readonly namespace: string | undefined;
+  readonly toolset: ToolsetConfig;
+  /** The only engine there is answers for it when it names none. */
+  readonly defaultEngine: boolean;
+}
+
+export interface ToolsBlock {
+  readonly registry: readonly RegistryEntry[];
+  readonly engines: ReadonlyMap<string, EngineConfig>;
+  /** As they are written; they are for whoever generates data with the tools. */
+  readonly enrichments: readonly JsonObject[];
+}
+
+/** `tools` is a table of `registry`, `engines` and `enrichments`, or a registry by itself; `engines` may stand beside it as well. */
+export function readToolsBlock(root: TableReader, context: ToolsetReadContext): ToolsBlock {
+  const beside = root.table("engines");
+  const tools = root.value("tools");
+  const path = [...root.path, "tools"];
+  const engines = new Map(beside === undefined ? [] : readEngines(beside, context));
+  if (tools === undefined) return { registry: [], engines, enrichments: [] };
+  if (Array.isArray(tools)) return { registry: readRegistry(readTables(tools, path, context.problems), context), engines, enrichments: [] };
+  if (!isTable(tools)) {
+    root.report("tools", `must be a list of entries, or a table of registry, engines and enrichments, not ${kindOf(tools)}.`);
+    return { registry: [], engines, enrichments: [] };
+  }
+  const block = new TableReader(tools, path, context.problems);
+  const inside = block.table("engines");
+  for (const [name, engine] of inside === undefined ? [] : readEngines(inside, context)) {
+    if (engines.has(name)) inside?.report(name, "is defined twice, here and under engines.");
+    engines.set(name, engine);
+  }
+  const registry = readRegistry(block.tables("registry") ?? [], context);
+  const enrichments = (block.tables("enrichments") ?? []).map(readEnrichment);
+  block.finish();
+  return { registry, engines, enrichments };
+}
+
+function readRegistry(entries: readonly TableReader[], context: ToolsetReadContext): readonly RegistryEntry[] {
+  const registry: RegistryEntry[] = [];
+  for (const entry of entries) {
+    const namespace = entry.text("namespace");
+    if (namespace !== undefined) checkToolsetName(namespace, entry, "namespace");
+    const toolset = readToolset(entry, { ...context, seed: true });
+    if (toolset !== undefined) registry.push({ path: entry.path, namespace, toolset, defaultEngine: !HANDLED.has(toolset.type) });
+  }
+  return registry;
+}
+
+/** Their tools bring handlers. */
+const HANDLED: ReadonlySet<string> = new Set(["files", "module", "descriptors", "extension"]);
+
+function readEnrichment(table: TableReader): JsonObject {
+  table.requiredText("type", "which enrichment it is");
+  return { type: table.text("type") ?? "", ...table.rest() };
+}
+
+/**
+ * The name of the engine that answers for an entry; undefined = its own, or none. The only engine there is answers for every entry of
+ * the registry that names none, and for toolsets whose tools have no handlers.
+ */
+export function engineFor({ toolset, defaultEngine }: RegistryEntry, engines: ReadonlyMap<string, EngineConfig>): string | undefined {
+  if (toolset.engine !== undefined) return engines.get(toolset.engine)?.type === "multi" ? undefined : toolset.engine;
+  const real = [...engines].filter(([, engine]) => engine.type !== "multi");
+  const [only] = real;
+  if (only === undefined || real.length > 1) return undefined;
+  return defaultEngine ? only[0] : undefined;
+}
+
+/** Reports engines that are not defined, and namespaces with two of them. */
+export function checkRouting(
+  entries: readonly RegistryEntry[],
+  engines: ReadonlyMap<string, EngineConfig>,
+  report: (path: KeyPath, problem: string) => void,
+): void {
+  const seen = new Map<string, string>();
+  entries.forEach((entry, index) => {
+    const { path, namespace, toolset } = entry;
+    const { engine, type } = toolset;
+    if (engine !== undefined && !engines.has(engine)) report([...path, "engine"], undefinedEngine(engine, [...engines.keys()]));
+    if (namespace === undefined || !toolset.enabled) return;
+    const answering = engineFor(entry, engines) ?? (type === "mcp" || type === "openapi" ? `that of entry ${index + 1}` : "none");
+    const before = seen.get(namespace);
+    if (before === undefined) seen.set(namespace, answering);
+    else if (before !== answering) report(path, twoEngines(namespace, before, answering));
+  });
+}
+
+function undefinedEngine(engine: string, known: readonly string[]): string {
+  const near = nearKey(engine, known);
+  const there = known.length === 0 ? "there are none under engines" : `there are: ${known.join(", ")}`;
+  return `no engine ${JSON.stringify(engine)} is defined; ${there}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`;
+}
+
+function twoEngines(namespace: string, before: string, now: string): string {
+  return `the namespace ${JSON.stringify(namespace)} is routed to two engines, ${before} and ${now}; give one of the entries another namespace.`;
+}

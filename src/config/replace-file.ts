@@ -1,0 +1,41 @@
+/** Writes a file so that a reader, or a crash, sees the old text or the new one and nothing between. */
+import { open, realpath, rename, rm } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { ToolError, describeThrown } from "../core/error.ts";
+import { systemPorts } from "../runtime/system-ports.ts";
+
+export interface ReplaceOptions {
+  /** Of a new file; a file that is there keeps its own. @default 0o644 */
+  readonly mode?: number;
+}
+
+/** Where the path is a link, what it leads to is replaced. @throws ToolError `store_failed` saying what the system says; the old file is whole then */
+export async function replaceFile(path: string, text: string, { mode = 0o644 }: ReplaceOptions = {}): Promise<void> {
+  const target = await realpath(path).catch(() => resolve(path));
+  const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);
+  try {
+    const file = await open(temporary, "wx", mode);
+    try {
+      await keepMode(file, target);
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, target);
+  } catch (thrown: unknown) {
+    await rm(temporary, { force: true });
+    throw new ToolError("store_failed", `Cannot write ${path}: ${describeThrown(thrown)}.`, { cause: thrown });
+  }
+}
+
+async function keepMode(file: FileHandle, target: string): Promise<void> {
+  const before = await open(target, "r").catch(() => undefined);
+  if (before === undefined) return;
+  try {
+    await file.chmod((await before.stat()).mode & 0o777);
+  } finally {
+    await before.close();
+  }
+}

@@ -1,0 +1,50 @@
+/** Where the tools of a configuration come from, and whose they are. */
+import { createHash } from "node:crypto";
+import { DEFAULT_NAMESPACE } from "../core/call.ts";
+import { canonicalJson, copyJson, isJsonObject } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+import { routedOf } from "./haft-config.ts";
+import type { HaftConfig } from "./haft-config.ts";
+import type { Environment } from "./variables.ts";
+
+/** What a lock looks at of one toolset of a configuration. */
+export interface ToolOrigin {
+  /** Its tools are described by somebody else: an MCP server, an OpenAPI document. Never so for one that is switched off. */
+  readonly isStranger: boolean;
+  /** See `sourceHash`. */
+  readonly source: string | undefined;
+}
+
+/** By name of the toolset, in the order of the file, whatever part of it they are in. */
+export function toolOrigins(config: HaftConfig): ReadonlyMap<string, ToolOrigin> {
+  return new Map(
+    routedOf(config).map(({ path, namespace, toolset }) => {
+      const name = path[0] === "toolsets" ? String(path[1]) : (namespace ?? DEFAULT_NAMESPACE);
+      const isStranger = toolset.enabled && (toolset.type === "mcp" || toolset.type === "openapi");
+      return [name, { isStranger, source: sourceHash(toolset) }] as const;
+    }),
+  );
+}
+
+/** The keys of a toolset's table that decide whom it talks to. */
+const ORIGIN = ["command", "args", "url", "path", "document", "transport"];
+
+/** The SHA-256 of command and arguments, or of the address, in hex; undefined where a toolset has neither. */
+export function sourceHash(config: object): string | undefined {
+  const origin: Record<string, JsonValue> = {};
+  for (const key of ORIGIN) {
+    const value: unknown = Object.hasOwn(config, key) ? Reflect.get(config, key) : undefined;
+    if (typeof value === "string" || Array.isArray(value) || isJsonObject(value)) origin[key] = copyJson(value).value;
+  }
+  if (Object.keys(origin).length === 0) return undefined;
+  return createHash("sha256").update(canonicalJson(origin)).digest("hex");
+}
+
+/** An environment in which each variable that is set holds its own name, as it is written: `${NAME}`. */
+export function variableNames(environment: Environment): Environment {
+  return Object.fromEntries(
+    Object.entries(environment)
+      .filter(([, value]) => value !== undefined)
+      .map(([name]) => [name, `\${${name}}`]),
+  );
+}

@@ -1,0 +1,155 @@
+/** Reads the toolsets of a configuration, each by its type. */
+import { checkName } from "../core/call.ts";
+import { describeThrown } from "../core/error.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { CallSettings } from "../core/tool.ts";
+import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { present } from "./present.ts";
+import type { TableReader } from "./table-reader.ts";
+import { descriptorsType } from "./toolset/descriptors.ts";
+import type { DescriptorsConfig } from "./toolset/descriptors.ts";
+import { fileType } from "./toolset/file.ts";
+import type { FileConfig } from "./toolset/file.ts";
+import { filesType } from "./toolset/files.ts";
+import type { FilesConfig } from "./toolset/files.ts";
+import { inlineType } from "./toolset/inline.ts";
+import type { InlineConfig } from "./toolset/inline.ts";
+import { mcpType } from "./toolset/mcp.ts";
+import type { McpConfig } from "./toolset/mcp.ts";
+import { moduleType } from "./toolset/module.ts";
+import type { ModuleConfig } from "./toolset/module.ts";
+import { openApiType } from "./toolset/openapi.ts";
+import type { OpenApiConfig } from "./toolset/openapi.ts";
+import type { BuildContext, Built, CommonConfig, Place, ReadContext, ToolsetType } from "./toolset/toolset-type.ts";
+
+/** A type of toolset that an extension brings. */
+export interface ExtensionConfig extends CommonConfig {
+  readonly type: "extension";
+  readonly extension: string;
+  /** The keys beside those that every toolset has, as they are written. */
+  readonly options: JsonObject;
+}
+
+export type BuiltInConfig = FilesConfig | McpConfig | ModuleConfig | FileConfig | InlineConfig | OpenApiConfig | DescriptorsConfig;
+export type ToolsetConfig = BuiltInConfig | ExtensionConfig;
+
+/** The types there are. A new one is a file beside these and a line here. */
+const TYPES: { readonly [Type in BuiltInConfig["type"]]: ToolsetType<Extract<BuiltInConfig, { readonly type: Type }>> } = {
+  files: filesType,
+  mcp: mcpType,
+  module: moduleType,
+  file: fileType,
+  inline: inlineType,
+  openapi: openApiType,
+  descriptors: descriptorsType,
+};
+const TYPE_NAMES = Object.keys(TYPES);
+
+/** Any of them, to be given a configuration that it has read itself. */
+interface AnyType {
+  readonly keyAtFault: (config: never) => string;
+  read(table: TableReader, common: CommonConfig, context: ReadContext): ToolsetConfig | undefined;
+  build(place: Place, config: never, context: BuildContext): Built | Promise<Built>;
+}
+
+export interface ToolsetReadContext extends ReadContext {
+  /** Types that extensions bring; undefined = any word may turn out to be one. */
+  readonly extensionTypes: readonly string[] | undefined;
+}
+
+/** What the runtime calls the toolset of `read_result`. */
+const OWN_TOOLSET = "haft";
+/** What would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
+const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
+  ["openTimeoutMs", 'only a toolset of type "mcp" or "openapi" has it.'],
+  ...["trustAnnotations", "isolation", "start"].map((key) => [key, 'only a toolset of type "mcp" has it.'] as const),
+  ["engine", 'a toolset of type "files" answers its calls itself.'],
+  ["namespace", 'only a toolset of type "file" or "inline" has it; the name of this one is its namespace.'],
+]);
+
+/** By name, in the order of the file. */
+export function readToolsets(table: TableReader, context: ToolsetReadContext): ReadonlyMap<string, ToolsetConfig> {
+  const toolsets = new Map<string, ToolsetConfig>();
+  for (const name of context.problems.inOrder(table.path, table.names())) {
+    checkToolsetName(name, table, name);
+    const entry = table.table(name);
+    const toolset = entry === undefined ? undefined : readToolset(entry, context);
+    if (toolset !== undefined) toolsets.set(name, toolset);
+  }
+  return toolsets;
+}
+
+/** Reports a name that no toolset can have. */
+export function checkToolsetName(name: string, table: TableReader, key: string): void {
+  if (name === OWN_TOOLSET) table.report(key, "is the name of the toolset that Haft brings along; take another one.");
+  try {
+    checkName(name, "toolset");
+  } catch (error: unknown) {
+    table.report(key, describeThrown(error));
+  }
+}
+
+/** One table with a `type`. Variables of a disabled toolset stay as written. */
+export function readToolset(table: TableReader, context: ToolsetReadContext): ToolsetConfig | undefined {
+  const word = readType(table, context);
+  if (word === undefined) return undefined;
+  const common = readCommon(table, { seed: context.seed, mayHaveEngine: word !== "files" });
+  const name = word === "rest" ? "openapi" : word;
+  if (!isBuiltIn(name)) return { type: "extension", extension: name, ...common, options: table.rest() };
+  const type: AnyType = TYPES[name];
+  const toolset = type.read(table, common, context);
+  table.finish(NOT_OF_TOOLSET);
+  return toolset;
+}
+
+/** What is made of a toolset that is not an extension's. */
+export async function buildToolset(place: Place, config: BuiltInConfig, context: BuildContext): Promise<Built> {
+  const type: AnyType = TYPES[config.type];
+  return await type.build(place, config as never, context); // the table has each type's own functions under its name
+}
+
+/** The key to blame when a toolset cannot be made. */
+export function keyAtFault(config: ToolsetConfig): string {
+  if (config.type === "extension") return "type";
+  const type: AnyType = TYPES[config.type];
+  return type.keyAtFault(config as never); // as above
+}
+
+function readType(table: TableReader, { extensionTypes, seed }: ToolsetReadContext): string | undefined {
+  const known = [...TYPE_NAMES, ...(extensionTypes ?? []), ...(seed ? ["rest"] : [])];
+  if (extensionTypes !== undefined) return table.choice("type", known, { required: true });
+  return table.requiredText("type", `one of ${known.map((name) => JSON.stringify(name)).join(", ")}, or of an extension`);
+}
+
+function isBuiltIn(name: string): name is BuiltInConfig["type"] {
+  return Object.hasOwn(TYPES, name);
+}
+
+function readCommon(
+  table: TableReader,
+  { seed, mayHaveEngine }: { readonly seed: boolean; readonly mayHaveEngine: boolean },
+): CommonConfig {
+  const enabled = table.flag("enabled");
+  const enable = table.flag("enable");
+  if (enabled !== undefined && enable !== undefined) table.report("enable", "is another word for enabled; keep one of them.");
+  const timeout = seed ? table.number("timeout", { min: 0, max: MILLISECONDS.max / 1000, whole: false }) : undefined;
+  return {
+    enabled: enabled ?? enable ?? true,
+    ...present({
+      description: table.text("description"),
+      maxConcurrent: table.number("maxConcurrent", COUNT),
+      engine: mayHaveEngine ? table.text("engine") : undefined,
+    }),
+    ...(timeout === undefined ? {} : { timeoutMs: timeout * 1000 }),
+    ...readCallSettings(table),
+  };
+}
+
+export function readCallSettings(table: TableReader): CallSettings {
+  return present({
+    timeoutMs: table.number("timeoutMs", MILLISECONDS),
+    deadlineMs: table.number("deadlineMs", MILLISECONDS),
+    maxAttempts: table.number("maxAttempts", { min: 1, max: 100, whole: true }),
+    maxResultBytes: table.number("maxResultBytes", { ...COUNT, min: 0 }),
+  });
+}

@@ -1,0 +1,30 @@
+/** `type = "descriptors"`: ensembles, tools and MCP servers in TOML files of their own. */
+import { descriptorSource } from "../descriptor-source.ts";
+import { filePath } from "../file-path.ts";
+import { present } from "../present.ts";
+import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
+
+export interface DescriptorsConfig extends CommonConfig {
+  readonly type: "descriptors";
+  /** A folder of descriptors, or one of them: relative to the configuration file and inside its folder, or absolute. */
+  readonly path: string;
+  /** Beside the descriptors or below. */
+  readonly module?: string;
+}
+
+export const descriptorsType: ToolsetType<DescriptorsConfig> = {
+  keyAtFault: () => "path",
+  read(table, common, { variables }) {
+    const written = table.requiredText("path", "the folder of descriptors, or one of them");
+    const module = table.text("module");
+    if (written === undefined) return undefined;
+    const path = common.enabled ? variables.path(written, [...table.path, "path"]) : written;
+    return { type: "descriptors", ...common, path, ...present({ module }) };
+  },
+  build({ name }, { path, module }, { folder, common, clock, memory, environment, allowVariables }) {
+    const file = filePath(path, folder);
+    return {
+      source: descriptorSource({ name, path: file, environment, allowVariables, toolset: common, clock, ...present({ module, memory }) }),
+    };
+  },
+};

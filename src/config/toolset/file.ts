@@ -1,0 +1,32 @@
+/** `type = "file"`: tools that a YAML or JSON file describes. */
+import { endingProblem } from "../../documents/read-document.ts";
+import { filePath } from "../file-path.ts";
+import { fileSource } from "../file-source.ts";
+import { present } from "../present.ts";
+import { TOOL_FILE_ENDINGS } from "../tool-file.ts";
+import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
+
+export interface FileConfig extends CommonConfig {
+  readonly type: "file";
+  /** Relative to the configuration file and inside its folder, or absolute. */
+  readonly path: string;
+  /** Wins over the namespaces that the file says. */
+  readonly namespace?: string;
+}
+
+export const fileType: ToolsetType<FileConfig> = {
+  keyAtFault: () => "path",
+  read(table, common, { variables }) {
+    const written = table.requiredText("path", "the YAML or JSON file that describes the tools");
+    const namespace = table.text("namespace");
+    if (written === undefined) return undefined;
+    const path = common.enabled ? variables.path(written, [...table.path, "path"]) : written;
+    const problem = path === "" ? undefined : endingProblem(path, TOOL_FILE_ENDINGS);
+    if (problem !== undefined) table.report("path", problem);
+    return { type: "file", ...common, path, ...present({ namespace }) };
+  },
+  build({ name }, { path, namespace }, { folder, common, clock }) {
+    const file = filePath(path, folder);
+    return { source: fileSource({ name, path: file, defaultNamespace: name, toolset: common, clock, ...present({ namespace }) }) };
+  },
+};

@@ -1,0 +1,38 @@
+/** `type = "files"`: the toolset that works on the files of a folder. */
+import { resolve } from "node:path";
+import { filesToolset } from "../../toolsets/files.ts";
+import type { PathGuard } from "../../toolsets/files/workspace-path.ts";
+import { present } from "../present.ts";
+import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
+
+export interface FilesConfig extends CommonConfig {
+  readonly type: "files";
+  /** The workspace folder, relative to the configuration file. */
+  readonly root: string;
+  /** What happens to paths outside the workspace. */
+  readonly guard?: PathGuard;
+  readonly readOnly?: boolean;
+  readonly allowSensitive?: readonly string[];
+  readonly unchangedReads?: boolean;
+}
+
+const GUARDS = ["block", "warn", "off"] as const satisfies readonly PathGuard[];
+
+export const filesType: ToolsetType<FilesConfig> = {
+  keyAtFault: () => "root",
+  read(table, common, { variables }) {
+    const root = table.requiredText("root", "the folder whose files the tools may use");
+    const flags = present({
+      guard: table.choice("guard", GUARDS),
+      readOnly: table.flag("readOnly"),
+      allowSensitive: table.texts("allowSensitive"),
+      unchangedReads: table.flag("unchangedReads"),
+    });
+    if (root === undefined) return undefined;
+    return { type: "files", ...common, root: common.enabled ? variables.value(root, [...table.path, "root"]) : root, ...flags };
+  },
+  build({ name }, { root, guard, readOnly, allowSensitive, unchangedReads }, { folder }) {
+    const flags = present({ guard, readOnly, allowSensitive, unchangedReads });
+    return { toolset: filesToolset({ name, root: resolve(folder, root), ...flags }) };
+  },
+};

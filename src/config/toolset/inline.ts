@@ -1,0 +1,45 @@
+/** `type = "inline"`: tools that stand in the configuration itself. */
+import type { SourceContext } from "../../core/source.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import { toToolsets } from "../file-source.ts";
+import { present } from "../present.ts";
+import { kindOf } from "../table-reader.ts";
+import { toolsOfList } from "../tool-file.ts";
+import type { ReadTools } from "../tool-file.ts";
+import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
+
+export interface InlineConfig extends CommonConfig {
+  readonly type: "inline";
+  readonly namespace?: string;
+  /** Reads them, one by one, for a toolset of this name. @throws ToolError `invalid_config` when none can be used */
+  readonly tools: (name: string) => ReadTools;
+}
+
+export const inlineType: ToolsetType<InlineConfig> = {
+  keyAtFault: () => "tools",
+  read(table, common, { problems }) {
+    const namespace = table.text("namespace");
+    const list = table.value("tools");
+    if (!Array.isArray(list)) {
+      if (list === undefined) table.report(undefined, '"tools" is missing: the list of tools.');
+      else table.report("tools", `must be a list of tools, not ${kindOf(list)}.`);
+      return undefined;
+    }
+    const definitions: readonly unknown[] = list;
+    const path = [...table.path, "tools"];
+    return {
+      type: "inline",
+      ...common,
+      ...present({ namespace }),
+      tools: (otherwise) => toolsOfList(definitions, path, { problems: problems.another(), namespace, otherwise }),
+    };
+  },
+  build({ name }, { tools }, { common }) {
+    let made: readonly Toolset[] | undefined;
+    const load = async (context: SourceContext): Promise<readonly Toolset[]> => {
+      made ??= toToolsets(tools(name), common, context);
+      return made.length === 0 && common.engine !== undefined ? [{ ...common, name }] : made; // one whose engine brings the tools
+    };
+    return { source: { name, load } };
+  },
+};

@@ -1,0 +1,161 @@
+/** `type = "mcp"`: an MCP server, run by a command or reached by its address. */
+import { readFileSync } from "node:fs";
+import type { Engine } from "../../core/engine.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { copyJson, isJsonObject } from "../../core/json.ts";
+import { knownTools } from "../../engine/known-tools.ts";
+import { mcpEngine } from "../../engine/mcp.ts";
+import type { McpAuth, McpOptions } from "../../engine/mcp/options.ts";
+import { perSession } from "../../engine/per-session.ts";
+import { readMcpAuth } from "../auth-config.ts";
+import { COUNT, MILLISECONDS } from "../bounds.ts";
+import { filePath } from "../file-path.ts";
+import { present } from "../present.ts";
+import type { TableReader } from "../table-reader.ts";
+import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
+
+export type McpConfig = CommonConfig & ConnectionConfig & McpServer & { readonly type: "mcp" };
+
+/** How a server is reached. */
+export type McpServer = (McpCommand | McpAddress) & {
+  readonly trustAnnotations: boolean;
+  readonly maxTools?: number;
+  readonly protocol?: "auto" | "legacy" | "modern";
+};
+
+/** Run in the folder of the configuration file. */
+interface McpCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly url?: never;
+}
+
+interface McpAddress {
+  readonly url: string;
+  readonly command?: never;
+  readonly transport?: "auto" | "http" | "sse";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly auth?: McpAuth;
+  readonly allowPrivate?: readonly string[];
+  readonly verifyTls?: boolean;
+  /** The path of a file of certificate authorities in PEM. */
+  readonly ca?: string;
+}
+
+const TRANSPORTS = ["auto", "http", "sse"] as const;
+const SEED_TRANSPORTS = ["stdio", ...TRANSPORTS] as const;
+const PROTOCOLS = ["auto", "legacy", "modern"] as const;
+const STARTS = ["eager", "lazy"] as const;
+
+export const mcpType: ToolsetType<McpConfig> = {
+  keyAtFault: ({ url }) => (url === undefined ? "command" : "url"),
+  read(table, common, context) {
+    const server = readMcpServer(table, common.enabled ? context : { ...context, variables: context.variables.untouched() });
+    const connection = readConnection(table);
+    return server === undefined ? undefined : { type: "mcp", ...common, ...server, ...connection };
+  },
+  build(_place, config, context) {
+    const { openTimeoutMs } = config;
+    return { toolset: { engine: mcpEngineOf(config, context), ...present({ openTimeoutMs }) } };
+  },
+};
+
+/** What a toolset has whose engine connects to something. */
+export function readConnection(table: TableReader): ConnectionConfig {
+  return present({
+    openTimeoutMs: table.number("openTimeoutMs", MILLISECONDS),
+    isolation: table.choice("isolation", ["session"]),
+    start: table.choice("start", STARTS),
+  });
+}
+
+/** The keys of a server, also where they stand in an engine. Reports when neither command nor url is there. */
+export function readMcpServer(table: TableReader, context: ReadContext): McpServer | undefined {
+  const isCommand = table.has("command") || !(table.has("url") || (context.seed && table.has("base_url")));
+  const server = isCommand ? readCommand(table, context) : readAddress(table, context);
+  const common = {
+    trustAnnotations: table.flag("trustAnnotations") ?? false,
+    ...present({ maxTools: table.number("maxTools", COUNT), protocol: table.choice("protocol", PROTOCOLS) }),
+  };
+  return server === undefined ? undefined : { ...server, ...common };
+}
+
+function readCommand(table: TableReader, context: ReadContext): McpCommand | undefined {
+  const { variables, seed } = context;
+  const both = table.has("url");
+  if (both) table.report("url", "a server has a command or a url, not both.");
+  if (both || seed) table.value("url");
+  table.choice("transport", ["stdio"]);
+  const [command, ...first] = readProgram(table, seed);
+  const written = [...first, ...(table.texts("args") ?? [])];
+  const argsKey = first.length > 0 ? "command" : "args";
+  const args = written.map((text, index) => variables.value(text, [...table.path, argsKey, first.length > 0 ? index + 1 : index]));
+  const envKey = seed && table.has("environment") ? "environment" : "env";
+  const env = variables.values(table.textTable(envKey) ?? {}, [...table.path, envKey]);
+  return command === undefined ? undefined : { command, args, env };
+}
+
+/** Seed 004 has the program and its arguments in one list. */
+function readProgram(table: TableReader, seed: boolean): readonly string[] {
+  const meaning = "the program that runs the server; its arguments go in args";
+  if (seed && Array.isArray(table.value("command"))) {
+    const list = table.texts("command") ?? [];
+    if (list.length === 0) table.report("command", `must not be empty: ${meaning}.`);
+    return list;
+  }
+  const command = table.requiredText("command", table.has("command") ? meaning : `${meaning}; or "url", where the server is`);
+  return command === undefined ? [] : [command];
+}
+
+function readAddress(table: TableReader, context: ReadContext): McpAddress | undefined {
+  const { variables, seed } = context;
+  const key = seed && !table.has("url") ? "base_url" : "url";
+  const written = table.requiredText(key, "the address of the server");
+  const url = written === undefined ? undefined : variables.value(written, [...table.path, key]);
+  const transport = seed ? table.choice("transport", SEED_TRANSPORTS) : table.choice("transport", TRANSPORTS);
+  if (transport === "stdio") table.report("transport", 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');
+  const headers = variables.values(table.textTable("headers") ?? {}, [...table.path, "headers"]);
+  const tls = readTls(table, context);
+  const auth = readMcpAuth(table, context);
+  if (url === undefined || url === "") return undefined;
+  return {
+    url,
+    headers,
+    ...present({ transport: transport === "stdio" ? undefined : transport, auth, allowPrivate: table.texts("allowPrivate") }),
+    ...tls,
+  };
+}
+
+/** `verifyTls` and `ca`, or `verify` of seed 000, which is either. */
+export function readTls(table: TableReader, { variables, seed }: ReadContext): { readonly verifyTls?: boolean; readonly ca?: string } {
+  const key = seed && typeof table.value("verify") === "string" ? "verify" : "ca";
+  const flag = seed && typeof table.value("verify") === "boolean" ? "verify" : "verifyTls";
+  const written = table.text(key);
+  const ca = written === undefined ? undefined : variables.path(written, [...table.path, key]);
+  return present({ verifyTls: table.flag(flag), ca });
+}
+
+/** The engine of a server, as lazy and as much of its own for each session as the configuration says. Not opened. */
+export function mcpEngineOf(config: McpServer & ConnectionConfig, { folder, memory }: Pick<BuildContext, "folder" | "memory">): Engine {
+  const options = optionsOf(config, folder);
+  if (config.isolation === "session") return perSession(() => mcpEngine(options));
+  const engine = mcpEngine(options);
+  if (config.start !== "lazy" || memory === undefined) return engine;
+  return knownTools(engine, { memory, identity: identityOf(options), ...present({ openTimeoutMs: config.openTimeoutMs }) });
+}
+
+function optionsOf(config: McpServer, folder: string): McpOptions {
+  const { trustAnnotations, maxTools, protocol } = config;
+  const common = { trustAnnotations, ...present({ maxTools, protocol }) };
+  if (config.url === undefined) return { ...common, command: config.command, args: config.args, env: config.env, cwd: folder };
+  const { url, transport, headers, auth, allowPrivate, verifyTls, ca } = config;
+  const pem = ca === undefined ? undefined : readFileSync(filePath(ca, folder), "utf8");
+  return { ...common, url, headers, ...present({ transport, auth, allowPrivate, verifyTls, ca: pem }) };
+}
+
+/** All of it is JSON. */
+function identityOf(options: McpOptions): JsonObject {
+  const { value } = copyJson(options);
+  return isJsonObject(value) ? value : {};
+}

@@ -1,0 +1,20 @@
+/** `type = "module"`: the tools that a JavaScript or TypeScript file exports. */
+import { moduleTools } from "../module-tools.ts";
+import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
+
+export interface ModuleConfig extends CommonConfig {
+  readonly type: "module";
+  /** Relative to the configuration file, and inside its folder. */
+  readonly path: string;
+}
+
+export const moduleType: ToolsetType<ModuleConfig> = {
+  keyAtFault: () => "path",
+  read(table, common) {
+    const path = table.requiredText("path", "the file that exports the tools");
+    return path === undefined ? undefined : { type: "module", ...common, path };
+  },
+  async build(_place, { path }, { folder }) {
+    return { toolset: await moduleTools(path, folder) };
+  },
+};

@@ -1,0 +1,117 @@
+/** `type = "openapi"`, and `rest` in the words of seed 000: the operations of a REST service. */
+import type { Engine } from "../../core/engine.ts";
+import type { Effects } from "../../core/effects.ts";
+import type { OperationFilter } from "../../engine/openapi/import-openapi.ts";
+import type { RestAuth, RestOptions } from "../../engine/rest/rest-options.ts";
+import { readRestAuth } from "../auth-config.ts";
+import { COUNT, MILLISECONDS } from "../bounds.ts";
+import { readEffectsByName } from "../effects-config.ts";
+import { filePath } from "../file-path.ts";
+import { present } from "../present.ts";
+import type { TableReader } from "../table-reader.ts";
+import { readTls } from "./mcp.ts";
+import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
+
+export interface OpenApiConfig extends CommonConfig, RestService {
+  readonly type: "openapi";
+  readonly openTimeoutMs?: number;
+}
+
+/** How a service is reached; an engine may leave out the document, and takes that of the entry it answers for. */
+export interface RestService {
+  /** An http(s) address, or a file: relative to the configuration file and inside its folder, or absolute. */
+  readonly document?: string;
+  readonly baseUrl?: string;
+  readonly include?: OperationFilter;
+  readonly exclude?: OperationFilter;
+  readonly auth?: RestAuth | Readonly<Record<string, RestAuth>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly documentHeaders?: Readonly<Record<string, string>>;
+  readonly effects?: Readonly<Record<string, Effects>>;
+  readonly trustExtensions?: boolean;
+  readonly allowPrivate?: readonly string[];
+  readonly maxBytes?: number;
+  readonly maxRedirects?: number;
+  readonly verifyTls?: boolean;
+  readonly ca?: string;
+  readonly idempotencyHeader?: string;
+}
+
+export const openApiType: ToolsetType<OpenApiConfig> = {
+  keyAtFault: () => "document",
+  read(table, common, context) {
+    const service = readRestService(table, common.enabled ? context : { ...context, variables: context.variables.untouched() });
+    const openTimeoutMs = table.number("openTimeoutMs", MILLISECONDS);
+    if (service.document === undefined) {
+      const key = context.seed ? "spec" : "document";
+      if (!table.has(key)) table.report(undefined, `"${key}" is missing: the OpenAPI document, a file or an address.`);
+      return undefined;
+    }
+    return { type: "openapi", ...common, ...service, ...present({ openTimeoutMs }) };
+  },
+  async build(_place, config, context) {
+    const { openTimeoutMs } = config;
+    return { toolset: { engine: await restEngineOf(config, context), ...present({ openTimeoutMs }) } };
+  },
+};
+
+/** The keys of a service, also where they stand in an engine. */
+export function readRestService(table: TableReader, context: ReadContext): RestService {
+  const { variables, seed } = context;
+  const baseKey = seed && table.has("base_url") ? "base_url" : "baseUrl";
+  const baseUrl = table.text(baseKey);
+  const operations = seed ? table.texts("operation_ids") : undefined;
+  const headers = table.textTable("headers");
+  const documentHeaders = table.textTable("documentHeaders");
+  const effects = table.table("effects");
+  return present({
+    document: readDocumentKey(table, context),
+    baseUrl: baseUrl === undefined ? undefined : variables.value(baseUrl, [...table.path, baseKey]),
+    include: operations === undefined ? readFilter(table, "include") : { operations },
+    exclude: readFilter(table, "exclude"),
+    auth: readRestAuth(table, context),
+    headers: headers === undefined ? undefined : variables.values(headers, [...table.path, "headers"]),
+    documentHeaders: documentHeaders === undefined ? undefined : variables.values(documentHeaders, [...table.path, "documentHeaders"]),
+    effects: effects === undefined ? undefined : readEffectsByName(effects),
+    trustExtensions: table.flag("trustExtensions"),
+    allowPrivate: table.texts("allowPrivate"),
+    maxBytes: table.number("maxBytes", COUNT),
+    maxRedirects: table.number("maxRedirects", { ...COUNT, min: 0 }),
+    idempotencyHeader: table.text("idempotencyHeader"),
+    ...readTls(table, context),
+  });
+}
+
+function readDocumentKey(table: TableReader, { variables, seed }: ReadContext): string | undefined {
+  const key = seed && table.has("spec") ? "spec" : "document";
+  const written = table.text(key);
+  if (written === "") table.report(key, "must not be empty: the OpenAPI document, a file or an address.");
+  if (written === undefined || written === "") return undefined;
+  const place = [...table.path, key];
+  return isAddress(written) ? variables.value(written, place) : variables.path(written, place);
+}
+
+function readFilter(table: TableReader, key: string): OperationFilter | undefined {
+  const filter = table.table(key);
+  if (filter === undefined) return undefined;
+  const read = present({ tags: filter.texts("tags"), paths: filter.texts("paths"), operations: filter.texts("operations") });
+  filter.finish();
+  return read;
+}
+
+/** The engine is loaded only now. */
+export async function restEngineOf(service: RestService, { folder }: Pick<BuildContext, "folder">): Promise<Engine> {
+  const { document = "", baseUrl, include, exclude, auth, headers, documentHeaders, effects } = service;
+  const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader } = service;
+  const options: RestOptions = {
+    document: isAddress(document) ? document : filePath(document, folder),
+    ...present({ baseUrl, include, exclude, auth, headers, documentHeaders, effects, allowPrivate, maxBytes, maxRedirects, verifyTls }),
+    ...present({ trustExtensions, ca: ca === undefined ? undefined : filePath(ca, folder), idempotencyHeader }),
+  };
+  const { restEngine } = await import("../../engine/rest.ts");
+  return restEngine(options);
+}
+
+function isAddress(document: string): boolean {
+  return /^https?:/iu.test(document);
+}

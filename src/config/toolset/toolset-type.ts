@@ -1,0 +1,73 @@
+/** What there is to know of one type of toolset: how its table is read, and what is made of it. */
+import type { Engine } from "../../core/engine.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { ToolSource } from "../../core/source.ts";
+import type { CallSettings } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import type { KeyPath } from "../../documents/key-positions.ts";
+import type { Problems } from "../../documents/problems.ts";
+import type { ToolMemory } from "../../engine/known-tools.ts";
+import type { CommonToolset } from "../file-source.ts";
+import type { TableReader } from "../table-reader.ts";
+import type { Environment, Variables } from "../variables.ts";
+
+/** What every toolset of a configuration may have. */
+export interface CommonConfig extends CallSettings {
+  /** False = not built, not started, not imported. @default true */
+  readonly enabled: boolean;
+  readonly description?: string;
+  readonly maxConcurrent?: number;
+  /** The name of an engine under `engines`, which answers the calls. */
+  readonly engine?: string;
+}
+
+/** Of a toolset whose engine connects to something. */
+export interface ConnectionConfig {
+  /** Longest time to open, in milliseconds. */
+  readonly openTimeoutMs?: number;
+  /** `session`: a connection for each session. */
+  readonly isolation?: "session";
+  /** `lazy`: a server whose tools are known from before is started when they are needed. */
+  readonly start?: "eager" | "lazy";
+}
+
+export interface ReadContext {
+  readonly variables: Variables;
+  readonly problems: Problems;
+  /** The entry is written in the words of seed 000 or 004, such as `bearer_token`. */
+  readonly seed: boolean;
+}
+
+export interface BuildContext {
+  /** The absolute folder of the configuration. */
+  readonly folder: string;
+  readonly clock: Clock;
+  /** For variables in files that are read later. */
+  readonly environment: Environment;
+  /** Names of variables that may stand in paths. */
+  readonly allowVariables: readonly string[];
+  /** Where lazy servers keep what they listed; undefined = they are started like others. */
+  readonly memory: ToolMemory | undefined;
+  /** The engine that the entry names, or the only one there is; undefined = none. */
+  readonly engine: Engine | undefined;
+  /** What the toolsets of a source have in common, the engine included. */
+  readonly common: CommonToolset;
+}
+
+/** A toolset whose tools are known, or come from its engine; or a source of toolsets. */
+export type Built = { readonly toolset: Partial<Toolset> } | { readonly source: ToolSource };
+
+export interface Place {
+  /** The namespace, where nothing else says one. */
+  readonly name: string;
+  readonly path: KeyPath;
+}
+
+export interface ToolsetType<Config extends CommonConfig> {
+  /** The key that is to blame when a toolset that was read without a problem cannot be made. */
+  readonly keyAtFault: (config: Config) => string;
+  /** Undefined for what cannot be used; it has been reported. */
+  read(table: TableReader, common: CommonConfig, context: ReadContext): Config | undefined;
+  /** Nothing is started here. @throws ToolError with the rest of "place.key: …" */
+  build(place: Place, config: Config, context: BuildContext): Built | Promise<Built>;
+}

@@ -1,0 +1,22 @@
+/** Where toolsets come from, again and again: a file of tools, a folder of descriptors, a list that a program makes up. */
+import type { Log } from "./ports.ts";
+import type { Toolset } from "./toolset.ts";
+
+export interface ToolSource {
+  /** What reports and messages call it, such as the name of a toolset or the path of a file. */
+  readonly name: string;
+  /**
+   * Reads everything anew and returns whole toolsets, in order. Called when the runtime opens and at each refresh.
+   *
+   * An engine must be the same object each time, or it is closed and another opened. Toolsets of one name, of this source or of
+   * several, become one when they have the same engine. Rejects when nothing can be used; the signal aborts when it takes too long.
+   */
+  load(context: SourceContext): Promise<readonly Toolset[]>;
+  /** Calls `changed` whenever `load` may give something else; the returned function ends that. Must not keep the process alive. */
+  watch?(changed: () => void): () => void;
+}
+
+export interface SourceContext {
+  readonly signal: AbortSignal;
+  readonly log: Log;
+}

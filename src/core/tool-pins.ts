@@ -1,0 +1,8 @@
+/** What a tool's definition was when somebody looked at it and agreed. */
+import type { ToolError } from "./error.ts";
+import type { Tool } from "./tool.ts";
+
+export interface ToolPins {
+  /** Why a tool that an engine or a source brought may not be called now; undefined when it is as pinned, or its toolset is not pinned. */
+  check(toolset: string, tool: Tool): ToolError | undefined;
+}

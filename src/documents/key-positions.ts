@@ -1,0 +1,67 @@
+/** Where each key of a document stands, so that a problem found later can still name its place. */
+import { jsonPath } from "../core/json.ts";
+
+/** Line and column, both from 1; columns in UTF-16 units. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** The keys and list indexes that lead to a value. */
+export type KeyPath = readonly (string | number)[];
+
+/** What a document says, in plain values, and where it says it. */
+export interface ParsedFile {
+  readonly value: unknown;
+  readonly positions: KeyPositions;
+}
+
+export class KeyPositions {
+  readonly #positions = new Map<string, Position>();
+  #fill: ((positions: KeyPositions) => void) | undefined;
+
+  /** @param fill adds the places when the first one is asked for: most documents have no problem */
+  constructor(fill?: (positions: KeyPositions) => void) {
+    this.#fill = fill;
+  }
+
+  /** Remembers the place of a key; the first one given stays. */
+  add(path: KeyPath, position: Position): void {
+    const key = jsonPath(path);
+    if (!this.#positions.has(key)) this.#positions.set(key, position);
+  }
+
+  /** The place of a key, or else of the nearest one around it, or else the start of the file. */
+  of(path: KeyPath): Position {
+    const fill = this.#fill;
+    this.#fill = undefined;
+    fill?.(this);
+    for (let length = path.length; length > 0; length--) {
+      const position = this.#positions.get(jsonPath(path.slice(0, length)));
+      if (position !== undefined) return position;
+    }
+    return START;
+  }
+}
+
+const START: Position = { line: 1, column: 1 };
+
+/** Turns offsets in a text into lines and columns. */
+export class LineIndex {
+  readonly #starts: number[] = [0];
+
+  constructor(text: string) {
+    for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) this.#starts.push(at + 1);
+  }
+
+  positionAt(offset: number): Position {
+    let low = 0;
+    let high = this.#starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: offset - (this.#starts[low] ?? 0) + 1 };
+  }
+}

@@ -1,0 +1,24 @@
+/** Reads a document in TOML. */
+import { TomlError, parse } from "smol-toml";
+import type { ParsedFile } from "./key-positions.ts";
+import { syntaxError } from "./problems.ts";
+import { tomlPositions } from "./toml-positions.ts";
+
+/** Deeper than anything people write, and no danger to the stack. */
+const MAX_DEPTH = 32;
+
+/** @throws ToolError `invalid_config` with line and column when the text is not TOML 1.0 */
+export function parseToml(text: string, file: string): ParsedFile {
+  try {
+    const value = parse(text, { maxDepth: MAX_DEPTH });
+    return { value, positions: tomlPositions(text, decodeKey) };
+  } catch (error: unknown) {
+    if (!(error instanceof TomlError)) throw error;
+    const problem = error.message.split("\n", 1)[0]?.replace("Invalid TOML document: ", "").replace(/\.+$/u, "") ?? "";
+    throw syntaxError(file, error, `not valid TOML: ${problem}.`, error);
+  }
+}
+
+function decodeKey(quoted: string): string {
+  return Object.keys(parse(`${quoted} = 1`))[0] ?? "";
+}

@@ -1,0 +1,177 @@
+/** Reads a document in YAML 1.2, without the parts of YAML that surprise: tags, merge keys, keys that are no text. */
+import { Composer, Lexer, LineCounter, Parser, isAlias, isMap, isScalar, isSeq } from "yaml";
+import type { CST, Document, Node, Pair } from "yaml";
+import { KeyPositions, LineIndex } from "./key-positions.ts";
+import type { KeyPath, ParsedFile, Position } from "./key-positions.ts";
+import { syntaxError } from "./problems.ts";
+
+export interface YamlLimits {
+  readonly maxTokens: number;
+  readonly maxDepth: number;
+  readonly maxAliases: number;
+  readonly maxNodes: number;
+  /** Places are kept for keys down to this depth; what lies deeper is named by its nearest parent. @default all */
+  readonly positionDepth?: number;
+  /** Keys that YAML reads as a number, boolean or null are taken as they are written, such as `200:` in OpenAPI. @default false */
+  readonly plainKeys?: boolean;
+}
+
+/** Enough for any configuration. */
+const CONFIG_LIMITS: YamlLimits = { maxTokens: 50_000, maxDepth: 32, maxAliases: 100, maxNodes: 100_000 };
+
+/**
+ * Anchors and aliases are followed, as often as the limits allow. A `%YAML 1.1` line, a tag, a merge key, a key
+ * given twice and a key that YAML reads as a number, boolean or null are errors.
+ *
+ * @throws ToolError `invalid_config` with line and column
+ */
+export function parseYaml(text: string, file: string, limits: YamlLimits = CONFIG_LIMITS): ParsedFile {
+  const lines = new LineCounter();
+  lines.addNewLine(0);
+  const composer = new Composer({
+    version: "1.2",
+    schema: "core",
+    uniqueKeys: false,
+    prettyErrors: false,
+    logLevel: "error",
+    lineCounter: lines,
+  });
+  const tokens = tokensOf(text, new Parser(lines.addNewLine), { file, limits });
+  const [document, second] = composer.compose(tokens, true, text.length);
+  const reader = new YamlReader(text, { file, lines, limits });
+  if (document === undefined) return { value: {}, positions: reader.positions };
+  reader.refuseErrors(document, second);
+  return { value: document.contents === null ? {} : reader.read(document.contents, []), positions: reader.positions };
+}
+
+/** Refuses, before anything is built of it, what the parser would take long over or run out of stack with. */
+function* tokensOf(
+  text: string,
+  parser: Parser,
+  { file, limits: { maxTokens, maxDepth } }: { readonly file: string; readonly limits: YamlLimits },
+): Generator<CST.Token, void> {
+  let count = 0;
+  let flow = 0;
+  let inLine = 0;
+  let offset = 0;
+  let before = "";
+  for (const token of new Lexer().lex(text)) {
+    if (++count > maxTokens) throw syntaxError(file, START, `more than ${maxTokens} YAML tokens are too many.`);
+    if (token === "\n" || token === "\r\n") inLine = 0;
+    else if (before !== SCALAR) {
+      if (token === "[" || token === "{") flow++;
+      else if (token === "]" || token === "}") flow--;
+      else if (token === "-" || token === "?") inLine++;
+    }
+    if (flow > maxDepth || inLine > maxDepth)
+      throw syntaxError(file, new LineIndex(text).positionAt(offset), `nested deeper than ${maxDepth} levels.`);
+    if (!SIGNS.has(token)) offset += token.length;
+    before = token;
+    yield* parser.next(token);
+  }
+  yield* parser.end();
+}
+
+/** The lexer's sign that the next token is text. */
+const SCALAR = "\u001f";
+/** Tokens that are signs of the lexer and not in the text: of a document, the end of flow, a text. */
+const SIGNS: ReadonlySet<string> = new Set(["\u0002", "\u0018", SCALAR]);
+const START: Position = { line: 1, column: 1 };
+
+class YamlReader {
+  readonly positions = new KeyPositions();
+  readonly #text: string;
+  readonly #file: string;
+  readonly #lines: LineCounter;
+  readonly #limits: YamlLimits;
+  readonly #anchors = new Map<string, Node>();
+  readonly #positionDepth: number;
+  #aliases = 0;
+  #nodes = 0;
+
+  constructor(text: string, from: { readonly file: string; readonly lines: LineCounter; readonly limits: YamlLimits }) {
+    this.#text = text;
+    this.#file = from.file;
+    this.#lines = from.lines;
+    this.#limits = from.limits;
+    this.#positionDepth = from.limits.positionDepth ?? from.limits.maxDepth;
+  }
+
+  refuseErrors(document: Document.Parsed, second: Document.Parsed | undefined): void {
+    if (document.directives.yaml.version !== "1.2")
+      throw this.#error(0, `YAML ${document.directives.yaml.version} is not read; leave the %YAML line out.`);
+    const problem = document.errors[0] ?? document.warnings[0];
+    if (problem === undefined && second !== undefined)
+      throw this.#error(second.range[0], "only one YAML document is read; take the --- out.");
+    if (problem !== undefined) throw this.#error(problem.pos[0], `not valid YAML: ${withoutDot(problem.message)}.`);
+  }
+
+  read(node: unknown, path: KeyPath): unknown {
+    if (++this.#nodes > this.#limits.maxNodes) throw this.#error(offsetOf(node), `more than ${this.#limits.maxNodes} values.`);
+    if (path.length > this.#limits.maxDepth) throw this.#error(offsetOf(node), `nested deeper than ${this.#limits.maxDepth} levels.`);
+    if (isAlias(node)) return this.#readAlias(node, path);
+    if (!isMap(node) && !isSeq(node) && !isScalar(node)) return null;
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
+    if (isScalar(node)) return node.value;
+    if (isMap(node)) return this.#readMap(node.items, path);
+    return node.items.map((item, index) => {
+      const here = [...path, index];
+      this.#place(here, item);
+      return this.read(item, here);
+    });
+  }
+
+  #readAlias(alias: Node & { readonly source: string }, path: KeyPath): unknown {
+    if (++this.#aliases > this.#limits.maxAliases)
+      throw this.#error(offsetOf(alias), `more than ${this.#limits.maxAliases} aliases are followed.`);
+    const target = this.#anchors.get(alias.source);
+    if (target === undefined) throw this.#error(offsetOf(alias), `no anchor &${alias.source} stands before this alias.`);
+    return this.read(target, path);
+  }
+
+  #readMap(items: readonly Pair[], path: KeyPath): object {
+    const table: Record<string, unknown> = Object.create(null); // so that "__proto__" is a key like any other
+    for (const { key, value } of items) {
+      const name = this.#keyName(key);
+      if (Object.hasOwn(table, name)) throw this.#error(offsetOf(key), `the key ${JSON.stringify(name)} comes twice.`);
+      const here = [...path, name];
+      this.#place(here, key);
+      table[name] = this.read(value, here);
+    }
+    return table;
+  }
+
+  #keyName(key: unknown): string {
+    const offset = offsetOf(key);
+    if (!isScalar(key)) throw this.#error(offset, "a key must be plain text.");
+    if (typeof key.value !== "string") {
+      const written = key.range === null || key.range === undefined ? String(key.value) : this.#text.slice(key.range[0], key.range[1]);
+      if (this.#limits.plainKeys === true) return written;
+      throw this.#error(offset, `the key ${written} is not text in YAML; write it in quotes: ${JSON.stringify(written)}.`);
+    }
+    if (key.value === "<<") throw this.#error(offset, "merge keys (<<) are not read; write the keys out.");
+    return key.value;
+  }
+
+  #place(path: KeyPath, node: unknown): void {
+    if (path.length <= this.#positionDepth) this.positions.add(path, this.#positionOf(node));
+  }
+
+  #positionOf(node: unknown): Position {
+    const { line, col } = this.#lines.linePos(offsetOf(node));
+    return { line: Math.max(1, line), column: Math.max(1, col) };
+  }
+
+  #error(offset: number, problem: string): Error {
+    const { line, col } = this.#lines.linePos(offset);
+    return syntaxError(this.#file, { line: Math.max(1, line), column: Math.max(1, col) }, problem);
+  }
+}
+
+function offsetOf(node: unknown): number {
+  return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? (node.range?.[0] ?? 0) : 0;
+}
+
+function withoutDot(message: string): string {
+  return message.endsWith(".") ? message.slice(0, -1) : message;
+}

@@ -1,0 +1,80 @@
+/** Collects what is wrong with a document, each problem with its place, to report all of it at once. */
+import { ToolError } from "../core/error.ts";
+import { jsonPath } from "../core/json.ts";
+import type { KeyPath, KeyPositions, Position } from "./key-positions.ts";
+
+interface Problem {
+  readonly position: Position;
+  readonly text: string;
+}
+
+export class Problems {
+  readonly #file: string;
+  readonly #positions: KeyPositions;
+  readonly #found: Problem[] = [];
+
+  constructor(file: string, positions: KeyPositions) {
+    this.#file = file;
+    this.#positions = positions;
+  }
+
+  /** Of the same file, and empty. */
+  another(): Problems {
+    return new Problems(this.#file, this.#positions);
+  }
+
+  /** Adds a problem of the value at `path`. */
+  add(path: KeyPath, problem: string): void {
+    this.#found.push({ position: this.#positions.of(path), text: this.line(path, problem) });
+  }
+
+  /** The problem as one line: `haft.toml:7:3: toolsets.fs.root: must be a string, not a number.` */
+  line(path: KeyPath, problem: string): string {
+    return placedLine(this.#file, this.#positions.of(path), path.length === 0 ? problem : `${keyName(path)}: ${problem}`);
+  }
+
+  /** The keys of a table as the file gives them: an object would put those that are numbers first. */
+  inOrder(table: KeyPath, keys: readonly string[]): readonly string[] {
+    const place = (key: string): Position => this.#positions.of([...table, key]);
+    return keys.toSorted((one, other) => compare(place(one), place(other)));
+  }
+
+  /** How many were added. */
+  get count(): number {
+    return this.#found.length;
+  }
+
+  /** All of them, in the order of the file. */
+  lines(): readonly string[] {
+    return this.#found.toSorted((one, other) => compare(one.position, other.position)).map((problem) => problem.text);
+  }
+
+  /** @throws ToolError `invalid_config` with the problems in the order of the file; the first is the message */
+  throwIfAny(): void {
+    const lines = this.lines();
+    const first = lines[0];
+    if (first === undefined) return;
+    const more = lines.length === 1 ? "" : ` (and ${lines.length - 1} more)`;
+    throw new ToolError("invalid_config", `${first}${more}`, { details: lines });
+  }
+}
+
+function compare(one: Position, other: Position): number {
+  return one.line - other.line || one.column - other.column;
+}
+
+/** A file that is not even TOML, YAML or JSON. */
+export function syntaxError(file: string, position: Position, problem: string, cause?: unknown): ToolError {
+  const line = placedLine(file, position, problem);
+  return new ToolError("invalid_config", line, { details: [line], cause });
+}
+
+function placedLine(file: string, position: Position, text: string): string {
+  return `${file}:${position.line}:${position.column}: ${text}`;
+}
+
+/** `["toolsets", "my files", "root"]` → `toolsets["my files"].root`. */
+function keyName(path: KeyPath): string {
+  const spelled = jsonPath(path).slice(1);
+  return spelled.startsWith(".") ? spelled.slice(1) : spelled;
+}

@@ -1,0 +1,56 @@
+/** Reads a file as the kind of document its name says it is. */
+import { createHash } from "node:crypto";
+import { extname } from "node:path";
+import { ToolError } from "../core/error.ts";
+import type { ParsedFile } from "./key-positions.ts";
+import type { YamlLimits } from "./parse-yaml.ts";
+import { readTextFile } from "./read-text-file.ts";
+
+export type DocumentEnding = ".toml" | ".yaml" | ".yml" | ".json";
+
+export interface ReadDocument extends ParsedFile {
+  /** SHA-256 of its text, in hex. */
+  readonly digest: string;
+}
+
+export interface DocumentFile {
+  readonly path: string;
+  /** What it is, for messages: `tool file`. */
+  readonly what: string;
+  readonly endings: readonly DocumentEnding[];
+  readonly maxBytes: number;
+  /** What would work where the path is a folder, a pipe or a device. */
+  readonly hint: string;
+  /** @default those of a configuration */
+  readonly limits?: YamlLimits;
+}
+
+/**
+ * Reads and parses the file. Only the parser it needs is loaded.
+ *
+ * @throws ToolError `invalid_config` for a name that ends otherwise, for what is no regular file in UTF-8, and with line and column for
+ * what the parser refuses
+ */
+export async function readDocument({ path, what, endings, maxBytes, hint, limits }: DocumentFile): Promise<ReadDocument> {
+  const problem = endingProblem(path, endings);
+  if (problem !== undefined) throw new ToolError("invalid_config", `Cannot read the ${what} ${path}: its name ${problem}`);
+  const text = await readTextFile({ path, what, code: "invalid_config", maxBytes, hint });
+  const parse = await parserFor(extname(path).toLowerCase());
+  return { ...parse(text, path, limits), digest: createHash("sha256").update(text).digest("hex") };
+}
+
+/** `must end in .yaml, .yml or .json.`; undefined for a path that does, in any case. */
+export function endingProblem(path: string, endings: readonly DocumentEnding[]): string | undefined {
+  const ending = extname(path).toLowerCase();
+  if (endings.some((known) => known === ending)) return undefined;
+  const rest = endings.slice(0, -1).join(", ");
+  return `must end in ${rest === "" ? "" : `${rest} or `}${endings.at(-1) ?? ""}.`;
+}
+
+type Parse = (text: string, file: string, limits?: YamlLimits) => ParsedFile;
+
+async function parserFor(ending: string): Promise<Parse> {
+  if (ending === ".toml") return (await import("./parse-toml.ts")).parseToml;
+  if (ending === ".json") return (await import("./parse-json-file.ts")).parseJsonFile;
+  return (await import("./parse-yaml.ts")).parseYaml;
+}

@@ -1,0 +1,188 @@
+/**
+ * Finds where the keys of a TOML document stand, which the parser does not tell.
+ *
+ * Only for a document that has been parsed: what follows what is taken as given, and values are skipped over.
+ */
+import { jsonPath } from "../core/json.ts";
+import { KeyPositions, LineIndex } from "./key-positions.ts";
+import type { KeyPath, Position } from "./key-positions.ts";
+
+/** No key of ours lies deeper; what does is named by its nearest parent. */
+const MAX_PATH = 8;
+
+/** @param decodeKey gives the text of a quoted key with escapes, such as `"a\u0020b"` */
+export function tomlPositions(text: string, decodeKey: (quoted: string) => string): KeyPositions {
+  const scanner = new TomlScanner(text, decodeKey);
+  scanner.scan();
+  return scanner.positions;
+}
+
+class TomlScanner {
+  readonly positions = new KeyPositions();
+  readonly #text: string;
+  readonly #lines: LineIndex;
+  readonly #decodeKey: (quoted: string) => string;
+  /** How many tables each list of them has so far, by its path. */
+  readonly #lists = new Map<string, number>();
+  #at = 0;
+
+  constructor(text: string, decodeKey: (quoted: string) => string) {
+    this.#text = text;
+    this.#lines = new LineIndex(text);
+    this.#decodeKey = decodeKey;
+  }
+
+  scan(): void {
+    let table: KeyPath = [];
+    for (this.#skipSpace(); this.#at < this.#text.length; this.#skipSpace()) {
+      if (this.#peek() === "[") table = this.#header();
+      else this.#keyValue(table);
+    }
+  }
+
+  #header(): KeyPath {
+    const start = this.#at;
+    while (this.#peek() === "[") this.#at++;
+    const isList = this.#at - start > 1;
+    this.#skipSpace();
+    const position = this.#lines.positionAt(this.#at);
+    const path: (string | number)[] = [];
+    for (const part of this.#keyParts()) {
+      if (path.length >= MAX_PATH) break;
+      path.push(part);
+      this.positions.add(path, position);
+      const length = this.#lists.get(jsonPath(path));
+      if (length !== undefined) path.push(length - 1); // the last table of the list is meant
+    }
+    while (this.#peek() === "]") this.#at++;
+    return isList ? this.#nextOf(path, position) : path;
+  }
+
+  /** The path of a new table at the end of a list. */
+  #nextOf(path: readonly (string | number)[], position: Position): KeyPath {
+    const list = typeof path.at(-1) === "number" ? path.slice(0, -1) : path;
+    const index = this.#lists.get(jsonPath(list)) ?? 0;
+    this.#lists.set(jsonPath(list), index + 1);
+    const table = [...list, index];
+    this.positions.add(table, position);
+    return table;
+  }
+
+  #keyValue(table: KeyPath): void {
+    const path = this.#key(table);
+    this.#at++; // =
+    this.#skipSpace();
+    this.#value(path);
+  }
+
+  /** Reads a dotted key, and records each of its parts where the key begins. */
+  #key(table: KeyPath): KeyPath {
+    const position = this.#lines.positionAt(this.#at);
+    const path = [...table];
+    for (const part of this.#keyParts()) {
+      if (path.length >= MAX_PATH) continue;
+      path.push(part);
+      this.positions.add(path, position);
+    }
+    return path;
+  }
+
+  #keyParts(): readonly string[] {
+    const parts: string[] = [];
+    for (;;) {
+      parts.push(this.#keyPart());
+      this.#skipSpace();
+      if (this.#peek() !== ".") return parts;
+      this.#at++;
+      this.#skipSpace();
+    }
+  }
+
+  #keyPart(): string {
+    const start = this.#at;
+    const quote = this.#peek();
+    if (quote === '"' || quote === "'") {
+      this.#string();
+      const quoted = this.#text.slice(start, this.#at);
+      return quote === '"' && quoted.includes("\\") ? this.#decodeKey(quoted) : quoted.slice(1, -1);
+    }
+    this.#to(BARE_KEY);
+    return this.#text.slice(start, this.#at);
+  }
+
+  #value(path: KeyPath): void {
+    const first = this.#peek();
+    if (first === '"' || first === "'") this.#string();
+    else if (first === "[") this.#array(path);
+    else if (first === "{") this.#inlineTable(path);
+    else this.#to(BARE_VALUE);
+  }
+
+  #array(path: KeyPath): void {
+    this.#at++;
+    for (let index = 0; ; index++) {
+      this.#skipSeparators();
+      if (this.#peek() === "]" || this.#at >= this.#text.length) break;
+      const item = path.length < MAX_PATH ? [...path, index] : path;
+      this.positions.add(item, this.#lines.positionAt(this.#at));
+      this.#value(item);
+    }
+    this.#at++;
+  }
+
+  #inlineTable(path: KeyPath): void {
+    this.#at++;
+    for (;;) {
+      this.#skipSeparators();
+      if (this.#peek() === "}" || this.#at >= this.#text.length) break;
+      this.#keyValue(path);
+    }
+    this.#at++;
+  }
+
+  /** Skips one of the four kinds of string; the long ones may end in up to five quotes. */
+  #string(): void {
+    const quote = this.#peek() ?? "";
+    const long = this.#text.startsWith(quote.repeat(3), this.#at);
+    const end = long ? quote.repeat(3) : quote;
+    for (this.#at += end.length; this.#at < this.#text.length && !this.#text.startsWith(end, this.#at); this.#at++) {
+      if (quote === '"' && this.#peek() === "\\") this.#at++;
+    }
+    this.#at += end.length;
+    if (long) this.#to(quote === '"' ? LAST_QUOTES : LAST_APOSTROPHES);
+  }
+
+  #skipSeparators(): void {
+    this.#skipSpace();
+    while (this.#peek() === ",") {
+      this.#at++;
+      this.#skipSpace();
+    }
+  }
+
+  #skipSpace(): void {
+    for (;;) {
+      this.#to(SPACE);
+      if (this.#peek() !== "#") return;
+      const end = this.#text.indexOf("\n", this.#at);
+      this.#at = end < 0 ? this.#text.length : end;
+    }
+  }
+
+  /** Moves behind what a sticky pattern matches here; always at least to the end of an empty match. */
+  #to(pattern: RegExp): void {
+    pattern.lastIndex = this.#at;
+    if (pattern.test(this.#text)) this.#at = pattern.lastIndex;
+  }
+
+  #peek(): string | undefined {
+    return this.#text[this.#at];
+  }
+}
+
+const SPACE = /[ \t\r\n]*/uy;
+const BARE_KEY = /[A-Za-z0-9_-]+/uy;
+/** A long string may end in up to two quotes of its own. */
+const LAST_QUOTES = /"{0,2}/uy;
+const LAST_APOSTROPHES = /'{0,2}/uy;
+const BARE_VALUE = /[^,\]}#\r\n]*/uy;

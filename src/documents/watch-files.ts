@@ -1,0 +1,115 @@
+/** Notices that files have changed, however they were written: in place, by a new file under the old name, through a link. */
+import { realpathSync, statSync, watch } from "node:fs";
+import type { FSWatcher } from "node:fs";
+import { dirname } from "node:path";
+import type { Clock } from "../core/ports.ts";
+
+export interface WatchOptions {
+  readonly clock: Clock;
+  /** How long to wait after the first sign of a change, for the others that come with it. @default 100 */
+  readonly settleMs?: number;
+}
+
+/**
+ * Calls `changed` when one of the files is other than before: by size, time of change or identity. A file that is not there is watched
+ * for as well. Does not keep the process alive.
+ *
+ * @param files asked again after each change; a folder stands for the names in it
+ * @returns ends the watching
+ */
+export function watchFiles(files: () => readonly string[], changed: () => void, options: WatchOptions): () => void {
+  const watcher = new FileWatcher(files, changed, options);
+  return () => watcher.end();
+}
+
+class FileWatcher {
+  readonly #files: () => readonly string[];
+  readonly #changed: () => void;
+  readonly #clock: Clock;
+  readonly #settleMs: number;
+  readonly #watchers = new Map<string, FSWatcher>();
+  #signature: string;
+  #cancel: (() => void) | undefined;
+  #ended = false;
+
+  constructor(files: () => readonly string[], changed: () => void, { clock, settleMs = 100 }: WatchOptions) {
+    this.#files = files;
+    this.#changed = changed;
+    this.#clock = clock;
+    this.#settleMs = settleMs;
+    this.#signature = signatureOf(files());
+    this.#follow();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#cancel?.();
+    for (const watcher of this.#watchers.values()) watcher.close();
+    this.#watchers.clear();
+  }
+
+  /** Watches the folders: the watch of a file itself is lost when an editor puts a new one in its place. */
+  #follow(): void {
+    const folders = new Set(this.#files().flatMap(foldersOf));
+    for (const [folder, watcher] of this.#watchers) {
+      if (folders.has(folder)) continue;
+      watcher.close();
+      this.#watchers.delete(folder);
+    }
+    for (const folder of folders) if (!this.#watchers.has(folder)) this.#watch(folder);
+  }
+
+  #watch(folder: string): void {
+    try {
+      const watcher = watch(folder, { persistent: false }, () => this.#look());
+      watcher.on("error", () => {
+        watcher.close();
+        this.#watchers.delete(folder);
+      });
+      this.#watchers.set(folder, watcher);
+    } catch {
+      // A folder that is not there, or a system without watches left: the next refresh by hand reads the file all the same.
+    }
+  }
+
+  /** The first sign starts the wait and later ones do not lengthen it, so that a busy folder cannot put it off for ever. */
+  #look(): void {
+    if (this.#ended || this.#cancel !== undefined) return;
+    this.#cancel = this.#clock.timer(() => this.#compare(), this.#settleMs, { background: true });
+  }
+
+  #compare(): void {
+    this.#cancel = undefined;
+    if (this.#ended) return;
+    const signature = signatureOf(this.#files());
+    if (signature === this.#signature) return;
+    this.#signature = signature;
+    this.#follow();
+    this.#changed();
+  }
+}
+
+function signatureOf(files: readonly string[]): string {
+  return files.map((file) => `${file}\0${stateOf(file)}`).join("\n");
+}
+
+function stateOf(file: string): string {
+  try {
+    const info = statSync(file, { throwIfNoEntry: false, bigint: true });
+    return info === undefined ? "none" : `${info.ino} ${info.size} ${info.mtimeNs}`;
+  } catch {
+    return "none";
+  }
+}
+
+/** The folder of the file, and that of what it is a link to. */
+function foldersOf(file: string): readonly string[] {
+  const folder = dirname(file);
+  try {
+    const info = statSync(file);
+    const real = realpathSync(file);
+    return [folder, info.isDirectory() ? real : dirname(real)];
+  } catch {
+    return [folder];
+  }
+}

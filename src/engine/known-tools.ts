@@ -1,0 +1,111 @@
+/** Lets a server be known before it is started: its tools are remembered, and it is started when somebody needs it. */
+import type { Engine, EngineSession } from "../core/engine.ts";
+import { ToolError } from "../core/error.ts";
+import { canonicalJson } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Tool } from "../core/tool.ts";
+import { LazyServer } from "./lazy-server.ts";
+import type { ServerState } from "./lazy-server.ts";
+import { MCP_PEER, mcpPeerOf } from "./mcp/peer.ts";
+import { startingPeer } from "./starting-peer.ts";
+
+/** Where it is kept what servers listed, beyond the process. */
+export interface ToolMemory {
+  /** What was last written under the key; undefined when there is nothing. Rejecting, which is logged, counts as nothing. */
+  read(key: string): Promise<readonly Tool[] | undefined>;
+  /** Rejecting is logged. */
+  write(key: string, tools: readonly Tool[]): Promise<void>;
+}
+
+export interface KnownToolsOptions {
+  readonly memory: ToolMemory;
+  /**
+   * Everything that decides what the server lists: command, arguments, folder, variables, address, headers, how far its hints are
+   * trusted. What is remembered for one identity is never given to another, so secrets belong in it: the memory sees it, and nobody
+   * else. A server whose list depends on something that cannot be named here, such as who signed in, must not be wrapped.
+   */
+  readonly identity: JsonObject;
+  /** Longest time that a start in the middle of the work may take, in milliseconds; 0 = no limit. @default 10_000 */
+  readonly openTimeoutMs?: number;
+  /** A server that nobody called for so long is ended until it is needed again, in milliseconds; 0 = never. @default 600_000 */
+  readonly idleMs?: number;
+}
+
+const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
+const DEFAULT_IDLE_MS = 600_000;
+
+const STATES = new WeakMap<Engine, LazyServer>();
+
+/** How far an engine that `knownTools` made has come; undefined for any other. */
+export function stateOf(engine: Engine): ServerState | undefined {
+  return STATES.get(engine)?.state;
+}
+
+/**
+ * An engine around one that brings its own tools and can be opened again after `close`.
+ *
+ * `open` returns what is remembered, and starts the server only when that is nothing. It is started by the first call, session, `list`
+ * or use of its peer; callers that come meanwhile share the start, and one that fails ends their calls `unavailable` or
+ * `network_error`, of outcome `not_started`; the next call tries again. When the server then lists something else than was
+ * remembered, the runtime is told, and a call whose own tool is not the same ends `definition_changed`. A server that was not used for
+ * `idleMs`, has no session and whose peer nobody uses is ended, and is known again.
+ *
+ * @throws ToolError `invalid_argument` for an engine that brings no tools
+ */
+export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
+  if (inner.open === undefined) {
+    throw new ToolError("invalid_argument", `An engine of kind ${JSON.stringify(inner.kind)} brings no tools that could be remembered.`);
+  }
+  const { memory, identity } = options;
+  const key = canonicalJson(identity);
+  const server = new LazyServer(inner, {
+    recall: () => memory.read(key),
+    remember: (tools) => memory.write(key, tools),
+    openTimeoutMs: options.openTimeoutMs ?? DEFAULT_OPEN_TIMEOUT_MS,
+    idleMs: options.idleMs ?? DEFAULT_IDLE_MS,
+  });
+  const peer = mcpPeerOf(inner);
+  const engine: Engine = {
+    kind: inner.kind,
+    ...traitsOf(inner),
+    open: (context) => server.open(context),
+    list: (signal) => server.list(signal),
+    call: (request, context) => server.run(request, context, (...call) => inner.call(...call)),
+    ...(inner.simulate === undefined
+      ? {}
+      : { simulate: (request, context) => server.run(request, context, (...call) => inner.simulate?.(...call)) }),
+    ...sessionMethods(inner, server),
+    close: () => server.close(),
+    ...(peer === undefined ? {} : { [MCP_PEER]: startingPeer(peer, (signal) => server.startForPeer(signal)) }),
+  };
+  STATES.set(engine, server);
+  return engine;
+}
+
+function traitsOf({ order, state, effectFree, origin }: Engine): Partial<Engine> {
+  return {
+    ...(order === undefined ? {} : { order }),
+    ...(state === undefined ? {} : { state }),
+    ...(effectFree === undefined ? {} : { effectFree }),
+    ...(origin === undefined ? {} : { origin }),
+  };
+}
+
+/** Only those that the engine has: what is missing means something. */
+function sessionMethods(inner: Engine, server: LazyServer): Partial<Engine> {
+  return {
+    ...(inner.openSession === undefined
+      ? {}
+      : { openSession: (session: EngineSession) => server.openSession(session, async () => inner.openSession?.(session)) }),
+    ...(inner.openSession === undefined && inner.forkSession === undefined && inner.closeSession === undefined
+      ? {}
+      : { closeSession: (sessionId: string) => server.closeSession(sessionId, async () => inner.closeSession?.(sessionId)) }),
+    ...(inner.forkSession === undefined
+      ? {}
+      : {
+          forkSession: (sessionId: string, branchId: string) =>
+            server.forkSession(branchId, async () => inner.forkSession?.(sessionId, branchId)),
+        }),
+    ...(inner.snapshotSession === undefined ? {} : { snapshotSession: (sessionId: string) => inner.snapshotSession?.(sessionId) ?? null }),
+  };
+}

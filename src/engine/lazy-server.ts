@@ -1,0 +1,344 @@
+/** The life of a server that is started when it is needed: what is known of it, its one start at a time, its idle end. */
+import type { ToolContext } from "../core/context.ts";
+import type { Engine, EngineContext, EngineRequest, EngineSession } from "../core/engine.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import { Job } from "../core/job.ts";
+import type { Tool } from "../core/tool.ts";
+import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
+
+/** `configured`: not open; `known`: its tools are, and it does not run; `started`: it runs; `used`: it has answered a call since. */
+export type ServerState = "configured" | "known" | "started" | "used";
+
+export interface LazyServerOptions {
+  /** What was last remembered; undefined when there is nothing. Rejecting is logged, and counts as nothing. */
+  readonly recall: () => Promise<readonly Tool[] | undefined>;
+  /** Rejecting is logged. */
+  readonly remember: (tools: readonly Tool[]) => Promise<void>;
+  readonly openTimeoutMs: number;
+  readonly idleMs: number;
+}
+
+type Work = (request: EngineRequest, context: ToolContext) => unknown;
+
+/** Fingerprints by name: several only where tools share one. */
+type Fingerprints = ReadonlyMap<string, readonly string[]>;
+
+const NONE: Fingerprints = new Map();
+
+export class LazyServer {
+  readonly #inner: Engine;
+  readonly #options: LazyServerOptions;
+  #state: ServerState = "configured";
+  /** Set while the engine is open. */
+  #context: EngineContext | undefined;
+  #closing = new AbortController();
+  /** What the runtime was told, and what the running server says. */
+  #told: Fingerprints = NONE;
+  #live: Fingerprints = NONE;
+  #tools: readonly Tool[] = [];
+  /** The tools are as the server has just listed them, so `list` need not ask again. */
+  #fresh = false;
+  #running = false;
+  /** The engine was asked to open, and has not been closed since. */
+  #engaged = false;
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+  #busy = 0;
+  readonly #sessions = new Set<string>();
+  #peerInUse = false;
+  #cancelIdle: (() => void) | undefined;
+
+  constructor(inner: Engine, options: LazyServerOptions) {
+    this.#inner = inner;
+    this.#options = options;
+  }
+
+  get state(): ServerState {
+    return this.#state;
+  }
+
+  async open(context: EngineContext): Promise<readonly Tool[]> {
+    await this.#stopping;
+    this.#closing = new AbortController();
+    this.#context = context;
+    const remembered = await this.#recall(context);
+    if (remembered === undefined) {
+      const tools = await this.#openInner(context, AbortSignal.any([context.signal, this.#closing.signal]));
+      this.#told = this.#live;
+      await this.#remember(context);
+      this.#restOrIdle();
+      return tools;
+    }
+    this.#tools = remembered;
+    this.#told = fingerprintsOf(remembered);
+    this.#state = "known";
+    return remembered;
+  }
+
+  async list(signal: AbortSignal): Promise<readonly Tool[]> {
+    return await this.#whileBusy(async () => {
+      const context = await this.#started(signal);
+      if (!this.#fresh && this.#inner.list !== undefined) this.#take(await this.#inner.list(signal));
+      this.#fresh = false;
+      if (!isSame(this.#told, this.#live)) await this.#remember(context);
+      this.#told = this.#live;
+      return this.#tools;
+    });
+  }
+
+  /** Answers a call by the running server. @throws ToolError `definition_changed` when the tool is not what the runtime was told */
+  async run(request: EngineRequest, context: ToolContext, work: Work): Promise<unknown> {
+    const told = this.#told.get(request.tool.name);
+    return await this.#whileBusy(async () => {
+      if (!this.#running) await this.#started(context.signal);
+      this.#checkSame(request.tool, told);
+      this.#state = "used";
+      const output = await work(request, context);
+      if (output instanceof Job) void this.#holdFor(output);
+      return output;
+    });
+  }
+
+  async openSession(session: EngineSession, begin: () => Promise<void>): Promise<void> {
+    this.#hold(session.sessionId);
+    try {
+      await this.#started(session.signal);
+      await begin();
+    } catch (error: unknown) {
+      this.#release(session.sessionId);
+      throw error;
+    }
+  }
+
+  async closeSession(sessionId: string, end: () => Promise<void>): Promise<void> {
+    try {
+      if (this.#running) await end();
+    } finally {
+      this.#release(sessionId);
+    }
+  }
+
+  /** The copy begins before this returns. */
+  async forkSession(branchId: string, fork: () => Promise<void>): Promise<void> {
+    this.#hold(branchId);
+    try {
+      await fork();
+    } catch (error: unknown) {
+      this.#release(branchId);
+      throw error;
+    }
+  }
+
+  /** From then on the server is not ended for being idle: it may have something to say that nobody asks for. */
+  async startForPeer(signal: AbortSignal): Promise<void> {
+    await this.#started(signal);
+    this.#peerInUse = true;
+    this.#restOrIdle();
+  }
+
+  async close(): Promise<void> {
+    this.#context = undefined;
+    this.#closing.abort();
+    this.#cancelIdle?.();
+    this.#sessions.clear();
+    this.#peerInUse = false;
+    await this.#starting?.catch(() => undefined); // its callers are told
+    await this.#stopping;
+    this.#state = "configured";
+    this.#running = false;
+    if (!this.#engaged) return;
+    this.#engaged = false;
+    await this.#inner.close?.();
+  }
+
+  /** Resolves once the server runs; those who come meanwhile wait for the same start. */
+  async #started(signal: AbortSignal): Promise<EngineContext> {
+    const context = this.#context;
+    if (context === undefined) throw new ToolError("unavailable", "The server is not open.");
+    if (this.#running) return context;
+    this.#starting ??= this.#start(context).finally(() => {
+      this.#starting = undefined;
+    });
+    await untilAborted(this.#starting, signal);
+    return context;
+  }
+
+  async #start(context: EngineContext): Promise<void> {
+    await this.#stopping;
+    const { openTimeoutMs } = this.#options;
+    const late = new AbortController();
+    const stop = (): void =>
+      late.abort(new ToolError("timeout", `It did not open within ${openTimeoutMs} ms.`, { hint: "Give it longer with openTimeoutMs." }));
+    const cancel = openTimeoutMs === 0 ? undefined : context.clock.timer(stop, openTimeoutMs, { background: true });
+    try {
+      await this.#openInner(context, AbortSignal.any([late.signal, this.#closing.signal]));
+    } catch (thrown: unknown) {
+      throw notStarted(context.toolset, late.signal.aborted ? late.signal.reason : thrown);
+    } finally {
+      cancel?.();
+    }
+    if (isSame(this.#told, this.#live)) return;
+    await this.#remember(context);
+    context.changed();
+  }
+
+  /** Opens the engine; one that opens after it was given up is closed. */
+  async #openInner(context: EngineContext, signal: AbortSignal): Promise<readonly Tool[]> {
+    const changed = (): void => {
+      this.#fresh = false;
+      if (this.#context === context) context.changed();
+    };
+    this.#engaged = true;
+    const opening = Promise.resolve(this.#inner.open?.({ ...context, signal, changed }) ?? []);
+    let tools: readonly Tool[];
+    try {
+      tools = await untilAborted(opening, signal);
+    } catch (error: unknown) {
+      if (signal.aborted) void this.#closeLate(opening, context);
+      throw error;
+    }
+    this.#running = true;
+    this.#state = "started";
+    this.#take(tools);
+    this.#fresh = true;
+    return tools;
+  }
+
+  async #closeLate(opening: Promise<unknown>, context: EngineContext): Promise<void> {
+    try {
+      await opening;
+      if (!this.#running) await this.#inner.close?.();
+    } catch (error: unknown) {
+      context.log.debug(`The server of ${context.toolset}, given up while it opened: ${describeThrown(error)}`);
+    }
+  }
+
+  #take(tools: readonly Tool[]): void {
+    this.#tools = tools;
+    this.#live = fingerprintsOf(tools);
+  }
+
+  #checkSame({ name }: Tool, told: readonly string[] | undefined): void {
+    const live = this.#live.get(name);
+    if (told === undefined || told === live || told.every((fingerprint) => live?.includes(fingerprint) === true)) return;
+    const what = live === undefined ? "The server no longer has the tool" : "The server has changed the definition of the tool";
+    throw new ToolError("definition_changed", `${what} ${JSON.stringify(name)} since it was last running; the call was not sent.`, {
+      hint: "The tools are listed anew: look at its definition, then call again.",
+    });
+  }
+
+  async #recall({ log, toolset }: EngineContext): Promise<readonly Tool[] | undefined> {
+    try {
+      return await this.#options.recall();
+    } catch (error: unknown) {
+      log.warn(`What was remembered of the tools of ${JSON.stringify(toolset)} cannot be used: ${describeThrown(error)}`);
+      return undefined;
+    }
+  }
+
+  async #remember({ log, toolset }: EngineContext): Promise<void> {
+    try {
+      await this.#options.remember(this.#tools);
+    } catch (error: unknown) {
+      log.warn(`The tools of ${JSON.stringify(toolset)} are not remembered: ${describeThrown(error)}`);
+    }
+  }
+
+  async #whileBusy<T>(work: () => Promise<T>): Promise<T> {
+    this.#busy++;
+    this.#cancelIdle?.();
+    try {
+      return await work();
+    } finally {
+      this.#busy--;
+      this.#restOrIdle();
+    }
+  }
+
+  /** The server is in use until the work it went on with is over, however that ends. */
+  async #holdFor({ result }: Job): Promise<void> {
+    try {
+      await this.#whileBusy(() => result);
+    } catch {
+      // Whoever waits for the job is told.
+    }
+  }
+
+  #hold(sessionId: string): void {
+    this.#sessions.add(sessionId);
+    this.#cancelIdle?.();
+  }
+
+  #release(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+    this.#restOrIdle();
+  }
+
+  /** Sets the time for the end of a server that nobody uses. One that keeps something of its own is never ended. */
+  #restOrIdle(): void {
+    this.#cancelIdle?.();
+    this.#cancelIdle = undefined;
+    const { idleMs } = this.#options;
+    const inUse = this.#busy > 0 || this.#sessions.size > 0 || this.#peerInUse || !this.#running;
+    if (inUse || idleMs === 0 || this.#inner.state === "remote" || this.#context === undefined) return;
+    this.#cancelIdle = this.#context.clock.timer(() => this.#rest(), idleMs, { background: true });
+  }
+
+  #rest(): void {
+    const context = this.#context;
+    if (context === undefined || !this.#running) return;
+    this.#running = false;
+    this.#engaged = false;
+    this.#state = "known";
+    this.#stopping = Promise.resolve(this.#inner.close?.())
+      .catch((error: unknown) => context.log.warn(`The idle server of ${JSON.stringify(context.toolset)}: ${describeThrown(error)}`))
+      .finally(() => {
+        this.#stopping = undefined;
+      });
+  }
+}
+
+function fingerprintsOf(tools: readonly Tool[]): Fingerprints {
+  const all = new Map<string, string[]>();
+  for (const tool of tools) {
+    const known = all.get(tool.name);
+    if (known === undefined) all.set(tool.name, [definitionFingerprint(tool)]);
+    else known.push(definitionFingerprint(tool));
+  }
+  return all;
+}
+
+function isSame(one: Fingerprints, other: Fingerprints): boolean {
+  if (one === other) return true;
+  return one.size === other.size && [...one].every(([name, fingerprints]) => String(other.get(name)) === String(fingerprints));
+}
+
+function notStarted(toolset: string, thrown: unknown): ToolError {
+  const error = ToolError.fromUnknown(thrown, "unavailable");
+  const code = error.code === "network_error" ? "network_error" : "unavailable";
+  const message = error.message.includes(JSON.stringify(toolset))
+    ? error.message
+    : `The server of ${JSON.stringify(toolset)} could not be started: ${error.message}`;
+  return new ToolError(code, message, {
+    outcome: "not_started",
+    details: error.details,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    cause: error,
+  });
+}
+
+/** Waits for what others may wait for too, only as long as this caller wants. */
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void =>
+      reject(
+        new ToolError("cancelled", "The call was cancelled while its server was being started.", {
+          outcome: "not_started",
+          cause: signal.reason,
+        }),
+      );
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}

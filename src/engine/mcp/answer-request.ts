@@ -1,0 +1,121 @@
+/** Answers what a server asks of its client: a person's input, a model's text, where it may work. */
+import type { Answer } from "../../core/ask.ts";
+import { describeThrown } from "../../core/error.ts";
+import { copyJson, isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Log } from "../../core/ports.ts";
+import type { Caller } from "./caller.ts";
+import { INVALID_PARAMS, METHOD_NOT_FOUND, RpcFailure } from "./failure.ts";
+import { readForm } from "./form.ts";
+import type { Form } from "./form.ts";
+import { printable } from "./last-words.ts";
+import type { McpRoot, McpSampler } from "./options.ts";
+
+export interface Answering {
+  /** What the server is called, for the person and in the log. */
+  readonly server: string;
+  readonly log: Log;
+  readonly sampling?: McpSampler | undefined;
+  readonly roots?: readonly McpRoot[] | undefined;
+}
+
+export interface AskedRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+  /** Aborts when the server no longer wants to know. */
+  readonly signal: AbortSignal;
+}
+
+/** Most requests for a model that one call of a tool may lead to. */
+const MAX_SAMPLES = 16;
+const samples = new WeakMap<Caller, number>();
+
+const NOBODY: JsonObject = Object.freeze({ action: "cancel" });
+const REFUSED: JsonObject = Object.freeze({ action: "decline" });
+
+/** True for what `answerRequest` knows. */
+export function isAnswerable(method: string): boolean {
+  return method === "elicitation/create" || method === "sampling/createMessage" || method === "roots/list";
+}
+
+/**
+ * Answers one request on behalf of the call that it belongs to.
+ *
+ * @param caller "several" when nobody can say whose call it is, "nobody" when none is under way
+ * @throws RpcFailure, by rejecting, for what was not offered or is malformed
+ */
+export async function answerRequest(
+  { method, params, signal }: AskedRequest,
+  caller: Caller | "nobody" | "several",
+  answering: Answering,
+): Promise<JsonObject> {
+  if (method === "roots/list" && answering.roots !== undefined) return { roots: answering.roots.map((root) => ({ ...root })) };
+  if (method === "sampling/createMessage" && answering.sampling !== undefined)
+    return await sample(params, caller, { ...answering, signal });
+  if (method !== "elicitation/create") throw new RpcFailure(METHOD_NOT_FOUND, `${method} was not offered to this server.`);
+  if (caller === "several") {
+    answering.log.warn(
+      `MCP server "${answering.server}" asks while calls of several sessions are under way: nobody is asked, for it may be the wrong person.`,
+    );
+    return NOBODY;
+  }
+  if (caller === "nobody" || caller.ask === undefined) return REFUSED;
+  return params["mode"] === "url" ? await askForVisit(params, caller, answering) : await askForForm(params, caller, answering);
+}
+
+async function sample(
+  params: JsonObject,
+  caller: Caller | "nobody" | "several",
+  { sampling, server, signal, log }: Answering & { readonly signal: AbortSignal },
+): Promise<JsonObject> {
+  if (typeof caller === "string") throw new RpcFailure(INVALID_PARAMS, "No call is under way that a model could be asked for.");
+  const count = (samples.get(caller) ?? 0) + 1;
+  samples.set(caller, count);
+  if (count > MAX_SAMPLES) throw new RpcFailure(INVALID_PARAMS, `One call may ask for a model at most ${MAX_SAMPLES} times.`);
+  try {
+    const result = copyJson(await sampling?.(params, { asker: server, signal: AbortSignal.any([signal, caller.signal]) })).value;
+    if (isJsonObject(result)) return result;
+    throw new TypeError("its answer is not an object");
+  } catch (error: unknown) {
+    log.warn(`A model was not asked for MCP server "${server}": ${describeThrown(error)}`);
+    throw new RpcFailure(-1, "The request for a model was refused.");
+  }
+}
+
+async function askForForm(params: JsonObject, caller: Caller, { server, log }: Answering): Promise<JsonObject> {
+  const form = readForm(params["requestedSchema"]);
+  if (typeof form === "string") throw new RpcFailure(INVALID_PARAMS, `This question cannot be asked: ${form}.`);
+  if (form.secretField !== undefined) {
+    log.warn(`MCP server "${server}" asks for ${JSON.stringify(form.secretField)}: secrets are not given in forms, and nobody was asked.`);
+    return REFUSED;
+  }
+  const answer = await caller.ask?.({ message: messageOf(params), schema: form.schema }, server);
+  return answered(answer, form, { server, log });
+}
+
+function answered(answer: Answer | undefined, form: Form, { server, log }: { readonly server: string; readonly log: Log }): JsonObject {
+  if (answer === undefined || answer.action !== "accept") return { action: answer?.action ?? "cancel" };
+  const completed = form.complete(answer.content ?? {});
+  if ("content" in completed) return { action: "accept", content: completed.content };
+  log.warn(`The answer to a question of MCP server "${server}" does not fit and was not sent: ${completed.problem}.`);
+  return NOBODY;
+}
+
+async function askForVisit(params: JsonObject, caller: Caller, { server, log }: Answering): Promise<JsonObject> {
+  const { url } = params;
+  if (typeof url !== "string" || !isWebAddress(url)) {
+    log.warn(`MCP server "${server}" wants a page opened that has no http or https address; nobody was asked.`);
+    return REFUSED;
+  }
+  const answer = await caller.ask?.({ message: messageOf(params), url }, server);
+  return { action: answer?.action ?? "cancel" };
+}
+
+/** Never opened here; whoever is asked decides. */
+export function isWebAddress(text: string): boolean {
+  return /^https?:\/\//iu.test(text) && URL.canParse(text) && !/[\s\p{Cc}]/u.test(text);
+}
+
+function messageOf(params: JsonObject): string {
+  return typeof params["message"] === "string" ? printable(params["message"]).slice(0, 10_000) : "";
+}

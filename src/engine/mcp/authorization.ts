@@ -1,0 +1,80 @@
+/** Turns what a configuration says about credentials into what the transports of the official client take. */
+import type { FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
+import { ToolError } from "../../core/error.ts";
+import { isWebAddress } from "./answer-request.ts";
+import { serverUrl } from "./options.ts";
+import type { McpAuth, McpUrlOptions } from "./options.ts";
+
+type ClientModule = typeof import("@modelcontextprotocol/client");
+
+/** The provider for OAuth; undefined for everything that is only a header. */
+export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAuthClientProvider | undefined {
+  switch (auth?.type) {
+    case "client-credentials": {
+      const { clientId, clientSecret, scope, issuer } = auth;
+      return new sdk.ClientCredentialsProvider({
+        clientId,
+        clientSecret,
+        ...scoped(scope),
+        ...(issuer === undefined ? {} : { expectedIssuer: issuer }),
+      });
+    }
+    case "private-key-jwt": {
+      const { clientId, algorithm, scope, issuer } = auth;
+      const privateKey = typeof auth.privateKey === "string" ? auth.privateKey : { ...auth.privateKey };
+      const expected = issuer === undefined ? {} : { expectedIssuer: issuer };
+      return new sdk.PrivateKeyJwtProvider({ clientId, privateKey, algorithm, ...scoped(scope), ...expected });
+    }
+    case "oauth":
+      return guardedProvider(auth.provider);
+    default:
+      return undefined;
+  }
+}
+
+function scoped(scope: string | undefined): { readonly scope?: string } {
+  return scope === undefined ? {} : { scope };
+}
+
+/** The same provider, which is never given an address that is no web page: what it does with one is not known here. */
+export function guardedProvider(provider: OAuthClientProvider): OAuthClientProvider {
+  return new Proxy(provider, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...values: readonly unknown[]): unknown => {
+        if (name === "redirectToAuthorization" && !isWebAddress(String(values[0]))) {
+          throw new ToolError("permission_denied", "The authorization server named an address to log in at that is no http or https page.");
+        }
+        return Reflect.apply(value, target, values);
+      };
+    },
+  });
+}
+
+/** Adds the configured headers and credentials to what goes to the server itself, and to nobody else. */
+export function withOwnHeaders(fetch: FetchLike, options: McpUrlOptions): FetchLike {
+  const own = ownHeaders(options);
+  if (own.length === 0) return fetch;
+  const { origin } = serverUrl(options);
+  return (url, init) => {
+    if (new URL(url).origin !== origin) return fetch(url, init);
+    const headers = new Headers(init?.headers);
+    for (const [name, value] of own) if (!headers.has(name)) headers.set(name, value);
+    return fetch(url, { ...init, headers });
+  };
+}
+
+function ownHeaders(options: McpUrlOptions): readonly (readonly [string, string])[] {
+  const { headers = {}, auth } = options;
+  const own: (readonly [string, string])[] = Object.entries(headers);
+  const { username, password } = serverUrl(options);
+  if (auth?.type === "bearer") own.push(["authorization", `Bearer ${auth.token}`]);
+  else if (auth?.type === "basic") own.push(["authorization", basic(auth.username, auth.password)]);
+  else if (username !== "") own.push(["authorization", basic(decodeURIComponent(username), decodeURIComponent(password))]);
+  return own;
+}
+
+function basic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
+}

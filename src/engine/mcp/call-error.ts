@@ -1,0 +1,143 @@
+/** Puts what went wrong between here and a server in the words of a call. */
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { ToolErrorOptions } from "../../core/error.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
+import {
+  ConnectionLost,
+  HEADER_MISMATCH,
+  INVALID_PARAMS,
+  METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
+  RpcFailure,
+  ServerFault,
+  SessionLost,
+} from "./failure.ts";
+import type { McpOptions } from "./options.ts";
+import { PeerError } from "./peer.ts";
+import type { Wire } from "./wire.ts";
+
+export interface Situation {
+  /** What the server is called in messages. */
+  readonly name: string;
+  readonly server: McpOptions;
+  readonly signal: AbortSignal;
+  /** The way the request took; undefined when there was none. */
+  readonly wire: Wire;
+}
+
+/** The error that a call ends with. Its outcome is `unknown` unless it is sure that the server did nothing, or said that it failed. */
+export function callError(error: unknown, { name, server, signal, wire }: Situation): ToolError {
+  if (error instanceof ToolError && error.code === "cancelled" && !(error instanceof ServerFault)) return error;
+  if (signal.aborted) return new ToolError("cancelled", `The call was cancelled; MCP server "${name}" was told.`, { cause: error });
+  if (error instanceof RpcFailure) return rpcError(error, name);
+  if (error instanceof SessionLost) {
+    return lost(name, error.message, { outcome: "not_started", cause: error });
+  }
+  if (wire.ended !== undefined) return lost(name, wire.ended, { details: wire.lastWords, cause: error });
+  if (error instanceof ConnectionLost) return lost(name, wire.problem ?? error.message, { cause: error });
+  if (error instanceof ToolError && !(error instanceof ServerFault)) return error;
+  const inner = innerToolError(error);
+  if (inner !== undefined) return named(inner, name);
+  const refusal = credentialProblem(server, error);
+  if (refusal !== undefined)
+    return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}.`, { hint: refusal.hint, cause: error });
+  const status = statusOf(error);
+  if (status !== undefined) return httpError(status, name, error);
+  return new ToolError("invalid_output", `MCP server "${name}": ${describeThrown(error)}`, { cause: error });
+}
+
+function lost(name: string, reason: string, options: ToolErrorOptions): ToolError {
+  return new ToolError(
+    "network_error",
+    `The connection to MCP server "${name}" was lost during the call: ${reason.replace(/\.$/u, "")}.`,
+    options,
+  );
+}
+
+/** What a request or a step of ours threw, behind the server's name. */
+function named(error: ToolError, name: string): ToolError {
+  const { code, retryable, outcome, hint, details, retryAfterMs } = error;
+  const options = { retryable, outcome, details, cause: error, ...(hint === undefined ? {} : { hint }) };
+  return new ToolError(code, `MCP server "${name}": ${error.message}`, retryAfterMs === undefined ? options : { ...options, retryAfterMs });
+}
+
+function rpcError(failure: RpcFailure, name: string): PeerError {
+  const options = { rpcCode: failure.code, rpcMessage: failure.message, rpcData: failure.data, cause: failure };
+  const said = (code: ErrorCode, more: ToolErrorOptions = {}): PeerError =>
+    new PeerError(code, `MCP server "${name}": ${failure.message}`, { ...options, ...more });
+  switch (failure.code) {
+    case INVALID_PARAMS:
+      return said("invalid_input", { outcome: "failed" });
+    case METHOD_NOT_FOUND:
+      return said("execution_failed", { outcome: "not_started" });
+    case HEADER_MISMATCH:
+      return said("unavailable", { retryable: true, hint: "The tool's definition has changed; the server's tools are listed anew." });
+    case MISSING_CAPABILITY:
+      return said("unavailable", { hint: "The server wants something that was not offered to it, such as sampling or roots." });
+    default:
+      return said("execution_failed");
+  }
+}
+
+/** A refusal of the request itself did nothing; what failed behind it may have. */
+function httpError(status: number, name: string, error: unknown): ToolError {
+  const message = `MCP server "${name}" answered with HTTP ${status}.`;
+  if (status >= 500 || status === 408) return new ToolError("network_error", message, { cause: error });
+  return new ToolError("execution_failed", message, { outcome: "failed", cause: error });
+}
+
+/** What is wrong with the credentials, when that is what the server says. */
+export function credentialProblem(server: McpOptions, error: unknown): { readonly reason: string; readonly hint: string } | undefined {
+  const status = statusOf(error) ?? (isNamed(error, "UnauthorizedError") ? 401 : undefined);
+  if (status !== 401 && status !== 403) return undefined;
+  const { headers = {}, auth, url = "" } = server.url === undefined ? {} : server;
+  const given = auth !== undefined || Object.keys(headers).length > 0 || /\/\/[^/]*@/u.test(String(url));
+  if (status === 403) {
+    return { reason: "it does not allow this (HTTP 403)", hint: "Ask whoever runs the server for the right, or use other credentials." };
+  }
+  if (!given)
+    return { reason: "it wants credentials (HTTP 401)", hint: 'Give this server `auth`, such as { type: "bearer", token }, or `headers`.' };
+  if (auth?.type === "oauth") {
+    return {
+      reason: "nobody has logged in (HTTP 401)",
+      hint: "Log in at the address that `redirectToAuthorization` was given, and let `callback` return the answer.",
+    };
+  }
+  return {
+    reason: "it refused the credentials (HTTP 401)",
+    hint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
+  };
+}
+
+/** The status of an HTTP answer that was no answer, wherever it hides. */
+function statusOf(error: unknown): number | undefined {
+  for (const each of causes(error)) {
+    if (!(each instanceof Error)) continue;
+    const data: unknown = "data" in each ? each.data : undefined;
+    if (typeof data === "object" && data !== null && "status" in data && typeof data.status === "number") return data.status;
+    if ("event" in each && "code" in each && typeof each.code === "number") return each.code; // the older transport's stream
+    const posted = /^Error POSTing to endpoint \(HTTP (\d{3})\)/u.exec(each.message)?.[1]; // and its messages
+    if (posted !== undefined) return Number(posted);
+  }
+  return undefined;
+}
+
+/** A ToolError that the official client has wrapped. */
+export function innerToolError(error: unknown): ToolError | undefined {
+  for (const each of causes(error)) if (each instanceof ToolError) return each;
+  return undefined;
+}
+
+const MAX_CAUSES = 8;
+
+function* causes(error: unknown): Generator {
+  let each = error;
+  for (let depth = 0; depth < MAX_CAUSES && each !== undefined; depth++) {
+    yield each;
+    each = each instanceof Error ? each.cause : undefined;
+  }
+}
+
+function isNamed(error: unknown, name: string): boolean {
+  return error instanceof Error && error.name === name;
+}

@@ -1,0 +1,235 @@
+/** Reaches a server and agrees on a version of the protocol with it, by the official client. */
+import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { copyJson } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import { redactError } from "../redact.ts";
+import type { Redact } from "../redact.ts";
+import { credentialProblem, innerToolError } from "./call-error.ts";
+import type { AskedRequest } from "./answer-request.ts";
+import { Callers } from "./caller.ts";
+import { McpConnection } from "./connection.ts";
+import { HttpWire } from "./http-wire.ts";
+import { printable } from "./last-words.ts";
+import type { McpOptions, McpUrlOptions } from "./options.ts";
+import { Relay, StdioRelay } from "./relay.ts";
+import type { RelayEvents } from "./relay.ts";
+import { StdioTransport } from "./stdio.ts";
+import { CLOSED } from "./wire.ts";
+import type { Wire } from "./wire.ts";
+
+type ClientModule = typeof import("@modelcontextprotocol/client");
+
+export interface ConnectOptions {
+  readonly server: McpOptions;
+  /** What the server is called in messages. */
+  readonly name: string;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly redact: Redact;
+  readonly events: ServerEvents;
+}
+
+/** What a server says and asks by itself. */
+export interface ServerEvents {
+  onNotification(method: string, params: JsonObject): void;
+  /** See `RelayEvents`. */
+  onRequest(request: AskedRequest, callers: Callers): Promise<JsonObject> | undefined;
+}
+
+/** The SDK's own limit must never be the first to end a request; this is the longest that a timer can wait. */
+const NO_TIMEOUT_MS = 2_147_483_647;
+/** A child process that says nothing to the version probe is taken for an older server after this time. */
+const PROBE_MS = 3_000;
+/** How much of an answer that was none is quoted. */
+const MAX_QUOTED = 500;
+/** How often a person is sent to log in before opening is given up. */
+const MAX_LOGINS = 2;
+
+/**
+ * Connects, and speaks the newest version that both know.
+ *
+ * Some older servers end themselves at a question of the newer era: they are started once more and greeted in the older way.
+ * Over HTTP with `transport: "auto"`, a server that does not know Streamable HTTP is tried by the older transport.
+ *
+ * @throws ToolError `unavailable` saying why, with a child process's last lines as details
+ */
+export async function connect(options: ConnectOptions): Promise<McpConnection> {
+  const sdk = await loadClient();
+  const { server } = options;
+  return server.url === undefined ? await connectProcess(sdk, options) : await connectHttp(sdk, server, options);
+}
+
+async function connectProcess(sdk: ClientModule, options: ConnectOptions): Promise<McpConnection> {
+  const { server, clock, redact } = options;
+  if (server.url !== undefined) throw new ToolError("invalid_argument", "A server with a url is no child process.");
+  const first = new StdioTransport(server, { clock, redact });
+  try {
+    return await attempt(sdk, first, options);
+  } catch (error: unknown) {
+    const endedByProbe = first.exited && error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed;
+    if (!endedByProbe || options.signal.aborted || (server.protocol ?? "auto") !== "auto") throw failure(options, first, error);
+  }
+  const second = new StdioTransport(server, { clock, redact });
+  try {
+    return await attempt(sdk, second, { ...options, server: { ...server, protocol: "legacy" } });
+  } catch (error: unknown) {
+    throw failure(options, second, error);
+  }
+}
+
+async function connectHttp(sdk: ClientModule, server: McpUrlOptions, options: ConnectOptions): Promise<McpConnection> {
+  const { transport = "auto", protocol } = server;
+  if (transport !== "sse") {
+    try {
+      return await loggedIn(sdk, { ...options, server }, "http");
+    } catch (error: unknown) {
+      if (transport === "http" || protocol === "modern" || options.signal.aborted || !isOlderServer(sdk, error))
+        throw httpFailure(options, error);
+    }
+  }
+  try {
+    return await loggedIn(sdk, { ...options, server: { ...server, protocol: "legacy" } }, "sse");
+  } catch (error: unknown) {
+    throw httpFailure(options, error);
+  }
+}
+
+/** One way over HTTP, with as many visits to the page for logging in as it takes. */
+async function loggedIn(
+  sdk: ClientModule,
+  options: ConnectOptions & { readonly server: McpUrlOptions },
+  kind: "http" | "sse",
+): Promise<McpConnection> {
+  for (let login = 1; ; login++) {
+    const wire = new HttpWire({ server: options.server, kind, sdk, clock: options.clock, log: options.log });
+    try {
+      return await attempt(sdk, wire, options);
+    } catch (error: unknown) {
+      const mayLogIn = wire.authorize !== undefined && login <= MAX_LOGINS && !options.signal.aborted;
+      if (!mayLogIn || !(error instanceof sdk.UnauthorizedError)) throw error;
+      try {
+        await wire.authorize(options.signal);
+      } finally {
+        await wire.close();
+      }
+    }
+  }
+}
+
+/** A server of two addresses answers a POST to the first one so; see the specification, "backwards compatibility". */
+function isOlderServer(sdk: ClientModule, error: unknown): boolean {
+  const status = error instanceof sdk.SdkHttpError ? error.status : undefined;
+  return status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403;
+}
+
+/** The official client is an optional peer: only who calls MCP servers installs it. */
+async function loadClient(): Promise<ClientModule> {
+  try {
+    return await import("@modelcontextprotocol/client");
+  } catch (error: unknown) {
+    throw new ToolError(
+      "unavailable",
+      "The package @modelcontextprotocol/client is not installed, and MCP servers are called through it.",
+      {
+        hint: "npm install @modelcontextprotocol/client",
+        cause: error,
+      },
+    );
+  }
+}
+
+async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): Promise<McpConnection> {
+  const { name, signal, log, events } = options;
+  const debug = (what: string): void => log.debug(`MCP server "${name}": ${options.redact(what).slice(0, 500)}`);
+  const client = makeClient(sdk, wire, options.server);
+  const callers = new Callers();
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+  client.onerror = (error) => {
+    debug(describeThrown(error));
+    if (wire.kind === "sse" && error instanceof sdk.SseError) wire.lose("its event stream broke off");
+  };
+  const relay = new (wire.kind === "stdio" ? StdioRelay : Relay)(wire.transport, relayEvents(events, callers, debug));
+  const stop = (): void => void wire.close();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    await client.connect(relay satisfies Transport, { timeout: NO_TIMEOUT_MS });
+    if (wire.ended !== undefined) throw new Error(wire.ended);
+    if (client.getProtocolEra() === "modern") relay.envelope = envelopeOf(sdk, client, options.server);
+    return new McpConnection({ client, relay, wire, sdk, callers });
+  } catch (error: unknown) {
+    const isNeeded = wire.authorize !== undefined && error instanceof sdk.UnauthorizedError; // to finish what the login begins
+    if (!isNeeded) await wire.close();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function relayEvents(events: ServerEvents, callers: Callers, onDropped: (what: string) => void): RelayEvents {
+  return {
+    onNotification: (method, params) => events.onNotification(method, params),
+    onRequest: (method, params, signal) => events.onRequest({ method, params, signal }, callers),
+    onDropped,
+  };
+}
+
+function makeClient(sdk: ClientModule, { kind }: Wire, server: McpOptions): Client {
+  const modes = { auto: "auto", legacy: "legacy", modern: { pin: "2026-07-28" } } as const;
+  const versionNegotiation = {
+    mode: kind === "sse" ? modes.legacy : modes[server.protocol ?? "auto"],
+    probe: { timeoutMs: kind === "stdio" ? PROBE_MS : NO_TIMEOUT_MS },
+  };
+  return new sdk.Client(CLIENT_INFO, { capabilities: clientCapabilities(server), versionNegotiation });
+}
+
+const CLIENT_INFO = { name: "haft", version: "0" };
+
+/** What servers may ask of this client; a person can always be asked, if only to find that nobody is there. */
+function clientCapabilities({ sampling, roots }: McpOptions): ClientCapabilities {
+  return {
+    elicitation: { form: { applyDefaults: true }, url: {} },
+    ...(sampling === undefined ? {} : { sampling: {} }),
+    ...(roots === undefined ? {} : { roots: {} }),
+    extensions: { "io.modelcontextprotocol/tasks": {} },
+  };
+}
+
+/** What the modern era wants to see in every request instead of a handshake. */
+function envelopeOf(sdk: ClientModule, client: Client, server: McpOptions): JsonObject {
+  const capabilities = copyJson(clientCapabilities(server)).value;
+  return {
+    [sdk.PROTOCOL_VERSION_META_KEY]: client.getNegotiatedProtocolVersion() ?? "",
+    [sdk.CLIENT_INFO_META_KEY]: CLIENT_INFO,
+    [sdk.CLIENT_CAPABILITIES_META_KEY]: capabilities,
+  };
+}
+
+function failure({ name, signal, redact }: ConnectOptions, transport: StdioTransport, error: unknown): ToolError {
+  const { ended } = transport;
+  let reason = ended === undefined || ended === CLOSED ? printable(redact(describeThrown(error))) : ended;
+  if (signal.aborted) reason = "it did not answer in time";
+  return new ToolError("unavailable", `MCP server "${name}" could not be opened: ${reason}.`, {
+    details: transport.lastWords,
+    cause: error,
+  });
+}
+
+function httpFailure({ name, signal, redact, server }: ConnectOptions, error: unknown): ToolError {
+  const said = (reason: string, hint?: string): ToolError =>
+    redactError(
+      new ToolError("unavailable", `MCP server "${name}" could not be opened: ${printable(reason).replace(/\.$/u, "")}.`, {
+        ...(hint === undefined ? {} : { hint }),
+        cause: error,
+      }),
+      redact,
+    );
+  if (signal.aborted) return said("it did not answer in time");
+  const refusal = credentialProblem(server, error);
+  if (refusal !== undefined) return said(refusal.reason, refusal.hint);
+  const inner = innerToolError(error);
+  return inner === undefined ? said(describeThrown(error).slice(0, MAX_QUOTED)) : said(inner.message, inner.hint);
+}

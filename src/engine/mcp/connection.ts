@@ -1,0 +1,156 @@
+/** One connection to one running server: requests of either era, and what they have under way. */
+import type { Client } from "@modelcontextprotocol/client";
+import type { ProgressUpdate } from "../../core/context.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { Callers } from "./caller.ts";
+import { ServerFault, SessionLost } from "./failure.ts";
+import type { PeerIdentity } from "./peer.ts";
+import type { Relay } from "./relay.ts";
+import type { Wire } from "./wire.ts";
+
+type ClientModule = typeof import("@modelcontextprotocol/client");
+
+export interface RequestOptions {
+  readonly signal: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly onProgress?: (update: ProgressUpdate) => void;
+}
+
+export interface ConnectionParts {
+  readonly client: Client;
+  readonly relay: Relay;
+  readonly wire: Wire;
+  readonly sdk: ClientModule;
+  readonly callers: Callers;
+}
+
+/** How often one request is sent again because a person logged in for it. */
+const MAX_LOGINS = 2;
+const RESULT_TYPES: ReadonlySet<unknown> = new Set([undefined, "complete", "input_required", "task"]);
+
+export class McpConnection {
+  readonly era: "legacy" | "modern";
+  readonly identity: PeerIdentity;
+  readonly wire: Wire;
+  /** The calls that are under way, for a question that names none. */
+  readonly callers: Callers;
+  readonly #client: Client;
+  readonly #relay: Relay;
+  readonly #sdk: ClientModule;
+  #loggingIn: Promise<void> | undefined;
+
+  /** Made once the client has connected. */
+  constructor({ client, relay, wire, sdk, callers }: ConnectionParts) {
+    this.#client = client;
+    this.#relay = relay;
+    this.#sdk = sdk;
+    this.wire = wire;
+    this.callers = callers;
+    this.era = client.getProtocolEra() ?? "legacy";
+    this.identity = identityOf(client);
+  }
+
+  /** Why the connection can no longer be used, as the end of a sentence; undefined while it can. */
+  get ended(): string | undefined {
+    return this.wire.ended;
+  }
+
+  has(capability: string): boolean {
+    return isJsonObject(this.identity.capabilities[capability]);
+  }
+
+  /** What is said of the server in the metadata of its tools. */
+  get origin(): JsonObject {
+    const { name, version } = this.identity.serverInfo ?? {};
+    const { kind, url } = this.wire;
+    return {
+      transport: kind,
+      ...(url === undefined ? {} : { url }),
+      ...(name === undefined ? {} : { name }),
+      ...(version === undefined ? {} : { version }),
+    };
+  }
+
+  /**
+   * Sends one request. When the server wants a person to log in first, waits for that and sends it again.
+   *
+   * @throws RpcFailure, ConnectionLost, SessionLost, or what the transport throws, by rejecting
+   */
+  async request(method: string, params: JsonObject, options: RequestOptions): Promise<unknown> {
+    for (let login = 1; ; login++) {
+      try {
+        return this.#checked(method, await this.#relay.request({ method, params, ...options }));
+      } catch (error: unknown) {
+        if (login > MAX_LOGINS || !this.#wantsLogin(error)) throw this.#named(error);
+        await this.#login(options.signal);
+      }
+    }
+  }
+
+  /** Opens a stream of change notifications; only the modern era has one. Resolves once the server agreed, with its end. */
+  async listen(filter: ListenFilter, signal: AbortSignal): Promise<{ readonly closed: Promise<string>; close(): Promise<void> }> {
+    const { resourceSubscriptions, ...lists } = filter;
+    const subscribed = resourceSubscriptions === undefined ? {} : { resourceSubscriptions: [...resourceSubscriptions] };
+    return await this.#client.listen({ ...lists, ...subscribed }, { signal });
+  }
+
+  /** What is put into `_meta` of every request from now on, beside what the era wants; undefined takes it out. */
+  setMeta(key: string, value: JsonValue | undefined): void {
+    const { [key]: _before, ...rest } = this.#relay.envelope ?? {};
+    if (this.era === "modern") this.#relay.envelope = value === undefined ? rest : { ...rest, [key]: value };
+  }
+
+  async close(): Promise<void> {
+    await this.wire.close();
+  }
+
+  /** Revision 2026-07-28: a result of a kind that is not known must not be taken for an answer. */
+  #checked(method: string, result: unknown): unknown {
+    if (this.era === "legacy" || !isJsonObject(result) || RESULT_TYPES.has(result["resultType"])) return result;
+    throw new ServerFault(
+      "invalid_output",
+      `it answered ${method} with a result of the unknown type ${JSON.stringify(result["resultType"])}`,
+    );
+  }
+
+  #wantsLogin(error: unknown): boolean {
+    return this.wire.authorize !== undefined && error instanceof this.#sdk.UnauthorizedError;
+  }
+
+  /** Several requests that are refused at once send a person to one page, not to several. */
+  #login(signal: AbortSignal): Promise<void> {
+    this.#loggingIn ??= (this.wire.authorize?.(signal) ?? Promise.resolve()).finally(() => {
+      this.#loggingIn = undefined;
+    });
+    return this.#loggingIn;
+  }
+
+  /** A session that the server no longer knows is over for every request. */
+  #named(error: unknown): unknown {
+    if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return error;
+    // 404 is what the specification says; servers made with the older SDK say 400 and why.
+    const isLost = error.status === 404 || (error.status === 400 && /session/iu.test(error.message));
+    if (!isLost) return error;
+    this.wire.lose("its session is over");
+    return new SessionLost("its session is over", { cause: error });
+  }
+}
+
+export interface ListenFilter {
+  readonly toolsListChanged?: boolean;
+  readonly promptsListChanged?: boolean;
+  readonly resourcesListChanged?: boolean;
+  readonly resourceSubscriptions?: readonly string[];
+}
+
+function identityOf(client: Client): PeerIdentity {
+  const capabilities: unknown = client.getServerCapabilities();
+  const serverInfo: unknown = client.getServerVersion();
+  return {
+    protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
+    capabilities: isJsonObject(capabilities) ? capabilities : {},
+    serverInfo: isJsonObject(serverInfo) ? serverInfo : undefined,
+    instructions: client.getInstructions(),
+  };
+}

@@ -1,0 +1,39 @@
+/** What goes wrong between here and a server, before it is put in the words of a call. */
+import { ToolError } from "../../core/error.ts";
+import type { JsonValue } from "../../core/json.ts";
+
+/** A JSON-RPC error that the server answered. */
+export class RpcFailure extends Error {
+  override readonly name = "RpcFailure";
+  readonly code: number;
+  readonly data: JsonValue | undefined;
+
+  constructor(code: number, message: string, data?: JsonValue) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** The connection, or the stream of one answer, ended before the answer came. */
+export class ConnectionLost extends Error {
+  override readonly name = "ConnectionLost";
+}
+
+/** The server has forgotten the session, so that it did nothing with the request. */
+export class SessionLost extends Error {
+  override readonly name = "SessionLost";
+}
+
+/** Something that a server did wrong, told without its name: `it …`. */
+export class ServerFault extends ToolError {}
+
+export const INVALID_PARAMS = -32_602;
+export const METHOD_NOT_FOUND = -32_601;
+export const INTERNAL_ERROR = -32_603;
+/** The headers of a request say something else than its body: SEP-2243. */
+export const HEADER_MISMATCH = -32_020;
+/** The client did not declare what the server needs of it. */
+export const MISSING_CAPABILITY = -32_021;
+/** A page must be visited first: revision 2025-11-25 only. */
+export const URL_ELICITATION_REQUIRED = -32_042;

@@ -1,0 +1,149 @@
+/** The way to a server over HTTP: the official client's transports on our guarded connections. */
+import type { FetchLike, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { Clock, Log } from "../../core/ports.ts";
+import { guardedFetch } from "../../net/guarded-fetch.ts";
+import { httpClient } from "../../net/http-client.ts";
+import type { HttpClient } from "../../net/http-request.ts";
+import { oauthProvider, withOwnHeaders } from "./authorization.ts";
+import { ConnectionLost } from "./failure.ts";
+import { MAX_MESSAGE_BYTES } from "./line-reader.ts";
+import { serverUrl, shownUrl } from "./options.ts";
+import type { McpUrlOptions } from "./options.ts";
+import { within } from "./pause.ts";
+import { watchedFetch } from "./watched-fetch.ts";
+import type { Received } from "./watched-fetch.ts";
+import { CLOSED } from "./wire.ts";
+import type { Wire } from "./wire.ts";
+
+type ClientModule = typeof import("@modelcontextprotocol/client");
+
+export interface HttpWireOptions {
+  readonly server: McpUrlOptions;
+  readonly kind: "http" | "sse";
+  readonly sdk: ClientModule;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** A server that asks to be called again at once is still given this long. */
+const MIN_RECONNECT_MS = 250;
+const MAX_RECONNECT_MS = 60_000;
+/** How long the end of a session may take. */
+const FAREWELL_MS = 1_000;
+
+export class HttpWire implements Wire {
+  readonly kind: "http" | "sse";
+  readonly transport: StreamableHTTPClientTransport | SSEClientTransport;
+  readonly url: string;
+  readonly exited = false;
+  readonly lastWords: readonly string[] = [];
+  readonly authorize: ((signal: AbortSignal) => Promise<void>) | undefined;
+  ended: string | undefined;
+
+  readonly #client: HttpClient;
+  readonly #clock: Clock;
+  readonly #received: Received = { bytes: 0, problem: undefined };
+  readonly #timers = new Set<() => void>();
+  #closing: Promise<void> | undefined;
+
+  constructor({ server, kind, sdk, clock, log }: HttpWireOptions) {
+    this.kind = kind;
+    this.#clock = clock;
+    const url = serverUrl(server);
+    this.url = shownUrl(url);
+    this.#client = httpClient({ ...clientOptions(server), maxBytes: MAX_MESSAGE_BYTES }, { clock, log });
+    const fetch = withOwnHeaders(watchedFetch(guardedFetch(this.#client), this.#received), server);
+    this.transport = makeTransport({ url, fetch, server, kind, sdk, later: (fire, delayMs) => this.#later(fire, delayMs) });
+    const callback = server.auth?.type === "oauth" ? server.auth.callback : undefined;
+    if (callback !== undefined) this.authorize = async (signal) => await this.transport.finishAuth(await callback(signal));
+  }
+
+  get receivedBytes(): number {
+    return this.#received.bytes;
+  }
+
+  get problem(): string | undefined {
+    return this.#received.problem;
+  }
+
+  lose(reason: string): void {
+    this.ended ??= reason;
+    void this.#end();
+  }
+
+  close(): Promise<void> {
+    this.ended ??= CLOSED;
+    return this.#end();
+  }
+
+  #end(): Promise<void> {
+    for (const cancel of this.#timers) cancel();
+    this.#closing ??= this.#farewell().finally(() => this.#client.close());
+    return this.#closing;
+  }
+
+  /** Keeps the process alive, for a call may wait for it, until the wire is closed. */
+  #later(fire: () => void, delayMs: number): () => void {
+    const cancel = this.#clock.timer(() => {
+      this.#timers.delete(cancel);
+      fire();
+    }, delayMs);
+    this.#timers.add(cancel);
+    return cancel;
+  }
+
+  /** Tells the server that its session has ended, when it is not the one who said so. */
+  async #farewell(): Promise<void> {
+    const { transport } = this;
+    const close = (): Promise<void> => transport.close().catch(() => undefined);
+    if (!("terminateSession" in transport) || transport.sessionId === undefined || this.ended !== CLOSED) return await close();
+    // Whoever waits for an answer is not kept waiting for the farewell as well.
+    const farewell = within({ clock: this.#clock, limitMs: FAREWELL_MS }, (signal) =>
+      Promise.race([transport.terminateSession(), aborted(signal)]),
+    );
+    await farewell.catch(() => undefined);
+    await close();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(new ConnectionLost(CLOSED)), { once: true }));
+}
+
+function clientOptions(server: McpUrlOptions): { allowPrivate: readonly string[]; verifyTls?: boolean; ca?: string } {
+  const { allowPrivate = [], verifyTls, ca } = server;
+  const { hostname, port, protocol } = serverUrl(server);
+  const own = `${hostname}:${port === "" ? (protocol === "https:" ? "443" : "80") : port}`;
+  return {
+    allowPrivate: isPlainAddress(hostname) ? [...allowPrivate, own] : allowPrivate,
+    ...(verifyTls === undefined ? {} : { verifyTls }),
+    ...(ca === undefined ? {} : { ca }),
+  };
+}
+
+/** A host that is no name which could lead anywhere else tomorrow. */
+function isPlainAddress(hostname: string): boolean {
+  return hostname === "localhost" || hostname.startsWith("[") || /^\d+(?:\.\d+){3}$/u.test(hostname);
+}
+
+interface TransportParts {
+  readonly url: URL;
+  readonly fetch: FetchLike;
+  readonly server: McpUrlOptions;
+  readonly kind: "http" | "sse";
+  readonly sdk: ClientModule;
+  readonly later: (fire: () => void, delayMs: number) => () => void;
+}
+
+function makeTransport({ url, fetch, server, kind, sdk, later }: TransportParts): StreamableHTTPClientTransport | SSEClientTransport {
+  const provider = oauthProvider(server.auth, sdk);
+  const bare = new URL(url);
+  bare.username = "";
+  bare.password = "";
+  const common = { fetch, ...(provider === undefined ? {} : { authProvider: provider }) };
+  if (kind === "sse") return new sdk.SSEClientTransport(bare, common);
+  return new sdk.StreamableHTTPClientTransport(bare, {
+    ...common,
+    reconnectionScheduler: (reconnect, delayMs) => later(reconnect, Math.min(Math.max(delayMs, MIN_RECONNECT_MS), MAX_RECONNECT_MS)),
+  });
+}

@@ -1,0 +1,126 @@
+/** One request with all that the server wants to know before it answers. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { Clock } from "../../core/ports.ts";
+import { answerRequest, isAnswerable } from "./answer-request.ts";
+import type { Answering } from "./answer-request.ts";
+import type { Caller } from "./caller.ts";
+import type { McpConnection, RequestOptions } from "./connection.ts";
+import { ConnectionLost, RpcFailure, ServerFault, SessionLost, URL_ELICITATION_REQUIRED } from "./failure.ts";
+import { pause } from "./pause.ts";
+
+export interface RoundsOptions extends RequestOptions {
+  readonly caller: Caller;
+  readonly answering: Answering;
+  readonly clock: Clock;
+}
+
+/** How often a server may ask before it answers, and how much at a time. */
+const MAX_ROUNDS = 10;
+const MAX_QUESTIONS = 16;
+/** How long a server is left alone that only wants to be asked again. */
+const AGAIN_MS = 250;
+
+/**
+ * Sends a request and, as often as the answer is `input_required`, sends it again with what was asked for and the server's state
+ * as it was given.
+ *
+ * @throws as `McpConnection.request`; ToolError `execution_failed` for a server that does not stop asking
+ */
+export async function requestWithInput(
+  connection: McpConnection,
+  method: string,
+  params: JsonObject,
+  options: RoundsOptions,
+): Promise<unknown> {
+  let current = params;
+  for (let round = 0; ; round++) {
+    const answer = await sent(connection, method, current, { options, round });
+    const wanted = connection.era === "modern" ? wantedInput(answer) : visits(answer);
+    if (wanted === undefined) return answer;
+    if (round === MAX_ROUNDS) throw new ServerFault("execution_failed", `it asked ${MAX_ROUNDS} times and still wants to know more`);
+    const responses = await inputResponses(wanted.requests, options);
+    if (answer instanceof RpcFailure && !allAccepted(responses)) throw answer;
+    if (Object.keys(responses).length === 0) await pause(options.clock, AGAIN_MS, options.signal);
+    current = connection.era === "modern" ? { ...params, ...nextParams(responses, wanted.state) } : params;
+  }
+}
+
+/** The answer, or the error that only wants a page visited. */
+async function sent(
+  connection: McpConnection,
+  method: string,
+  params: JsonObject,
+  { options, round }: { readonly options: RoundsOptions; readonly round: number },
+): Promise<unknown> {
+  const { signal, headers, onProgress } = options;
+  const request = { signal, ...(headers === undefined ? {} : { headers }), ...(onProgress === undefined ? {} : { onProgress }) };
+  try {
+    return await connection.request(method, params, request);
+  } catch (error: unknown) {
+    // What came before may have had its effect: only the first request is one that nobody has begun.
+    if (error instanceof SessionLost && round > 0) throw new ConnectionLost(error.message, { cause: error });
+    if (error instanceof RpcFailure && error.code === URL_ELICITATION_REQUIRED) return error;
+    throw error;
+  }
+}
+
+interface WantedInput {
+  readonly requests: JsonObject;
+  readonly state: JsonValue | undefined;
+}
+
+function wantedInput(answer: unknown): WantedInput | undefined {
+  if (answer instanceof RpcFailure) throw answer;
+  if (!isJsonObject(answer) || answer["resultType"] !== "input_required") return undefined;
+  const requests = answer["inputRequests"] ?? {};
+  const state = answer["requestState"];
+  if (!isJsonObject(requests) || (Object.keys(requests).length === 0 && typeof state !== "string")) {
+    throw new ServerFault("invalid_output", "it wants input and does not say which");
+  }
+  return { requests, state };
+}
+
+/** Revision 2025-11-25: an error that names pages to visit before the call is made again. */
+function visits(answer: unknown): WantedInput | undefined {
+  if (!(answer instanceof RpcFailure)) return undefined;
+  const listed = isJsonObject(answer.data) ? answer.data["elicitations"] : undefined;
+  if (!isJsonArray(listed) || listed.length === 0) throw answer;
+  const requests: Record<string, JsonValue> = {};
+  for (const [index, params] of listed.entries()) requests[String(index)] = { method: "elicitation/create", params };
+  return { requests, state: undefined };
+}
+
+/** The answers by the keys of the questions, which are put one after the other. */
+export async function inputResponses(
+  requests: JsonObject,
+  options: Pick<RoundsOptions, "answering" | "caller" | "signal">,
+): Promise<JsonObject> {
+  const entries = Object.entries(requests);
+  if (entries.length > MAX_QUESTIONS)
+    throw new ServerFault("execution_failed", `it asks ${entries.length} questions at once; ${MAX_QUESTIONS} is the limit`);
+  const responses: Record<string, JsonValue> = {};
+  for (const [key, request] of entries) {
+    const { method, params } = isJsonObject(request) ? request : {};
+    if (typeof method !== "string" || !isAnswerable(method))
+      throw new ServerFault("invalid_output", "it wants input of a kind that is not known");
+    const { signal, caller, answering } = options;
+    const asked = { method, params: isJsonObject(params) ? params : {}, signal };
+    responses[key] = await answerRequest(asked, caller, answering).catch((error: unknown) => {
+      if (!(error instanceof RpcFailure)) throw error;
+      throw new ServerFault("execution_failed", `it asked for what it was not given: ${error.message}`, { cause: error });
+    });
+  }
+  return responses;
+}
+
+function nextParams(responses: JsonObject, state: JsonValue | undefined): JsonObject {
+  return {
+    ...(Object.keys(responses).length === 0 ? {} : { inputResponses: responses }),
+    ...(state === undefined ? {} : { requestState: state }),
+  };
+}
+
+function allAccepted(responses: JsonObject): boolean {
+  return Object.values(responses).every((response) => isJsonObject(response) && response["action"] === "accept");
+}

@@ -1,0 +1,164 @@
+/** Keeps one server within reach: connects, connects again when it was lost, and repeats nothing that may have begun. */
+import type { EngineContext } from "../../core/engine.ts";
+import { ToolError } from "../../core/error.ts";
+import { redactError } from "../redact.ts";
+import type { Redact } from "../redact.ts";
+import { callError } from "./call-error.ts";
+import { connect } from "./connect.ts";
+import type { ServerEvents } from "./connect.ts";
+import type { McpConnection } from "./connection.ts";
+import { SessionLost } from "./failure.ts";
+import type { McpOptions } from "./options.ts";
+import { pause, within } from "./pause.ts";
+
+export interface LinkEvents extends ServerEvents {
+  /** Called with each new connection before anything else uses it; `isAgain` when there was another before. */
+  onConnected(connection: McpConnection, isAgain: boolean): void;
+}
+
+type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset">;
+
+/** How long the server is left alone before the first, second and third restart. */
+const RESTART_DELAYS_MS = [0, 250, 1_000];
+const RESTART_TIMEOUT_MS = 10_000;
+/** Restarts are counted anew when the last start lies this far back. */
+const FORGIVEN_MS = 60_000;
+
+export class ServerLink {
+  readonly #options: McpOptions;
+  readonly #redact: Redact;
+  readonly #events: LinkEvents;
+  /** Set while the link is open. */
+  #context: OpenContext | undefined;
+  #name = "";
+  #connection: McpConnection | undefined;
+  #connecting: Promise<McpConnection> | undefined;
+  #closing = new AbortController();
+  #restarts = 0;
+  #startedAt = 0;
+
+  constructor(options: McpOptions, redact: Redact, events: LinkEvents) {
+    this.#options = options;
+    this.#redact = redact;
+    this.#events = events;
+  }
+
+  get name(): string {
+    return this.#name;
+  }
+
+  /** The connection as it last was, perhaps lost. */
+  get connection(): McpConnection | undefined {
+    return this.#connection;
+  }
+
+  /** Connects for the first time. @throws ToolError `unavailable`, by rejecting */
+  async open({ clock, log, toolset, signal }: EngineContext): Promise<McpConnection> {
+    this.#name = toolset;
+    this.#closing = new AbortController();
+    this.#restarts = 0;
+    this.#context = { clock, log, toolset };
+    try {
+      return await this.#start(this.#context, AbortSignal.any([signal, this.#closing.signal]), false);
+    } catch (error: unknown) {
+      this.#context = undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Runs `work` on a living connection, made anew if need be, and puts what it throws in the words of a call. Work whose first
+   * request found a server that has forgotten the session, and so did nothing, is run once more.
+   */
+  async use<T>(signal: AbortSignal, work: (connection: McpConnection) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const connection = await this.#connected(signal);
+      try {
+        return await work(connection);
+      } catch (error: unknown) {
+        if (!(error instanceof SessionLost) || attempt > 1 || signal.aborted) throw this.explain(error, connection, signal);
+      }
+    }
+  }
+
+  /** What went wrong on a connection, in the words of a call and without its secrets. */
+  explain(error: unknown, { wire }: McpConnection, signal: AbortSignal): ToolError {
+    return redactError(callError(error, { name: this.#name, server: this.#options, signal, wire }), this.#redact);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const connection = this.#connection;
+    const connecting = this.#connecting;
+    this.#context = undefined;
+    this.#connection = undefined;
+    await connection?.close();
+    await connecting?.then((late) => late.close()).catch(() => undefined); // its own caller is told
+  }
+
+  async #connected(signal: AbortSignal): Promise<McpConnection> {
+    const connection = this.#connection;
+    if (connection !== undefined && connection.ended === undefined) return connection;
+    const context = this.#context;
+    if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.#name}" is not open.`);
+    // Callers that come meanwhile share it.
+    this.#connecting ??= this.#restart(context).finally(() => {
+      this.#connecting = undefined;
+    });
+    return await untilAborted(this.#connecting, signal);
+  }
+
+  async #start({ clock, log }: OpenContext, signal: AbortSignal, isAgain: boolean): Promise<McpConnection> {
+    this.#startedAt = clock.now();
+    const connection = await connect({
+      server: this.#options,
+      name: this.#name,
+      signal,
+      clock,
+      log,
+      redact: this.#redact,
+      events: this.#events,
+    });
+    this.#connection = connection;
+    this.#events.onConnected(connection, isAgain);
+    return connection;
+  }
+
+  async #restart(context: OpenContext): Promise<McpConnection> {
+    const { clock, log } = context;
+    const reason = this.#connection?.ended ?? "it is gone";
+    if (clock.now() - this.#startedAt > FORGIVEN_MS) this.#restarts = 0;
+    const delayMs = RESTART_DELAYS_MS[this.#restarts];
+    if (delayMs === undefined) {
+      throw new ToolError("unavailable", `MCP server "${this.#name}" ended again after ${this.#restarts} restarts: ${reason}.`, {
+        hint: "Find out why it ends. It is left alone for a minute; a call after that starts it once more.",
+      });
+    }
+    this.#restarts++;
+    const verb = this.#options.url === undefined ? "started" : "connected to";
+    log.warn(`MCP server "${this.#name}" is ${verb} again (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${reason}.`);
+    await pause(clock, delayMs, this.#closing.signal);
+    try {
+      return await within({ clock, limitMs: RESTART_TIMEOUT_MS, outer: this.#closing.signal }, (signal) =>
+        this.#start(context, signal, true),
+      );
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown);
+      const hint = error.hint === undefined ? {} : { hint: error.hint };
+      throw new ToolError("network_error", error.message, { outcome: "not_started", details: error.details, cause: error, ...hint });
+    }
+  }
+}
+
+/** Waits for a promise that others wait for too, only as long as this caller wants. */
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void =>
+      reject(
+        new ToolError("cancelled", "The call was cancelled while its MCP server was being started again.", { outcome: "not_started" }),
+      );
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}

@@ -1,0 +1,229 @@
+/** What an MCP server is reached by, and what is allowed it: checked before anything starts. */
+import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+import { ToolError } from "../../core/error.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { ServerCommand } from "./process.ts";
+
+export type McpOptions = McpCommandOptions | McpUrlOptions;
+
+/** A server that runs as a child process and speaks over its standard input and output. */
+export interface McpCommandOptions extends ServerCommand, McpCommonOptions {
+  readonly url?: never;
+}
+
+/** A server that is reached over HTTP. */
+export interface McpUrlOptions extends McpCommonOptions {
+  readonly command?: never;
+  /**
+   * http or https. A name and password in it are sent as basic authentication. A private address, or `localhost`, is allowed
+   * when it stands here itself.
+   */
+  readonly url: string | URL;
+  /** `http` is Streamable HTTP, `sse` the older transport of two addresses; `auto` tries them in this order. @default "auto" */
+  readonly transport?: "auto" | "http" | "sse";
+  /** Sent with every request to the server's own origin, and to no other. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly auth?: McpAuth;
+  /** See `HttpClientOptions.allowPrivate`; an authorization server is reached by the same rules. */
+  readonly allowPrivate?: readonly string[];
+  /** @default true */
+  readonly verifyTls?: boolean;
+  /** Certificate authorities in PEM, instead of those of the system. */
+  readonly ca?: string;
+}
+
+export interface McpCommonOptions {
+  /** Take the server's word that a tool only reads or may be repeated. @default false: its hints only add caution */
+  readonly trustAnnotations?: boolean;
+  /** A longer list of tools is refused. Integer ≥ 1. @default 100_000 */
+  readonly maxTools?: number;
+  /** Folders or other places that the server is told to work in. @default it is told of none */
+  readonly roots?: readonly McpRoot[];
+  /** Answers the server's requests for a model, at most 16 in one call. @default it may not ask for one */
+  readonly sampling?: McpSampler;
+  /** Which era of the protocol is spoken: up to 2025-11-25, from 2026-07-28, or the newer one that the server knows. @default "auto" */
+  readonly protocol?: "auto" | "legacy" | "modern";
+}
+
+export interface McpRoot {
+  /** A `file:` address. */
+  readonly uri: string;
+  readonly name?: string;
+}
+
+/** Takes the params of `sampling/createMessage` and resolves with its result. Rejecting refuses it. */
+export type McpSampler = (
+  params: JsonObject,
+  context: { readonly asker: string; readonly signal: AbortSignal },
+) => JsonObject | Promise<JsonObject>;
+
+export type McpAuth = McpBearerAuth | McpBasicAuth | McpClientCredentialsAuth | McpPrivateKeyAuth | McpOAuth;
+
+export interface McpBearerAuth {
+  readonly type: "bearer";
+  readonly token: string;
+}
+
+export interface McpBasicAuth {
+  readonly type: "basic";
+  readonly username: string;
+  readonly password: string;
+}
+
+/** OAuth 2.1 without a person: the grant `client_credentials` with a secret. */
+export interface McpClientCredentialsAuth {
+  readonly type: "client-credentials";
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Space-separated. */
+  readonly scope?: string;
+  /** The only authorization server that the secret may be sent to. @default whichever the MCP server names */
+  readonly issuer?: string;
+}
+
+/** OAuth 2.1 without a person: the grant `client_credentials` with a signed assertion. */
+export interface McpPrivateKeyAuth {
+  readonly type: "private-key-jwt";
+  readonly clientId: string;
+  /** PEM, or a JWK. */
+  readonly privateKey: string | Readonly<Record<string, unknown>>;
+  /** `ES256`, `RS256`. */
+  readonly algorithm: string;
+  readonly scope?: string;
+  /** The only authorization server that the assertion may be sent to. @default whichever the MCP server names */
+  readonly issuer?: string;
+}
+
+/** OAuth 2.1 with a person, through a provider as the official client takes it. */
+export interface McpOAuth {
+  readonly type: "oauth";
+  /** Keeps registration, tokens and verifier; its `redirectToAuthorization` is given an http or https address and nothing else. */
+  readonly provider: OAuthClientProvider;
+  /**
+   * Waits until the person has come back from the address that `redirectToAuthorization` was given, and resolves with the query
+   * of that visit, `code` and `iss` in it. Without it a server that wants a person stays closed.
+   */
+  readonly callback?: (signal: AbortSignal) => Promise<URLSearchParams>;
+}
+
+/** @throws ToolError `invalid_argument` for options that cannot work; what is secret is not quoted */
+export function checkOptions(options: McpOptions): void {
+  if (options.url === undefined) checkCommand(options);
+  else checkUrl(options);
+  const { maxTools = 1, roots = [], sampling, protocol = "auto" } = options;
+  if (!Number.isInteger(maxTools) || maxTools < 1) throw wrong(`maxTools is ${String(maxTools)}; it takes a whole number from 1.`);
+  if (roots.some((root) => !root.uri.startsWith("file:")))
+    throw wrong("Each of the roots of an MCP server needs a uri that begins with file:");
+  if (sampling !== undefined && typeof sampling !== "function") throw wrong("sampling must be a function.");
+  oneOf("protocol", protocol, ["auto", "legacy", "modern"]);
+}
+
+function checkCommand(options: McpCommandOptions): void {
+  const { command, args = [], env = {} } = options;
+  if (typeof command !== "string" || command === "") {
+    throw wrong('An MCP server needs a command, the program that runs it, such as "npx", or a url.');
+  }
+  const texts = [command, ...args, ...Object.keys(env), ...Object.values(env), options.cwd ?? ""];
+  if (texts.some((text) => typeof text !== "string" || text.includes("\0"))) {
+    throw wrong(`The arguments, variables and folder of the MCP server ${JSON.stringify(command)} must be strings without NUL.`);
+  }
+}
+
+/** Headers that belong to the protocol, or to the connection. */
+const OWN_HEADERS = new Set(["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"]);
+
+function checkUrl(options: McpUrlOptions): void {
+  if (options.command !== undefined) throw wrong("An MCP server has either a command or a url, not both.");
+  const url = serverUrl(options);
+  const { transport = "auto", headers = {}, auth } = options;
+  oneOf("transport", transport, ["auto", "http", "sse"]);
+  if (transport === "sse" && options.protocol === "modern") throw wrong("The sse transport knows only the legacy protocol.");
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    if (OWN_HEADERS.has(lower) || lower.startsWith("mcp-")) throw wrong(`The header ${JSON.stringify(name)} belongs to the protocol.`);
+    if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) throw wrong(`${JSON.stringify(name)} is no name for a header.`);
+    if (typeof value !== "string" || /[^\t\u0020-\u007e\u0080-\u00ff]/u.test(value))
+      throw wrong(`The header ${name} must be printable text.`);
+    if (lower === "authorization" && auth !== undefined) throw wrong("The header authorization and auth are given; one of them is enough.");
+  }
+  if (auth !== undefined) checkAuth(auth);
+  if (auth !== undefined && url.username !== "") throw wrong("The url has a name and password and auth is given; one of them is enough.");
+}
+
+function checkAuth(auth: McpAuth): void {
+  const texts = auth.type === "bearer" ? [auth.token] : auth.type === "basic" ? [auth.username, auth.password] : [];
+  if (texts.some((text) => typeof text !== "string" || text === "" || /[^\u0020-\u007e]/u.test(text))) {
+    throw wrong(`The ${auth.type} credentials must be printable ASCII and not empty.`);
+  }
+  oneOf("auth.type", auth.type, ["bearer", "basic", "client-credentials", "private-key-jwt", "oauth"]);
+}
+
+/** The address, still with what is secret in it. */
+export function serverUrl(options: McpUrlOptions): URL {
+  const text = String(options.url);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") throw wrong("The url of an MCP server must begin with http:// or https://.");
+  return url;
+}
+
+/** What may be said of where a server is: without a name, password, query or fragment. */
+export function shownUrl(url: URL): string {
+  return url.origin + url.pathname;
+}
+
+const SECRET_NAME = /token|secret|password|passwd|pwd|credential|auth|(?:^|[-_])(?:api)?[-_]?key$|apikey/iu;
+
+/** Everything that must not be said about a server, by the name that is said instead. */
+export function secretsOf(options: McpOptions): Readonly<Record<string, string>> {
+  const secrets: Record<string, string> = {};
+  const keep = (name: string, value: unknown): void => {
+    if (typeof value === "string" && value !== "") secrets[name] = value;
+  };
+  if (options.url === undefined) {
+    Object.assign(secrets, options.env);
+    secretArguments(options.args ?? [], keep);
+    return secrets;
+  }
+  for (const [name, value] of Object.entries(options.headers ?? {})) {
+    keep(name, value);
+    keep(`${name} value`, /^\w+ +(.+)$/u.exec(value)?.[1]);
+  }
+  const url = serverUrl(options);
+  keep("password", decodeURIComponent(url.password));
+  for (const [name, value] of url.searchParams) {
+    keep(name, value);
+    keep(`${name} encoded`, encodeURIComponent(value));
+  }
+  keepAuth(options.auth, keep);
+  return secrets;
+}
+
+function keepAuth(auth: McpAuth | undefined, keep: (name: string, value: unknown) => void): void {
+  if (auth?.type === "bearer") keep("token", auth.token);
+  if (auth?.type === "basic") {
+    keep("password", auth.password);
+    keep("credentials", Buffer.from(`${auth.username}:${auth.password}`).toString("base64"));
+  }
+  if (auth?.type === "client-credentials") keep("clientSecret", auth.clientSecret);
+  if (auth?.type === "private-key-jwt") keep("privateKey", auth.privateKey);
+}
+
+/** The values of `--token=…`, `--api-key …`, `API_TOKEN=…`, and passwords in addresses. */
+function secretArguments(args: readonly string[], keep: (name: string, value: unknown) => void): void {
+  for (const [index, argument] of args.entries()) {
+    const [, option = "", value] = /^-{0,2}([\w.-]+)(?:=(.*))?$/su.exec(argument) ?? [];
+    if (SECRET_NAME.test(option) && value !== undefined) keep(option, value);
+    else if (SECRET_NAME.test(option) && argument.startsWith("-") && args[index + 1]?.startsWith("-") === false)
+      keep(option, args[index + 1]);
+    const password = /:\/\/[^:/@\s]*:([^@/\s]+)@/u.exec(argument)?.[1];
+    keep(`password of argument ${index + 1}`, password);
+  }
+}
+
+function oneOf(name: string, value: string, allowed: readonly string[]): void {
+  if (!allowed.includes(value)) throw wrong(`${name} is ${JSON.stringify(value)}; it takes ${allowed.join(", ")}.`);
+}
+
+function wrong(message: string): ToolError {
+  return new ToolError("invalid_argument", message);
+}

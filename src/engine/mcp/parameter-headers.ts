@@ -1,0 +1,106 @@
+/**
+ * The headers that repeat arguments of a call for whoever stands between: `x-mcp-header` in a tool's schema.
+ *
+ * @see https://modelcontextprotocol.io/specification/2026-07-28 — SEP-2243
+ */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { McpConnection } from "./connection.ts";
+
+/** A header and the path of properties that leads to its value. */
+export interface ParameterHeader {
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
+const KEYWORD = "x-mcp-header";
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/u;
+const PRIMITIVE: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
+const MAX_DEPTH = 64;
+
+/** Keywords whose value is data, in which the annotation means nothing. */
+const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
+
+/** Whether arguments are repeated in headers on this way to a server. */
+export function sendsParameterHeaders({ era, wire }: McpConnection): boolean {
+  return era === "modern" && wire.kind === "http";
+}
+
+/**
+ * The headers that a schema declares.
+ *
+ * @returns why the tool may not be offered, when one of them is illegal: a bad or repeated name, a field that is not text, a
+ * whole number or a yes or no, or a place that no path of properties leads to
+ */
+export function parameterHeaders(inputSchema: unknown): readonly ParameterHeader[] | string {
+  const found = new Map<string, ParameterHeader>();
+  try {
+    walk(inputSchema, [], { found, reachable: true, depth: 0 });
+    return [...found.values()];
+  } catch (error: unknown) {
+    return describeThrown(error);
+  }
+}
+
+interface Walk {
+  readonly found: Map<string, ParameterHeader>;
+  readonly reachable: boolean;
+  readonly depth: number;
+}
+
+function walk(schema: unknown, path: readonly string[], state: Walk): void {
+  if (state.depth > MAX_DEPTH) throw illegal(path, `the schema nests deeper than ${MAX_DEPTH} levels`);
+  if (Array.isArray(schema)) for (const item of schema) walk(item, path, { ...state, reachable: false, depth: state.depth + 1 });
+  if (!isJsonObject(schema)) return;
+  if (Object.hasOwn(schema, KEYWORD)) declare(schema, path, state);
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === KEYWORD || DATA.has(keyword)) continue;
+    if (keyword === "properties" && isJsonObject(value)) {
+      for (const [name, field] of Object.entries(value)) walk(field, [...path, name], { ...state, depth: state.depth + 1 });
+    } else walk(value, [...path, keyword], { ...state, reachable: false, depth: state.depth + 1 });
+  }
+}
+
+function declare(schema: JsonObject, path: readonly string[], { found, reachable }: Walk): void {
+  const name = schema[KEYWORD];
+  if (typeof name !== "string" || !TOKEN.test(name)) throw illegal(path, `${KEYWORD} ${JSON.stringify(name)} is no name for a header`);
+  if (!reachable || path.length === 0) throw illegal(path, `${KEYWORD} is allowed only where properties alone lead to`);
+  if (!PRIMITIVE.has(schema["type"])) throw illegal(path, `${KEYWORD} is allowed only on a string, an integer or a boolean`);
+  if (found.has(name.toLowerCase())) throw illegal(path, `${KEYWORD} ${JSON.stringify(name)} is declared twice`);
+  found.set(name.toLowerCase(), { name, path });
+}
+
+function illegal(path: readonly string[], problem: string): ToolError {
+  return new ToolError("invalid_schema", `${path.length === 0 ? "its schema" : JSON.stringify(path.join("."))}: ${problem}`);
+}
+
+/** `Mcp-Param-…` for each argument that is there and can be written. */
+export function writeParameterHeaders(headers: readonly ParameterHeader[], input: JsonObject): Readonly<Record<string, string>> {
+  const written: Record<string, string> = {};
+  for (const { name, path } of headers) {
+    const text = textOf(valueAt(input, path));
+    if (text !== undefined) written[`Mcp-Param-${name}`] = isPlain(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
+  }
+  return written;
+}
+
+function valueAt(input: JsonObject, path: readonly string[]): JsonValue | undefined {
+  let value: JsonValue | undefined = input;
+  for (const step of path) {
+    if (value === undefined || value === null || typeof value !== "object" || isJsonArray(value)) return undefined;
+    value = Object.hasOwn(value, step) ? value[step] : undefined;
+  }
+  return value;
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean" || (typeof value === "number" && Number.isSafeInteger(value))) return String(value);
+  return undefined;
+}
+
+/** What arrives as it was sent: printable ASCII without space around it, and not what looks like the other way of writing. */
+function isPlain(text: string): boolean {
+  return /^[\u0021-\u007e](?:[\t\u0020-\u007e]*[\u0021-\u007e])?$/u.test(text) && !/^=\?base64\?.*\?=$/u.test(text);
+}

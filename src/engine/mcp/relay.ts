@@ -1,0 +1,226 @@
+/**
+ * Stands between the official client and a transport: requests of our own go past the client, whose reading of every answer
+ * would cost more than the call and lose a whole list for one bad tool; everything else reaches it.
+ */
+import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
+import type { ProgressUpdate } from "../../core/context.ts";
+import { describeThrown } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { ConnectionLost, INTERNAL_ERROR, RpcFailure } from "./failure.ts";
+
+export interface RelayRequest {
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly signal: AbortSignal;
+  /** Beside those of the protocol; only over HTTP. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly onProgress?: (update: ProgressUpdate) => void;
+}
+
+export interface RelayEvents {
+  onNotification(method: string, params: JsonObject): void;
+  /** Answers a request of the server; undefined leaves it to the client. Rejecting with `RpcFailure` chooses the error. */
+  onRequest(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> | undefined;
+  /** What was dropped, for the log. */
+  onDropped(what: string): void;
+}
+
+interface Waiting {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly onProgress: ((update: ProgressUpdate) => void) | undefined;
+}
+
+export class Relay implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  readonly hasPerRequestStream: boolean;
+  /** Put around the params of everything that is sent from here, once the version is known: what the modern era wants to see. */
+  envelope: JsonObject | undefined;
+
+  readonly #inner: Transport;
+  readonly #events: RelayEvents;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #answering = new Map<string | number, AbortController>();
+  /** The client itself numbers from 0 and sends no more than one request that it numbers. */
+  #nextId = 1;
+
+  constructor(inner: Transport, events: RelayEvents) {
+    this.#inner = inner;
+    this.#events = events;
+    this.hasPerRequestStream = inner.hasPerRequestStream === true;
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+    inner.onclose = () => this.#closed();
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+    inner.onerror = (error) => this.onerror?.(error);
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+    inner.onmessage = (message) => this.#received(message);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion?.(version);
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    return this.#inner.send(message, options);
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  /**
+   * Sends one request; it is on its way when this returns. An abort ends the wait at once and tells the server.
+   *
+   * @throws RpcFailure, by rejecting, for an error that the server answered; `ConnectionLost`; what the transport throws
+   */
+  request(request: RelayRequest): Promise<unknown> {
+    const { method, signal } = request;
+    const id = this.#nextId++;
+    const stream = this.hasPerRequestStream ? new AbortController() : undefined;
+    return new Promise<unknown>((resolve, reject) => {
+      const stop = (): void => {
+        if (this.#take(id) === undefined) return;
+        reject(signal.reason);
+        this.#cancel(id, stream);
+      };
+      if (signal.aborted) return reject(signal.reason);
+      signal.addEventListener("abort", stop, { once: true });
+      const ended = (): void => signal.removeEventListener("abort", stop);
+      this.#waiting.set(id, {
+        resolve: (result) => (ended(), resolve(result)),
+        reject: (error) => (ended(), reject(error)),
+        onProgress: request.onProgress,
+      });
+      const options = {
+        ...(request.headers === undefined ? {} : { headers: request.headers }),
+        ...(stream === undefined ? {} : { requestSignal: stream.signal }),
+        onRequestStreamEnd: () => this.#take(id)?.reject(new ConnectionLost("its answer broke off")),
+      };
+      this.#inner.send({ jsonrpc: "2.0", id, method, params: this.#wrapped(request, id) }, options).catch((error: unknown) => {
+        this.#take(id)?.reject(error);
+      });
+    });
+  }
+
+  #wrapped({ params, onProgress }: RelayRequest, id: number): Record<string, unknown> {
+    const own = isJsonObject(params["_meta"]) ? params["_meta"] : {};
+    if (this.envelope === undefined && onProgress === undefined) return { ...params };
+    return { ...params, _meta: { ...this.envelope, ...own, ...(onProgress === undefined ? {} : { progressToken: id }) } };
+  }
+
+  /** Over HTTP the modern era takes the end of the stream for it; the older one wants to be told. */
+  #cancel(id: number, stream: AbortController | undefined): void {
+    if (this.envelope !== undefined && stream !== undefined) return stream.abort();
+    const meta = this.envelope === undefined ? {} : { _meta: { ...this.envelope } };
+    const told = this.#inner.send({
+      jsonrpc: "2.0",
+      method: "notifications/cancelled",
+      params: { requestId: id, reason: "The caller cancelled the call.", ...meta },
+    });
+    const close = (): void => stream?.abort();
+    told.then(close, close);
+  }
+
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    return waiting;
+  }
+
+  #closed(): void {
+    for (const id of this.#waiting.keys()) this.#take(id)?.reject(new ConnectionLost("it was closed"));
+    for (const controller of this.#answering.values()) controller.abort();
+    this.onclose?.();
+  }
+
+  #received(message: JSONRPCMessage): void {
+    if (!("method" in message)) this.#answered(message);
+    else if ("id" in message) this.#asked(message.id, message);
+    else this.#notified(message);
+  }
+
+  #answered(message: JSONRPCMessage & { readonly id?: unknown }): void {
+    const { id } = message;
+    if (typeof id !== "number" || id < 1) return this.onmessage?.(message);
+    const isResult = Object.hasOwn(message, "result");
+    const error: unknown = "error" in message ? message.error : undefined;
+    if (isResult === (error !== undefined))
+      return this.#events.onDropped(`an answer to request ${id} that is neither a result nor an error`);
+    const waiting = this.#take(id);
+    if (waiting === undefined) return this.#events.onDropped(`an answer to request ${id}, which waits for none`);
+    if (isResult && "result" in message) waiting.resolve(message.result);
+    else waiting.reject(toFailure(error));
+  }
+
+  #notified(message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {
+    const params = isJsonObject(message.params) ? message.params : {};
+    if (message.method === "notifications/progress") return this.#progressed(params);
+    const { requestId } = params;
+    if (message.method === "notifications/cancelled" && (typeof requestId === "string" || typeof requestId === "number")) {
+      this.#answering.get(requestId)?.abort();
+    }
+    // The client follows the streams that it has opened; nothing else concerns it.
+    if (/^notifications\/(?:cancelled|subscriptions\/)/u.test(message.method)) this.onmessage?.(message);
+    else this.#events.onNotification(message.method, params);
+  }
+
+  #progressed({ progressToken, progress, total, message }: JsonObject): void {
+    const waiting = typeof progressToken === "number" ? this.#waiting.get(progressToken) : undefined;
+    if (typeof progress !== "number") return;
+    waiting?.onProgress?.({
+      done: progress,
+      ...(typeof total === "number" ? { total } : {}),
+      ...(typeof message === "string" ? { message } : {}),
+    });
+  }
+
+  #asked(id: string | number, message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {
+    const controller = new AbortController();
+    const params = isJsonObject(message.params) ? message.params : {};
+    // The modern era has no requests of a server; its client drops what comes all the same.
+    const answer = this.envelope === undefined ? this.#events.onRequest(message.method, params, controller.signal) : undefined;
+    if (answer === undefined) return this.onmessage?.(message);
+    this.#answering.set(id, controller);
+    const reply = (part: { readonly result: Record<string, unknown> } | { readonly error: RpcErrorBody }): void => {
+      this.#answering.delete(id);
+      if (controller.signal.aborted) return;
+      this.#inner.send({ jsonrpc: "2.0", id, ...part }).catch((error: unknown) => this.#events.onDropped(describeThrown(error)));
+    };
+    answer.then(
+      (result) => reply({ result: { ...result } }),
+      (error: unknown) =>
+        reply({ error: { code: error instanceof RpcFailure ? error.code : INTERNAL_ERROR, message: describeThrown(error) } }),
+    );
+  }
+}
+
+/** A relay that the SDK takes for a stdio transport when it negotiates the protocol's version. */
+export class StdioRelay extends Relay {
+  readonly stderr = null;
+  readonly pid = null;
+}
+
+interface RpcErrorBody {
+  readonly code: number;
+  readonly message: string;
+}
+
+function toFailure(error: unknown): RpcFailure {
+  const { code, message, data } = isJsonObject(error) ? error : ({} as { readonly [key: string]: JsonValue | undefined }); // nothing to read
+  return new RpcFailure(
+    typeof code === "number" ? code : INTERNAL_ERROR,
+    typeof message === "string" && message !== "" ? message : "an error without a message",
+    data,
+  );
+}

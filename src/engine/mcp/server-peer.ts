@@ -1,0 +1,232 @@
+/** What a server offers beside its tools, on whichever connection it is reached by; see `McpPeer`. */
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Clock, Log } from "../../core/ports.ts";
+import type { Answering } from "./answer-request.ts";
+import { ChangeStream } from "./change-stream.ts";
+import type { ListenFilter, McpConnection } from "./connection.ts";
+import { requestWithInput } from "./input-rounds.ts";
+import type { ServerLink } from "./link.ts";
+import { ServerFault } from "./failure.ts";
+import type { McpPeer, PeerIdentity, PeerNotification, PeerOptions } from "./peer.ts";
+
+export interface PeerContext {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly answering: Answering;
+  /** The tools may have changed. */
+  readonly onToolsChanged: () => void;
+}
+
+const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
+const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
+const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
+
+export class ServerPeer implements McpPeer {
+  readonly #link: () => ServerLink;
+  readonly #listeners = new Set<(notification: PeerNotification) => void>();
+  readonly #subscriptions = new Set<string>();
+  #context: PeerContext | undefined;
+  #logLevel: string | undefined;
+  #changes: ChangeStream | undefined;
+  #identity: PeerIdentity | undefined;
+
+  constructor(link: () => ServerLink) {
+    this.#link = link;
+  }
+
+  get name(): string {
+    return this.#link().name;
+  }
+
+  get identity(): PeerIdentity | undefined {
+    return this.#context === undefined ? undefined : this.#identity;
+  }
+
+  listResources(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    return this.#request("resources", "resources/list", params, options);
+  }
+
+  listResourceTemplates(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    return this.#request("resources", "resources/templates/list", params, options);
+  }
+
+  readResource(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    return this.#request("resources", "resources/read", params, options);
+  }
+
+  listPrompts(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    return this.#request("prompts", "prompts/list", params, options);
+  }
+
+  getPrompt(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    return this.#request("prompts", "prompts/get", params, options);
+  }
+
+  complete(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    return this.#request("completions", "completion/complete", params, options);
+  }
+
+  async subscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    const answer = await this.#change("resources/subscribe", params, options);
+    this.#subscriptions.add(String(params["uri"]));
+    await this.#listen();
+    return answer;
+  }
+
+  async unsubscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    this.#subscriptions.delete(String(params["uri"]));
+    const answer = await this.#change("resources/unsubscribe", params, options);
+    await this.#listen();
+    return answer;
+  }
+
+  async setLogLevel(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    const level = params["level"];
+    if (typeof level !== "string") throw new ToolError("invalid_argument", "A log level is a string, such as info.");
+    const answer = await this.#onLegacy("logging", (connection) => this.#send(connection, "logging/setLevel", params, options), options);
+    this.#logLevel = level;
+    this.#link().connection?.setMeta(LOG_LEVEL, level);
+    return answer;
+  }
+
+  onNotification(listener: (notification: PeerNotification) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  open(context: PeerContext): void {
+    this.#context = context;
+  }
+
+  /** Takes up on a new connection what was agreed with the server on the one before. */
+  connected(connection: McpConnection, isAgain: boolean): void {
+    const context = this.#context;
+    this.#changes?.close();
+    this.#changes = undefined;
+    this.#identity = connection.identity;
+    if (context === undefined) return;
+    if (this.#logLevel !== undefined) connection.setMeta(LOG_LEVEL, this.#logLevel);
+    if (connection.era === "modern") {
+      const { name } = this;
+      this.#changes = new ChangeStream({
+        connection,
+        clock: context.clock,
+        onReopened: () => context.onToolsChanged(),
+        onProblem: (what) => context.log.debug(`MCP server "${name}": ${what}`),
+      });
+      void this.#listen();
+    } else if (isAgain) this.#agreeAgain(connection, context);
+    if (isAgain) context.onToolsChanged();
+  }
+
+  /** Passes on what the server said by itself. */
+  notified(method: string, params: JsonObject): void {
+    if (!isPeerMethod(method)) return;
+    if (method === "notifications/tools/list_changed") this.#context?.onToolsChanged();
+    const notification: PeerNotification = { method, params: withoutMeta(params, SUBSCRIPTION) };
+    for (const listener of this.#listeners) {
+      try {
+        listener(notification);
+      } catch (error: unknown) {
+        this.#context?.log.warn(`A listener of MCP server "${this.name}" threw: ${describeThrown(error)}`);
+      }
+    }
+  }
+
+  close(): void {
+    this.#changes?.close();
+    this.#changes = undefined;
+    this.#context = undefined;
+    this.#subscriptions.clear();
+    this.#logLevel = undefined;
+  }
+
+  async #request(capability: string, method: string, params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    return await this.#link().use(options.signal, async (connection) => {
+      this.#check(connection, capability);
+      return await this.#send(connection, method, params, options);
+    });
+  }
+
+  /** Subscribing is a request of the older era; the newer one has a stream for it. */
+  #change(method: string, params: JsonObject, options: PeerOptions): Promise<JsonObject> {
+    if (typeof params["uri"] !== "string") throw new ToolError("invalid_argument", "A subscription needs the uri of a resource.");
+    return this.#onLegacy("resources", (connection) => this.#send(connection, method, params, options), options);
+  }
+
+  async #onLegacy(
+    capability: string,
+    work: (connection: McpConnection) => Promise<JsonObject>,
+    { signal }: PeerOptions,
+  ): Promise<JsonObject> {
+    return await this.#link().use(signal, async (connection) => {
+      this.#check(connection, capability);
+      return connection.era === "modern" ? {} : await work(connection);
+    });
+  }
+
+  #check(connection: McpConnection, capability: string): void {
+    if (connection.has(capability)) return;
+    throw new ToolError("unavailable", `MCP server "${this.name}" offers no ${capability}.`);
+  }
+
+  async #send(connection: McpConnection, method: string, params: JsonObject, { signal, ask }: PeerOptions): Promise<JsonObject> {
+    const context = this.#context;
+    if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.name}" is not open.`);
+    const caller = { session: Symbol("peer"), ask, signal };
+    const { answering, clock } = context;
+    const send = (): Promise<unknown> => requestWithInput(connection, method, params, { signal, caller, answering, clock });
+    const answer = await (mayAsk(method) ? connection.callers.during(caller, send) : send());
+    if (!isJsonObject(answer)) throw new ServerFault("invalid_output", `it answered ${method} with something that is not an object`);
+    const { resultType: _type, ...result } = answer;
+    return withoutMeta(result, SERVER_INFO);
+  }
+
+  async #listen(): Promise<void> {
+    const connection = this.#link().connection;
+    if (connection !== undefined) await this.#changes?.listenFor(this.#filter(connection));
+  }
+
+  #filter({ identity }: McpConnection): ListenFilter {
+    const changes = (capability: string): boolean => {
+      const offered = identity.capabilities[capability];
+      return isJsonObject(offered) && offered["listChanged"] === true;
+    };
+    return {
+      ...(changes("tools") ? { toolsListChanged: true } : {}),
+      ...(changes("prompts") ? { promptsListChanged: true } : {}),
+      ...(changes("resources") ? { resourcesListChanged: true } : {}),
+      ...(this.#subscriptions.size === 0 ? {} : { resourceSubscriptions: [...this.#subscriptions] }),
+    };
+  }
+
+  #agreeAgain(connection: McpConnection, { log }: PeerContext): void {
+    const { signal } = new AbortController();
+    const again = (method: string, params: JsonObject): void => {
+      connection.request(method, params, { signal }).catch((error: unknown) => {
+        log.warn(`MCP server "${this.name}" did not take up ${method} again: ${describeThrown(error)}`);
+      });
+    };
+    for (const uri of this.#subscriptions) again("resources/subscribe", { uri });
+    if (this.#logLevel !== undefined) again("logging/setLevel", { level: this.#logLevel });
+  }
+}
+
+/** Only what may take a while leads to questions; the rest must not make those of a call ambiguous. */
+function mayAsk(method: string): boolean {
+  return method === "prompts/get" || method === "resources/read";
+}
+
+function isPeerMethod(method: string): method is PeerNotification["method"] {
+  return /^notifications\/(?:message|(?:prompts|resources|tools)\/list_changed|resources\/updated)$/u.test(method);
+}
+
+function withoutMeta(object: JsonObject, key: string): JsonObject {
+  const meta = object["_meta"];
+  if (!isJsonObject(meta) || !Object.hasOwn(meta, key)) return object;
+  const { [key]: _own, ...others } = meta;
+  const { _meta, ...rest } = object;
+  return Object.keys(others).length === 0 ? rest : { ...rest, _meta: others };
+}

@@ -1,0 +1,155 @@
+/**
+ * The stdio transport: one server process, one JSON-RPC message a line.
+ *
+ * The SDK's own transport starts no process group, leaves helpers of the server running and does not survive a
+ * write to a server that has gone; this one does all three, on the SDK's `Transport` interface.
+ */
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { LastWords } from "./last-words.ts";
+import { LineReader, MAX_MESSAGE_BYTES } from "./line-reader.ts";
+import { parseMessage } from "./message.ts";
+import type { ServerCommand } from "./process.ts";
+import { endServer, startProblem, startServer } from "./process.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { Redact } from "../redact.ts";
+import { CLOSED } from "./wire.ts";
+import type { Wire } from "./wire.ts";
+
+/** How long the last output of a server that has exited is waited for, when something else holds its pipe. */
+const LAST_OUTPUT_MS = 250;
+
+export interface StdioOptions {
+  readonly clock: Clock;
+  /** Takes secrets out of what the server said. */
+  readonly redact: Redact;
+}
+
+export class StdioTransport implements Transport, Wire {
+  readonly kind = "stdio";
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  /** Why the server is no longer to be had, as the end of a sentence; undefined while it runs. */
+  ended: string | undefined;
+  /** The server ended by itself, rather than that it was given up or closed. */
+  exited = false;
+  /** How many bytes the server has written to its standard output. */
+  receivedBytes = 0;
+
+  readonly #server: ServerCommand;
+  readonly #clock: Clock;
+  readonly #words: LastWords;
+  readonly #reader = new LineReader((line) => this.#receive(line));
+  #child: ChildProcessWithoutNullStreams | undefined;
+  #ending: Promise<void> | undefined;
+
+  constructor(server: ServerCommand, { clock, redact }: StdioOptions) {
+    this.#server = server;
+    this.#clock = clock;
+    this.#words = new LastWords(redact);
+  }
+
+  get transport(): Transport {
+    return this;
+  }
+
+  /** What the server last wrote to its standard error, or to its standard output without it being a message. */
+  get lastWords(): readonly string[] {
+    return this.#words.lines();
+  }
+
+  /** Resolves once the process runs; rejects when it cannot be started. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const failed = (error: unknown): void => {
+        void this.#end(startProblem(this.#server, error));
+        reject(new Error(this.ended, { cause: error }));
+      };
+      try {
+        const child = startServer(this.#server);
+        this.#child = child;
+        child.once("spawn", resolve);
+        child.on("error", failed);
+        this.#listen(child);
+      } catch (error: unknown) {
+        failed(error);
+      }
+    });
+  }
+
+  /** Writes one message. A full pipe is not waited for: what the server never reads, the caller's deadline ends. */
+  send(message: JSONRPCMessage): Promise<void> {
+    if (this.#child === undefined || this.ended !== undefined) return Promise.reject(new Error(this.ended ?? "it was not started"));
+    this.#child.stdin.write(`${JSON.stringify(message)}\n`);
+    return Promise.resolve();
+  }
+
+  /** Ends the server and all it started. Pending requests fail at once; resolves when the processes are gone. */
+  close(): Promise<void> {
+    return this.#end(CLOSED);
+  }
+
+  lose(reason: string): void {
+    this.#giveUp(reason);
+  }
+
+  #listen(child: ChildProcessWithoutNullStreams): void {
+    const broken = (error: Error): void => void this.#end(`its pipe broke (${error.message})`);
+    child.stdin.on("error", (error) => this.#whenExited(child, () => broken(error)));
+    child.stdout.on("error", broken);
+    child.stderr.on("error", broken);
+    child.stderr.on("data", (chunk: Buffer) => this.#words.push(chunk));
+    child.stdout.on("data", (chunk: Buffer) => {
+      this.receivedBytes += chunk.length;
+      if (!this.#reader.push(chunk)) this.#giveUp(`it sent a line of more than ${MAX_MESSAGE_BYTES} bytes`);
+    });
+    child.stdout.once("end", () => this.#whenExited(child, () => this.#giveUp("it closed its output")));
+    const exited = (): void => {
+      this.exited ||= this.ended === undefined;
+      void this.#end(child.signalCode === null ? `it exited with code ${child.exitCode}` : `it was ended by ${child.signalCode}`);
+    };
+    child.once("close", exited);
+    child.once("exit", () => this.#whenExited(child, exited));
+  }
+
+  /** Gives the exit code and the last output of a dying server a moment to arrive, for the better message. */
+  #whenExited(child: ChildProcessWithoutNullStreams, then: () => void): void {
+    child.once("close", this.#clock.timer(then, LAST_OUTPUT_MS));
+  }
+
+  /** Ends a server that broke the rules, and reads nothing more of it. */
+  #giveUp(reason: string): void {
+    this.#child?.stdout.destroy();
+    void this.#end(reason);
+  }
+
+  #receive(line: string): void {
+    if (this.ended !== undefined) return;
+    try {
+      const message = parseMessage(line);
+      if (message === undefined) this.#words.push(Buffer.from(`${line}\n`));
+      else if (isMisnumbered(message)) this.onerror?.(new Error(`dropped an answer to a request never sent: ${line.slice(0, 200)}`));
+      else this.onmessage?.(message);
+    } catch (error: unknown) {
+      if (error instanceof ToolError) this.#giveUp(error.message);
+      else this.onerror?.(error instanceof Error ? error : new Error(describeThrown(error)));
+    }
+  }
+
+  #end(reason: string): Promise<void> {
+    if (this.#ending !== undefined) return this.#ending;
+    this.ended = reason;
+    this.#ending = this.#child === undefined ? Promise.resolve() : endServer(this.#child, this.#clock);
+    this.onclose?.();
+    return this.#ending;
+  }
+}
+
+const PROBE_ID = "server-discover-probe";
+
+/** The SDK numbers its requests, but for its version probe, and would take an answer to "1" for one to 1. */
+function isMisnumbered(message: JSONRPCMessage): boolean {
+  return !("method" in message) && typeof message.id === "string" && !message.id.startsWith(PROBE_ID);
+}

@@ -1,0 +1,154 @@
+/** Follows work that a server goes on with after it answered, in the words of either era. */
+import type { ProgressUpdate } from "../../core/context.ts";
+import { ToolError } from "../../core/error.ts";
+import { Job } from "../../core/job.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { Answering } from "./answer-request.ts";
+import type { Caller } from "./caller.ts";
+import type { McpConnection } from "./connection.ts";
+import { ConnectionLost, INTERNAL_ERROR, RpcFailure, ServerFault } from "./failure.ts";
+import { inputResponses } from "./input-rounds.ts";
+import { pause, within } from "./pause.ts";
+
+export interface TaskOptions {
+  readonly connection: McpConnection;
+  readonly caller: Caller;
+  readonly answering: Answering;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly onProgress: (update: ProgressUpdate) => void;
+  /** Makes an output of the result that the call would have had, and an error of what went wrong. */
+  readonly finish: (answer: unknown) => unknown;
+  readonly explain: (error: unknown) => unknown;
+}
+
+const MIN_POLL_MS = 100;
+const MAX_POLL_MS = 60_000;
+const DEFAULT_POLL_MS = 1_000;
+/** A connection may break this often in a row while a task is followed: to ask again changes nothing. */
+const MAX_BREAKS = 5;
+const CANCEL_MS = 5_000;
+const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]);
+
+/** The task in an answer to `tools/call`; undefined when it is the answer itself. */
+export function taskIn(answer: unknown, era: "legacy" | "modern"): JsonObject | undefined {
+  if (!isJsonObject(answer)) return undefined;
+  const task = era === "modern" ? (answer["resultType"] === "task" ? answer : undefined) : answer["task"];
+  return isJsonObject(task) && typeof task["taskId"] === "string" ? task : undefined;
+}
+
+/** The job behind a task. It is asked about until it has ended, as often as the server wants within bounds. */
+export function taskJob(task: JsonObject, options: TaskOptions): Job {
+  const followed = new FollowedTask(task, options);
+  const leave = options.connection.callers.join(options.caller);
+  const result = followed.result().finally(leave);
+  result.catch(() => undefined); // whoever waits is told; nobody has to
+  return new Job({ id: followed.id, result, cancel: () => followed.cancel() });
+}
+
+class FollowedTask {
+  readonly id: string;
+  readonly #options: TaskOptions;
+  #task: JsonObject;
+  #said: JsonValue | undefined;
+  #breaks = 0;
+
+  constructor(task: JsonObject, options: TaskOptions) {
+    this.id = String(task["taskId"]);
+    this.#task = task;
+    this.#options = options;
+  }
+
+  async result(): Promise<unknown> {
+    const { connection, finish, explain } = this.#options;
+    try {
+      return finish(connection.era === "modern" ? await this.#followModern() : await this.#followLegacy());
+    } catch (error: unknown) {
+      throw explain(error);
+    }
+  }
+
+  async cancel(): Promise<void> {
+    const { connection, clock } = this.#options;
+    await within({ clock, limitMs: CANCEL_MS }, (signal) => connection.request("tasks/cancel", { taskId: this.id }, { signal }));
+  }
+
+  /** Revision 2025-11-25: `tasks/result` has the answer, and before it what the server wants to ask. */
+  async #followLegacy(): Promise<unknown> {
+    for (;;) {
+      const { status } = this.#task;
+      if (status === "cancelled") throw this.#cancelled();
+      if (ENDED.has(status) || status === "input_required") {
+        const answer = await this.#ask("tasks/result");
+        if (answer !== undefined) return answer;
+      }
+      await this.#next();
+    }
+  }
+
+  /** The tasks extension of 2026-07-28: `tasks/get` has everything. */
+  async #followModern(): Promise<unknown> {
+    const answered = new Set<string>();
+    for (;;) {
+      const { status, result, error, inputRequests } = this.#task;
+      if (status === "cancelled") throw this.#cancelled();
+      if (status === "completed" && result !== undefined) return result;
+      if (status === "failed") throw failureOf(error, this.#task["statusMessage"]);
+      if (status === "input_required" && isJsonObject(inputRequests)) await this.#update(inputRequests, answered);
+      await this.#next();
+    }
+  }
+
+  /** Each question is put once, however often it is listed. */
+  async #update(requests: JsonObject, answered: Set<string>): Promise<void> {
+    const fresh = Object.fromEntries(Object.entries(requests).filter(([key]) => !answered.has(key)));
+    const keys = Object.keys(fresh);
+    if (keys.length === 0) return;
+    const responses = await inputResponses(fresh, this.#options);
+    await this.#options.connection.request("tasks/update", { taskId: this.id, inputResponses: responses }, this.#options);
+    for (const key of keys) answered.add(key);
+  }
+
+  async #next(): Promise<void> {
+    const { clock, signal, onProgress } = this.#options;
+    await pause(clock, pollMs(this.#task), signal);
+    signal.throwIfAborted();
+    const task = await this.#ask("tasks/get");
+    if (!isJsonObject(task)) return;
+    this.#task = task;
+    const { statusMessage } = task;
+    if (typeof statusMessage === "string" && statusMessage !== this.#said) onProgress({ message: statusMessage });
+    this.#said = statusMessage;
+  }
+
+  /** What the server says; undefined when the connection broke and it may be asked once more. */
+  async #ask(method: "tasks/get" | "tasks/result"): Promise<unknown> {
+    const { connection, signal } = this.#options;
+    try {
+      const answer = await connection.request(method, { taskId: this.id }, { signal });
+      this.#breaks = 0;
+      return answer;
+    } catch (error: unknown) {
+      const mayAskAgain = error instanceof ConnectionLost && connection.ended === undefined && ++this.#breaks <= MAX_BREAKS;
+      if (!mayAskAgain) throw error;
+      return undefined;
+    }
+  }
+
+  #cancelled(): ToolError {
+    return new ServerFault("cancelled", "the task was cancelled on the server");
+  }
+}
+
+function pollMs({ pollInterval, pollIntervalMs }: JsonObject): number {
+  const wanted = pollIntervalMs ?? pollInterval;
+  return Math.min(Math.max(typeof wanted === "number" ? wanted : DEFAULT_POLL_MS, MIN_POLL_MS), MAX_POLL_MS);
+}
+
+function failureOf(error: JsonValue | undefined, statusMessage: JsonValue | undefined): RpcFailure {
+  const { code, message, data } = isJsonObject(error) ? error : ({} as { readonly [key: string]: JsonValue | undefined }); // nothing to read
+  const said = typeof message === "string" ? message : typeof statusMessage === "string" ? statusMessage : "the task failed";
+  return new RpcFailure(typeof code === "number" ? code : INTERNAL_ERROR, said, data);
+}

@@ -1,0 +1,128 @@
+/** Lists a server's tools, within bounds, and puts them in our words without believing what they say of themselves. */
+import { checkName } from "../../core/call.ts";
+import type { Effects } from "../../core/effects.ts";
+import { readOnly } from "../../core/effects.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Log } from "../../core/ports.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import type { McpConnection } from "./connection.ts";
+import { parameterHeaders, sendsParameterHeaders } from "./parameter-headers.ts";
+
+export interface ListOptions {
+  /** What the server is called in messages. */
+  readonly name: string;
+  readonly trustAnnotations: boolean;
+  readonly maxTools: number;
+  readonly signal: AbortSignal;
+  readonly log: Log;
+}
+
+export interface ToolList {
+  readonly tools: readonly Tool[];
+  /** How long the server says that the list holds, in milliseconds and not checked. Revision 2026-07-28. */
+  readonly ttlMs: number | undefined;
+}
+
+const MAX_PAGES = 10_000;
+const MAX_LIST_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Asks for every page of `tools/list`.
+ *
+ * A tool that is not even an object with a usable name is left out with a warning; a schema that cannot be
+ * used is left for the registry to find, which puts aside that one tool.
+ *
+ * @throws ToolError `unavailable` when the list is longer than the limits or runs in a circle
+ */
+export async function listTools(connection: McpConnection, options: ListOptions): Promise<ToolList> {
+  if (!connection.has("tools")) return { tools: [], ttlMs: undefined };
+  const tools: Tool[] = [];
+  const cursors = new Set<string>();
+  const startBytes = connection.wire.receivedBytes;
+  let ttlMs: number | undefined;
+  let cursor: string | undefined;
+  do {
+    const page = await connection.request("tools/list", cursor === undefined ? {} : { cursor }, { signal: options.signal });
+    const listed = isJsonObject(page) ? page["tools"] : undefined;
+    if (!Array.isArray(listed)) throw refused(options, `it answered tools/list without a list of tools`);
+    for (const item of listed) {
+      const tool = toTool(item, connection, options);
+      if (tool !== undefined) tools.push(tool);
+    }
+    if (tools.length > options.maxTools) throw refused(options, `it lists more than ${options.maxTools} tools`);
+    if (connection.wire.receivedBytes - startBytes > MAX_LIST_BYTES)
+      throw refused(options, `its list of tools is larger than ${MAX_LIST_BYTES} bytes`);
+    ttlMs = shorter(ttlMs, isJsonObject(page) ? page["ttlMs"] : undefined);
+    cursor = nextCursor(page);
+    if (cursor !== undefined && cursors.has(cursor))
+      throw refused(options, "its list of tools runs in a circle: the same cursor came twice");
+    if (cursor !== undefined) cursors.add(cursor);
+    if (cursors.size >= MAX_PAGES) throw refused(options, `its list of tools has more than ${MAX_PAGES} pages`);
+  } while (cursor !== undefined);
+  return { tools, ttlMs };
+}
+
+function shorter(known: number | undefined, ttlMs: unknown): number | undefined {
+  if (typeof ttlMs !== "number") return known;
+  return known === undefined ? ttlMs : Math.min(known, ttlMs);
+}
+
+function nextCursor(page: unknown): string | undefined {
+  const cursor = isJsonObject(page) ? page["nextCursor"] : undefined;
+  return typeof cursor === "string" && cursor !== "" ? cursor : undefined;
+}
+
+function refused(options: ListOptions, reason: string): ToolError {
+  return new ToolError("unavailable", `MCP server "${options.name}" could not be opened: ${reason}.`);
+}
+
+function toTool(item: unknown, connection: McpConnection, options: ListOptions): Tool | undefined {
+  if (!isJsonObject(item)) return leftOut(options, "a tool that is not an object.");
+  const { name, title, description, inputSchema, outputSchema, annotations } = item;
+  try {
+    checkName(name, "tool");
+  } catch (error: unknown) {
+    return leftOut(options, `a tool without a usable name: ${describeThrown(error)}`);
+  }
+  const illegal = sendsParameterHeaders(connection) ? parameterHeaders(inputSchema) : [];
+  if (typeof illegal === "string") return leftOut(options, `${JSON.stringify(name)} with an illegal header: ${illegal}.`);
+  const hints = isJsonObject(annotations) ? annotations : {};
+  const shownTitle = typeof title === "string" ? title : hints["title"];
+  const effects = effectsOf(hints, options.trustAnnotations);
+  return {
+    name,
+    ...(typeof shownTitle === "string" ? { title: shownTitle } : {}),
+    description: typeof description === "string" ? description : "",
+    inputSchema: inputSchema as unknown as JsonSchema, // a stranger's word: the registry checks every schema it is given
+    ...(outputSchema === undefined ? {} : { outputSchema: outputSchema as unknown as JsonSchema }),
+    ...(effects === undefined ? {} : { effects }),
+    metadata: { server: connection.origin, annotations: hints, ...taskSupport(item["execution"]) },
+  };
+}
+
+/** Whether the server wants to go on with the work after its answer: revision 2025-11-25. */
+function taskSupport(execution: unknown): { readonly taskSupport?: "optional" | "required" } {
+  const support = isJsonObject(execution) ? execution["taskSupport"] : undefined;
+  return support === "optional" || support === "required" ? { taskSupport: support } : {};
+}
+
+function leftOut(options: ListOptions, what: string): undefined {
+  options.log.warn(`MCP server "${options.name}" lists ${what} It is left out.`);
+}
+
+/**
+ * What a server's hints say, as far as they are taken: without trust they can only add caution.
+ *
+ * MCP calls a tool without hints destructive and open-world; here such a tool is undeclared, which serialises it
+ * and keeps it from being repeated, and only an explicit hint makes it ask for approval.
+ */
+function effectsOf(hints: JsonObject, trusted: boolean): Effects | undefined {
+  const destructive = hints["destructiveHint"] === true;
+  const external = hints["openWorldHint"] === true;
+  if (trusted && hints["readOnlyHint"] === true) return { ...readOnly(), ...(external ? { external } : {}) };
+  const idempotent = trusted && hints["idempotentHint"] === true;
+  if (!destructive && !external && !idempotent) return undefined;
+  return { ...(destructive ? { destructive } : {}), ...(external ? { external } : {}), ...(idempotent ? { idempotent } : {}) };
+}

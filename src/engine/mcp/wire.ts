@@ -1,0 +1,27 @@
+/** What a connection knows of the way to its server, whichever it is. */
+import type { Transport } from "@modelcontextprotocol/client";
+
+export interface Wire {
+  readonly kind: "stdio" | "http" | "sse";
+  readonly transport: Transport;
+  /** Where the server is, fit to be shown; undefined for a child process. */
+  readonly url?: string;
+  /** Why the server is no longer to be had, as the end of a sentence; undefined while it is. */
+  readonly ended: string | undefined;
+  /** A child process ended by itself, rather than that it was given up or closed. */
+  readonly exited: boolean;
+  /** What the server said beside its messages. */
+  readonly lastWords: readonly string[];
+  readonly receivedBytes: number;
+  /** Why the last answer was cut short, as the end of a sentence. */
+  readonly problem?: string | undefined;
+  /** Gives the server up; later requests fail with the reason. */
+  lose(reason: string): void;
+  /** Waits for a person to log in; undefined where nobody can be sent to. */
+  readonly authorize?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /** Ends it, orderly where that can be. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** `ended` of what was closed from this side. */
+export const CLOSED = "it was closed";

@@ -1,0 +1,159 @@
+/** Looks things up in an OpenAPI document without believing it: own properties only, and nothing outside of it. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { ROOT, Warnings, below, quote } from "./warnings.ts";
+import type { Place } from "./warnings.ts";
+
+/** What later versions add is read as 3.1. */
+export type OpenApiVersion = "2.0" | "3.0" | "3.1";
+
+/** An object of the document, and where it stands. */
+export interface Found {
+  readonly value: JsonObject;
+  readonly place: Place;
+}
+
+/** Any value of the document, and where it stands. */
+export interface Target {
+  readonly value: JsonValue;
+  readonly place: Place;
+}
+
+export interface Member extends Target {
+  readonly key: string;
+}
+
+const MAX_REFERENCES = 20;
+
+export class OpenApiDocument {
+  readonly root: JsonObject;
+  readonly version: OpenApiVersion;
+  readonly warnings = new Warnings();
+  readonly #targets = new Map<string, Target | undefined>();
+
+  /** @throws ToolError `invalid_config` when it is no OpenAPI document */
+  constructor(root: JsonObject, origin: string) {
+    this.root = root;
+    this.version = versionOf(root, origin);
+  }
+
+  /** What a reference of the form `#/a/b` leads to, with its place; undefined for one that leads nowhere or out of the document. */
+  lookUp(reference: string): Target | undefined {
+    if (!this.#targets.has(reference)) this.#targets.set(reference, this.#walk(reference));
+    return this.#targets.get(reference);
+  }
+
+  /** Why a reference has no target. Nothing is ever fetched. */
+  warnOfTarget(reference: string, from: Place): void {
+    const problem = reference.startsWith("#") ? "leads to nothing" : "lies outside of the document and is not fetched";
+    this.warnings.add(from, `${quote(reference)} ${problem}; this part is left open.`);
+  }
+
+  /** An object, or the one that its `$ref` leads to; undefined, with a warning, for anything else. */
+  object(value: JsonValue | undefined, place: Place, what: string): Found | undefined {
+    let at = value;
+    let where = place;
+    for (let count = 0; count < MAX_REFERENCES; count++) {
+      if (!isJsonObject(at)) {
+        this.warnings.add(where, `${what} must be an object, not ${quote(at)}; it is left out.`);
+        return undefined;
+      }
+      const reference = own(at, "$ref");
+      if (typeof reference !== "string") return { value: at, place: where };
+      const found = this.lookUp(reference);
+      if (found === undefined) {
+        this.warnOfTarget(reference, where);
+        return undefined;
+      }
+      at = found.value;
+      where = found.place;
+    }
+    this.warnings.add(place, `${what} is a circle of references; it is left out.`);
+    return undefined;
+  }
+
+  /** The members of an object property, without `x-` extensions; a wrong type is as good as absent. */
+  members(parent: Found, key: string): readonly Member[] {
+    const map = own(parent.value, key);
+    if (map === undefined) return [];
+    if (!isJsonObject(map)) {
+      this.warnings.add(below(parent.place, key), `${key} must be an object, not ${quote(map)}; it is left out.`);
+      return [];
+    }
+    return Object.entries(map)
+      .filter(([name]) => !name.startsWith("x-"))
+      .map(([name, value]) => ({ key: name, value, place: below(parent.place, key, name) }));
+  }
+
+  /** The items of an array property; a wrong type is as good as absent. */
+  items(parent: Found, key: string): readonly Target[] {
+    const list = own(parent.value, key);
+    if (list === undefined) return [];
+    if (!isJsonArray(list)) {
+      this.warnings.add(below(parent.place, key), `${key} must be an array, not ${quote(list)}; it is left out.`);
+      return [];
+    }
+    return list.map((value, index) => ({ value, place: below(parent.place, key, String(index)) }));
+  }
+
+  #walk(reference: string): Target | undefined {
+    if (!reference.startsWith("#/")) return undefined;
+    let at: JsonValue = this.root;
+    let place = ROOT;
+    for (const step of reference.slice(2).split("/")) {
+      const key = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
+      if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
+      const next: JsonValue | undefined = isJsonArray(at) ? at[Number(key)] : isJsonObject(at) ? at[key] : undefined;
+      if (next === undefined) return undefined;
+      at = next;
+      place = below(place, key);
+    }
+    return { value: at, place };
+  }
+}
+
+/** The value of a key that the object itself has, whatever its prototype does. */
+export function own(object: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+export function ownText(object: JsonObject, key: string): string | undefined {
+  const value = own(object, key);
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The strings of an array property. */
+export function ownTexts(object: JsonObject, key: string): readonly string[] | undefined {
+  const value = own(object, key);
+  return isJsonArray(value) ? value.filter((item) => typeof item === "string") : undefined;
+}
+
+function decode(step: string): string {
+  if (!step.includes("%")) return step;
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
+/** YAML reads `swagger: 2.0` as the number 2. */
+function versionOf(root: JsonObject, origin: string): OpenApiVersion {
+  if (!isJsonObject(root)) throw notOpenApi(origin, `it is ${quote(root)}`);
+  const openapi = own(root, "openapi");
+  const swagger = own(root, "swagger");
+  if (openapi === undefined && (swagger === 2 || swagger === "2" || swagger === "2.0")) return "2.0";
+  const version = typeof openapi === "number" ? String(openapi) : openapi;
+  if (typeof version === "string" && /^3(?:\.|$)/u.test(version)) return /^3(?:\.0|$)/u.test(version) ? "3.0" : "3.1";
+  if (openapi !== undefined) throw notOpenApi(origin, `its "openapi" is ${quote(openapi)}`);
+  if (swagger !== undefined) throw notOpenApi(origin, `its "swagger" is ${quote(swagger)}`);
+  const keys = Object.keys(root).slice(0, 10).map(quote);
+  throw notOpenApi(origin, keys.length === 0 ? "it is empty" : `its keys are ${keys.join(", ")}`);
+}
+
+export function notOpenApi(origin: string, problem: string): ToolError {
+  return new ToolError("invalid_config", `${quote(origin)} is no OpenAPI document: ${problem}.`, {
+    hint: 'Give a document with "openapi": "3.0.x" or "3.1.x", or "swagger": "2.0", and its operations under "paths".',
+  });
+}

@@ -1,0 +1,162 @@
+/** Makes a tool of every operation of an OpenAPI document. */
+import type { Effects } from "../../core/effects.ts";
+import { describeThrown } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Tool } from "../../core/tool.ts";
+import type { HttpOperation, HttpParameter } from "../rest/http-operation.ts";
+import { OpenApiDocument, notOpenApi, own, ownText } from "./document.ts";
+import { operationEffects } from "./operation-effects.ts";
+import { OperationChoice } from "./operation-filter.ts";
+import type { OperationFilter } from "./operation-filter.ts";
+import { operationInput } from "./operation-input.ts";
+import { operationOutput } from "./operation-output.ts";
+import { isSupplied, operationSecurity } from "./operation-security.ts";
+import { operationText } from "./operation-text.ts";
+import { listOperations } from "./operations.ts";
+import type { ListedOperation } from "./operations.ts";
+import { readParameters } from "./parameters.ts";
+import { readBody } from "./request-bodies.ts";
+import { SchemaConverter } from "./schema-converter.ts";
+import { Servers } from "./servers.ts";
+import { MAX_INPUT_WEIGHT, MAX_OUTPUT_WEIGHT, ToolSchemas } from "./tool-schema.ts";
+import { ROOT, cutText, quote } from "./warnings.ts";
+
+export type { OperationFilter } from "./operation-filter.ts";
+
+export interface ImportOptions {
+  /** Take only operations that all given filters let through. @default all */
+  readonly include?: OperationFilter;
+  /** Leave out operations that any given filter names. @default none */
+  readonly exclude?: OperationFilter;
+  /** Where the document came from, for messages and for relative servers. */
+  readonly origin: string;
+  /**
+   * Believe `x-haft` where it takes caution away: a POST that only reads, a call that may be repeated, a longer time.
+   * What adds caution is taken from any document. @default false
+   */
+  readonly trustExtensions?: boolean;
+}
+
+export interface ImportedOperation {
+  /** Without `execute`: the REST engine answers. `metadata.http` says method, path and operationId. */
+  readonly tool: Tool;
+  readonly operation: HttpOperation;
+}
+
+export interface ImportedDocument {
+  readonly title: string;
+  readonly operations: readonly ImportedOperation[];
+  /** What was left out or could only be read in part, one line each, with its place in the document. */
+  readonly warnings: readonly string[];
+}
+
+/** What is the same for all operations of a document. */
+interface Import {
+  readonly document: OpenApiDocument;
+  readonly options: ImportOptions;
+  readonly inputs: ToolSchemas;
+  readonly outputs: ToolSchemas;
+  readonly servers: Servers;
+  /** What they read and write. */
+  readonly key: string;
+}
+
+/**
+ * Reads Swagger 2.0 and OpenAPI 3.0 and 3.1. Nothing is fetched: a reference out of the document leaves its part open.
+ *
+ * Each operation stands for itself. One that cannot be read is left out with a warning, and so is whatever else is wrong in part.
+ *
+ * @param document parsed, and hostile
+ * @throws ToolError `invalid_config` for what is no OpenAPI document
+ */
+export function importOpenApi(document: JsonObject, options: ImportOptions): ImportedDocument {
+  const opened = new OpenApiDocument(document, options.origin);
+  const { warnings } = opened;
+  const paths = own(opened.root, "paths");
+  if (paths !== undefined && !isJsonObject(paths)) throw notOpenApi(options.origin, `its "paths" is ${quote(paths)}`);
+  if (paths === undefined) warnings.add(ROOT, "there are no paths, and so no operations.");
+  const servers = new Servers(opened, options.origin);
+  const whole: Import = {
+    document: opened,
+    options,
+    inputs: new ToolSchemas(new SchemaConverter(opened, "input"), { maxWeight: MAX_INPUT_WEIGHT, warnings }),
+    outputs: new ToolSchemas(new SchemaConverter(opened, "output"), { maxWeight: MAX_OUTPUT_WEIGHT, warnings }),
+    servers,
+    key: cutText(servers.ofDocument ?? `http:${URL.parse(options.origin)?.host || options.origin}`, MAX_KEY_LENGTH).toWellFormed(),
+  };
+  const listed = chosen(opened, listOperations(opened, options.trustExtensions === true), options);
+  const operations = listed.flatMap((operation) => {
+    try {
+      return [importOperation(whole, operation)];
+    } catch (error: unknown) {
+      warnings.add(operation.operation.place, `the operation cannot be read and is left out: ${describeThrown(error)}`);
+      return [];
+    }
+  });
+  return { title: titleOf(opened), operations, warnings: warnings.lines };
+}
+
+const MAX_KEY_LENGTH = 500;
+
+function chosen(
+  { warnings }: OpenApiDocument,
+  all: readonly ListedOperation[],
+  { include, exclude }: ImportOptions,
+): readonly ListedOperation[] {
+  const taken = new OperationChoice(include ?? {});
+  const left = new OperationChoice(exclude ?? {});
+  const operations = all.filter((operation) => {
+    const isTaken = taken.fitsAll(operation);
+    return !left.fitsAny(operation) && isTaken;
+  });
+  for (const line of [...taken.unused("include", all), ...left.unused("exclude", all)]) warnings.addLine(line);
+  return operations;
+}
+
+function titleOf({ root }: OpenApiDocument): string {
+  const info = own(root, "info");
+  const title = isJsonObject(info) ? ownText(info, "title") : undefined;
+  return title === undefined || title === "" ? "untitled" : cutText(title, 200);
+}
+
+function importOperation(whole: Import, listed: ListedOperation): ImportedOperation {
+  const { document, inputs, outputs, servers } = whole;
+  const { method, path, item, operation, tags } = listed;
+  const declared = readParameters(document, item, operation, path);
+  const security = operationSecurity(document, operation);
+  const body = readBody({ document, converter: inputs.converter }, operation, declared);
+  const isBrought = (parameter: Pick<HttpParameter, "name" | "in">): boolean => isSupplied(document, security, parameter);
+  const input = operationInput({ schemas: inputs, isSupplied: isBrought }, declared, body);
+  const { accepts, outputSchema } = operationOutput(document, outputs, operation, method);
+  const server = servers.of(operation, item);
+  const tool: Tool = {
+    name: listed.name,
+    ...operationText(operation.value, `${method} ${cutText(path, 500)}`),
+    inputSchema: input.inputSchema,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    effects: effectsOf(whole, listed),
+    ...(tags.length === 0 ? {} : { tags }),
+    ...listed.extension.fields,
+    metadata: { http: httpMetadata(listed, server) },
+  };
+  const { parameters } = input;
+  const more = { ...(server === undefined ? {} : { server }), ...(input.body === undefined ? {} : { body: input.body }) };
+  return { tool, operation: { method, path, parameters, accepts, ...more, ...(security === undefined ? {} : { security }) } };
+}
+
+function effectsOf({ document, options, key }: Import, { method, extension }: ListedOperation): Effects {
+  const isTrusted = options.trustExtensions === true;
+  const warn = (problem: string): void => document.warnings.add(extension.place, problem);
+  return operationEffects({ method, key, isTrusted, warn }, extension.effects);
+}
+
+function httpMetadata({ method, path, operationId, tags }: ListedOperation, server: string | undefined): Readonly<Record<string, unknown>> {
+  return {
+    method,
+    path,
+    ...(operationId === undefined ? {} : { operationId }),
+    ...(server === undefined ? {} : { server }),
+    tags,
+  };
+}

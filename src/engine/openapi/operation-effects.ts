@@ -1,0 +1,113 @@
+/** What an operation does to the world, as its method says, and as far as its document may say otherwise. */
+import { readOnly } from "../../core/effects.ts";
+import type { Effects } from "../../core/effects.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { own } from "./document.ts";
+import { quote } from "./warnings.ts";
+
+export interface EffectRules {
+  /** Upper case. */
+  readonly method: string;
+  /** What all operations of a document read and write: no document says which of its paths change with which. */
+  readonly key: string;
+  /** Believe the document where it takes caution away. */
+  readonly isTrusted: boolean;
+  readonly warn: (problem: string) => void;
+}
+
+/** @see https://www.rfc-editor.org/rfc/rfc9110.html#section-9.2 */
+const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+const IDEMPOTENT_METHODS: ReadonlySet<string> = new Set(["PUT", "DELETE"]);
+const FLAGS = ["idempotent", "external", "destructive", "commutative"] as const;
+const KEYS = ["reads", "writes"] as const;
+const MAX_KEYS = 32;
+const MAX_KEY_LENGTH = 500;
+
+/**
+ * Safe methods read; the others write, reach outside, and wait for the end of the model's message.
+ *
+ * PUT and DELETE may be repeated, DELETE destroys. What the document adds under `x-haft` counts where it adds caution: more keys,
+ * `destructive`, `external`, not `idempotent`. Only a trusted document replaces keys or takes caution away.
+ */
+export function operationEffects(rules: EffectRules, declared: JsonValue | undefined): Effects {
+  const { method, key, isTrusted } = rules;
+  const byMethod: Effects = SAFE_METHODS.has(method)
+    ? readOnly(key)
+    : {
+        writes: [key],
+        ...(IDEMPOTENT_METHODS.has(method) ? { idempotent: true } : {}),
+        ...(method === "DELETE" ? { destructive: true } : {}),
+        external: true,
+      };
+  if (declared === undefined) return byMethod;
+  const claims = readClaims(rules, declared);
+  return isTrusted ? { ...byMethod, ...claims } : cautious(byMethod, claims, rules);
+}
+
+interface Claims {
+  readonly reads?: readonly string[];
+  readonly writes?: readonly string[];
+  readonly idempotent?: boolean;
+  readonly external?: boolean;
+  readonly destructive?: boolean;
+  readonly commutative?: boolean;
+}
+
+function cautious(byMethod: Effects, claims: Claims, { key, warn }: EffectRules): Effects {
+  const refused: string[] = [];
+  const isWrite = !writesNothing(byMethod);
+  const writes = claims.writes ?? [];
+  if (claims.writes?.length === 0 && isWrite) refused.push("writes");
+  if (claims.idempotent === true && byMethod.idempotent !== true) refused.push("idempotent");
+  if (claims.commutative === true) refused.push("commutative");
+  for (const flag of ["external", "destructive"] as const) if (claims[flag] === false && byMethod[flag] === true) refused.push(flag);
+  if (refused.length > 0) {
+    warn(
+      `effects.${refused.join(" and effects.")} would take caution away and ${refused.length === 1 ? "is" : "are"} not believed. Trust the extensions of this document to use it.`,
+    );
+  }
+  const becomesWrite = !isWrite && writes.length > 0;
+  const reads = [...(isWrite ? [] : [key]), ...(claims.reads ?? [])];
+  return {
+    ...(reads.length === 0 ? {} : { reads: [...new Set(reads)] }),
+    writes: isWrite || becomesWrite ? [...new Set([key, ...writes])] : [],
+    ...(byMethod.idempotent === true && claims.idempotent !== false && !becomesWrite ? { idempotent: true } : {}),
+    ...(byMethod.destructive === true || claims.destructive === true ? { destructive: true } : {}),
+    ...(byMethod.external === true || claims.external === true || becomesWrite ? { external: true } : {}),
+  };
+}
+
+function writesNothing({ writes }: Effects): boolean {
+  return Array.isArray(writes) && writes.length === 0;
+}
+
+function readClaims({ warn }: EffectRules, declared: JsonValue): Claims {
+  if (!isJsonObject(declared)) {
+    warn(`effects must be an object, not ${quote(declared)}; it is left out.`);
+    return {};
+  }
+  const known: readonly string[] = [...KEYS, ...FLAGS];
+  for (const name of Object.keys(declared)) if (!known.includes(name)) warn(`effects.${name} is unknown; there are ${known.join(", ")}.`);
+  const claims: Record<string, boolean | readonly string[]> = {};
+  for (const flag of FLAGS) {
+    const value = own(declared, flag);
+    if (typeof value === "boolean") claims[flag] = value;
+    else if (value !== undefined) warn(`effects.${flag} must be true or false, not ${quote(value)}; it is left out.`);
+  }
+  for (const list of KEYS) {
+    const value = own(declared, list);
+    if (value === undefined) continue;
+    const keys = isJsonArray(value) ? value.filter((each) => typeof each === "string") : undefined;
+    if (keys === undefined || !isJsonArray(value) || keys.length !== value.length || keys.length > MAX_KEYS || !keys.every(isUsableKey)) {
+      warn(
+        `effects.${list} must be a list of at most ${MAX_KEYS} keys such as "orders:"; it is left out. A key that begins with "session:" is none of a service.`,
+      );
+    } else claims[list] = keys;
+  }
+  return claims;
+}
+
+function isUsableKey(key: string): boolean {
+  return key !== "" && key.length <= MAX_KEY_LENGTH && key.isWellFormed() && !key.startsWith("session:");
+}

@@ -1,0 +1,153 @@
+/** Chooses operations by tag, path and name, and says which words of a choice fit nothing. */
+import { quote } from "./warnings.ts";
+
+export interface OperationFilter {
+  readonly tags?: readonly string[];
+  /** Path patterns, `*` for any characters: `/admin/*`, or with a method: `DELETE /users/*`. */
+  readonly paths?: readonly string[];
+  /** operationIds or tool names, `*` for any characters. */
+  readonly operations?: readonly string[];
+}
+
+/** What a filter looks at. */
+export interface Filtered {
+  readonly method: string;
+  readonly path: string;
+  readonly operationId: string | undefined;
+  /** Of the tool. */
+  readonly name: string;
+  readonly tags: readonly string[];
+}
+
+type Aspect = keyof OperationFilter;
+
+interface Entry {
+  readonly text: string;
+  readonly fits: (operation: Filtered) => boolean;
+  isUsed: boolean;
+}
+
+/** One filter, and which of its entries have fitted something. */
+export class OperationChoice {
+  readonly #entries: ReadonlyMap<Aspect, readonly Entry[]>;
+
+  constructor(filter: OperationFilter) {
+    const { tags, paths, operations } = filter;
+    this.#entries = new Map(
+      (
+        [
+          ["tags", tags, fitsTag],
+          ["paths", paths, fitsPath],
+          ["operations", operations, fitsName],
+        ] as const
+      ).flatMap(([aspect, texts, fit]) =>
+        texts === undefined ? [] : [[aspect, texts.map((text) => ({ text, fits: fit(text), isUsed: false }))] as const],
+      ),
+    );
+  }
+
+  /** True when each list that is given has an entry that fits. */
+  fitsAll(operation: Filtered): boolean {
+    const fitting = [...this.#entries.values()].map((entries) => use(entries, operation));
+    return fitting.every(Boolean);
+  }
+
+  /** True when any list has an entry that fits. */
+  fitsAny(operation: Filtered): boolean {
+    const fitting = [...this.#entries.values()].map((entries) => use(entries, operation));
+    return fitting.some(Boolean);
+  }
+
+  /** One line for each entry that fitted nothing, with what may have been meant. */
+  unused(which: "include" | "exclude", all: readonly Filtered[]): readonly string[] {
+    return [...this.#entries].flatMap(([aspect, entries]) =>
+      entries
+        .filter(({ isUsed }) => !isUsed)
+        .map(({ text }) => {
+          const near = nearTexts(text, all, aspect);
+          return `${which}.${aspect}: ${quote(text)} fits no operation of this document.${near.length === 0 ? "" : ` Did you mean ${near.map(quote).join(" or ")}?`}`;
+        }),
+    );
+  }
+}
+
+/** Every entry is tried, so that none is reported that would have fitted. */
+function use(entries: readonly Entry[], operation: Filtered): boolean {
+  let isFitting = false;
+  for (const entry of entries) {
+    if (!entry.fits(operation)) continue;
+    entry.isUsed = true;
+    isFitting = true;
+  }
+  return isFitting;
+}
+
+function fitsTag(text: string): Entry["fits"] {
+  return ({ tags }) => tags.includes(text);
+}
+
+function fitsPath(text: string): Entry["fits"] {
+  const [, method, pattern = ""] = /^(?:([A-Za-z]+)\s+)?(.*)$/su.exec(text) ?? [];
+  const fits = matcher(pattern);
+  return (operation) => (method === undefined || method.toUpperCase() === operation.method) && fits(operation.path);
+}
+
+function fitsName(text: string): Entry["fits"] {
+  const fits = matcher(text);
+  return ({ operationId, name }) => fits(name) || (operationId !== undefined && fits(operationId));
+}
+
+/** `*` stands for any characters. The parts between are looked for from left to right, so that no pattern is slow. */
+function matcher(pattern: string): (text: string) => boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return (text) => text === pattern;
+  return (text) => {
+    if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
+    let at = first.length;
+    for (const part of rest) {
+      const found = text.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return at <= text.length - last.length;
+  };
+}
+
+const MAX_COMPARED = 5_000;
+const MAX_LENGTH = 80;
+
+/** Up to two that are spelled most like it. */
+function nearTexts(text: string, all: readonly Filtered[], aspect: Aspect): readonly string[] {
+  if (text.length > MAX_LENGTH) return [];
+  const known = new Set(all.flatMap((operation) => textsOf(operation, aspect)));
+  const wanted = text.toLowerCase();
+  const limit = Math.max(2, Math.floor(wanted.length / 3));
+  return [...known]
+    .filter((candidate) => Math.abs(candidate.length - wanted.length) <= limit)
+    .slice(0, MAX_COMPARED)
+    .map((candidate) => ({ candidate, distance: editDistance(wanted, candidate.toLowerCase()) }))
+    .filter(({ distance }) => distance <= limit)
+    .toSorted((one, other) => one.distance - other.distance)
+    .slice(0, 2)
+    .map(({ candidate }) => candidate);
+}
+
+function textsOf({ tags, path, operationId, name }: Filtered, aspect: Aspect): readonly string[] {
+  if (aspect === "tags") return tags;
+  return aspect === "paths" ? [path] : [name, ...(operationId === undefined ? [] : [operationId])];
+}
+
+/** How many letters must be put in, taken out or changed. */
+function editDistance(one: string, other: string): number {
+  let above: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= one.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= other.length; column++) {
+      const changed = (above[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1);
+      current.push(Math.min(changed, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    above = current;
+  }
+  return above[other.length] ?? 0;
+}

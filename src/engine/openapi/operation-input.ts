@@ -1,0 +1,135 @@
+/** The input of an operation's tool: one object with every parameter and the body in it, and the way from it to the request. */
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+import type { HttpBody, HttpParameter } from "../rest/http-operation.ts";
+import { inputKeys } from "./input-keys.ts";
+import { exampleOf } from "./parameters.ts";
+import type { Parameters, ReadParameter } from "./parameters.ts";
+import type { ReadBody } from "./request-bodies.ts";
+import { OPEN } from "./schema-converter.ts";
+import type { SchemaPart } from "./schema-converter.ts";
+import { note } from "./schema-keywords.ts";
+import type { ToolSchemas } from "./tool-schema.ts";
+import { cutText } from "./warnings.ts";
+
+export interface OperationInput {
+  readonly inputSchema: JsonSchema;
+  readonly parameters: readonly HttpParameter[];
+  readonly body: HttpBody | undefined;
+}
+
+export interface InputReading {
+  readonly schemas: ToolSchemas;
+  /** True for a parameter that is not asked from the model. */
+  readonly isSupplied: (parameter: ReadParameter["http"]) => boolean;
+}
+
+interface Property {
+  readonly key: string;
+  readonly part: SchemaPart;
+  readonly required: boolean;
+}
+
+const MAX_DESCRIPTION = 1_000;
+/** Of all properties together, without their definitions. */
+const MAX_WEIGHT = 10_000;
+
+/** A key that stands for nothing is refused: what the request cannot carry would be lost without a word. */
+export function operationInput(reading: InputReading, { parameters }: Parameters, body: ReadBody | undefined): OperationInput {
+  const named = [
+    ...parameters.map(({ http }) => http),
+    ...(body === undefined ? [] : (body.fields ?? [{ name: "body" }]).map(({ name }) => ({ name, in: "body" }))),
+  ];
+  const keys = inputKeys(named);
+  const properties: Property[] = [];
+  const httpParameters = parameters.map((parameter, index): HttpParameter => {
+    const { http } = parameter;
+    const key = keys[index] ?? http.name;
+    if (http.supplied === true || reading.isSupplied(http)) return { ...http, key, supplied: true };
+    properties.push({ key, part: parameterPart(reading, parameter), required: http.required });
+    return { ...http, key };
+  });
+  const bodyKeys = keys.slice(parameters.length);
+  if (body !== undefined) properties.push(...bodyProperties(body, bodyKeys));
+  return {
+    inputSchema: reading.schemas.withDefinitions(objectOf(properties)),
+    parameters: httpParameters,
+    body: body === undefined ? undefined : httpBody(body, bodyKeys),
+  };
+}
+
+/** What is more than a validator takes is left open, the heavy properties first. */
+function objectOf(all: readonly Property[]): SchemaPart {
+  const weight = all.reduce((sum, { part }) => sum + part.weight, 1);
+  const properties =
+    weight <= MAX_WEIGHT ? all : all.map((each) => (each.part.weight > MAX_WEIGHT / all.length ? { ...each, part: OPEN } : each));
+  const required = properties.filter((property) => property.required).map(({ key }) => key);
+  const schema: JsonObject = {
+    type: "object",
+    properties: Object.freeze(Object.fromEntries(properties.map(({ key, part }) => [key, part.schema]))),
+    ...(required.length === 0 ? {} : { required: Object.freeze(required) }),
+    additionalProperties: false,
+  };
+  return { schema: Object.freeze(schema), references: [...new Set(properties.flatMap(({ part }) => part.references))], weight };
+}
+
+function parameterPart({ schemas }: InputReading, { found, schema }: ReadParameter): SchemaPart {
+  const part = schema === undefined ? OPEN : schemas.converter.convert(schema.value, schema.place);
+  if (found === undefined || found.value === schema?.value) return part;
+  const description = found.value["description"];
+  const example = exampleOf(found);
+  return described(part, {
+    ...(typeof description === "string" && description !== "" ? { description: cutText(description, MAX_DESCRIPTION) } : {}),
+    ...(isShown(example) && !hasKeyword(part, "examples") ? { examples: Object.freeze([example]) } : {}),
+    ...(found.value["deprecated"] === true ? { deprecated: true } : {}),
+  });
+}
+
+function isShown(example: JsonValue | undefined): example is string | number | boolean {
+  return typeof example === "number" || typeof example === "boolean" || (typeof example === "string" && example.length <= 120);
+}
+
+function hasKeyword({ schema }: SchemaPart, keyword: string): boolean {
+  return isJsonObject(schema) && Object.hasOwn(schema, keyword);
+}
+
+/** The same with other annotations. */
+function described(part: SchemaPart, annotations: JsonObject): SchemaPart {
+  if (part.schema === false || Object.keys(annotations).length === 0) return part;
+  return { ...part, schema: Object.freeze({ ...(part.schema === true ? {} : part.schema), ...annotations }) };
+}
+
+/** Fields of a body that may be left out as a whole are not required, and say that they are once there is a body. */
+function bodyProperties(body: ReadBody, keys: readonly string[]): readonly Property[] {
+  if (body.fields === undefined) {
+    const description = body.description === undefined ? {} : { description: cutText(body.description, MAX_DESCRIPTION) };
+    const part = hasKeyword(body.whole, "description") ? body.whole : described(body.whole, description);
+    return [{ key: keys[0] ?? "body", part, required: body.required }];
+  }
+  return body.fields.map(({ name, part, required, isAlwaysNeeded }, index) => {
+    const isNoted = required && !isAlwaysNeeded;
+    return { key: keys[index] ?? name, part: isNoted ? noted(part, "Required when a body is sent.") : part, required: isAlwaysNeeded };
+  });
+}
+
+function noted(part: SchemaPart, sentence: string): SchemaPart {
+  if (part.schema === false) return part;
+  const members = part.schema === true ? {} : { ...part.schema };
+  note({ members }, sentence);
+  return { ...part, schema: Object.freeze(members) };
+}
+
+function httpBody(body: ReadBody, keys: readonly string[]): HttpBody {
+  const { required, mediaType, mediaTypes, fields, encoding } = body;
+  return {
+    required,
+    mediaType,
+    mediaTypes,
+    fields:
+      fields === undefined
+        ? { key: keys[0] ?? "body" }
+        : fields.map((field, index) => ({ name: field.name, key: keys[index] ?? field.name, required: field.required })),
+    ...(encoding === undefined || Object.keys(encoding).length === 0 ? {} : { encoding }),
+  };
+}

@@ -1,0 +1,107 @@
+/** What an operation answers: the media types for the Accept header, and the schema of its JSON. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+import { isJsonType, parseMediaType } from "../rest/media-type.ts";
+import { own, ownTexts } from "./document.ts";
+import type { Found, OpenApiDocument, Target } from "./document.ts";
+import { OPEN } from "./schema-converter.ts";
+import type { SchemaPart } from "./schema-converter.ts";
+import type { ToolSchemas } from "./tool-schema.ts";
+import { below } from "./warnings.ts";
+
+export interface OperationOutput {
+  readonly accepts: readonly string[];
+  readonly outputSchema: JsonSchema | undefined;
+}
+
+/** One way an operation may succeed. */
+interface Answer {
+  readonly mediaTypes: readonly string[];
+  /** Of its JSON; undefined where it is not JSON, or nothing is said of it. */
+  readonly schema: Target | undefined;
+  readonly isEmpty: boolean;
+}
+
+const NULL_PART: SchemaPart = Object.freeze({ schema: Object.freeze({ type: "null" }), references: Object.freeze([]), weight: 1 });
+const MAX_MEDIA_TYPES = 50;
+
+/**
+ * Reads the answers of success, or `default` where there are none.
+ *
+ * There is an output schema only where each of them is JSON of a known shape, or empty (null): several shapes are alternatives, the
+ * lowest status first. A schema that some right answers break would make those answers `partial`.
+ */
+export function operationOutput(document: OpenApiDocument, schemas: ToolSchemas, operation: Found, method: string): OperationOutput {
+  const answers = successes(document, operation).map((response) => readAnswer(document, operation, response));
+  const mediaTypes = [...new Set(answers.flatMap((answer) => answer.mediaTypes))].slice(0, MAX_MEDIA_TYPES);
+  const accepts = mediaTypes.toSorted((one, other) => Number(isJson(other)) - Number(isJson(one)));
+  const isKnown =
+    answers.some(({ schema }) => schema !== undefined) && answers.every(({ schema, isEmpty }) => schema !== undefined || isEmpty);
+  if (!isKnown || method === "HEAD") return { accepts, outputSchema: undefined };
+  const parts = new Map<unknown, SchemaPart>();
+  for (const { schema, isEmpty } of answers) {
+    const part = isEmpty || schema === undefined ? NULL_PART : schemas.converter.convert(schema.value, schema.place);
+    // One definition is the same however often it is named.
+    const identity = isJsonObject(part.schema) && typeof part.schema["$ref"] === "string" ? part.schema["$ref"] : part.schema;
+    if (!parts.has(identity)) parts.set(identity, part);
+  }
+  const outputSchema = schemas.withDefinitions(alternatives([...parts.values()]));
+  const isOpen = outputSchema === true || (isJsonObject(outputSchema) && Object.keys(outputSchema).length === 0);
+  return { accepts, outputSchema: isOpen ? undefined : outputSchema };
+}
+
+function alternatives(parts: readonly SchemaPart[]): SchemaPart {
+  const [first = OPEN] = parts;
+  if (parts.length < 2) return first;
+  const schema: JsonObject = Object.freeze({ anyOf: Object.freeze(parts.map((part) => part.schema)) });
+  return {
+    schema,
+    references: [...new Set(parts.flatMap(({ references }) => references))],
+    weight: parts.reduce((sum, { weight }) => sum + weight, 1),
+  };
+}
+
+/** By status, `2XX` after the others. */
+function successes(document: OpenApiDocument, operation: Found): readonly Found[] {
+  const all = document.members(operation, "responses");
+  const statuses = all
+    .filter(({ key }) => /^2(?:\d\d|XX)$/iu.test(key))
+    .toSorted((one, other) => (one.key.toUpperCase() < other.key.toUpperCase() ? -1 : 1));
+  const chosen = statuses.length > 0 ? statuses : all.filter(({ key }) => key === "default");
+  return chosen.flatMap(({ value, place }) => document.object(value, place, "a response") ?? []);
+}
+
+function readAnswer(document: OpenApiDocument, operation: Found, response: Found): Answer {
+  if (document.version === "2.0") return readSwaggerAnswer(document, operation, response);
+  const content = document.members(response, "content");
+  const mediaTypes = content.map(({ key }) => key).filter(isShort);
+  const json =
+    content.find(({ key }) => parseMediaType(key).type === "application/json") ?? content.find(({ key }) => isJson(key) || key === "*/*");
+  const schema = isJsonObject(json?.value) ? own(json.value, "schema") : undefined;
+  return {
+    mediaTypes,
+    schema: json === undefined || schema === undefined ? undefined : { value: schema, place: below(json.place, "schema") },
+    isEmpty: content.length === 0,
+  };
+}
+
+function readSwaggerAnswer(document: OpenApiDocument, operation: Found, response: Found): Answer {
+  const produces = (ownTexts(operation.value, "produces") ?? ownTexts(document.root, "produces") ?? []).filter(isShort);
+  const schema = own(response.value, "schema");
+  const isJsonAnswer = produces.length === 0 || produces.some((type) => isJson(type) || type === "*/*");
+  const isFile = isJsonObject(schema) && own(schema, "type") === "file";
+  return {
+    mediaTypes: schema === undefined ? [] : produces,
+    schema: schema === undefined || isFile || !isJsonAnswer ? undefined : { value: schema, place: below(response.place, "schema") },
+    isEmpty: schema === undefined,
+  };
+}
+
+function isShort(mediaType: string): boolean {
+  return mediaType.length <= 200;
+}
+
+function isJson(mediaType: string): boolean {
+  return isJsonType(parseMediaType(mediaType).type);
+}

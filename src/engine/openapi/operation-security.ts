@@ -1,0 +1,93 @@
+/** What lets a call in, as the document says. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { HttpParameter, SecurityRequirement, SecurityScheme, SecurityUse } from "../rest/http-operation.ts";
+import { own, ownText, ownTexts } from "./document.ts";
+import type { Found, OpenApiDocument } from "./document.ts";
+import { ROOT, below, cutText, quote } from "./warnings.ts";
+
+const MAX_REQUIREMENTS = 50;
+
+/** The operation's own requirements, else those of the document; undefined when neither says a word. `[[]]` = nothing is needed. */
+export function operationSecurity(document: OpenApiDocument, operation: Found): readonly SecurityRequirement[] | undefined {
+  const holder = own(operation.value, "security") === undefined ? { value: document.root, place: ROOT } : operation;
+  const declared = own(holder.value, "security");
+  if (declared === undefined) return undefined;
+  if (isJsonArray(declared) && declared.length === 0) return [[]];
+  const requirements = document.items(holder, "security").slice(0, MAX_REQUIREMENTS);
+  return requirements.flatMap(({ value, place }): readonly SecurityRequirement[] => {
+    if (!isJsonObject(value)) {
+      document.warnings.add(place, `a security requirement must be an object, not ${quote(value)}; it is left out.`);
+      return [];
+    }
+    return [
+      Object.keys(value)
+        .slice(0, MAX_REQUIREMENTS)
+        .map((name) => readUse(document, name, value, place)),
+    ];
+  });
+}
+
+function readUse(document: OpenApiDocument, name: string, requirement: JsonObject, place: Found["place"]): SecurityUse {
+  const scopes = ownTexts(requirement, name) ?? [];
+  const steps = document.version === "2.0" ? ["securityDefinitions"] : ["components", "securitySchemes"];
+  let schemes: JsonObject | undefined = document.root;
+  for (const step of steps) {
+    const next: unknown = schemes === undefined ? undefined : own(schemes, step);
+    schemes = isJsonObject(next) ? next : undefined;
+  }
+  const declared = schemes === undefined ? undefined : own(schemes, name);
+  if (declared === undefined) {
+    document.warnings.add(place, `the security scheme ${quote(name)} is not declared.`);
+    return { name, scopes, scheme: { type: "other", described: "a scheme that the document does not declare" } };
+  }
+  const found = document.object(declared, below(ROOT, ...steps, name), "a security scheme");
+  return {
+    name,
+    scopes,
+    scheme: found === undefined ? { type: "other", described: "a scheme that cannot be read" } : readScheme(found.value),
+  };
+}
+
+function readScheme(scheme: JsonObject): SecurityScheme {
+  const type = ownText(scheme, "type");
+  if (type === "basic") return { type: "http", scheme: "basic" }; // Swagger 2.0
+  if (type === "http") return { type: "http", scheme: (ownText(scheme, "scheme") ?? "").toLowerCase() };
+  if (type === "oauth2") {
+    const tokenUrl = tokenUrlOf(scheme);
+    return { type: "oauth2", ...(tokenUrl === undefined ? {} : { tokenUrl }) };
+  }
+  const where = own(scheme, "in");
+  const name = ownText(scheme, "name");
+  if (type === "apiKey" && name !== undefined && (where === "header" || where === "query" || where === "cookie")) {
+    return { type: "apiKey", in: where, name };
+  }
+  return { type: "other", described: cutText(type ?? "no type", 100) };
+}
+
+/** Of the flow that needs no person. */
+function tokenUrlOf(scheme: JsonObject): string | undefined {
+  if (own(scheme, "flow") === "application") return ownText(scheme, "tokenUrl");
+  const flows = own(scheme, "flows");
+  const flow = isJsonObject(flows) ? own(flows, "clientCredentials") : undefined;
+  return isJsonObject(flow) ? ownText(flow, "tokenUrl") : undefined;
+}
+
+/** Since 3.0 these are no parameters, even where they are declared as such. @see https://spec.openapis.org/oas/v3.1.1.html#parameter-object */
+const NOT_PARAMETERS: ReadonlySet<string> = new Set(["accept", "content-type", "authorization"]);
+
+/** True for a parameter that carries a credential of the operation's security, or that the engine sets itself: no model is asked for it. */
+export function isSupplied(
+  document: OpenApiDocument,
+  security: readonly SecurityRequirement[] | undefined,
+  parameter: Pick<HttpParameter, "name" | "in">,
+): boolean {
+  const name = parameter.name.toLowerCase();
+  if (parameter.in === "header" && document.version !== "2.0" && NOT_PARAMETERS.has(name)) return true;
+  return (security ?? []).flat().some(({ scheme }) => {
+    if (scheme.type === "apiKey") {
+      return scheme.in === parameter.in && (scheme.in === "header" ? scheme.name.toLowerCase() === name : scheme.name === parameter.name);
+    }
+    return parameter.in === "header" && name === "authorization" && scheme.type !== "other";
+  });
+}

@@ -1,0 +1,70 @@
+/** Finds the operations of a document, and gives each its name. */
+import { ownText, ownTexts } from "./document.ts";
+import type { Found, OpenApiDocument } from "./document.ts";
+import { distinctName, operationName } from "./operation-name.ts";
+import { readExtension } from "./tool-extension.ts";
+import type { ToolExtension } from "./tool-extension.ts";
+import { ROOT, below, quote } from "./warnings.ts";
+
+/** An operation as it stands in the document. */
+export interface ListedOperation {
+  readonly method: string;
+  readonly path: string;
+  readonly operationId: string | undefined;
+  readonly tags: readonly string[];
+  /** The path item. */
+  readonly item: Found;
+  readonly operation: Found;
+  readonly extension: ToolExtension;
+  /** Unique in the document. */
+  readonly name: string;
+}
+
+const METHODS: ReadonlySet<string> = new Set(["get", "put", "post", "delete", "options", "head", "patch", "trace"]);
+const MAX_OPERATIONS = 50_000;
+const MAX_TAGS = 20;
+
+/** @param isTrusted believe `x-haft` where it takes caution away */
+export function listOperations(document: OpenApiDocument, isTrusted: boolean): readonly ListedOperation[] {
+  const found = document.members({ value: document.root, place: ROOT }, "paths").flatMap(({ key, value, place }) => {
+    const item = document.object(value, place, "a path");
+    return item === undefined ? [] : operationsOf(document, key, item, isTrusted);
+  });
+  if (found.length > MAX_OPERATIONS) {
+    document.warnings.add(below(ROOT, "paths"), `there are ${found.length} operations; those after ${MAX_OPERATIONS} are left out.`);
+  }
+  return withDistinctNames(document, found.slice(0, MAX_OPERATIONS));
+}
+
+function operationsOf(document: OpenApiDocument, path: string, item: Found, isTrusted: boolean): readonly ListedOperation[] {
+  return Object.entries(item.value).flatMap(([key, declared]) => {
+    if (!METHODS.has(key)) return [];
+    const operation = document.object(declared, below(item.place, key), "an operation");
+    if (operation === undefined) return [];
+    if (!path.startsWith("/"))
+      document.warnings.add(item.place, `a path begins with a slash, which ${quote(path)} lacks; one is put before it.`);
+    const operationId = ownText(operation.value, "operationId");
+    const extension = readExtension(document, [{ value: document.root, place: ROOT }, item, operation], isTrusted);
+    const named = { method: key.toUpperCase(), path: path.startsWith("/") ? path : `/${path}`, operationId };
+    const tags = [...new Set(ownTexts(operation.value, "tags"))].filter((tag) => tag.length <= 200).slice(0, MAX_TAGS);
+    return [{ ...named, tags, item, operation, extension, name: extension.name ?? operationName(named) }];
+  });
+}
+
+/** Operations of one name are all named after method and path, so that none depends on which comes first. */
+function withDistinctNames(document: OpenApiDocument, operations: readonly ListedOperation[]): readonly ListedOperation[] {
+  const counts = new Map<string, number>();
+  for (const { name } of operations) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const names = new Set([...counts].filter(([, count]) => count === 1).map(([name]) => name));
+  return operations.flatMap((operation) => {
+    if (counts.get(operation.name) === 1) return [operation];
+    const name = distinctName(operation.name, operation);
+    if (names.has(name)) {
+      document.warnings.add(operation.operation.place, `the name ${name} is taken as well; the operation is left out.`);
+      return [];
+    }
+    names.add(name);
+    document.warnings.add(operation.operation.place, `several operations are called ${quote(operation.name)}; this one is called ${name}.`);
+    return [{ ...operation, name }];
+  });
+}

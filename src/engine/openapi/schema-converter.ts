@@ -1,0 +1,380 @@
+/** Schemas of Swagger 2.0, OpenAPI 3.0 and 3.1 as JSON Schema 2020-12, with their references kept. */
+import { hash } from "node:crypto";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { own } from "./document.ts";
+import type { OpenApiDocument } from "./document.ts";
+import { isBinary, usablePattern, writeKeywords } from "./schema-keywords.ts";
+import type { Direction, Draft } from "./schema-keywords.ts";
+import { withNull } from "./schema-null.ts";
+import { below, cutText, pointerOf, quote } from "./warnings.ts";
+import type { Place } from "./warnings.ts";
+
+/** A converted schema, deeply frozen, and what is known of it. Parts are shared by all tools of a document. */
+export interface SchemaPart {
+  readonly schema: boolean | JsonObject;
+  /** The names of the definitions it refers to itself. */
+  readonly references: readonly string[];
+  /** What it counts for, definitions left aside, towards the bounds of a schema. */
+  readonly weight: number;
+  /** Of `properties`, by name. */
+  readonly fields?: ReadonlyMap<string, SchemaPart>;
+  /** Of `allOf`. */
+  readonly branches?: readonly SchemaPart[];
+  /** Properties that are left out in this direction. */
+  readonly hidden?: ReadonlySet<string>;
+  /** Bytes, a list of them, or a choice with them. */
+  readonly isBytes?: boolean;
+}
+
+interface Definition {
+  readonly name: string;
+  readonly value: JsonValue;
+  readonly place: Place;
+  state: "waiting" | "converting" | "done";
+  part: SchemaPart;
+}
+
+/** Where in a schema the walk is. */
+interface Position {
+  readonly place: Place;
+  readonly depth: number;
+  /** It speaks of the same value as the definition it stands in. */
+  readonly inPlace: boolean;
+  /** Properties that a schema around it leaves out. */
+  readonly hidden: ReadonlySet<string>;
+}
+
+interface Walk extends Draft {
+  /** Made for the first one: most schemas have none. */
+  references: Set<string> | undefined;
+  readonly position: Position;
+  hidden: ReadonlySet<string>;
+  isBytes: boolean;
+}
+
+/** What lets any value through; written as an object, because some providers take no `true`. */
+export const OPEN: SchemaPart = Object.freeze({ schema: Object.freeze({}), references: Object.freeze([]), weight: 1 });
+const NONE: ReadonlySet<string> = new Set();
+const NO_REFERENCES: readonly string[] = Object.freeze([]);
+const NOTHING = Object.freeze({});
+const OBJECT_KEYWORDS = [
+  "properties",
+  "required",
+  "allOf",
+  "additionalProperties",
+  "patternProperties",
+  "dependentSchemas",
+  "unevaluatedProperties",
+  "propertyNames",
+] as const;
+const MAX_DEPTH = 80;
+/** Most schemas that are looked at in one document, whatever refers to whatever. */
+const MAX_SCHEMAS = 2_000_000;
+/** Most of them in one definition, or in one parameter or body, without what they refer to. The same object may stand in many places. */
+const MAX_PART = 10_000;
+const PLAIN_NAME = /^[A-Za-z0-9._-]{1,80}$/u;
+const MARK = /_[0-9a-f]{16}$/u;
+
+/** Of one document, in one direction: what is read only is no input, what is write only is no output. */
+export class SchemaConverter {
+  readonly #document: OpenApiDocument;
+  readonly #direction: Direction;
+  readonly #byReference = new Map<string, Definition | undefined>();
+  readonly #byName = new Map<string, Definition>();
+  readonly #waiting: Definition[] = [];
+  readonly #hidden = new Map<JsonObject, ReadonlySet<string>>();
+  #hiddenDepth = 0;
+  #schemasLeft = MAX_SCHEMAS;
+  #partLeft = MAX_PART;
+
+  constructor(document: OpenApiDocument, direction: Direction) {
+    this.#document = document;
+    this.#direction = direction;
+  }
+
+  /** Never fails: what cannot be used becomes `{}`, with a warning. */
+  convert(raw: JsonValue | undefined, place: Place): SchemaPart {
+    this.#partLeft = MAX_PART;
+    const part = this.#convert(raw, { place, depth: 0, inPlace: false, hidden: NONE });
+    for (let next = this.#waiting.pop(); next !== undefined; next = this.#waiting.pop()) this.#define(next, 0);
+    return part;
+  }
+
+  /** What `#/$defs/<name>` means in a part that was converted. */
+  definition(name: string): SchemaPart {
+    return this.#byName.get(name)?.part ?? OPEN;
+  }
+
+  #define(definition: Definition, depth: number): void {
+    if (definition.state !== "waiting") return;
+    definition.state = "converting";
+    const partLeft = this.#partLeft;
+    this.#partLeft = MAX_PART;
+    definition.part = this.#convert(definition.value, { place: definition.place, depth, inPlace: true, hidden: NONE });
+    definition.state = "done";
+    this.#partLeft = partLeft;
+  }
+
+  #convert(raw: JsonValue | undefined, position: Position): SchemaPart {
+    if (raw === undefined) return OPEN;
+    if (typeof raw === "boolean") return { ...OPEN, schema: raw };
+    const { warnings } = this.#document;
+    if (!isJsonObject(raw)) {
+      warnings.add(position.place, `a schema must be an object, not ${quote(raw)}; any value will do here.`);
+      return OPEN;
+    }
+    if (position.depth > MAX_DEPTH) {
+      warnings.add(position.place, "the schema is nested too deeply; any value will do here.");
+      return OPEN;
+    }
+    if (--this.#schemasLeft < 0 || --this.#partLeft < 0) {
+      if (this.#schemasLeft === -1 || this.#partLeft === -1)
+        warnings.add(position.place, "the schema is too large; any value will do from here on.");
+      return OPEN;
+    }
+    return this.#convertObject(raw, position);
+  }
+
+  #convertObject(whole: JsonObject, position: Position): SchemaPart {
+    const warn = (problem: string): void => this.#document.warnings.add(position.place, problem);
+    const walk: Walk = { members: {}, weight: 1, warn, references: undefined, position, hidden: position.hidden, isBytes: isBinary(whole) };
+    const reference = own(whole, "$ref");
+    const raw = reference === undefined || this.#document.version === "3.1" ? whole : annotationsOf(whole);
+    if (reference !== undefined) this.#writeReference(reference, walk);
+    writeKeywords(raw, this.#direction, walk);
+    const object = this.#writeObject(raw, walk);
+    this.#writeItems(raw, walk);
+    const branches = this.#writeBranches(raw, walk);
+    const { members } = walk;
+    const schema = Object.freeze(own(raw, "nullable") === true ? withNull(members) : members);
+    return {
+      schema,
+      references: walk.references === undefined ? NO_REFERENCES : [...walk.references],
+      weight: walk.weight,
+      ...object,
+      ...(branches === undefined ? {} : { branches }),
+      ...(walk.isBytes ? { isBytes: true } : {}),
+    };
+  }
+
+  #writeReference(reference: JsonValue, walk: Walk): void {
+    const { position } = walk;
+    if (typeof reference !== "string") return walk.warn(`$ref must be a string, not ${quote(reference)}; it is left out.`);
+    const definition = this.#find(reference);
+    if (definition === undefined) return this.#document.warnOfTarget(reference, position.place);
+    if (position.inPlace) {
+      if (definition.state === "converting") return walk.warn(`${quote(reference)} leads back to itself; any value will do here.`);
+      this.#define(definition, position.depth + 1);
+    } else if (definition.state === "waiting") this.#waiting.push(definition);
+    walk.members["$ref"] = `#/$defs/${definition.name}`;
+    (walk.references ??= new Set()).add(definition.name);
+  }
+
+  #find(reference: string): Definition | undefined {
+    if (!this.#byReference.has(reference)) this.#byReference.set(reference, this.#enter(reference));
+    return this.#byReference.get(reference);
+  }
+
+  #enter(reference: string): Definition | undefined {
+    const target = this.#document.lookUp(reference);
+    if (target === undefined) return undefined;
+    const name = definitionName(target.place);
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known; // the same place, by another spelling
+    const definition: Definition = { name, ...target, state: "waiting", part: OPEN };
+    this.#byName.set(name, definition);
+    return definition;
+  }
+
+  #child(raw: JsonValue | undefined, walk: Walk, steps: readonly string[], inPlace: boolean = false): SchemaPart {
+    const { place, depth } = walk.position;
+    const part = this.#convert(raw, {
+      place: below(place, ...steps),
+      depth: depth + 1,
+      inPlace: inPlace && walk.position.inPlace,
+      hidden: inPlace ? walk.hidden : NONE,
+    });
+    for (const name of part.references) (walk.references ??= new Set()).add(name);
+    walk.weight += part.weight;
+    return part;
+  }
+
+  /** `properties` and everything that speaks of an object's fields. */
+  #writeObject(raw: JsonObject, walk: Walk): Pick<SchemaPart, "fields" | "hidden"> {
+    if (!OBJECT_KEYWORDS.some((keyword) => Object.hasOwn(raw, keyword))) return NOTHING;
+    const hidden = new Set(walk.position.hidden);
+    const fields = this.#writeProperties(raw, walk, hidden);
+    if (isJsonArray(own(raw, "allOf"))) for (const name of this.#hiddenIn(raw)) if (fields?.has(name) !== true) hidden.add(name);
+    walk.hidden = hidden;
+    this.#writeRequired(raw, walk);
+    this.#writeMap(raw, "dependentSchemas", walk);
+    this.#writePatternProperties(raw, walk);
+    for (const keyword of ["additionalProperties", "unevaluatedProperties", "propertyNames"]) {
+      const value = own(raw, keyword);
+      // Answers get new fields without a new version: a closed object would make them wrong.
+      if (value === undefined || (value === false && this.#direction === "output")) continue;
+      walk.members[keyword] = this.#child(value, walk, [keyword]).schema;
+    }
+    return { ...(fields === undefined ? {} : { fields }), ...(hidden.size === 0 ? {} : { hidden }) };
+  }
+
+  #writeProperties(raw: JsonObject, walk: Walk, hidden: Set<string>): ReadonlyMap<string, SchemaPart> | undefined {
+    const properties = this.#map(raw, "properties", walk);
+    if (properties === undefined) return undefined;
+    const fields = new Map<string, SchemaPart>();
+    const flag = this.#direction === "input" ? "readOnly" : "writeOnly";
+    const required = this.#direction === "output" ? namesAt(raw, "required") : NONE;
+    const schemas: Record<string, boolean | JsonObject> = {};
+    for (const [name, value] of Object.entries(properties)) {
+      if (name === "__proto__" || this.#isFlagged(value, flag)) {
+        hidden.add(name);
+        continue;
+      }
+      const part = this.#child(value, walk, ["properties", name]);
+      // A field that may be missing is as often sent as null, whatever the document says.
+      const mayBeNull = this.#direction === "output" && !required.has(name) && isJsonObject(part.schema);
+      const schema = mayBeNull ? Object.freeze(withNull(part.schema)) : part.schema;
+      schemas[name] = schema;
+      fields.set(name, schema === part.schema ? part : { ...part, schema });
+    }
+    walk.members["properties"] = Object.freeze(schemas);
+    return fields;
+  }
+
+  #writeRequired(raw: JsonObject, walk: Walk): void {
+    const required = [...namesAt(raw, "required")].filter((name) => !walk.hidden.has(name));
+    if (required.length === 0) return;
+    walk.members["required"] = Object.freeze(required);
+    walk.weight += required.length;
+  }
+
+  /** What a schema and the parts it is made of leave out. */
+  #hiddenIn(raw: JsonValue): ReadonlySet<string> {
+    const found = this.#resolved(raw);
+    if (found === undefined) return NONE;
+    const known = this.#hidden.get(found);
+    if (known !== undefined) return known;
+    const names = new Set<string>();
+    this.#hidden.set(found, names); // before its parts, which may lead back here
+    if (this.#hiddenDepth >= MAX_DEPTH) return names;
+    this.#hiddenDepth++;
+    const properties = own(found, "properties");
+    const allOf = own(found, "allOf");
+    const flag = this.#direction === "input" ? "readOnly" : "writeOnly";
+    if (isJsonObject(properties)) {
+      for (const [name, value] of Object.entries(properties)) if (this.#isFlagged(value, flag)) names.add(name);
+    }
+    if (isJsonArray(allOf)) for (const branch of allOf) for (const name of this.#hiddenIn(branch)) names.add(name);
+    this.#hiddenDepth--;
+    return names;
+  }
+
+  #isFlagged(raw: JsonValue, flag: string): boolean {
+    if (!isJsonObject(raw)) return false;
+    if (own(raw, flag) === true) return true;
+    const found = Object.hasOwn(raw, "$ref") ? this.#resolved(raw) : undefined;
+    return found !== undefined && own(found, flag) === true;
+  }
+
+  /** A schema, or what its references lead to; says nothing when they lead nowhere. */
+  #resolved(raw: JsonValue): JsonObject | undefined {
+    let at: JsonValue | undefined = raw;
+    for (let count = 0; count < 20 && isJsonObject(at); count++) {
+      const reference = own(at, "$ref");
+      if (typeof reference !== "string") return at;
+      at = this.#find(reference)?.value;
+    }
+    return undefined;
+  }
+
+  #writePatternProperties(raw: JsonObject, walk: Walk): void {
+    const map = this.#map(raw, "patternProperties", walk);
+    if (map === undefined) return;
+    const schemas: Record<string, boolean | JsonObject> = {};
+    for (const [source, value] of Object.entries(map)) {
+      const pattern = usablePattern(source, walk);
+      if (pattern !== undefined && pattern !== "__proto__")
+        schemas[pattern] = this.#child(value, walk, ["patternProperties", source]).schema;
+    }
+    walk.members["patternProperties"] = Object.freeze(schemas);
+  }
+
+  #writeMap(raw: JsonObject, keyword: string, walk: Walk): void {
+    const map = this.#map(raw, keyword, walk);
+    if (map === undefined) return;
+    const schemas = Object.entries(map).map(([name, value]) => [name, this.#child(value, walk, [keyword, name], true).schema] as const);
+    walk.members[keyword] = Object.freeze(Object.fromEntries(schemas));
+  }
+
+  #map(raw: JsonObject, keyword: string, walk: Walk): JsonObject | undefined {
+    const map = own(raw, keyword);
+    if (map === undefined || isJsonObject(map)) return map;
+    walk.warn(`${keyword} must be an object, not ${quote(map)}; it is left out.`);
+    return undefined;
+  }
+
+  /** Before 2020-12, a list under `items` was what is now `prefixItems`. */
+  #writeItems(raw: JsonObject, walk: Walk): void {
+    const { members } = walk;
+    const items = own(raw, "items");
+    const prefix = own(raw, "prefixItems") ?? items;
+    if (isJsonArray(prefix) && prefix.length > 0) {
+      members["prefixItems"] = Object.freeze(prefix.map((item, index) => this.#child(item, walk, ["prefixItems", String(index)]).schema));
+    }
+    if (items !== undefined && !isJsonArray(items)) {
+      const part = this.#child(items, walk, ["items"]);
+      members["items"] = part.schema;
+      walk.isBytes ||= part.isBytes === true;
+    }
+    for (const keyword of ["contains", "unevaluatedItems"]) {
+      const value = own(raw, keyword);
+      if (value !== undefined) members[keyword] = this.#child(value, walk, [keyword]).schema;
+    }
+  }
+
+  /** @returns the parts of `allOf` */
+  #writeBranches(raw: JsonObject, walk: Walk): readonly SchemaPart[] | undefined {
+    let all: readonly SchemaPart[] | undefined;
+    for (const keyword of ["allOf", "anyOf", "oneOf"]) {
+      const list = own(raw, keyword);
+      if (list === undefined) continue;
+      if (!isJsonArray(list) || list.length === 0) {
+        walk.warn(`${keyword} must be a list of at least one schema, not ${quote(list)}; it is left out.`);
+        continue;
+      }
+      const parts = list.map((branch, index) => this.#child(branch, walk, [keyword, String(index)], true));
+      walk.members[keyword] = Object.freeze(parts.map(({ schema }) => schema));
+      if (keyword === "allOf") all = parts;
+      walk.isBytes ||= parts.some(({ isBytes }) => isBytes === true);
+    }
+    for (const keyword of ["not", "if", "then", "else"]) {
+      const value = own(raw, keyword);
+      if (value !== undefined) walk.members[keyword] = this.#child(value, walk, [keyword], true).schema;
+    }
+    return all;
+  }
+}
+
+/** Beside a `$ref`, versions before 3.1 ignore everything; what only describes is kept all the same. */
+function annotationsOf(raw: JsonObject): JsonObject {
+  const kept = ["description", "title", "deprecated", "nullable"].filter((keyword) => Object.hasOwn(raw, keyword));
+  return Object.fromEntries(kept.map((keyword) => [keyword, raw[keyword] ?? null]));
+}
+
+function namesAt(raw: JsonObject, keyword: string): ReadonlySet<string> {
+  const list = own(raw, keyword);
+  if (!isJsonArray(list)) return NONE;
+  return new Set(list.filter((name) => typeof name === "string").filter((name) => name !== "__proto__"));
+}
+
+/** The last step of its pointer where that is a name among the document's schemas, else with a hash of the pointer. */
+function definitionName(place: Place): string {
+  const { step, parent } = place;
+  const isSchema =
+    (parent?.step === "schemas" && parent.parent?.step === "components" && parent.parent.parent?.parent === undefined) ||
+    (parent?.step === "definitions" && parent.parent?.parent === undefined);
+  if (isSchema && PLAIN_NAME.test(step) && !MARK.test(step) && step !== "__proto__") return step;
+  const fit = cutText(step, 40).replaceAll(/[^A-Za-z0-9._-]+/gu, "_");
+  return `${fit}_${hash("sha256", pointerOf(place)).slice(0, 16)}`;
+}

@@ -1,0 +1,210 @@
+/** What a schema of any version says of single values, in the words of JSON Schema 2020-12; what cannot hold is left out. */
+import { describeThrown } from "../../core/error.ts";
+import { copyJson, isJsonArray } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { linearPattern } from "../../schema/pattern.ts";
+import { own } from "./document.ts";
+import { cutText, quote } from "./warnings.ts";
+
+export type Direction = "input" | "output";
+
+/** The keywords of one schema, as they are written. */
+export interface Draft {
+  readonly members: Record<string, JsonValue>;
+  /** What it counts for, besides itself, towards the bounds of a schema. */
+  weight: number;
+  /** Completed by the place. */
+  readonly warn: (problem: string) => void;
+}
+
+const TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
+const MAX_DESCRIPTION = { input: 1_000, output: 400 } as const;
+const MAX_ENUM_VALUES = 5_000;
+const SMALL_TEXT = 120;
+export const BASE64_NOTE = "The bytes in Base64.";
+
+/**
+ * Writes everything that holds no further schema.
+ *
+ * Of an answer only the shape is written: bounds and patterns are for who makes a value, and services outgrow their own.
+ */
+export function writeKeywords(raw: JsonObject, direction: Direction, draft: Draft): void {
+  writeType(raw, draft);
+  writeText(raw, direction, draft);
+  writeMembers(raw, draft);
+  if (own(raw, "deprecated") === true) draft.members["deprecated"] = true;
+  if (direction === "output") return;
+  writeNumbers(raw, draft);
+  writeCounts(raw, draft);
+  writePattern(raw, draft);
+  if (own(raw, "uniqueItems") === true) draft.members["uniqueItems"] = true;
+  writeInputHints(raw, draft);
+}
+
+function writeType(raw: JsonObject, { members, warn }: Draft): void {
+  const type = own(raw, "type");
+  if (type === undefined) return;
+  if (type === "file") {
+    members["type"] = "string";
+    return;
+  }
+  const names = isJsonArray(type) ? [...new Set(type)] : [type];
+  if (names.length > 0 && names.every((name) => TYPES.has(name))) {
+    members["type"] = names.length === 1 ? (names[0] ?? null) : Object.freeze(names);
+    return;
+  }
+  if (type !== "any" && type !== "")
+    warn(`the type ${isJsonArray(type) ? JSON.stringify(type).slice(0, 100) : quote(type)} is none; any type will do.`);
+}
+
+function writeText(raw: JsonObject, direction: Direction, { members }: Draft): void {
+  const title = own(raw, "title");
+  const description = own(raw, "description");
+  if (typeof title === "string" && title !== "") members["title"] = cutText(title, 200);
+  if (typeof description === "string" && description !== "") members["description"] = cutText(description, MAX_DESCRIPTION[direction]);
+  for (const keyword of ["format", "contentEncoding", "contentMediaType"]) {
+    const value = own(raw, keyword);
+    if (typeof value === "string" && value.length <= SMALL_TEXT) members[keyword] = value;
+  }
+}
+
+function writeMembers(raw: JsonObject, draft: Draft): void {
+  const { members, warn } = draft;
+  for (const keyword of ["enum", "const"]) {
+    const value = own(raw, keyword);
+    if (value === undefined) continue;
+    if (keyword === "enum" && (!isJsonArray(value) || value.length === 0)) {
+      warn(`enum must be a list of values, not ${isJsonArray(value) ? "an empty one" : quote(value)}; it is left out.`);
+      continue;
+    }
+    try {
+      const copy = copyJson(value, { maxDepth: 16, maxNodes: MAX_ENUM_VALUES }).value;
+      members[keyword] = isJsonArray(copy) && keyword === "enum" ? fitMembers(copy, members["type"]) : copy;
+      draft.weight += isJsonArray(copy) ? copy.length : 1;
+    } catch (error: unknown) {
+      warn(`${keyword} cannot be used and is left out: ${describeThrown(error)}`);
+    }
+  }
+}
+
+/** YAML makes booleans and numbers of `[on, off, 1]`, and some documents quote their numbers. */
+function fitMembers(values: readonly JsonValue[], type: JsonValue | undefined): readonly JsonValue[] {
+  if (type === "string" && values.some((value) => typeof value === "number" || typeof value === "boolean")) {
+    return Object.freeze(values.map((value) => (typeof value === "number" || typeof value === "boolean" ? String(value) : value)));
+  }
+  if ((type === "integer" || type === "number") && values.some(isNumeral)) {
+    return Object.freeze(values.map((value) => (isNumeral(value) ? Number(value) : value)));
+  }
+  return values;
+}
+
+function isNumeral(value: JsonValue): value is string {
+  return typeof value === "string" && /^-?\d{1,15}(?:\.\d{1,15})?$/u.test(value);
+}
+
+/** Up to 3.0, `exclusiveMinimum: true` made `minimum` exclusive. */
+function writeNumbers(raw: JsonObject, { members, warn }: Draft): void {
+  for (const [bound, exclusive] of [
+    ["minimum", "exclusiveMinimum"],
+    ["maximum", "exclusiveMaximum"],
+  ] as const) {
+    const limit = numberAt(raw, bound, warn);
+    const beyond = own(raw, exclusive);
+    if (beyond === true && limit !== undefined) members[exclusive] = limit;
+    else if (limit !== undefined) members[bound] = limit;
+    if (typeof beyond === "number") members[exclusive] = beyond;
+  }
+  const divisor = numberAt(raw, "multipleOf", warn);
+  if (divisor === undefined) return;
+  if (divisor > 0) members["multipleOf"] = divisor;
+  else warn(`multipleOf must be more than 0, not ${divisor}; it is left out.`);
+}
+
+function numberAt(raw: JsonObject, keyword: string, warn: Draft["warn"]): number | undefined {
+  const value = own(raw, keyword);
+  if (value === undefined || typeof value === "number") return value;
+  if (typeof value === "string" && isNumeral(value)) return Number(value);
+  warn(`${keyword} must be a number, not ${quote(value)}; it is left out.`);
+  return undefined;
+}
+
+const COUNTS = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"] as const;
+
+function writeCounts(raw: JsonObject, { members, warn }: Draft): void {
+  for (const keyword of COUNTS) {
+    const value = own(raw, keyword) === undefined ? undefined : numberAt(raw, keyword, warn);
+    if (value === undefined) continue;
+    if (Number.isInteger(value) && value >= 0) members[keyword] = value;
+    else warn(`${keyword} must be a whole number from 0 up, not ${value}; it is left out.`);
+  }
+}
+
+function writePattern(raw: JsonObject, draft: Draft): void {
+  const source = own(raw, "pattern");
+  if (source === undefined) return;
+  const pattern = usablePattern(source, draft);
+  if (pattern !== undefined) draft.members["pattern"] = pattern;
+}
+
+/**
+ * A pattern that the validator can run; undefined, with a warning, for one that it cannot.
+ *
+ * `/^a+$/`, written with the slashes of JavaScript, would match nothing: the slashes are taken off.
+ */
+export function usablePattern(source: JsonValue, draft: Draft): string | undefined {
+  if (typeof source !== "string") {
+    draft.warn(`pattern must be a string, not ${quote(source)}; it is left out.`);
+    return undefined;
+  }
+  const pattern = source.startsWith("/^") && source.endsWith("$/") ? source.slice(1, -1) : source;
+  try {
+    draft.weight += linearPattern(pattern).compileCost;
+    return pattern;
+  } catch (error: unknown) {
+    draft.warn(`a pattern is left out, so that values are not checked against it: ${describeThrown(error)}`);
+    return undefined;
+  }
+}
+
+/**
+ * A default is told to the model and left out: filled in, it would be sent, and a PATCH would set what nobody asked for.
+ * Bytes are told to be Base64, which is what JSON can hold.
+ */
+function writeInputHints(raw: JsonObject, draft: Draft): void {
+  const { members } = draft;
+  const fallback = own(raw, "default");
+  const description = members["description"];
+  const isTold = typeof description === "string" && /default/iu.test(description);
+  if (fallback !== undefined && fallback !== null && !isTold && isSmall(fallback)) note(draft, `Default: ${JSON.stringify(fallback)}.`);
+  if (isBinary(raw)) {
+    delete members["format"];
+    members["contentEncoding"] = "base64";
+    note(draft, BASE64_NOTE);
+  }
+  const listed = own(raw, "examples");
+  const examples = [...(isJsonArray(listed) ? listed.slice(0, 3) : []), ...[own(raw, "example")].filter((value) => value !== undefined)];
+  const small = examples.filter((example) => example !== null && isSmall(example)).slice(0, 3);
+  if (small.length > 0) members["examples"] = copyJson(small).value;
+}
+
+/** Adds a sentence to a description. */
+export function note({ members }: Pick<Draft, "members">, sentence: string): void {
+  const description = members["description"];
+  members["description"] =
+    typeof description === "string" ? `${description.trimEnd()}${/[.!?:]$/u.test(description.trimEnd()) ? "" : "."} ${sentence}` : sentence;
+}
+
+/** The bytes of a file, in a schema of any version. */
+export function isBinary(raw: JsonObject): boolean {
+  const type = own(raw, "type");
+  return type === "file" || (own(raw, "format") === "binary" && (type === "string" || type === undefined));
+}
+
+function isSmall(value: JsonValue): boolean {
+  if (typeof value === "string") return value.length <= SMALL_TEXT;
+  return isJsonArray(value) ? value.length <= 5 && value.every((item) => !isContainer(item) && isSmall(item)) : !isContainer(value);
+}
+
+function isContainer(value: JsonValue): boolean {
+  return typeof value === "object" && value !== null;
+}

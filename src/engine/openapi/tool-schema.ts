@@ -1,0 +1,64 @@
+/** The schemas of tools: each its own part, and the definitions that it reaches. */
+import type { JsonObject } from "../../core/json.ts";
+import { OPEN } from "./schema-converter.ts";
+import type { SchemaConverter, SchemaPart } from "./schema-converter.ts";
+import { ROOT } from "./warnings.ts";
+import type { Warnings } from "./warnings.ts";
+
+export interface DefinitionLimits {
+  /** The weight at which definitions that are further away are left open. */
+  readonly maxWeight: number;
+  readonly warnings: Warnings;
+}
+
+/** Far below what the validator takes. */
+export const MAX_INPUT_WEIGHT = 8_000;
+/** Answers are described for programs: some documents would bring all of their objects with each. */
+export const MAX_OUTPUT_WEIGHT = 600;
+/** Most definitions of all tools of a document together. */
+const MAX_DEFINITIONS = 8_000_000;
+
+/** Of one document, in one direction. */
+export class ToolSchemas {
+  readonly converter: SchemaConverter;
+  readonly #limits: DefinitionLimits;
+  /** By the names that a tool refers to itself: many refer to the same. */
+  readonly #made = new Map<string, JsonObject>();
+  #definitionsLeft = MAX_DEFINITIONS;
+
+  constructor(converter: SchemaConverter, limits: DefinitionLimits) {
+    this.converter = converter;
+    this.#limits = limits;
+  }
+
+  /** Adds `$defs`, nearest first, until they would weigh too much; those beyond let any value through. */
+  withDefinitions({ schema, references }: SchemaPart): boolean | JsonObject {
+    if (typeof schema === "boolean" || references.length === 0) return schema;
+    const names = references.toSorted();
+    const key = names.join("\n");
+    let definitions = this.#made.get(key);
+    if (definitions === undefined) {
+      definitions = this.#gather(names);
+      this.#made.set(key, definitions);
+    }
+    return Object.freeze({ ...schema, $defs: definitions });
+  }
+
+  #gather(references: readonly string[]): JsonObject {
+    const definitions: Record<string, boolean | JsonObject> = {};
+    const names = new Set(references);
+    let weight = 0;
+    for (const name of names) {
+      const known = this.converter.definition(name);
+      const isTooMuch = weight + known.weight > this.#limits.maxWeight || --this.#definitionsLeft < 0;
+      const part = isTooMuch ? OPEN : known;
+      weight += part.weight;
+      definitions[name] = part.schema;
+      for (const reference of part.references) names.add(reference);
+    }
+    if (this.#definitionsLeft < 0) {
+      this.#limits.warnings.add(ROOT, `its operations refer to more than ${MAX_DEFINITIONS} schemas in all; some are left open.`);
+    }
+    return Object.freeze(definitions);
+  }
+}

@@ -1,0 +1,66 @@
+/** Where in a document something stands, and what an import has to say about it. */
+
+/** The way down to a value, as a linked list: it is spelled only for a warning. */
+export interface Place {
+  readonly parent: Place | undefined;
+  readonly step: string;
+}
+
+export const ROOT: Place = { parent: undefined, step: "" };
+
+export function below(place: Place, ...steps: readonly string[]): Place {
+  let at = place;
+  for (const step of steps) at = { parent: at, step };
+  return at;
+}
+
+/** The JSON pointer of a place, `#/paths/~1pets/get`; the document itself is `#`. */
+export function pointerOf(place: Place): string {
+  const steps: string[] = [];
+  for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) {
+    steps.push(cutText(at.step, MAX_STEP_LENGTH).replaceAll("~", "~0").replaceAll("/", "~1"));
+  }
+  return ["#", ...steps.reverse()].join("/");
+}
+
+const MAX_STEP_LENGTH = 200;
+const MAX_LINES = 500;
+
+/** The warnings of one import: each once, in the order in which they were found. */
+export class Warnings {
+  readonly #lines = new Set<string>();
+  #unsaid = 0;
+
+  /** @param text what is wrong and what was made of it */
+  add(place: Place, text: string): void {
+    if (this.#lines.size >= MAX_LINES) this.#unsaid++;
+    else this.addLine(`${pointerOf(place)}: ${text}`);
+  }
+
+  addLine(text: string): void {
+    // The document's own text may hold what a terminal would obey.
+    const line = text.replaceAll(/\p{C}/gu, "?");
+    if (this.#lines.has(line)) return;
+    if (this.#lines.size < MAX_LINES) this.#lines.add(line);
+    else this.#unsaid++;
+  }
+
+  get lines(): readonly string[] {
+    return this.#unsaid === 0 ? [...this.#lines] : [...this.#lines, `${this.#unsaid} more warnings, or the same ones again, are left out.`];
+  }
+}
+
+/** The beginning of a text that is too long, without half a character at its end. */
+export function cutText(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const last = text.charCodeAt(maxLength - 2);
+  return `${text.slice(0, last >= 0xd800 && last <= 0xdbff ? maxLength - 2 : maxLength - 1)}…`;
+}
+
+/** A short quotation for a warning. */
+export function quote(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(cutText(value, 100));
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  return String(value);
+}

@@ -1,0 +1,95 @@
+/** Gives every session an engine of its own, so that what one does in a server or a browser is nothing to the others. */
+import type { ToolContext } from "../core/context.ts";
+import type { Engine, EngineContext, EngineRequest, EngineSession } from "../core/engine.ts";
+import { ToolError } from "../core/error.ts";
+import type { Tool } from "../core/tool.ts";
+
+/**
+ * An engine that answers each session, and each branch of one, through an instance of its own.
+ *
+ * One instance more is opened with the toolset, for the list of tools. The others open before the first call of their session and
+ * close with it; a call outside any session is a session of its own. A branch begins with a fresh instance: what its parent did in
+ * its own is not there. The instances' tools must be the same.
+ *
+ * @param makeEngine a new engine, not opened, each time
+ */
+export function perSession(makeEngine: () => Engine): Engine {
+  return new PerSessionEngine(makeEngine);
+}
+
+class PerSessionEngine implements Engine {
+  readonly kind: string;
+  readonly order: "parallel" | "sequential";
+  readonly effectFree: boolean;
+  readonly open?: (context: EngineContext) => Promise<readonly Tool[]>;
+  readonly list?: (signal: AbortSignal) => Promise<readonly Tool[]>;
+  readonly #makeEngine: () => Engine;
+  /** The one that lists the tools. */
+  readonly #lister: Engine;
+  readonly #engines = new Map<string, Promise<Engine>>();
+  #context: EngineContext | undefined;
+
+  constructor(makeEngine: () => Engine) {
+    this.#makeEngine = makeEngine;
+    const lister = makeEngine();
+    this.#lister = lister;
+    this.kind = lister.kind;
+    this.order = lister.order ?? "parallel";
+    this.effectFree = lister.effectFree ?? false;
+    this.open = (context) => this.#open(context);
+    if (lister.list !== undefined) this.list = (signal) => lister.list?.(signal) ?? Promise.resolve([]);
+  }
+
+  async call(request: EngineRequest, context: ToolContext): Promise<unknown> {
+    const engine = await this.#engines.get(context.sessionId);
+    if (engine === undefined)
+      throw new ToolError("unavailable", `The ${this.kind} engine of this session is closed.`, { outcome: "not_started" });
+    return await engine.call(request, context);
+  }
+
+  async openSession(session: EngineSession): Promise<void> {
+    const opening = this.#openOne(session);
+    this.#engines.set(session.sessionId, opening);
+    try {
+      await opening;
+    } catch (error: unknown) {
+      if (this.#engines.get(session.sessionId) === opening) this.#engines.delete(session.sessionId);
+      throw error;
+    }
+  }
+
+  async closeSession(sessionId: string): Promise<void> {
+    const engine = this.#engines.get(sessionId);
+    this.#engines.delete(sessionId);
+    await closeOpened(engine, sessionId);
+  }
+
+  async close(): Promise<void> {
+    this.#context = undefined;
+    const engines = [...this.#engines];
+    this.#engines.clear();
+    await Promise.all([this.#lister.close?.(), ...engines.map(([sessionId, engine]) => closeOpened(engine, sessionId))]);
+  }
+
+  async #open(context: EngineContext): Promise<readonly Tool[]> {
+    const tools = (await this.#lister.open?.(context)) ?? [];
+    this.#context = context;
+    return tools;
+  }
+
+  async #openOne(session: EngineSession): Promise<Engine> {
+    const context = this.#context;
+    if (context === undefined) throw new ToolError("unavailable", `The ${this.kind} engine is not open.`, { outcome: "not_started" });
+    const engine = this.#makeEngine();
+    await engine.open?.({ ...context, signal: session.signal, changed: () => {} });
+    await engine.openSession?.(session);
+    return engine;
+  }
+}
+
+/** One that never opened has closed itself. */
+async function closeOpened(opening: Promise<Engine> | undefined, sessionId: string): Promise<void> {
+  const engine = await opening?.catch(() => undefined);
+  await engine?.closeSession?.(sessionId);
+  await engine?.close?.();
+}

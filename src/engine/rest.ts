@@ -1,0 +1,256 @@
+/** Answers calls through an HTTP service, as its OpenAPI document describes it. */
+import type { ToolContext } from "../core/context.ts";
+import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
+import { ToolError } from "../core/error.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Clock, Log } from "../core/ports.ts";
+import type { Tool } from "../core/tool.ts";
+import { readTextFile } from "../documents/read-text-file.ts";
+import type { HttpClient, HttpHeader, HttpResponse } from "../net/http-request.ts";
+import { redactError } from "./redact.ts";
+import { excerpt } from "./rest/answer-text.ts";
+import { buildRequest } from "./rest/build-request.ts";
+import type { BuiltRequest } from "./rest/build-request.ts";
+import { Credentials } from "./rest/credentials.ts";
+import type { Admission } from "./rest/credentials.ts";
+import { httpFailure } from "./rest/http-failure.ts";
+import { percentEncode } from "./rest/percent.ts";
+import { isSupplied, prepareOperations } from "./rest/prepare-operations.ts";
+import type { PlacedOperation, PreparedOperations } from "./rest/prepare-operations.ts";
+import { MAX_DOCUMENT_BYTES, isAddress, readDocument } from "./rest/read-document.ts";
+import { readAnswer } from "./rest/read-answer.ts";
+import { allowedByProgram } from "./rest/private-hosts.ts";
+import { checkRestOptions } from "./rest/rest-options.ts";
+import type { RestOptions } from "./rest/rest-options.ts";
+import { Secrets } from "./rest/secrets.ts";
+
+export type { OperationFilter } from "./openapi/import-openapi.ts";
+export type { OAuthClient, RestAuth, RestOptions } from "./rest/rest-options.ts";
+
+/** What changes nothing, so a repeated call needs no key. */
+const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+const MAX_WARNINGS = 5;
+/** Headers that a redirect may take along wherever it leads. */
+const PLAIN_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "user-agent"]);
+
+/**
+ * A service over HTTP, one tool for each operation of its OpenAPI document.
+ *
+ * `open` and every refresh read the document; nothing it refers to elsewhere is fetched. All requests go to one origin: that of
+ * `baseUrl`, or else of the document's servers. An answer 2xx is the output, as JSON where it is JSON; any other is an error that
+ * begins `HTTP <status>`. What lets a call in appears in no result, error or log.
+ *
+ * @throws ToolError `invalid_argument` at once for options that cannot work
+ */
+export function restEngine(options: RestOptions): Engine {
+  checkRestOptions(options);
+  return new RestEngine(options);
+}
+
+/** What there is while the engine is open. */
+interface Service {
+  readonly client: HttpClient;
+  readonly credentials: Credentials;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ca: string | undefined;
+}
+
+class RestEngine implements Engine {
+  readonly kind = "rest";
+  readonly #options: RestOptions;
+  readonly #secrets: Secrets;
+  #service: Service | undefined;
+  #prepared: PreparedOperations | undefined;
+
+  constructor(options: RestOptions) {
+    this.#options = options;
+    this.#secrets = new Secrets(options);
+  }
+
+  async open({ clock, log, signal }: EngineContext): Promise<readonly Tool[]> {
+    const { auth, ca, maxBytes, maxRedirects, verifyTls } = this.#options;
+    const { httpClient } = await import("../net/http-client.ts");
+    const authorities = ca === undefined ? undefined : await readAuthorities(ca);
+    const allowPrivate = [...(this.#options.allowPrivate ?? []), ...allowedByProgram(this.#options)];
+    const client = httpClient({ allowPrivate, ...defined({ maxBytes, maxRedirects, verifyTls, ca: authorities }) }, { clock, log });
+    const credentials = new Credentials(auth, { client, clock, onToken: (token) => this.#secrets.add("access token", token) });
+    this.#service = { client, credentials, clock, log, ca: authorities };
+    try {
+      return await this.list(signal);
+    } catch (error: unknown) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  async list(signal: AbortSignal): Promise<readonly Tool[]> {
+    const service = this.#opened();
+    try {
+      const { document, origin } = await this.#read(service, signal);
+      const { importOpenApi } = await import("./openapi/import-openapi.ts");
+      const { include, exclude, trustExtensions } = this.#options;
+      const imported = importOpenApi(document, { origin, ...defined({ include, exclude, trustExtensions }) });
+      const prepared = prepareOperations(imported.operations, this.#options, origin);
+      this.#prepared = prepared;
+      this.#warn(service.log, [...prepared.warnings, ...imported.warnings]);
+      return prepared.tools;
+    } catch (error: unknown) {
+      throw redactError(ToolError.fromUnknown(error, "invalid_config"), this.#secrets.redact);
+    }
+  }
+
+  async call(request: EngineRequest, context: ToolContext): Promise<unknown> {
+    const service = this.#opened();
+    const placed = this.#prepared?.operations.get(request.tool.name);
+    if (placed === undefined) {
+      throw new ToolError("not_found", `The OpenAPI document has no operation ${JSON.stringify(request.tool.name)} any more.`, {
+        hint: "It was there before the last refresh.",
+      });
+    }
+    try {
+      const built = buildRequest(placed.operation, this.#withoutSupplied(placed, request.input), placed.base);
+      return await this.#exchange(service, { placed, built, context });
+    } catch (error: unknown) {
+      throw redactError(ToolError.fromUnknown(error), this.#secrets.redact);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#service?.credentials.close();
+    this.#service?.client.close();
+    this.#service = undefined;
+    this.#prepared = undefined;
+    return Promise.resolve();
+  }
+
+  #opened(): Service {
+    if (this.#service === undefined) throw new ToolError("unavailable", "The REST engine is not open.");
+    return this.#service;
+  }
+
+  /** With a client of its own for an address: documents are larger than answers, and calls go on meanwhile. */
+  async #read({ clock, log, ca }: Service, signal: AbortSignal): Promise<{ readonly document: JsonObject; readonly origin: string }> {
+    const { document, documentHeaders = {}, allowPrivate = [], maxRedirects, verifyTls } = this.#options;
+    const { httpClient } = await import("../net/http-client.ts");
+    const allowed = typeof document === "string" && isAddress(document) ? [...allowPrivate, ...allowedByProgram({ document })] : [];
+    const quiet: Log = { debug: () => undefined, warn: () => undefined }; // an open certificate check was warned of before
+    const client = httpClient(
+      { allowPrivate: allowed, maxBytes: MAX_DOCUMENT_BYTES, ...defined({ maxRedirects, verifyTls, ca }) },
+      { clock, log: verifyTls === false ? quiet : log },
+    );
+    try {
+      // Effects are named after it, so that two services never wait for each other.
+      const name = this.#options.baseUrl ?? "the OpenAPI document";
+      return await readDocument(document, { name, client, headers: documentHeaders, signal });
+    } finally {
+      client.close();
+    }
+  }
+
+  /** What the program supplies is not taken from a model, even where a schema lets it through. */
+  #withoutSupplied({ operation }: PlacedOperation, input: JsonObject): JsonObject {
+    const supplied = operation.parameters.filter(
+      (parameter) => Object.hasOwn(input, parameter.key) && isSupplied(parameter, this.#options),
+    );
+    if (supplied.length === 0) return input;
+    const keys = new Set(supplied.map((parameter) => parameter.key));
+    return Object.fromEntries(Object.entries(input).filter(([key]) => !keys.has(key)));
+  }
+
+  async #exchange(service: Service, call: Call): Promise<unknown> {
+    const { operation } = call.placed;
+    const { signal } = call.context;
+    let admission = await service.credentials.admit(operation, signal);
+    let response = await this.#send(service, call, admission);
+    if (response.status === 401 && admission.refuse()) {
+      response.discard();
+      admission = await service.credentials.admit(operation, signal);
+      response = await this.#send(service, call, admission);
+    }
+    if (response.status < 200 || response.status > 299) throw await httpFailure(response, admission.described, service.clock);
+    const { origin } = new URL(call.placed.base);
+    const secretQuery = admission.query.map(([name]) => name);
+    try {
+      return await readAnswer(response, { operation, secrets: this.#secrets, origin, secretQuery });
+    } catch (thrown: unknown) {
+      throw afterSuccess(ToolError.fromUnknown(thrown));
+    }
+  }
+
+  #send({ client }: Service, { placed, built, context }: Call, admission: Admission): Promise<HttpResponse> {
+    const headers = this.#headers(placed, { built, context, admission });
+    const url = new URL(built.url);
+    // What lets the call in stands alone: a model that guesses the name of a key adds no second one.
+    for (const [name] of admission.query) if (url.searchParams.has(name)) url.searchParams.delete(name);
+    const query = admission.query.map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`);
+    if (query.length > 0) url.search = [...(url.search === "" ? [] : [url.search.slice(1)]), ...query].join("&");
+    return client.request({
+      method: placed.operation.method,
+      url,
+      headers,
+      body: built.body,
+      secretHeaders: headers.map(([name]) => name.toLowerCase()).filter((name) => !PLAIN_HEADERS.has(name)),
+      secretQuery: admission.query.map(([name]) => name),
+      signal: context.signal,
+    });
+  }
+
+  /** The later ones replace those before them: what lets a call in, then the program's own, then the model's. */
+  #headers(
+    { operation }: PlacedOperation,
+    { built, context, admission }: Pick<Call, "built" | "context"> & { readonly admission: Admission },
+  ): readonly HttpHeader[] {
+    const { headers = {}, idempotencyHeader = false } = this.#options;
+    const merged = new Map(built.headers);
+    const set = (name: string, value: string): unknown => merged.set(name.toLowerCase(), [name.toLowerCase(), value]);
+    if (idempotencyHeader !== false && !SAFE_METHODS.has(operation.method)) set(idempotencyHeader, context.idempotencyKey);
+    for (const [name, value] of Object.entries(headers)) set(name, value);
+    for (const [name, value] of admission.headers) set(name, value);
+    const names = new Set(admission.cookies.map(nameOfPair));
+    const given = built.cookies.filter((cookie) => !names.has(nameOfPair(cookie)));
+    const cookies = [...(merged.get("cookie")?.slice(1) ?? []), ...given, ...admission.cookies];
+    if (cookies.length > 0) set("cookie", cookies.join("; "));
+    return [...merged.values()];
+  }
+
+  #warn(log: Log, warnings: readonly string[]): void {
+    for (const warning of warnings.slice(0, MAX_WARNINGS)) log.warn(this.#secrets.redact(excerpt(warning, 500)));
+    if (warnings.length > MAX_WARNINGS) log.warn(`The OpenAPI document has ${warnings.length - MAX_WARNINGS} more such problems.`);
+  }
+}
+
+interface Call {
+  readonly placed: PlacedOperation;
+  readonly built: BuiltRequest;
+  readonly context: ToolContext;
+}
+
+function nameOfPair(pair: string): string {
+  return pair.slice(0, pair.indexOf("="));
+}
+
+/** The service has done what was asked, whatever became of its answer. */
+function afterSuccess(error: ToolError): ToolError {
+  if (error.outcome !== "not_started") return error;
+  const { code, message, retryable, hint, details } = error;
+  return new ToolError(code, message, { retryable, details, outcome: "unknown", cause: error, ...(hint === undefined ? {} : { hint }) });
+}
+
+async function readAuthorities(ca: string): Promise<string> {
+  if (ca.includes("-----BEGIN")) return ca;
+  return await readTextFile({
+    path: ca,
+    what: "file of certificate authorities",
+    code: "invalid_config",
+    maxBytes: 16 * 1024 * 1024,
+    hint: "Give a file in PEM.",
+  });
+}
+
+/** Only what is set: for options where undefined is not the same as left out. */
+function defined<T extends object>(fields: T): { readonly [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof T]?: Exclude<T[Key], undefined>;
+  }; // what is left has its type
+}

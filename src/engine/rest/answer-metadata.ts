@@ -1,0 +1,139 @@
+/** What a program is told of an answer beside the answer: status, address, headers of interest, and where the next page is. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { HttpResponse } from "../../net/http-request.ts";
+import type { Secrets } from "./secrets.ts";
+
+export interface MetadataContext {
+  readonly secrets: Secrets;
+  readonly origin: string;
+  readonly secretQuery: readonly string[];
+  readonly output: JsonValue | undefined;
+}
+
+const TOLD_HEADER =
+  /^(?:content-type|content-length|content-language|etag|last-modified|location|date|retry-after|deprecation|sunset|warning|link|(?:x-)?request-id|(?:x-)?correlation-id|(?:x-)?rate-?limit.*|x-total-count|x-(?:total|page|per-page|next-page|prev-page|total-pages))$/u;
+const MAX_HEADER_LENGTH = 1_000;
+const MAX_HEADERS = 40;
+
+export function answerMetadata(response: HttpResponse, context: MetadataContext): JsonObject {
+  const pagination = nextPage(response, context);
+  return {
+    status: response.status,
+    url: toldAddress(response.url, context),
+    headers: toldHeaders(response, context),
+    ...(pagination === undefined ? {} : { pagination }),
+  };
+}
+
+/** Without what may be secret in it: an address elsewhere may be signed, and is told without its query. */
+function toldAddress(address: URL, { secrets, origin, secretQuery }: MetadataContext): string {
+  const url = new URL(address);
+  url.username = "";
+  url.password = "";
+  url.hash = "";
+  if (url.origin !== origin) url.search = "";
+  for (const name of secretQuery) if (url.searchParams.has(name)) url.searchParams.delete(name);
+  return secrets.redact(url.href);
+}
+
+function toldHeaders({ headers, url }: HttpResponse, context: MetadataContext): JsonObject {
+  const told: (readonly [string, string])[] = [];
+  for (const [name, values] of headers) {
+    if (!TOLD_HEADER.test(name) || name === "link" || told.length === MAX_HEADERS) continue;
+    const value = values.join(", ").slice(0, MAX_HEADER_LENGTH);
+    const isAddress = name === "location" && URL.canParse(value, url.href);
+    told.push([name, isAddress ? toldAddress(new URL(value, url), context) : context.secrets.redact(value)]);
+  }
+  return Object.fromEntries(told);
+}
+
+/** Fields that hold a cursor or an address, the plainest names last: `next` may be anything. */
+const CURSOR_FIELDS: readonly string[] = [
+  "next_cursor",
+  "nextCursor",
+  "next_page_token",
+  "nextPageToken",
+  "nextToken",
+  "next_token",
+  "continuation_token",
+  "continuationToken",
+  "@odata.nextLink",
+  "nextLink",
+  "next_link",
+  "next_url",
+  "next_page_url",
+  "next_page",
+  "nextPage",
+  "end_cursor",
+  "endCursor",
+  "next",
+  "after",
+  "cursor",
+];
+/** Objects in which services put them. */
+const HOLDERS: readonly string[] = [
+  "response_metadata",
+  "pagination",
+  "paging",
+  "page_info",
+  "pageInfo",
+  "meta",
+  "metadata",
+  "cursors",
+  "links",
+  "_links",
+];
+
+/** `{next, from}`: an address or a cursor, and the header or field that says so. The Link header goes first. */
+function nextPage({ headers, url }: HttpResponse, context: MetadataContext): JsonObject | undefined {
+  const link = nextLink(headers.get("link")?.join(", ") ?? "");
+  if (link !== undefined && URL.canParse(link, url.href)) return { next: toldAddress(new URL(link, url), context), from: "Link" };
+  const found = cursorOf(context.output, "") ?? cursorInHolders(context.output);
+  return found === undefined
+    ? undefined
+    : { ...found, next: typeof found.next === "string" ? toldCursor(found.next, context) : found.next };
+}
+
+/** A cursor that is an address is told as one. */
+function toldCursor(text: string, context: MetadataContext): string {
+  return /^https?:\/\//iu.test(text) && URL.canParse(text) ? toldAddress(new URL(text), context) : context.secrets.redact(text);
+}
+
+interface Cursor {
+  readonly next: string | number;
+  readonly from: string;
+}
+
+function cursorInHolders(output: JsonValue | undefined): Cursor | undefined {
+  for (const holder of HOLDERS) {
+    const inner = field(output, holder);
+    const found = cursorOf(inner, `${holder}.`) ?? cursorOf(field(inner, "cursors"), `${holder}.cursors.`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function cursorOf(value: JsonValue | undefined, prefix: string): Cursor | undefined {
+  for (const name of CURSOR_FIELDS) {
+    const found = field(value, name);
+    const next = isJsonObject(found) ? field(found, "href") : found;
+    if ((typeof next === "string" && next !== "" && next.length <= 4_096) || typeof next === "number")
+      return { next, from: `${prefix}${name}` };
+  }
+  return undefined;
+}
+
+function field(value: JsonValue | undefined, key: string): JsonValue | undefined {
+  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+/** The address with `rel="next"` of a Link header. @see https://www.rfc-editor.org/rfc/rfc8288 */
+function nextLink(header: string): string | undefined {
+  for (const [, address, parameters = ""] of header.slice(0, 16_384).matchAll(/<([^<>]{1,4096})>([^<]{0,1024})/gu)) {
+    const rel = /;\s{0,9}rel\s{0,9}=\s{0,9}(?:"([^"]*)"|([^\s;,"]+))/iu.exec(parameters);
+    const relations = (rel?.[1] ?? rel?.[2] ?? "").toLowerCase().split(/\s+/u);
+    if (relations.includes("next")) return address;
+  }
+  return undefined;
+}

@@ -1,0 +1,38 @@
+/** Turns the bytes of an answer into text, whatever they say they are. */
+import type { MediaType } from "./media-type.ts";
+
+/** Undefined for an encoding that nobody knows. A byte order mark is left out. */
+export function decodeText(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">): string | undefined {
+  const marked = charsetOfMark(bytes);
+  if (marked !== undefined) return new TextDecoder(marked).decode(bytes);
+  if (charset === undefined || charset === "utf-8" || charset === "utf8")
+    return decodeUtf8(bytes) ?? new TextDecoder("windows-1252").decode(bytes);
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch {
+    return undefined; // RangeError: no encoding of this name
+  }
+}
+
+/** Undefined when the bytes are not UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function charsetOfMark([first, second]: Uint8Array): string | undefined {
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  return first === 0xfe && second === 0xff ? "utf-16be" : undefined;
+}
+
+/** The beginning of a text on one line, without what could steer a terminal. */
+export function excerpt(text: string, maxLength: number): string {
+  const line = text
+    .slice(0, maxLength * 4)
+    .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")
+    .trim();
+  return line.length <= maxLength ? line : `${line.slice(0, maxLength - 1)}…`;
+}

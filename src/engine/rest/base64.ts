@@ -1,0 +1,39 @@
+/** Reads bytes that a model gives as base64. */
+import { ToolError } from "../../core/error.ts";
+import type { JsonValue } from "../../core/json.ts";
+
+export interface GivenBytes {
+  readonly bytes: Uint8Array;
+  /** Said by a data: URI. */
+  readonly mediaType: string | undefined;
+  /** Said by the `name` of a data: URI, percent-decoded. */
+  readonly filename: string | undefined;
+}
+
+const DATA_URI = /^data:([^;,]{0,200})((?:;[^;,]{0,200}){0,5});base64,/iu;
+const ALPHABET = /^[A-Za-z0-9+/_-]*={0,2}$/u;
+
+/** Base64, also its form for addresses, or a data: URI. @throws ToolError `invalid_input` for anything else */
+export function readBase64(value: JsonValue, key: string): GivenBytes {
+  if (typeof value !== "string") throw notBase64(key, "it is not a string");
+  const uri = DATA_URI.exec(value);
+  const text = (uri === null ? value : value.slice(uri[0].length)).replaceAll(/[\t\n\r ]/gu, "");
+  if (!ALPHABET.test(text) || text.replaceAll("=", "").length % 4 === 1) throw notBase64(key, "it is not base64");
+  return { bytes: Buffer.from(text, "base64"), mediaType: uri?.[1] === "" ? undefined : uri?.[1], filename: nameOf(uri?.[2] ?? "") };
+}
+
+/** `data:audio/mpeg;name=talk.mp3;base64,…`, as forms in browsers write it. */
+function nameOf(parameters: string): string | undefined {
+  const name = /;name=([^;,]+)/iu.exec(parameters)?.[1];
+  try {
+    return name === undefined ? undefined : decodeURIComponent(name);
+  } catch {
+    return name; // a percent sign that means itself
+  }
+}
+
+function notBase64(key: string, problem: string): ToolError {
+  return new ToolError("invalid_input", `${JSON.stringify(key)} is sent as bytes, and ${problem}; nothing was sent.`, {
+    hint: "Give the bytes in base64.",
+  });
+}

@@ -1,0 +1,130 @@
+/** Makes an HTTP request of the input of a call: address, headers and body, but for what the engine itself sends along. */
+import { ToolError } from "../../core/error.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { HttpHeader } from "../../net/http-request.ts";
+import { CONNECTION_HEADERS } from "../../net/request-head.ts";
+import type { HttpOperation, HttpParameter } from "./http-operation.ts";
+import { isJsonType, parseMediaType } from "./media-type.ts";
+import { percentEncode } from "./percent.ts";
+import { bodyKeys, requestBody } from "./request-body.ts";
+import { literalPrefix, pathKeys, requestPath } from "./request-path.ts";
+import { headerText, queryPairs, scalarText } from "./serialise-value.ts";
+
+export interface BuiltRequest {
+  readonly url: URL;
+  /** By lower-case name. */
+  readonly headers: ReadonlyMap<string, HttpHeader>;
+  /** `name=value` each. */
+  readonly cookies: readonly string[];
+  readonly body: Uint8Array | undefined;
+}
+
+/** The longest value of a header that a model may give: servers refuse longer ones, and so do we, before anything is sent. */
+const MAX_HEADER_LENGTH = 8_192;
+/** Not by a parameter: cookies have a place of their own. */
+const NOT_TO_SET: ReadonlySet<string> = new Set([...CONNECTION_HEADERS, "proxy-authorization", "cookie"]);
+
+/**
+ * @param base where paths begin, without a trailing slash
+ * @throws ToolError `invalid_input` for what cannot be sent as it is
+ */
+export function buildRequest(operation: HttpOperation, input: JsonObject, base: string): BuiltRequest {
+  const body = operation.body === undefined ? undefined : requestBody(operation.body, input);
+  const headers = new Map<string, HttpHeader>([["accept", ["accept", acceptHeader(operation.accepts)]]]);
+  if (body !== undefined) headers.set("content-type", ["content-type", checkedHeader("content-type", body.contentType)]);
+  const query: string[] = [];
+  const cookies: string[] = [];
+  for (const parameter of operation.parameters) {
+    const value = Object.hasOwn(input, parameter.key) ? input[parameter.key] : undefined;
+    if (value === undefined || parameter.in === "path") continue;
+    if (parameter.in === "query") query.push(...pairsOf(parameter, value));
+    else if (parameter.in === "cookie") cookies.push(...pairsOf(parameter, value));
+    else addHeader(headers, parameter, value);
+  }
+  query.push(...undeclared(operation, input));
+  return { url: address(operation, { base, path: requestPath(operation, input), query }), headers, cookies, body: body?.bytes };
+}
+
+interface AddressParts {
+  readonly base: string;
+  readonly path: string;
+  readonly query: readonly string[];
+}
+
+/** The whole address, once it is known to lie where the operation says (F01). */
+function address(operation: HttpOperation, { base, path, query }: AddressParts): URL {
+  const literal = new URL(base + literalPrefix(operation));
+  const separator = path.includes("?") ? "&" : "?";
+  const url = new URL(base + path + (query.length === 0 ? "" : separator + query.join("&")));
+  if (url.origin !== new URL(base).origin || !url.pathname.startsWith(literal.pathname)) {
+    throw new ToolError(
+      "invalid_input",
+      `The values given would lead to another address than ${operation.method} ${operation.path}; nothing was sent.`,
+    );
+  }
+  return url;
+}
+
+function pairsOf(parameter: HttpParameter, value: JsonValue): readonly string[] {
+  if (parameter.mediaType === undefined) return queryPairs(parameter, value);
+  return value === null ? [] : [`${percentEncode(parameter.name)}=${percentEncode(contentText(parameter.mediaType, value))}`];
+}
+
+function contentText(mediaType: string, value: JsonValue): string {
+  return isJsonType(parseMediaType(mediaType).type) ? JSON.stringify(value) : scalarText(value);
+}
+
+function addHeader(headers: Map<string, HttpHeader>, parameter: HttpParameter, value: JsonValue): void {
+  const name = parameter.name.toLowerCase();
+  if (NOT_TO_SET.has(name) || (name === "content-type" && !mayBeRenamed(headers.get(name)))) return;
+  const text =
+    parameter.mediaType === undefined || value === null ? headerText(parameter.explode, value) : contentText(parameter.mediaType, value);
+  if (text !== undefined) headers.set(name, [name, checkedHeader(parameter.key, text)]);
+}
+
+/** A form says in its media type how it is to be read; nothing has none. */
+function mayBeRenamed(contentType: HttpHeader | undefined): boolean {
+  return contentType !== undefined && !/^(?:multipart\/|application\/x-www-form-urlencoded)/u.test(contentType[1]);
+}
+
+/** Keys that a schema lets through without anything in the document saying where they go: to the query (F0.49). */
+function undeclared(operation: HttpOperation, input: JsonObject): readonly string[] {
+  const declared = new Set([
+    ...operation.parameters.map((parameter) => parameter.key),
+    ...pathKeys(operation),
+    ...bodyKeys(operation.body),
+  ]);
+  return Object.entries(input).flatMap(([name, value]) =>
+    declared.has(name) ? [] : queryPairs({ name, style: "form", explode: true }, value),
+  );
+}
+
+/** What the document says the answer may be, and anything else if need be. */
+function acceptHeader(accepts: readonly string[]): string {
+  const named = accepts.filter((type) => parseMediaType(type).type !== "" && VISIBLE.test(type) && !type.includes(",")).slice(0, 10);
+  if (named.includes("*/*")) return named.join(", ");
+  return [...(named.length === 0 ? ["application/json"] : named), "*/*;q=0.1"].join(", ");
+}
+
+const VISIBLE = /^[\x20-\x7e]*$/u;
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/u;
+
+/** @param key what the model calls it @throws ToolError `invalid_input` for what would not stay inside its header (F06) */
+function checkedHeader(key: string, text: string): string {
+  if (text.length > MAX_HEADER_LENGTH) {
+    throw new ToolError(
+      "invalid_input",
+      `${JSON.stringify(key)} is sent in a header, and ${text.length} characters are too many; nothing was sent.`,
+      {
+        hint: `At most ${MAX_HEADER_LENGTH} characters.`,
+      },
+    );
+  }
+  if (!HEADER_VALUE.test(text)) {
+    throw new ToolError(
+      "invalid_input",
+      `${JSON.stringify(key)} is sent in a header and holds a line break, a control character or a letter beyond ASCII; nothing was sent.`,
+    );
+  }
+  return text.trim();
+}

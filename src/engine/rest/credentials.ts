@@ -1,0 +1,124 @@
+/** Lets a call in: chooses what an operation needs among what the program has given, and says how it is sent. */
+import type { HttpHeader } from "../../net/http-request.ts";
+import type { HttpOperation } from "./http-operation.ts";
+import { TokenKeeper } from "./oauth-token.ts";
+import type { TokenPorts } from "./oauth-token.ts";
+import { authEntries } from "./rest-options.ts";
+import type { RestAuth, RestOptions } from "./rest-options.ts";
+import { basicCredentials } from "./secrets.ts";
+
+interface Credential {
+  readonly scheme: string | undefined;
+  readonly auth: RestAuth;
+  readonly keeper: TokenKeeper | undefined;
+}
+
+/** What is sent to let one call in. */
+export interface Admission {
+  readonly headers: readonly HttpHeader[];
+  readonly query: readonly (readonly [name: string, value: string])[];
+  readonly cookies: readonly string[];
+  /** Ends the sentence "It was sent …": says which credentials, and none of them. */
+  readonly described: string;
+  /** Forgets a fetched token that was not taken; false when there is none, and trying again is no use. */
+  refuse(): boolean;
+}
+
+export class Credentials {
+  readonly #credentials: readonly Credential[];
+  /** One way in for every operation, whatever the document calls it. */
+  readonly #isOne: boolean;
+
+  constructor(auth: RestOptions["auth"], ports: TokenPorts) {
+    const entries = authEntries(auth);
+    this.#isOne = entries.length === 1 && entries[0]?.[0] === undefined;
+    this.#credentials = entries.map(([scheme, each]) => ({
+      scheme,
+      auth: each,
+      keeper: each.type === "oauth2" ? new TokenKeeper(each, ports) : undefined,
+    }));
+  }
+
+  /** Rejects when a token is needed and cannot be had; see `TokenKeeper.token`. */
+  async admit(operation: HttpOperation, signal: AbortSignal): Promise<Admission> {
+    const chosen = this.#choose(operation);
+    if (chosen.length === 0) return nothing(operation);
+    const parts = new AdmissionParts();
+    for (const credential of chosen) await parts.add(credential, signal);
+    return parts.admission();
+  }
+
+  close(): void {
+    for (const { keeper } of this.#credentials) keeper?.close();
+  }
+
+  /** The first requirement of the document that can be met. Where it has none to say, everything there is. */
+  #choose({ security }: HttpOperation): readonly Credential[] {
+    if (security === undefined) return this.#credentials;
+    const needs = security.filter((requirement) => requirement.length > 0);
+    if (this.#isOne) return needs.length === 0 ? [] : this.#credentials;
+    for (const requirement of needs) {
+      const found = requirement.map(({ name }) => this.#credentials.find(({ scheme }) => scheme === name));
+      const complete = found.filter((credential) => credential !== undefined);
+      if (complete.length === requirement.length) return complete;
+    }
+    return [];
+  }
+}
+
+/** Only one of them can be in the Authorization header: a token goes before a password (F0.49). */
+const RANKS = { bearer: 3, oauth2: 2, basic: 1, apiKey: 0 } as const satisfies Record<RestAuth["type"], number>;
+
+class AdmissionParts {
+  readonly #headers: HttpHeader[] = [];
+  readonly #query: (readonly [string, string])[] = [];
+  readonly #cookies: string[] = [];
+  readonly #described: string[] = [];
+  #authorization: { readonly rank: number; readonly value: string; readonly described: string; readonly refuse: () => boolean } | undefined;
+
+  async add({ auth, keeper }: Credential, signal: AbortSignal): Promise<void> {
+    if (auth.type === "apiKey") return this.#addKey(auth);
+    const rank = RANKS[auth.type];
+    if (this.#authorization !== undefined && this.#authorization.rank >= rank) return;
+    const never = (): boolean => false;
+    if (auth.type === "basic") {
+      this.#authorization = { rank, value: `Basic ${basicCredentials(auth)}`, described: "a user name and password", refuse: never };
+    } else if (auth.type === "bearer") {
+      this.#authorization = { rank, value: `Bearer ${auth.token}`, described: "a bearer token", refuse: never };
+    } else if (keeper !== undefined) {
+      const token = await keeper.token(signal);
+      const refuse = (): boolean => {
+        keeper.refuse(token);
+        return true;
+      };
+      this.#authorization = { rank, value: `Bearer ${token}`, described: "an access token of OAuth client credentials", refuse };
+    }
+  }
+
+  admission(): Admission {
+    const authorization = this.#authorization;
+    const described = [...(authorization === undefined ? [] : [authorization.described]), ...this.#described];
+    return {
+      headers: [...(authorization === undefined ? [] : [["authorization", authorization.value] as const]), ...this.#headers],
+      query: this.#query,
+      cookies: this.#cookies,
+      described: `with ${described.join(" and ")}`,
+      refuse: authorization?.refuse ?? (() => false),
+    };
+  }
+
+  #addKey(auth: RestAuth & { readonly type: "apiKey" }): void {
+    if (auth.in === "header") this.#headers.push([auth.name.toLowerCase(), auth.value]);
+    else if (auth.in === "query") this.#query.push([auth.name, auth.value]);
+    else this.#cookies.push(`${auth.name}=${auth.value}`);
+    this.#described.push(`an API key (${auth.in} ${auth.name})`);
+  }
+}
+
+function nothing({ security }: HttpOperation): Admission {
+  const wanted = (security ?? []).flatMap((requirement) =>
+    requirement.length === 0 ? [] : [requirement.map(({ name }) => name).join(" and ")],
+  );
+  const names = wanted.length === 0 ? "" : `; the document asks for ${wanted.slice(0, 5).join(" or ")}`;
+  return { headers: [], query: [], cookies: [], described: `without credentials${names}`, refuse: () => false };
+}

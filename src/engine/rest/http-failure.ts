@@ -1,0 +1,79 @@
+/** Makes an error of an answer that is no success: what the service said, and what that means for another try. */
+import { STATUS_CODES } from "node:http";
+import type { ErrorCode, Outcome } from "../../core/error-codes.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { HttpResponse } from "../../net/http-request.ts";
+import { decodeText, excerpt } from "./answer-text.ts";
+import { isTextType, parseMediaType } from "./media-type.ts";
+import { readRetryAfter } from "./retry-after.ts";
+
+const MAX_READ_BYTES = 64 * 1024;
+const MAX_MESSAGE = 200;
+const MAX_DETAILS = 1_000;
+
+interface Meaning {
+  readonly code: ErrorCode;
+  readonly retryable: boolean;
+  readonly outcome: Outcome;
+}
+
+const REFUSED: Meaning = { code: "execution_failed", retryable: false, outcome: "failed" };
+
+/** Answers that mean something else than that the request was refused (4xx) or came to grief (5xx). */
+const MEANINGS: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
+  [408, { code: "timeout", retryable: true, outcome: "unknown" }],
+  [424, { code: "execution_failed", retryable: false, outcome: "unknown" }],
+  [425, { code: "network_error", retryable: true, outcome: "not_started" }],
+  [429, { code: "rate_limited", retryable: true, outcome: "not_started" }],
+  [499, { code: "execution_failed", retryable: false, outcome: "unknown" }],
+  [501, REFUSED],
+  [502, { code: "network_error", retryable: true, outcome: "unknown" }],
+  [503, { code: "network_error", retryable: true, outcome: "unknown" }],
+  [504, { code: "timeout", retryable: true, outcome: "unknown" }],
+  [505, REFUSED],
+  [529, { code: "rate_limited", retryable: true, outcome: "unknown" }],
+]);
+
+const BROKEN: Meaning = { code: "execution_failed", retryable: true, outcome: "unknown" };
+/** A redirect that leads nowhere: whether anything was done is not said. */
+const NOT_FOLLOWED: Meaning = { code: "execution_failed", retryable: false, outcome: "unknown" };
+
+/** @param sent how the call was let in, for 401 and 403; see `Admission.described` */
+export async function httpFailure(response: HttpResponse, sent: string, clock: Clock): Promise<ToolError> {
+  const { status, headers } = response;
+  const text = await readText(response);
+  const said = text === "" ? (STATUS_CODES[status] ?? "no more was said") : excerpt(text, MAX_MESSAGE);
+  const auth = status === 401 || status === 403 ? ` (It was sent ${sent}.)` : "";
+  const retryAfterMs = readRetryAfter(headers, clock);
+  const { code, retryable, outcome } = meaningOf(status);
+  return new ToolError(code, `HTTP ${status}: ${said}${auth}`, {
+    retryable,
+    outcome,
+    ...(text.length > MAX_MESSAGE ? { details: [excerpt(text, MAX_DETAILS)] } : {}),
+    ...(retryable && retryAfterMs !== undefined ? { retryAfterMs } : {}),
+  });
+}
+
+function meaningOf(status: number): Meaning {
+  return MEANINGS.get(status) ?? (status >= 500 ? BROKEN : status >= 400 ? REFUSED : NOT_FOLLOWED);
+}
+
+/** The beginning of what was said; a connection that breaks meanwhile takes nothing from the status. */
+async function readText(response: HttpResponse): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of response.body) {
+      chunks.push(chunk);
+      bytes += chunk.byteLength;
+      if (bytes >= MAX_READ_BYTES) break;
+    }
+  } catch (error: unknown) {
+    if (ToolError.fromUnknown(error).code === "cancelled") throw error;
+  }
+  const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
+  const all = Buffer.concat(chunks);
+  if (mediaType.type !== "" && !isTextType(mediaType.type)) return "";
+  return decodeText(all.subarray(0, MAX_READ_BYTES), mediaType)?.trim() ?? "";
+}

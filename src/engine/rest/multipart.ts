@@ -1,0 +1,108 @@
+/** Writes multipart/form-data as browsers do. */
+import { createHash } from "node:crypto";
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { readBase64 } from "./base64.ts";
+import type { BodyEncoding } from "./http-operation.ts";
+import { isTextType, parseMediaType } from "./media-type.ts";
+import { scalarText } from "./serialise-value.ts";
+
+export interface FormField {
+  readonly name: string;
+  /** Which property of the input it comes from. */
+  readonly key: string;
+  readonly value: JsonValue;
+  readonly encoding: BodyEncoding | undefined;
+}
+
+interface Part {
+  readonly head: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface Multipart {
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** One part a value, several for a list. @see https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data */
+export function writeMultipart(mediaType: string, fields: readonly FormField[]): Multipart {
+  const parts = fields.flatMap(partsOf);
+  const boundary = boundaryOf(parts);
+  const pieces: Uint8Array[] = [];
+  for (const { head, bytes } of parts) pieces.push(Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`), bytes, Buffer.from("\r\n"));
+  pieces.push(Buffer.from(`--${boundary}--\r\n`));
+  return { contentType: `${mediaType}; boundary=${boundary}`, bytes: Buffer.concat(pieces) };
+}
+
+/** Made of what it separates, so nothing that is sent can have been written to contain it. */
+function boundaryOf(parts: readonly Part[]): string {
+  const hash = createHash("sha256");
+  for (const { head, bytes } of parts) hash.update(`${head.length}:${bytes.length}:${head}`).update(bytes);
+  return `haft-${hash.digest("hex").slice(0, 40)}`;
+}
+
+function partsOf(field: FormField): readonly Part[] {
+  const { value } = field;
+  if (value === null) return [];
+  if (isJsonArray(value) && !isJsonType(field)) return value.flatMap((item) => (item === null ? [] : [partOf(field, item)]));
+  return [partOf(field, value)];
+}
+
+/** The whole list is to be sent as one JSON text. */
+function isJsonType({ encoding }: FormField): boolean {
+  return encoding?.contentType !== undefined && parseMediaType(encoding.contentType).type === "application/json";
+}
+
+function partOf(field: FormField, value: JsonValue): Part {
+  if (field.encoding?.binary === true) return filePart(field, value);
+  const isNested = typeof value === "object" && value !== null;
+  const declared = concreteType(field.encoding?.contentType);
+  const contentType = declared ?? (isNested ? "application/json" : undefined);
+  const text = scalarText(value);
+  return { head: partHead(field.name, { contentType }), bytes: Buffer.from(text) };
+}
+
+/** A file is its bytes in base64, or an object that names it as well: `{filename, contentType, data}`. */
+function filePart(field: FormField, value: JsonValue): Part {
+  const named = isJsonObject(value) ? value : undefined;
+  const data = named === undefined ? value : (textOf(named, "data") ?? textOf(named, "base64") ?? null);
+  const { bytes, mediaType, filename: said } = readBase64(data, field.key);
+  const given = named === undefined ? undefined : (textOf(named, "contentType") ?? textOf(named, "content_type"));
+  const contentType =
+    concreteType(given) ?? concreteType(mediaType) ?? concreteType(field.encoding?.contentType) ?? "application/octet-stream";
+  const filename = (named === undefined ? said : textOf(named, "filename")) ?? (isTextType(contentType) ? `${field.name}.txt` : field.name);
+  return { head: partHead(field.name, { contentType, filename }), bytes };
+}
+
+function textOf(table: { readonly [key: string]: JsonValue }, key: string): string | undefined {
+  const value = Object.hasOwn(table, key) ? table[key] : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The first media type of a list that names one exactly. */
+function concreteType(contentType: string | undefined): string | undefined {
+  const first = contentType
+    ?.split(",")
+    .map((each) => each.trim())
+    .find((each) => each !== "" && !each.includes("*"));
+  if (first === undefined) return undefined;
+  if (parseMediaType(first).type === "" || !/^[\x20-\x7e]+$/u.test(first)) {
+    throw new ToolError("invalid_input", `${JSON.stringify(first.slice(0, 100))} is no media type; nothing was sent.`);
+  }
+  return first;
+}
+
+function partHead(
+  name: string,
+  { contentType, filename }: { readonly contentType?: string | undefined; readonly filename?: string },
+): string {
+  const file = filename === undefined ? "" : `; filename="${quoted(filename)}"`;
+  const type = contentType === undefined ? "" : `\r\nContent-Type: ${contentType}`;
+  return `Content-Disposition: form-data; name="${quoted(name)}"${file}${type}`;
+}
+
+function quoted(text: string): string {
+  return text.replaceAll("\n", "%0A").replaceAll("\r", "%0D").replaceAll('"', "%22");
+}

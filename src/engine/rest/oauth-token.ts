@@ -1,0 +1,178 @@
+/** Gets the access token of OAuth 2 client credentials, and keeps it as long as it is good. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import type { Clock } from "../../core/ports.ts";
+import type { HttpClient, HttpHeader } from "../../net/http-request.ts";
+import type { OAuthClient } from "./rest-options.ts";
+import { clientCredentials } from "./secrets.ts";
+
+/** A token is not used in its last moments, which the way to the server may take. */
+const EARLY_MS = 30_000;
+/** What a server does not say. */
+const DEFAULT_LIFE_S = 300;
+const MAX_LIFE_S = 86_400 * 30;
+const FETCH_TIMEOUT_MS = 30_000;
+const MAX_ANSWER_BYTES = 256 * 1024;
+
+export interface TokenPorts {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+  /** Told of every token, so that nobody else is. */
+  readonly onToken: (token: string) => void;
+}
+
+interface AccessToken {
+  readonly token: string;
+  /** On the monotonic clock. */
+  readonly usableUntil: number;
+}
+
+export class TokenKeeper {
+  readonly #auth: OAuthClient;
+  readonly #ports: TokenPorts;
+  readonly #closing = new AbortController();
+  #kept: AccessToken | undefined;
+  #fetching: Promise<AccessToken> | undefined;
+
+  constructor(auth: OAuthClient, ports: TokenPorts) {
+    this.#auth = auth;
+    this.#ports = ports;
+  }
+
+  /**
+   * A token that is good: kept, or fetched once for all who wait.
+   *
+   * @throws ToolError, by rejecting, `not_started`: `unavailable` when the server refuses, `network_error` when it cannot be reached
+   */
+  async token(signal: AbortSignal): Promise<string> {
+    const kept = this.#kept;
+    if (kept !== undefined && this.#ports.clock.now() < kept.usableUntil) return kept.token;
+    this.#fetching ??= this.#fetch().finally(() => {
+      this.#fetching = undefined;
+    });
+    return (await untilAborted(this.#fetching, signal)).token;
+  }
+
+  /** The server of the API did not take this token: it is not used again. */
+  refuse(token: string): void {
+    if (this.#kept?.token === token) this.#kept = undefined;
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#kept = undefined;
+  }
+
+  /** Belongs to no call, so it ends by its own time only. */
+  async #fetch(): Promise<AccessToken> {
+    const { client, clock, onToken } = this.#ports;
+    const late = new AbortController();
+    const stop = clock.timer(() => late.abort(), FETCH_TIMEOUT_MS, { background: true });
+    try {
+      const signal = AbortSignal.any([late.signal, this.#closing.signal]);
+      const response = await client.request({ ...tokenRequest(this.#auth), secretHeaders: [], keepRedirect: true, signal });
+      const answer = await readAnswer(response.body);
+      if (response.status < 200 || response.status > 299) throw this.#refused(response.status, answer);
+      const { token, lifeMs } = this.#readToken(answer);
+      onToken(token);
+      this.#kept = { token, usableUntil: clock.now() + lifeMs - EARLY_MS };
+      return this.#kept;
+    } catch (error: unknown) {
+      throw this.#failed(ToolError.fromUnknown(error), late.signal.aborted);
+    } finally {
+      stop();
+    }
+  }
+
+  #readToken(answer: JsonObject): { readonly token: string; readonly lifeMs: number } {
+    const { access_token: token, token_type: type, expires_in: life } = answer;
+    if (typeof token !== "string" || !/^[\x21-\x7e]{1,8192}$/u.test(token))
+      throw this.#unusable("without an access_token that can be sent");
+    if (typeof type === "string" && type.toLowerCase() !== "bearer")
+      throw this.#unusable(`with a token of type ${JSON.stringify(type.slice(0, 40))}, and only Bearer is known`);
+    const seconds = typeof life === "string" && /^\d{1,12}$/u.test(life) ? Number(life) : life;
+    const known = typeof seconds === "number" && seconds >= 0 ? seconds : DEFAULT_LIFE_S;
+    return { token, lifeMs: Math.min(known, MAX_LIFE_S) * 1_000 };
+  }
+
+  #unusable(how: string): ToolError {
+    return new ToolError("unavailable", `The token server ${this.#host()} answered ${how}.`);
+  }
+
+  #refused(status: number, answer: JsonObject): ToolError {
+    const said = [answer["error"], answer["error_description"]]
+      .filter((text) => typeof text === "string")
+      .map((text) => text.slice(0, 200));
+    const message = `The token server ${this.#host()} answered HTTP ${status}${said.length === 0 ? "" : ` (${said.join(": ")})`} to the client credentials.`;
+    if (status >= 500 || status === 429) return new ToolError("network_error", message, { outcome: "not_started" });
+    return new ToolError("unavailable", message, { hint: "Check clientId, clientSecret, scopes and tokenUrl." });
+  }
+
+  /** Whatever went wrong here, the call itself was not sent. */
+  #failed(error: ToolError, isLate: boolean): ToolError {
+    const { code, retryable, hint } = error;
+    if (isLate)
+      return new ToolError("network_error", `The token server ${this.#host()} did not answer within ${FETCH_TIMEOUT_MS} ms.`, {
+        outcome: "not_started",
+      });
+    const message = error.message.startsWith("The token server") ? error.message : `No access token could be fetched: ${error.message}`;
+    return new ToolError(code, message, { retryable, outcome: "not_started", ...(hint === undefined ? {} : { hint }) });
+  }
+
+  #host(): string {
+    return new URL(this.#auth.tokenUrl).host;
+  }
+}
+
+/** @see https://www.rfc-editor.org/rfc/rfc6749#section-4.4 */
+function tokenRequest(auth: OAuthClient): {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: readonly HttpHeader[];
+  readonly body: Uint8Array;
+} {
+  const form = new URLSearchParams({ grant_type: "client_credentials" });
+  if (auth.scopes !== undefined && auth.scopes.length > 0) form.set("scope", auth.scopes.join(" "));
+  if (auth.audience !== undefined) form.set("audience", auth.audience);
+  const headers: HttpHeader[] = [
+    ["accept", "application/json"],
+    ["content-type", "application/x-www-form-urlencoded"],
+  ];
+  if (auth.send === "body") {
+    form.set("client_id", auth.clientId);
+    form.set("client_secret", auth.clientSecret);
+  } else {
+    headers.push(["authorization", `Basic ${clientCredentials(auth.clientId, auth.clientSecret)}`]);
+  }
+  return { method: "POST", url: new URL(auth.tokenUrl), headers, body: Buffer.from(form.toString()) };
+}
+
+/** The object that was answered; empty for anything else. */
+async function readAnswer(body: AsyncIterable<Uint8Array>): Promise<JsonObject> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_ANSWER_BYTES) return {};
+    chunks.push(chunk);
+  }
+  try {
+    const value = parseJson(new TextDecoder().decode(Buffer.concat(chunks)));
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {}; // the status says enough, or the token is found missing
+  }
+}
+
+/** Waits for what others wait for too, only as long as this caller wants. */
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void =>
+      reject(new ToolError("cancelled", "The call was cancelled while its access token was fetched.", { outcome: "not_started" }));
+    signal.addEventListener("abort", stop, { once: true });
+    void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+    if (signal.aborted) stop();
+  });
+}

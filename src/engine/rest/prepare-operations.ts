@@ -1,0 +1,177 @@
+/** Fits imported operations to the service: where each is sent, what the program supplies itself, which effects it overrides. */
+import type { Effects } from "../../core/effects.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import type { ImportedOperation } from "../openapi/import-openapi.ts";
+import type { HttpOperation, HttpParameter } from "./http-operation.ts";
+import { isLiteral } from "./private-hosts.ts";
+import { isAddress } from "./read-document.ts";
+import { authEntries } from "./rest-options.ts";
+import type { RestOptions } from "./rest-options.ts";
+
+/** An operation, and where its path begins, without a trailing slash. */
+export interface PlacedOperation {
+  readonly operation: HttpOperation;
+  readonly base: string;
+}
+
+export interface PreparedOperations {
+  readonly tools: readonly Tool[];
+  /** By tool name. */
+  readonly operations: ReadonlyMap<string, PlacedOperation>;
+  /** Where every request goes. */
+  readonly origin: string;
+  readonly warnings: readonly string[];
+}
+
+/** @throws ToolError `invalid_config` when nobody says where the service is */
+export function prepareOperations(
+  imported: readonly ImportedOperation[],
+  options: RestOptions,
+  documentOrigin: string,
+): PreparedOperations {
+  const placed = imported.map((each) => ({ ...each, base: baseOf(each.operation, options, documentOrigin) }));
+  const origin = originOf(placed.map(({ base }) => base));
+  if (origin === undefined && imported.length > 0) {
+    throw new ToolError(
+      "invalid_config",
+      `${documentOrigin} does not say where the service is: it names no server with a whole http(s) address.`,
+      {
+        hint: 'Set baseUrl, such as "https://api.example.com/v1".',
+      },
+    );
+  }
+  const tools: Tool[] = [];
+  const operations = new Map<string, PlacedOperation>();
+  const elsewhere: string[] = [];
+  const effects = new EffectRules(options.effects ?? {});
+  for (const { tool, operation, base } of placed) {
+    if (base === undefined || new URL(base).origin !== origin) {
+      elsewhere.push(tool.name);
+      continue;
+    }
+    tools.push(effects.applied(withoutSupplied(tool, operation, options)));
+    operations.set(tool.name, { operation, base });
+  }
+  return {
+    tools,
+    operations,
+    origin: origin ?? "",
+    warnings: [...openWarning(origin, options), ...elsewhereWarning(elsewhere, origin), ...effects.warnings()],
+  };
+}
+
+/** What the program says goes before what the document says (F10). */
+function baseOf({ server }: HttpOperation, { baseUrl }: RestOptions, documentOrigin: string): string | undefined {
+  const address = baseUrl ?? server ?? (isAddress(documentOrigin) ? new URL(documentOrigin).origin : undefined);
+  if (address === undefined || !URL.canParse(address)) return undefined;
+  const url = new URL(address);
+  const usable = (url.protocol === "http:" || url.protocol === "https:") && url.username === "" && url.password === "";
+  return usable ? url.origin + url.pathname.replace(/\/+$/u, "") : undefined;
+}
+
+/** That of most operations, so that one with a server of its own does not decide for all. */
+function originOf(bases: readonly (string | undefined)[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const base of bases) {
+    if (base === undefined) continue;
+    const { origin } = new URL(base);
+    counts.set(origin, (counts.get(origin) ?? 0) + 1);
+  }
+  const [most] = [...counts].toSorted(([, one], [, other]) => other - one);
+  return most?.[0];
+}
+
+/** Credentials that anybody on the way can read. */
+function openWarning(origin: string | undefined, { auth, headers }: RestOptions): readonly string[] {
+  const url = origin === undefined ? undefined : new URL(origin);
+  if (url?.protocol !== "http:" || isLiteral(url.hostname) || (authEntries(auth).length === 0 && headers === undefined)) return [];
+  return [`Calls go to ${url.origin} unencrypted, and with them what lets them in. Use https.`];
+}
+
+function elsewhereWarning(names: readonly string[], origin: string | undefined): readonly string[] {
+  if (names.length === 0) return [];
+  const more = names.length > 3 ? ` and ${names.length - 3} more` : "";
+  return [
+    `${names.slice(0, 3).join(", ")}${more} left out: the document sends them to another server than ${origin ?? ""}. Give them a toolset of their own, with include and baseUrl.`,
+  ];
+}
+
+/** The tool without the parameters that the engine fills in itself: a model neither knows a key nor should it be asked for one. */
+function withoutSupplied(tool: Tool, operation: HttpOperation, options: RestOptions): Tool {
+  const keys = operation.parameters.filter((parameter) => isSupplied(parameter, options)).map((parameter) => parameter.key);
+  return keys.length === 0 ? tool : { ...tool, inputSchema: withoutKeys(tool.inputSchema, new Set(keys)) };
+}
+
+/** True for a parameter whose value the program gives. */
+export function isSupplied(parameter: HttpParameter, { headers = {}, auth }: RestOptions): boolean {
+  const name = parameter.name.toLowerCase();
+  if (parameter.in === "header" && Object.keys(headers).some((header) => header.toLowerCase() === name)) return true;
+  return authEntries(auth).some(([, each]) => {
+    if (each.type !== "apiKey") return parameter.in === "header" && name === "authorization";
+    return each.in === parameter.in && (each.in === "header" ? each.name.toLowerCase() === name : each.name === parameter.name);
+  });
+}
+
+function withoutKeys(schema: JsonSchema, keys: ReadonlySet<string>): JsonSchema {
+  if (typeof schema === "boolean") return schema;
+  const { properties, required } = schema;
+  const left = isJsonObject(properties) ? Object.entries(properties).filter(([key]) => !keys.has(key)) : undefined;
+  return {
+    ...schema,
+    ...(left === undefined ? {} : { properties: Object.fromEntries(left) }),
+    ...(Array.isArray(required) ? { required: required.filter((key) => !keys.has(String(key))) } : {}),
+  };
+}
+
+interface EffectRule {
+  readonly pattern: string;
+  readonly fits: (name: string) => boolean;
+  readonly effects: Effects;
+  used: boolean;
+}
+
+class EffectRules {
+  readonly #rules: readonly EffectRule[];
+
+  constructor(effects: Readonly<Record<string, Effects>>) {
+    this.#rules = Object.entries(effects).map(([pattern, each]) => ({ pattern, fits: nameMatcher(pattern), effects: each, used: false }));
+  }
+
+  applied(tool: Tool): Tool {
+    const names = [tool.name, operationIdOf(tool)].filter((name) => name !== undefined);
+    const rule = this.#rules.find((each) => names.some(each.fits));
+    if (rule === undefined) return tool;
+    rule.used = true;
+    return { ...tool, effects: rule.effects };
+  }
+
+  warnings(): readonly string[] {
+    return this.#rules.filter((rule) => !rule.used).map((rule) => `effects has ${JSON.stringify(rule.pattern)}, which fits no tool.`);
+  }
+}
+
+function operationIdOf({ metadata }: Tool): string | undefined {
+  const http = metadata?.["http"];
+  const id: unknown = isJsonObject(http) ? http["operationId"] : undefined;
+  return typeof id === "string" ? id : undefined;
+}
+
+/** `*` stands for any characters. The parts between are looked for from left to right, so no pattern is slow. */
+function nameMatcher(pattern: string): (name: string) => boolean {
+  const parts = pattern.split("*");
+  const first = parts[0] ?? "";
+  const last = parts.at(-1) ?? "";
+  if (parts.length === 1) return (name) => name === pattern;
+  return (name) => {
+    if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length) return false;
+    let at = first.length;
+    for (const part of parts.slice(1, -1)) {
+      const found = name.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return at <= name.length - last.length;
+  };
+}

@@ -1,0 +1,28 @@
+/** Which private addresses a program has allowed by writing them itself. */
+import { isIP } from "node:net";
+import { authEntries } from "./rest-options.ts";
+import type { RestOptions } from "./rest-options.ts";
+
+/**
+ * `host:port` of every address in the options whose host is a literal one, or localhost. What only a document says is not among them,
+ * nor is a name that some server resolves.
+ */
+export function allowedByProgram({
+  baseUrl,
+  document,
+  auth,
+}: Pick<RestOptions, "baseUrl" | "auth"> & Partial<Pick<RestOptions, "document">>): readonly string[] {
+  const tokens = authEntries(auth).map(([, each]) => (each.type === "oauth2" ? each.tokenUrl : undefined));
+  const written = [baseUrl, typeof document === "string" ? document : undefined, ...tokens];
+  return written.flatMap((address) => {
+    const url = address !== undefined && URL.canParse(address) ? new URL(address) : undefined;
+    if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:") || !isLiteral(url.hostname)) return [];
+    return [`${url.hostname}:${url.port === "" ? (url.protocol === "https:" ? 443 : 80) : url.port}`];
+  });
+}
+
+/** True for an address in numbers, and for localhost. */
+export function isLiteral(hostname: string): boolean {
+  const host = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
+  return isIP(host) !== 0 || host === "localhost" || host.endsWith(".localhost");
+}

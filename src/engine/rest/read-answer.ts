@@ -1,0 +1,132 @@
+/** Makes what a tool answers of a successful HTTP answer: JSON where it is JSON, else text, images, sound or a file. */
+import { ToolOutput } from "../../core/content.ts";
+import type { ContentPart } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { findJsonFault } from "../../core/json-fault.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import type { HttpResponse } from "../../net/http-request.ts";
+import { answerMetadata } from "./answer-metadata.ts";
+import { decodeText, decodeUtf8, excerpt } from "./answer-text.ts";
+import type { HttpOperation } from "./http-operation.ts";
+import { replaceLongIntegers } from "./long-integers.ts";
+import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";
+import type { MediaType } from "./media-type.ts";
+import type { Secrets } from "./secrets.ts";
+
+export interface AnswerContext {
+  readonly operation: HttpOperation;
+  readonly secrets: Secrets;
+  /** Of the API: addresses elsewhere are told without their query. */
+  readonly origin: string;
+  /** Query parameters that hold credentials. */
+  readonly secretQuery: readonly string[];
+}
+
+interface Answered {
+  readonly output?: JsonValue;
+  readonly content?: readonly ContentPart[];
+}
+
+/** The deepest answer that is read as JSON; the runtime takes no deeper one. */
+const MAX_DEPTH = 64;
+
+/** @throws ToolError `invalid_output` for JSON that is cut short or broken; as `HttpResponse.bytes` */
+export async function readAnswer(response: HttpResponse, context: AnswerContext): Promise<ToolOutput> {
+  const bytes = await response.bytes();
+  const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
+  const answered = context.operation.method === "HEAD" ? headAnswer(response) : answerOf(bytes, { mediaType, response, context });
+  const metadata = answerMetadata(response, { ...context, output: answered.output });
+  return new ToolOutput({ ...answered, metadata });
+}
+
+interface Received {
+  readonly mediaType: MediaType;
+  readonly response: HttpResponse;
+  readonly context: AnswerContext;
+}
+
+function answerOf(bytes: Uint8Array, received: Received): Answered {
+  const { type } = received.mediaType;
+  if (bytes.byteLength === 0) return { output: null };
+  if (type === "") return unnamedAnswer(bytes, received);
+  if (isTextType(type)) {
+    const text = decodeText(bytes, received.mediaType);
+    if (text !== undefined) return textAnswer(text, received);
+  }
+  const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+  if (type.startsWith("image/")) return { content: [{ type: "image", mediaType: type, data }] };
+  if (type.startsWith("audio/")) return { content: [{ type: "audio", mediaType: type, data }] };
+  const name = fileName(received.response);
+  return { content: [{ type: "file", uri: `data:${type};base64,${data}`, mediaType: type, ...(name === undefined ? {} : { name }) }] };
+}
+
+/** What a server does not name is taken for what it looks like. */
+function unnamedAnswer(bytes: Uint8Array, received: Received): Answered {
+  const text = decodeUtf8(bytes);
+  const type = text === undefined || text.includes("\0") ? "application/octet-stream" : "text/plain";
+  return answerOf(bytes, { ...received, mediaType: { type, charset: undefined } });
+}
+
+/** A HEAD answers with its headers. */
+function headAnswer({ status, headers }: HttpResponse): Answered {
+  const told = ["content-type", "content-length", "last-modified", "etag", "accept-ranges", "location"];
+  const found = told.flatMap((name) => {
+    const value = headers.get(name)?.[0];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { output: { status, headers: Object.fromEntries(found) } };
+}
+
+function textAnswer(text: string, { mediaType, context }: Received): Answered {
+  if (text.trim() === "") return isJsonType(mediaType.type) ? { output: null } : textContent(text, context);
+  const promised = isJsonType(mediaType.type);
+  if (!promised && !mayBeJson(text, mediaType, context.operation)) return textContent(text, context);
+  try {
+    const value = parseJson(
+      // An id of 19 digits is no number to calculate with: as a string it stays what it is.
+      replaceLongIntegers(text, (digits) => `"${digits}"`),
+      { maxDepth: MAX_DEPTH, maxChars: Number.MAX_SAFE_INTEGER },
+    );
+    return { output: context.secrets.isIn(text) ? context.secrets.redactValue(value) : value };
+  } catch (error: unknown) {
+    const broken = promised ? brokenJson(text, error, context) : undefined;
+    if (broken !== undefined) throw broken;
+    return textContent(text, context);
+  }
+}
+
+/** Servers that call their JSON plain text are believed when the document promises JSON. */
+function mayBeJson(text: string, { type }: MediaType, operation: HttpOperation): boolean {
+  return (
+    type === "text/plain" &&
+    /^\s*[[{]/u.test(text) &&
+    (operation.accepts.length === 0 || operation.accepts.some((each) => isJsonType(parseMediaType(each).type)))
+  );
+}
+
+/** What is meant as JSON and is none; undefined for a page sent as JSON, and for JSON that would lose something in the reading. */
+function brokenJson(text: string, error: unknown, { secrets }: AnswerContext): ToolError | undefined {
+  if (ToolError.fromUnknown(error).code === "too_large" || !/^\s*["[{]/u.test(text)) return undefined;
+  const fault = findJsonFault(text);
+  if (fault === undefined || fault.problem.includes("given twice")) return undefined;
+  return new ToolError(
+    "invalid_output",
+    `The call succeeded, but its answer is broken JSON: ${fault.problem}, after ${fault.at} characters.`,
+    {
+      details: [secrets.redact(excerpt(text, 1_000))],
+    },
+  );
+}
+
+function textContent(text: string, { secrets }: AnswerContext): Answered {
+  return { content: [{ type: "text", text: secrets.redactAnswer(text) }] };
+}
+
+/** Without any folders before it. */
+function fileName({ headers }: HttpResponse): string | undefined {
+  const header = (headers.get("content-disposition")?.[0] ?? "").slice(0, 1_000);
+  const name = /filename="([^"]*)"/iu.exec(header)?.[1] ?? /filename=([^";\s]+)/iu.exec(header)?.[1];
+  const last = name?.split(/[/\\]/u).at(-1);
+  return last === undefined || last === "" ? undefined : excerpt(last, 200);
+}

@@ -1,0 +1,119 @@
+/** Reads an OpenAPI document from a file, an address or memory. Nothing that it refers to elsewhere is read. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import { syntaxError } from "../../documents/problems.ts";
+import { readTextFile } from "../../documents/read-text-file.ts";
+import type { HttpClient } from "../../net/http-request.ts";
+import { decodeText, excerpt } from "./answer-text.ts";
+import { replaceLongIntegers } from "./long-integers.ts";
+import { parseMediaType } from "./media-type.ts";
+
+/** The largest document that is read; the largest of 2,639 public ones has 33 MB. */
+export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
+const JSON_LIMITS = { maxDepth: 256, maxNodes: 10_000_000, maxChars: MAX_DOCUMENT_BYTES };
+const YAML_LIMITS = { maxTokens: 50_000_000, maxDepth: 256, maxAliases: 10_000, maxNodes: 5_000_000, positionDepth: 4, plainKeys: true };
+
+export interface ReadOptions {
+  /** What a document in memory is called. */
+  readonly name: string;
+  /** Used for an address only. */
+  readonly client: HttpClient;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+export interface ReadDocument {
+  readonly document: JsonObject;
+  /** The path, or the address without its query, in which there may be a key. */
+  readonly origin: string;
+}
+
+export function isAddress(source: string): boolean {
+  return /^https?:\/\//iu.test(source);
+}
+
+/** @throws ToolError, by rejecting: `invalid_config` for what is no document, with its place; `unavailable` for an address that does not give it */
+export async function readDocument(source: string | JsonObject, options: ReadOptions): Promise<ReadDocument> {
+  if (typeof source !== "string") return { document: source, origin: options.name };
+  const { text, origin } = isAddress(source) ? await fetchText(source, options) : await fileText(source);
+  const document = await parseDocument(text, origin);
+  if (!isJsonObject(document)) throw new ToolError("invalid_config", `${origin} is no OpenAPI document: it holds no object.`);
+  return { document, origin };
+}
+
+interface DocumentText {
+  readonly text: string;
+  readonly origin: string;
+}
+
+async function fileText(path: string): Promise<DocumentText> {
+  const text = await readTextFile({
+    path,
+    what: "OpenAPI document",
+    code: "invalid_config",
+    maxBytes: MAX_DOCUMENT_BYTES,
+    hint: "Give the path of a JSON or YAML file, or an http(s) address.",
+  });
+  return { text: text.startsWith("\uFEFF") ? text.slice(1) : text, origin: path };
+}
+
+async function fetchText(address: string, { client, headers, signal }: ReadOptions): Promise<DocumentText> {
+  const asked = Object.entries(headers);
+  const url = new URL(address);
+  const told = withoutQuery(url);
+  try {
+    const response = await client.request({
+      method: "GET",
+      url,
+      headers: [["accept", "application/json, application/yaml;q=0.9, */*;q=0.5"], ...asked],
+      secretHeaders: asked.map(([name]) => name.toLowerCase()),
+      secretQuery: [...url.searchParams.keys()],
+      signal,
+    });
+    if (response.status !== 200) {
+      response.discard();
+      throw new ToolError("unavailable", `HTTP ${response.status}.`);
+    }
+    const text = decodeText(await response.bytes(), parseMediaType(response.headers.get("content-type")?.[0]));
+    if (text === undefined) throw new ToolError("unavailable", "it is in an encoding that is not known.");
+    return { text, origin: withoutQuery(response.url) };
+  } catch (error: unknown) {
+    const { message, hint, code } = ToolError.fromUnknown(error);
+    throw new ToolError(code === "cancelled" ? code : "unavailable", `The OpenAPI document ${told} could not be fetched: ${message}`, {
+      cause: error,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}
+
+function withoutQuery(url: URL): string {
+  const told = new URL(url);
+  told.search = "";
+  told.hash = "";
+  return told.href;
+}
+
+/** By what stands first: every object in JSON begins with a brace, and hardly any YAML does. */
+async function parseDocument(text: string, origin: string): Promise<unknown> {
+  if (/^\s*[{[]/u.test(text) && !/\.ya?ml$/iu.test(origin)) return parseJsonDocument(text, origin);
+  if (/^\s*</u.test(text)) throw new ToolError("invalid_config", `${origin} is no OpenAPI document but a page: ${excerpt(text, 80)}`);
+  const { parseYaml } = await import("../../documents/parse-yaml.ts");
+  return parseYaml(text, origin, YAML_LIMITS).value;
+}
+
+/** Bounds of 64-bit numbers are common in documents; as what a number can hold they are bounds all the same. */
+function parseJsonDocument(text: string, origin: string): unknown {
+  try {
+    return parseJson(
+      replaceLongIntegers(text, (digits) => String(Number(digits))),
+      JSON_LIMITS,
+    );
+  } catch (error: unknown) {
+    const { message } = ToolError.fromUnknown(error);
+    const place = /line (\d+), column (\d+)/u.exec(message);
+    const position = { line: Number(place?.[1] ?? 1), column: Number(place?.[2] ?? 1) };
+    throw syntaxError(origin, position, message.replace(/,? at line \d+, column \d+/u, ""), error);
+  }
+}

@@ -1,0 +1,106 @@
+/** Writes the body of a request in the media type of its operation. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { readBase64 } from "./base64.ts";
+import type { BodyEncoding, HttpBody } from "./http-operation.ts";
+import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";
+import { writeMultipart } from "./multipart.ts";
+import type { FormField } from "./multipart.ts";
+import { percentEncode } from "./percent.ts";
+import { queryPairs, scalarText } from "./serialise-value.ts";
+
+export interface RequestBody {
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The keys of the input that a body takes. */
+export function bodyKeys(body: HttpBody | undefined): readonly string[] {
+  if (body === undefined) return [];
+  return "key" in body.fields ? [body.fields.key] : body.fields.map((field) => field.key);
+}
+
+/** Undefined when the input gives nothing for it and nothing is needed. @throws ToolError `invalid_input` for what cannot be sent */
+export function requestBody(body: HttpBody, input: JsonObject): RequestBody | undefined {
+  const { type } = parseMediaType(body.mediaType);
+  const value = bodyValue(body, input);
+  if (value === undefined) return undefined;
+  if (type.startsWith("multipart/")) return writeMultipart(type, formFields(body, value));
+  if (type === "application/x-www-form-urlencoded") {
+    const pairs = formFields(body, value).flatMap(formPairs);
+    return { contentType: type, bytes: Buffer.from(pairs.join("&").replaceAll("%20", "+")) };
+  }
+  if (body.binary === true) return bytesBody(body, value);
+  // A range of types stands for whatever the server takes, and that is JSON more often than not.
+  if (isJsonType(type) || (type.includes("*") && typeof value !== "string") || type === "") {
+    return {
+      contentType: type.includes("*") || type === "" ? "application/json" : body.mediaType,
+      bytes: Buffer.from(JSON.stringify(value)),
+    };
+  }
+  return isTextType(type) ? textBody(body, value) : bytesBody(body, value);
+}
+
+/** The body as the input gives it; its fields by their names on the wire. */
+function bodyValue(body: HttpBody, input: JsonObject): JsonValue | undefined {
+  if ("key" in body.fields) {
+    const value = own(input, body.fields.key);
+    if (value === undefined && body.required)
+      throw new ToolError("invalid_input", `The body ${JSON.stringify(body.fields.key)} is missing; nothing was sent.`);
+    return value;
+  }
+  const table: Record<string, JsonValue> = Object.create(null); // a field may be called "__proto__"
+  for (const { name, key } of body.fields) {
+    const value = own(input, key);
+    if (value !== undefined) table[name] = value;
+  }
+  return body.required || Object.keys(table).length > 0 ? table : undefined;
+}
+
+function formFields(body: HttpBody, value: JsonValue): readonly FormField[] {
+  if (!isJsonObject(value))
+    throw new ToolError("invalid_input", `A body of ${body.mediaType} must be an object of its fields; nothing was sent.`);
+  const keys = new Map("key" in body.fields ? [] : body.fields.map((field) => [field.name, field.key]));
+  return Object.entries(value).map(([name, item]) => ({
+    name,
+    key: keys.get(name) ?? name,
+    value: item,
+    encoding: body.encoding !== undefined && Object.hasOwn(body.encoding, name) ? body.encoding[name] : undefined,
+  }));
+}
+
+/** @see https://spec.openapis.org/oas/v3.1.1.html#encoding-object: by its style where one is given, else by its media type */
+function formPairs({ name, value, encoding }: FormField): readonly string[] {
+  if (value === null) return [];
+  if (encoding?.style !== undefined || encoding?.explode !== undefined || encoding?.allowReserved !== undefined) {
+    return queryPairs({ name, ...styleOf(encoding) }, value);
+  }
+  const isWhole = encoding?.contentType !== undefined && isJsonType(parseMediaType(encoding.contentType).type);
+  if (isJsonArray(value) && !isWhole) return queryPairs({ name, style: "form", explode: true }, value);
+  return [`${percentEncode(name)}=${percentEncode(isWhole ? JSON.stringify(value) : scalarText(value))}`];
+}
+
+function styleOf(encoding: BodyEncoding): Pick<Required<BodyEncoding>, "style" | "explode" | "allowReserved"> {
+  const { style = "form" } = encoding;
+  return { style, explode: encoding.explode ?? style === "form", allowReserved: encoding.allowReserved ?? false };
+}
+
+function textBody(body: HttpBody, value: JsonValue): RequestBody {
+  if (typeof value === "object" && value !== null) {
+    throw new ToolError("invalid_input", `A body of ${body.mediaType} must be given as text; nothing was sent.`, {
+      hint: `Write the ${body.mediaType} yourself, as one string.`,
+    });
+  }
+  return { contentType: `${parseMediaType(body.mediaType).type}; charset=utf-8`, bytes: Buffer.from(scalarText(value)) };
+}
+
+function bytesBody(body: HttpBody, value: JsonValue): RequestBody {
+  const { bytes, mediaType } = readBase64(value, "key" in body.fields ? body.fields.key : "body");
+  const named = body.mediaType.includes("*") ? mediaType : body.mediaType;
+  return { contentType: named ?? "application/octet-stream", bytes };
+}
+
+function own(input: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(input, key) ? input[key] : undefined;
+}

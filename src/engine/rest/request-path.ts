@@ -1,0 +1,89 @@
+/** Fills in the placeholders of a path, so that no value can lead anywhere else. */
+import { ToolError } from "../../core/error.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { HttpOperation, HttpParameter } from "./http-operation.ts";
+import { percentEncode } from "./percent.ts";
+import { pathText, scalarText } from "./serialise-value.ts";
+
+const PLACEHOLDER = /\{([^{}]+)\}/gu;
+
+/** The parameter of a placeholder. One that the document forgot to declare is taken from the input under its own name. */
+function parameterOf(operation: HttpOperation, name: string): HttpParameter {
+  const declared = operation.parameters.find((parameter) => parameter.in === "path" && parameter.name === name);
+  return declared ?? { name, in: "path", key: name, required: true, style: "simple", explode: false };
+}
+
+/** The keys of the input that a path takes. */
+export function pathKeys(operation: HttpOperation): readonly string[] {
+  return [...operation.path.matchAll(PLACEHOLDER)].map(([, name = ""]) => parameterOf(operation, plainName(name)).key);
+}
+
+/** `{+name}` and `{name*}` of RFC 6570, which some documents use, are called `name`. */
+function plainName(placeholder: string): string {
+  return placeholder.replace(/^[+#./;?&]/u, "").replace(/\*$/u, "");
+}
+
+/**
+ * The path with its values, each percent-encoded so that it stays inside its segment.
+ *
+ * @throws ToolError `invalid_input` when a value is missing, empty, `.` or `..`
+ */
+export function requestPath(operation: HttpOperation, input: JsonObject): string {
+  const filled = pathTemplate(operation).replace(PLACEHOLDER, (_, placeholder: string) => {
+    const parameter = parameterOf(operation, plainName(placeholder));
+    return valueText(parameter, input, placeholder.startsWith("+"));
+  });
+  const [path = ""] = filled.split("?", 1);
+  for (const segment of path.split("/")) {
+    if (isDots(segment))
+      throw new ToolError(
+        "invalid_input",
+        `The path ${JSON.stringify(path.slice(0, 200))} would lead elsewhere: it has a segment ${JSON.stringify(segment)}.`,
+      );
+  }
+  return filled;
+}
+
+/** What every path of the operation begins with. */
+export function literalPrefix(operation: HttpOperation): string {
+  const template = pathTemplate(operation);
+  const end = template.search(/[{?]/u);
+  return end < 0 ? template : template.slice(0, end);
+}
+
+/** Some documents tell operations of one path apart behind a `#`, which is never sent. */
+function pathTemplate({ path }: HttpOperation): string {
+  const [sent = ""] = path.split("#", 1);
+  return sent.startsWith("/") ? sent : `/${sent}`;
+}
+
+function isDots(segment: string): boolean {
+  const plain = segment.replaceAll(/%2e/giu, ".");
+  return plain === "." || plain === "..";
+}
+
+function valueText(parameter: HttpParameter, input: JsonObject, hasSlashes: boolean): string {
+  const value = Object.hasOwn(input, parameter.key) ? input[parameter.key] : undefined;
+  if (value === undefined || value === null) throw refused(parameter, "is missing", "Give it: it is part of the address.");
+  const text = parameter.mediaType === undefined ? styled(parameter, value, hasSlashes) : percentEncode(JSON.stringify(value));
+  if (text === undefined || text === "" || value === "")
+    throw refused(parameter, "is empty", "It is part of the address and must say something.");
+  const parts = hasSlashes ? scalarText(value).split("/") : [scalarText(value)];
+  if (parts.some((part) => part === "." || part === ".." || part === "")) {
+    throw refused(
+      parameter,
+      `is ${JSON.stringify(scalarText(value).slice(0, 100))}, which would lead to another address`,
+      "Give the name or id itself.",
+    );
+  }
+  return text;
+}
+
+function styled(parameter: HttpParameter, value: JsonValue, hasSlashes: boolean): string | undefined {
+  const slashed = (text: string): string => text.split("/").map(percentEncode).join("/");
+  return pathText(parameter, value, hasSlashes ? slashed : percentEncode);
+}
+
+function refused({ key }: HttpParameter, problem: string, hint: string): ToolError {
+  return new ToolError("invalid_input", `The path parameter ${JSON.stringify(key)} ${problem}; nothing was sent.`, { hint });
+}

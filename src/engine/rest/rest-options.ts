@@ -1,0 +1,176 @@
+/** What a program says about a REST service, and whether it can work. */
+import { checkMs } from "../../core/check-settings.ts";
+import type { Effects } from "../../core/effects.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { CONNECTION_HEADERS } from "../../net/request-head.ts";
+import type { OperationFilter } from "../openapi/import-openapi.ts";
+
+/** How calls are let in. */
+export type RestAuth =
+  | { readonly type: "bearer"; readonly token: string }
+  | { readonly type: "basic"; readonly username: string; readonly password: string }
+  | { readonly type: "apiKey"; readonly in: "header" | "query" | "cookie"; readonly name: string; readonly value: string }
+  | OAuthClient;
+
+/**
+ * OAuth 2 client credentials. The token is fetched at the first call, shared by all, and kept until 30 s before it expires; an
+ * answer 401 fetches a new one, once.
+ */
+export interface OAuthClient {
+  readonly type: "oauth2";
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly scopes?: readonly string[];
+  readonly audience?: string;
+  /** Whether id and secret go in the Authorization header or in the form. @default "basic" */
+  readonly send?: "basic" | "body";
+}
+
+export interface RestOptions {
+  /** The OpenAPI document (2.0, 3.0, 3.1): the path of a file, an http(s) address, or the document itself. JSON or YAML. */
+  readonly document: string | JsonObject;
+  /** Where paths begin. Wins over what the document says. @default the first server of the document */
+  readonly baseUrl?: string;
+  /** Take only operations that all given filters let through. @default all */
+  readonly include?: OperationFilter;
+  /** Leave out operations that any given filter names. @default none */
+  readonly exclude?: OperationFilter;
+  /**
+   * How calls are let in: one way for every operation, or one for each security scheme of the document, by its name. Sent to the
+   * origin of `baseUrl` only, and not to operations that the document says need nothing.
+   */
+  readonly auth?: RestAuth | Readonly<Record<string, RestAuth>>;
+  /** Sent with every call, whatever the model says. Taken for secrets. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Replaces the effects that follow from an operation's method, by tool name or operationId, `*` for any characters; the first that fits. */
+  readonly effects?: Readonly<Record<string, Effects>>;
+  /**
+   * Believe what the document's `x-haft` says where it takes caution away: a POST that only reads, a call that may be repeated.
+   * @default false
+   */
+  readonly trustExtensions?: boolean;
+  /**
+   * Hosts that may have private addresses: `localhost:8080`, `billing.corp.example`, `10.0.0.0/8`. A literal private address in
+   * `baseUrl`, `document` or a token address is allowed by itself.
+   */
+  readonly allowPrivate?: readonly string[];
+  /** Most bytes of an answer. @default 10 MiB */
+  readonly maxBytes?: number;
+  /** Most redirects followed. @default 5 */
+  readonly maxRedirects?: number;
+  /** False = certificates are not checked. @default true */
+  readonly verifyTls?: boolean;
+  /** Certificate authorities, instead of those of the system: PEM text, or the path of a file. */
+  readonly ca?: string;
+  /** Sent when the document is fetched, and only then. Taken for secrets. */
+  readonly documentHeaders?: Readonly<Record<string, string>>;
+  /** The header that carries the call's idempotency key in calls that may write, such as `Idempotency-Key`. @default false: none */
+  readonly idempotencyHeader?: string | false;
+}
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/u;
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/u;
+const COOKIE_VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/u;
+
+/** @throws ToolError `invalid_argument` for options that cannot work; it names no value that may be a secret */
+export function checkRestOptions(options: RestOptions): void {
+  const { document, baseUrl, idempotencyHeader } = options;
+  if (typeof document === "string" ? document === "" : !isJsonObject(document)) {
+    throw wrong("A REST engine needs its OpenAPI document: the path of a file, an http(s) address, or the parsed document.");
+  }
+  if (typeof document === "string" && /^[a-z][\w+.-]+:\/\//iu.test(document)) checkAddress(document, "document");
+  if (baseUrl !== undefined) checkBase(baseUrl);
+  checkHeaders(options.headers, "headers");
+  checkHeaders(options.documentHeaders, "documentHeaders");
+  if (typeof idempotencyHeader === "string" && !HEADER_NAME.test(idempotencyHeader))
+    throw wrong("idempotencyHeader is no name of a header.");
+  for (const [name, auth] of authEntries(options.auth)) checkAuth(auth, name);
+  for (const name of ["maxBytes", "maxRedirects"] as const) checkMs(options[name], name, "a REST engine");
+}
+
+/** One way for all has no scheme's name. */
+export function authEntries(auth: RestOptions["auth"]): readonly (readonly [scheme: string | undefined, auth: RestAuth])[] {
+  if (auth === undefined) return [];
+  return isOneAuth(auth) ? [[undefined, auth]] : Object.entries(auth);
+}
+
+function isOneAuth(auth: NonNullable<RestOptions["auth"]>): auth is RestAuth {
+  return typeof auth.type === "string";
+}
+
+function checkBase(baseUrl: string): void {
+  const url = checkAddress(baseUrl, "baseUrl");
+  if (url.search !== "" || url.hash !== "") {
+    throw wrong("baseUrl has a query or a fragment; paths are put behind it.", "A key in the query is auth of type apiKey.");
+  }
+}
+
+function checkAddress(address: string, what: string): URL {
+  let url: URL;
+  try {
+    url = new URL(address);
+  } catch {
+    throw wrong(`${what} is no address.`, "Give the whole of it: https://api.example.com/v1");
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw wrong(`${what} begins with ${url.protocol}//, and only http and https are called.`);
+  }
+  if (url.username !== "" || url.password !== "")
+    throw wrong(`${what} holds a user name or password.`, "Give them as auth, so that they stay secret.");
+  return url;
+}
+
+function checkHeaders(headers: Readonly<Record<string, string>> | undefined, what: string): void {
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    if (!HEADER_NAME.test(name)) throw wrong(`${what} has a name that no header can have: ${JSON.stringify(name.slice(0, 100))}.`);
+    if (CONNECTION_HEADERS.has(name.toLowerCase())) throw wrong(`${what} has ${name}, which the connection itself sets.`);
+    if (typeof value !== "string" || !HEADER_VALUE.test(value))
+      throw wrong(`The value of ${what}.${name} cannot be sent: it must be plain ASCII on one line.`);
+  }
+}
+
+function checkAuth(auth: RestAuth, scheme: string | undefined): void {
+  const what = scheme === undefined ? "auth" : `auth.${scheme}`;
+  if (typeof auth !== "object" || auth === null) throw wrong(`${what} must be an object with a type: bearer, basic, apiKey or oauth2.`);
+  for (const [field, value] of Object.entries(textsOf(auth))) {
+    if (typeof value !== "string" || value === "") throw wrong(`${what}.${field} must be a text that is not empty.`);
+  }
+  if (auth.type === "bearer" && !/^[\x21-\x7e]+$/u.test(auth.token))
+    throw wrong(`${what}.token cannot be sent: it must be plain ASCII without spaces.`);
+  if (auth.type === "basic" && (typeof auth.password !== "string" || auth.username.includes(":"))) {
+    throw wrong(`${what} needs a password, and a user name without a colon.`);
+  }
+  if (auth.type === "apiKey") checkKey(auth, what);
+  if (auth.type === "oauth2") checkAddress(auth.tokenUrl, `${what}.tokenUrl`);
+}
+
+function checkKey(auth: RestAuth & { readonly type: "apiKey" }, what: string): void {
+  if (auth.in === "header") checkHeaders({ [auth.name]: auth.value }, what);
+  else if (auth.in === "cookie") {
+    if (!HEADER_NAME.test(auth.name) || !COOKIE_VALUE.test(auth.value)) throw wrong(`${what} cannot be sent as a cookie.`);
+  } else if (auth.in !== "query") {
+    throw wrong(`${what}.in is ${JSON.stringify(auth.in)}; it takes "header", "query" or "cookie".`);
+  }
+}
+
+function textsOf(auth: RestAuth): Readonly<Record<string, unknown>> {
+  switch (auth.type) {
+    case "bearer":
+      return { token: auth.token };
+    case "basic":
+      return { username: auth.username };
+    case "apiKey":
+      return { name: auth.name, value: auth.value };
+    case "oauth2":
+      return { tokenUrl: auth.tokenUrl, clientId: auth.clientId, clientSecret: auth.clientSecret };
+    default:
+      throw wrong(`auth of type ${JSON.stringify(Reflect.get(auth, "type"))} is not known; it is bearer, basic, apiKey or oauth2.`);
+  }
+}
+
+function wrong(message: string, hint?: string): ToolError {
+  return new ToolError("invalid_argument", message, hint === undefined ? {} : { hint });
+}

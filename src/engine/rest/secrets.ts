@@ -1,0 +1,152 @@
+/** Knows what must not be said, in every spelling in which it might come back, and strikes it out. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { RestAuth, RestOptions } from "./rest-options.ts";
+import { authEntries } from "./rest-options.ts";
+
+/** Shorter ones would be struck out of ordinary words. */
+const MIN_LENGTH = 4;
+/** In an answer, where what is struck out is lost to the model. */
+const MIN_LENGTH_IN_ANSWER = 8;
+/** Tokens fetched before these are of no use to anybody. */
+const MAX_FETCHED = 8;
+/** Headers that say nothing about who calls. */
+const PLAIN_HEADERS = /^(?:accept(?:-.*)?|content-type|user-agent|cache-control|prefer|(?:.*-)?version)$/iu;
+const CREDENTIAL_HEADERS = /auth|key|token|secret|cookie|password|session|signature|credential/iu;
+
+interface Secret {
+  readonly label: string;
+  readonly value: string;
+  readonly spellings: readonly string[];
+  /** Struck out of answers as well, where a service sends back what it was sent. */
+  readonly inAnswers: boolean;
+}
+
+export class Secrets {
+  readonly #fixed: readonly Secret[];
+  #fetched: readonly Secret[] = [];
+
+  constructor(options: RestOptions) {
+    const secrets: Secret[] = [];
+    for (const [scheme, auth] of authEntries(options.auth)) {
+      for (const [what, value] of valuesOf(auth)) secrets.push(secretOf(scheme === undefined ? what : `${what} of ${scheme}`, value, true));
+    }
+    for (const [name, value] of Object.entries({ ...options.documentHeaders, ...options.headers })) {
+      if (!PLAIN_HEADERS.test(name)) secrets.push(...headerSecrets(name, value));
+    }
+    this.#fixed = secrets;
+  }
+
+  /** A token that was fetched. */
+  add(label: string, value: string): void {
+    this.#fetched = [secretOf(label, value, true), ...this.#fetched].slice(0, MAX_FETCHED);
+  }
+
+  /** The text with its secrets replaced by what they are, in brackets; all of it, when one is hidden in several encodings. */
+  readonly redact = (text: string): string => {
+    const secrets = [...this.#fixed, ...this.#fetched];
+    const struck = strike(text, secrets, MIN_LENGTH);
+    const plain = plainText(struck);
+    const hidden = secrets.find(({ value }) => value.length >= MIN_LENGTH_IN_ANSWER && plain.includes(value.replaceAll("\\", "")));
+    return hidden === undefined ? struck : `[text with ${hidden.label.slice(1, -1)}]`;
+  };
+
+  /** What a service sent, without what it was sent to let the call in. Unchanged in nearly every case. */
+  redactAnswer(text: string): string {
+    return strike(text, this.#inAnswers(), MIN_LENGTH_IN_ANSWER);
+  }
+
+  /** Whether `redactAnswer` would change the text. */
+  isIn(text: string): boolean {
+    return this.#inAnswers().some(({ spellings }) =>
+      spellings.some((spelling) => spelling.length >= MIN_LENGTH_IN_ANSWER && text.includes(spelling)),
+    );
+  }
+
+  /** The same for a value, in its keys as well. */
+  redactValue(value: JsonValue): JsonValue {
+    if (typeof value === "string") return this.redactAnswer(value);
+    if (isJsonArray(value)) return value.map((item) => this.redactValue(item));
+    if (!isJsonObject(value)) return value;
+    const table: Record<string, JsonValue> = Object.create(null); // "__proto__" is a key like any other
+    for (const [key, item] of Object.entries(value)) table[this.redactAnswer(key)] = this.redactValue(item);
+    return table;
+  }
+
+  #inAnswers(): readonly Secret[] {
+    return [...this.#fixed, ...this.#fetched].filter((secret) => secret.inAnswers);
+  }
+}
+
+function valuesOf(auth: RestAuth): readonly (readonly [what: string, value: string])[] {
+  switch (auth.type) {
+    case "bearer":
+      return [["bearer token", auth.token]];
+    case "basic":
+      return [
+        ["password", auth.password],
+        ["basic credentials", basicCredentials(auth)],
+      ];
+    case "apiKey":
+      return [["API key", auth.value]];
+    default:
+      return [
+        ["client secret", auth.clientSecret],
+        ["client credentials", clientCredentials(auth.clientId, auth.clientSecret)],
+      ];
+  }
+}
+
+/** What stands behind `Basic ` in the header. */
+export function basicCredentials({ username, password }: { readonly username: string; readonly password: string }): string {
+  return Buffer.from(`${username}:${password}`).toString("base64");
+}
+
+/** The same of an OAuth client, whose parts are encoded first. @see https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1 */
+export function clientCredentials(clientId: string, clientSecret: string): string {
+  return basicCredentials({ username: encodeURIComponent(clientId), password: encodeURIComponent(clientSecret) });
+}
+
+/** `Bearer x` is a secret, and so is `x`. */
+function headerSecrets(name: string, value: string): readonly Secret[] {
+  const inAnswers = CREDENTIAL_HEADERS.test(name);
+  const words = value.split(/[\s;,]+/u).filter((word) => word.length >= MIN_LENGTH_IN_ANSWER);
+  return [...new Set([value, ...words])].map((text) => secretOf(name, text, inAnswers));
+}
+
+function secretOf(label: string, value: string, inAnswers: boolean): Secret {
+  const encoded = value.isWellFormed() ? encodeURIComponent(value) : value;
+  const json = JSON.stringify(value).slice(1, -1);
+  const ascii = json.replaceAll(/[<>&'\u007f-\uffff]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const spellings = new Set([
+    value,
+    encoded,
+    encoded.replaceAll("%20", "+"),
+    json,
+    json.replaceAll("/", "\\/"),
+    ascii,
+    ascii.replaceAll("/", "\\/"),
+  ]);
+  return { label: `[${label}]`, value, inAnswers, spellings: [...spellings] };
+}
+
+/** Without percent signs, several times over, and without backslashes. */
+function plainText(text: string): string {
+  let plain = text;
+  for (let round = 0; round < 3 && plain.includes("%"); round++) {
+    try {
+      plain = decodeURIComponent(plain.replaceAll(/%(?![0-9a-f]{2})/giu, "%25"));
+    } catch {
+      break; // no UTF-8 behind the percent signs
+    }
+  }
+  return plain.replaceAll("\\", "");
+}
+
+function strike(text: string, secrets: readonly Secret[], minLength: number): string {
+  const found = secrets
+    .flatMap(({ label, spellings }) => spellings.map((spelling) => ({ label, spelling })))
+    .filter(({ spelling }) => spelling.length >= minLength && text.includes(spelling))
+    .toSorted((one, other) => other.spelling.length - one.spelling.length);
+  return found.reduce((left, { label, spelling }) => left.replaceAll(spelling, () => label), text);
+}

@@ -1,0 +1,111 @@
+/** Writes a value in the styles of OpenAPI parameters, which are those of RFC 6570 and a few more. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { HttpParameter } from "./http-operation.ts";
+import { encodeReserved, percentEncode } from "./percent.ts";
+
+export interface ValueStyle {
+  /** What it is called on the wire. */
+  readonly name: string;
+  readonly style: HttpParameter["style"];
+  readonly explode: boolean;
+  readonly allowReserved?: boolean | undefined;
+}
+
+/** A value without its nesting: what lies deeper is JSON text. */
+type Flat =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "list"; readonly items: readonly string[] }
+  | { readonly kind: "table"; readonly entries: readonly (readonly [key: string, text: string])[] };
+
+/** Strings as they are, everything else as JSON. */
+export function scalarText(value: JsonValue): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Null, and what has nothing in it, is not there: RFC 6570 calls it undefined. */
+function flatten(value: JsonValue): Flat | undefined {
+  if (isJsonArray(value)) {
+    const items = value.filter((item) => item !== null).map(scalarText);
+    return items.length === 0 ? undefined : { kind: "list", items };
+  }
+  if (!isJsonObject(value)) return value === null ? undefined : { kind: "text", text: scalarText(value) };
+  const entries = Object.entries(value).flatMap(([key, item]) => (item === null ? [] : [[key, scalarText(item)] as const]));
+  return entries.length === 0 ? undefined : { kind: "table", entries };
+}
+
+type Encode = (text: string) => string;
+
+/** What stands in the place of a path's placeholder; undefined when the value is null or empty. */
+export function pathText({ name, style, explode }: ValueStyle, value: JsonValue, encode: Encode = percentEncode): string | undefined {
+  const flat = flatten(value);
+  if (flat === undefined) return undefined;
+  if (style === "label") return `.${joined(flat, explode, { encode, exploded: "." })}`;
+  if (style === "matrix") return matrixText(name, flat, explode);
+  return joined(flat, explode, { encode, exploded: "," });
+}
+
+function matrixText(name: string, flat: Flat, explode: boolean): string {
+  const one = (key: string, text: string): string => `;${percentEncode(key)}${text === "" ? "" : `=${text}`}`;
+  if (explode && flat.kind === "list") return flat.items.map((item) => one(name, percentEncode(item))).join("");
+  if (explode && flat.kind === "table") return flat.entries.map(([key, text]) => one(key, percentEncode(text))).join("");
+  return one(name, joined(flat, false, { encode: percentEncode, exploded: "," }));
+}
+
+/** The value of a header. Nothing in it is encoded. */
+export function headerText(explode: boolean, value: JsonValue): string | undefined {
+  const flat = flatten(value);
+  return flat === undefined ? undefined : joined(flat, explode, { encode: (text) => text, exploded: "," });
+}
+
+interface Joining {
+  readonly encode: Encode;
+  /** What stands between exploded items. */
+  readonly exploded: string;
+}
+
+/** All of a value in one text: `a,b`; of a table `k,v,k,v`, or exploded `k=v,k=v`. */
+function joined(flat: Flat, explode: boolean, { encode, exploded }: Joining): string {
+  if (flat.kind === "text") return encode(flat.text);
+  const separator = explode ? exploded : ",";
+  if (flat.kind === "list") return flat.items.map(encode).join(separator);
+  return flat.entries.map(([key, text]) => `${encode(key)}${explode ? "=" : ","}${encode(text)}`).join(separator);
+}
+
+/** What separates items that share one name, as it is sent. */
+const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: "%20", pipeDelimited: "%7C", tabDelimited: "%09" };
+
+/** `name=value` as often as it takes, encoded; for queries, cookies and forms. None for null and for what is empty. */
+export function queryPairs(parameter: ValueStyle, value: JsonValue): readonly string[] {
+  const { name, style, explode } = parameter;
+  const encode = parameter.allowReserved === true ? encodeReserved : percentEncode;
+  if (style === "deepObject") {
+    const pairs: string[] = [];
+    addDeep(name, value, (key, text) => pairs.push(`${percentEncode(key)}=${encode(text)}`));
+    return pairs;
+  }
+  const flat = flatten(value);
+  if (flat === undefined) return [];
+  if (flat.kind === "text") return [`${percentEncode(name)}=${encode(flat.text)}`];
+  if (explode) {
+    if (flat.kind === "list") return flat.items.map((item) => `${percentEncode(name)}=${encode(item)}`);
+    return flat.entries.map(([key, text]) => `${percentEncode(key)}=${encode(text)}`);
+  }
+  const items = flat.kind === "list" ? flat.items : flat.entries.flat();
+  return [`${percentEncode(name)}=${items.map(encode).join(DELIMITERS[style] ?? ",")}`];
+}
+
+/**
+ * `a[b][c]=d`. OpenAPI leaves lists open: those of plain values are sent as `a[]=1&a[]=2`, those of objects with their index,
+ * as Stripe, Rails and PHP read them.
+ */
+function addDeep(name: string, value: JsonValue, add: (name: string, text: string) => void): void {
+  if (isJsonArray(value)) {
+    const numbered = value.some((item) => typeof item === "object" && item !== null);
+    for (const [index, item] of value.entries()) addDeep(numbered ? `${name}[${index}]` : `${name}[]`, item, add);
+  } else if (isJsonObject(value)) {
+    for (const [key, item] of Object.entries(value)) addDeep(`${name}[${key}]`, item, add);
+  } else if (value !== null) {
+    add(name, scalarText(value));
+  }
+}

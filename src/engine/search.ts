@@ -1,0 +1,154 @@
+/** Answers searches over documents that the program brings, without a service. */
+import type { ToolContext } from "../core/context.ts";
+import { readOnly } from "../core/effects.ts";
+import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
+import { ToolError } from "../core/error.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Log } from "../core/ports.ts";
+import type { Tool } from "../core/tool.ts";
+import { DocumentIndex } from "./search/document-index.ts";
+import type { FoundDocument } from "./search/document-index.ts";
+import { readCorpus } from "./search/read-corpus.ts";
+import type { CorpusOptions } from "./search/read-corpus.ts";
+
+export interface SearchOptions extends CorpusOptions {
+  /** How many documents a call finds that does not say so itself. Integer from 1 to 1,000. @default 5 */
+  readonly limit?: number;
+  /** Documents that score lower are not found. From 0 to 1. @default 0 */
+  readonly threshold?: number;
+  /** The name of its tool; null = it brings none, and answers the tools that its toolset declares. @default "search" */
+  readonly toolName?: string | null;
+  /** What the model reads of its tool. */
+  readonly description?: string;
+}
+
+const DEFAULT_LIMIT = 5;
+const MAX_LIMIT = 1_000;
+const DESCRIPTION =
+  "Searches a collection of documents by words. Returns those that fit best, the best first; an empty list when none does.";
+
+/**
+ * A search over documents held in memory.
+ *
+ * `open` reads the documents, and `list`, at a refresh, reads them anew; records that are no documents are left out with a warning. It
+ * brings one tool, whose `query` is searched for, with at most `limit` or `size` documents. It answers other tools of its toolset as
+ * well: their query is `query`, or else their only text. Documents are `{id, text, score, metadata}`; finding none is `[]`.
+ *
+ * @throws ToolError `invalid_argument` at once for options that cannot work
+ */
+export function searchEngine(options: SearchOptions): Engine {
+  checkOptions(options);
+  return new SearchEngine(options);
+}
+
+class SearchEngine implements Engine {
+  readonly kind = "search";
+  readonly effectFree = true;
+  readonly #options: SearchOptions;
+  #index: DocumentIndex | undefined;
+  #log: Log | undefined;
+
+  constructor(options: SearchOptions) {
+    this.#options = options;
+  }
+
+  async open({ signal, log }: EngineContext): Promise<readonly Tool[]> {
+    this.#log = log;
+    return await this.#load(signal, log);
+  }
+
+  async list(signal: AbortSignal): Promise<readonly Tool[]> {
+    if (this.#log === undefined) throw notOpen();
+    return await this.#load(signal, this.#log);
+  }
+
+  call({ input }: EngineRequest, context: ToolContext): readonly FoundDocument[] {
+    if (this.#index === undefined) throw notOpen();
+    const { limit = DEFAULT_LIMIT, threshold = 0 } = this.#options;
+    return this.#index.rank(queryOf(input, context.toolName), { limit: limitOf(input) ?? limit, threshold });
+  }
+
+  close(): Promise<void> {
+    this.#index = undefined;
+    this.#log = undefined;
+    return Promise.resolve();
+  }
+
+  async #load(signal: AbortSignal, log: Log): Promise<readonly Tool[]> {
+    this.#index = new DocumentIndex(await readCorpus(this.#options, { signal, log }));
+    return this.#options.toolName === null ? [] : [searchTool(this.#options)];
+  }
+}
+
+function notOpen(): ToolError {
+  return new ToolError("unavailable", "The search is not open.");
+}
+
+function searchTool({ toolName, description = DESCRIPTION, limit = DEFAULT_LIMIT }: SearchOptions): Tool {
+  const count = { type: "integer", minimum: 1, maximum: MAX_LIMIT };
+  return {
+    name: toolName ?? "search",
+    description,
+    inputSchema: {
+      type: "object",
+      properties: {
+        query: { type: "string", description: "The words to search for." },
+        limit: { ...count, description: `How many documents at most; ${limit} if left out.` },
+        size: { ...count, description: "The same as limit." },
+      },
+      required: ["query"],
+      additionalProperties: false,
+    },
+    outputSchema: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: {
+          id: { type: "string" },
+          text: { type: "string" },
+          score: { type: "number", description: "How well it fits, from 0 to 1." },
+          metadata: { type: "object" },
+        },
+        required: ["id", "text", "score", "metadata"],
+      },
+    },
+    effects: readOnly(),
+  };
+}
+
+/** @throws ToolError `invalid_input` where no text says what to search for */
+function queryOf(input: JsonObject, toolName: string): string {
+  const query = Object.hasOwn(input, "query") ? input["query"] : undefined;
+  if (typeof query === "string") return query;
+  const texts = Object.values(input).filter((value) => typeof value === "string");
+  const [only] = texts;
+  if (only !== undefined && texts.length === 1) return only;
+  throw new ToolError("invalid_input", `${toolName} was not told what to search for.`, {
+    hint: 'Give the words as "query".',
+    outcome: "not_started",
+  });
+}
+
+/** `size` goes before `limit`; what is no whole number of at least 1 counts for nothing. */
+function limitOf(input: JsonObject): number | undefined {
+  for (const name of ["size", "limit"]) {
+    const value = Object.hasOwn(input, name) ? input[name] : undefined;
+    if (typeof value === "number" && Number.isInteger(value) && value >= 1) return Math.min(value, MAX_LIMIT);
+  }
+  return undefined;
+}
+
+function checkOptions({ documents, idField, textField, limit = 1, threshold = 0, maxDocuments = 1, toolName }: SearchOptions): void {
+  if (!Array.isArray(documents) && (typeof documents !== "string" || documents === ""))
+    throw new ToolError("invalid_argument", "A search needs documents: the path of a file of JSON lines, or a list of records.");
+  for (const [name, field] of Object.entries({ idField, textField, toolName })) {
+    if (field === undefined || (typeof field === "string" && field !== "") || (name === "toolName" && field === null)) continue;
+    throw new ToolError("invalid_argument", `${name} of a search is ${JSON.stringify(field)}; it takes a name.`);
+  }
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw new ToolError("invalid_argument", `limit of a search is ${String(limit)}; it takes a whole number from 1 to ${MAX_LIMIT}.`);
+  if (!(threshold >= 0 && threshold <= 1))
+    throw new ToolError("invalid_argument", `threshold of a search is ${String(threshold)}; it takes a number from 0 to 1.`);
+  if (!Number.isSafeInteger(maxDocuments) || maxDocuments < 1)
+    throw new ToolError("invalid_argument", `maxDocuments of a search is ${String(maxDocuments)}; it takes a whole number from 1.`);
+}

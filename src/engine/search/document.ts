@@ -1,0 +1,47 @@
+/** What a search finds, and how it is read from a record of a corpus. */
+import { ToolError } from "../../core/error.ts";
+import { copyJson, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+
+export interface SearchDocument {
+  readonly id: string;
+  readonly text: string;
+  /** Every other field of the record; what it has under `metadata` stands among them. */
+  readonly metadata: JsonObject;
+}
+
+export interface DocumentFields {
+  /** @default "id" */
+  readonly idField?: string;
+  /** @default "text" */
+  readonly textField?: string;
+}
+
+/** @throws ToolError `invalid_input` saying what the record lacks */
+export function readDocument(record: unknown, { idField = "id", textField = "text" }: DocumentFields): SearchDocument {
+  const { value } = copyJson(record);
+  if (!isJsonObject(value)) throw noDocument("it is no object");
+  const id = own(value, idField);
+  const text = own(value, textField);
+  if ((typeof id !== "string" && typeof id !== "number") || id === "")
+    throw noDocument(`it has no ${JSON.stringify(idField)}, a text or a number`);
+  if (typeof text !== "string" || text.trim() === "") throw noDocument(`it has no text in ${JSON.stringify(textField)}`);
+  return { id: String(id), text, metadata: metadataOf(value, [idField, textField]) };
+}
+
+function own(record: JsonObject, field: string): JsonValue | undefined {
+  return Object.hasOwn(record, field) ? record[field] : undefined;
+}
+
+function metadataOf(record: JsonObject, taken: readonly string[]): JsonObject {
+  const others = Object.entries(record).filter(([field]) => !taken.includes(field));
+  const nested = own(record, METADATA);
+  if (!isJsonObject(nested) || taken.includes(METADATA)) return Object.freeze(Object.fromEntries(others));
+  return Object.freeze(Object.fromEntries([...Object.entries(nested), ...others.filter(([field]) => field !== METADATA)]));
+}
+
+const METADATA = "metadata";
+
+function noDocument(reason: string): ToolError {
+  return new ToolError("invalid_input", `no document: ${reason}`);
+}

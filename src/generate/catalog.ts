@@ -1,0 +1,72 @@
+/** The tools that data is generated from: one flat list, each with a name of its own. */
+import { qualifiedName } from "../core/call.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import type { Registry } from "../runtime/registry.ts";
+import { schemaFingerprint } from "../schema/fingerprint.ts";
+
+/** One tool of a catalog. */
+export interface CatalogTool {
+  /**
+   * What artifacts call it: its qualified name, and for a further overload of that name, the name, `#` and the beginning of its
+   * input schema's fingerprint.
+   */
+  readonly id: string;
+  readonly namespace: string;
+  /** `namespace::name`, by which it is called. Overloads share it. */
+  readonly qualifiedName: string;
+  readonly tool: Tool;
+}
+
+/** A registry, or toolsets as they are given to a runtime. */
+export type ToolCollection = Pick<Registry, "list"> | readonly Toolset[];
+
+/** Toolsets with the tools that are on offer, from whatever holds them; the runtime's own tools are not among them. */
+export function toolsetsIn(tools: ToolCollection): readonly Toolset[] {
+  if (!("list" in tools)) return tools.filter(isOffered).map((toolset) => ({ ...toolset, tools: (toolset.tools ?? []).filter(isOffered) }));
+  const found = new Map<Toolset, Tool[]>();
+  for (const { tool, toolset } of tools.list()) {
+    if (toolset.name === OWN_NAMESPACE) continue;
+    const known = found.get(toolset);
+    if (known === undefined) found.set(toolset, [tool]);
+    else known.push(tool);
+  }
+  return Array.from(found, ([toolset, own]) => ({ ...toolset, tools: own }));
+}
+
+/** The namespace that every runtime brings itself. */
+const OWN_NAMESPACE = "haft";
+const HASH_LENGTH = 8;
+
+function isOffered({ enabled }: { readonly enabled?: boolean }): boolean {
+  return enabled !== false;
+}
+
+/** Every tool of the toolsets, in order, each with an id that no other has. */
+export function catalogOf(toolsets: readonly Toolset[]): readonly CatalogTool[] {
+  const taken = new Set<string>();
+  return toolsets.flatMap(({ name: namespace, tools = [] }) =>
+    tools.map((tool) => {
+      const name = qualifiedName(namespace, tool.name);
+      const id = freeId(name, tool, taken);
+      taken.add(id);
+      return { id, namespace, qualifiedName: name, tool };
+    }),
+  );
+}
+
+function freeId(name: string, tool: Tool, taken: ReadonlySet<string>): string {
+  if (!taken.has(name)) return name;
+  const overload = `${name}#${hashOf(tool)}`;
+  let id = overload;
+  for (let count = 2; taken.has(id); count++) id = `${overload}-${count}`;
+  return id;
+}
+
+function hashOf({ inputSchema }: Tool): string {
+  try {
+    return schemaFingerprint(inputSchema).slice(0, HASH_LENGTH);
+  } catch {
+    return "overload"; // a schema that is no JSON: the tool cannot be called, but is listed
+  }
+}

@@ -1,0 +1,49 @@
+/** Edges from what tools give to what tools take, to be followed either way. */
+
+/** One parameter of one tool. */
+export interface ParameterPlace {
+  /** The id of the tool in the catalog. */
+  readonly tool: string;
+  /** The property of its input or output; `$` for a result that is no object. */
+  readonly name: string;
+}
+
+export interface DataflowEdge {
+  /** An output. */
+  readonly from: ParameterPlace;
+  /** An input of another tool. */
+  readonly to: ParameterPlace;
+  /** From above 0 to 1. */
+  readonly score: number;
+}
+
+/** The artifact of `dataflow()`. */
+export class DataflowGraph {
+  readonly edges: readonly DataflowEdge[];
+  readonly #out = new Map<string, DataflowEdge[]>();
+  readonly #in = new Map<string, DataflowEdge[]>();
+
+  constructor(edges: readonly DataflowEdge[]) {
+    this.edges = edges;
+    for (const edge of edges) {
+      add(this.#out, edge.from.tool, edge);
+      add(this.#in, edge.to.tool, edge);
+    }
+  }
+
+  /** The edges from the outputs of a tool. */
+  out(tool: string): readonly DataflowEdge[] {
+    return this.#out.get(tool) ?? [];
+  }
+
+  /** The edges to the inputs of a tool: the same edges, from the other end. */
+  in(tool: string): readonly DataflowEdge[] {
+    return this.#in.get(tool) ?? [];
+  }
+}
+
+function add(index: Map<string, DataflowEdge[]>, tool: string, edge: DataflowEdge): void {
+  const known = index.get(tool);
+  if (known === undefined) index.set(tool, [edge]);
+  else known.push(edge);
+}

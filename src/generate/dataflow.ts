@@ -1,0 +1,98 @@
+/** Which tool's output can be another tool's input: a graph from names and types. */
+import { ToolError } from "../core/error.ts";
+import type { CatalogTool } from "./catalog.ts";
+import { DataflowGraph } from "./dataflow-graph.ts";
+import type { DataflowEdge } from "./dataflow-graph.ts";
+import { EdgeFinder } from "./edge-finder.ts";
+import type { ToolParameter } from "./edge-finder.ts";
+import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
+import { OUTPUT_SCHEMAS } from "./output-schemas.ts";
+import { checkCount, pause } from "./run-limited.ts";
+import { matchByVectors, matchByWords } from "./text-match.ts";
+import type { TextMatcher } from "./text-match.ts";
+import { WHOLE, inputParameters, outputParameters } from "./tool-parameters.ts";
+import type { Embed } from "./vectors.ts";
+
+export interface DataflowOptions {
+  /** Compare parameters by the meaning of their names and descriptions, every output with every input, instead of by their words. */
+  readonly embed?: Embed;
+  /** Weaker edges are left out. From above 0 to 1. @default 0.5 */
+  readonly minScore?: number;
+  /** Most edges from one output parameter into one namespace, the strongest. Integer ≥ 1. @default 10 */
+  readonly maxEdges?: number;
+}
+
+export const DATAFLOW = "dataflow";
+
+/**
+ * Draws an edge from an output parameter to an input parameter of another tool when the two are alike in name or description and the
+ * type of the one can stand where the other is wanted. The artifact is a `DataflowGraph`.
+ *
+ * An edge's score is the greater likeness of the two, from 0 to 1, times that of the types. Tools without an output schema have no way
+ * out: see `outputSchemas`, which runs before where it is there.
+ *
+ * @throws ToolError `invalid_argument` at once for options that cannot work
+ */
+export function dataflow(options: DataflowOptions = {}): Enrichment {
+  const { minScore = DEFAULT_MIN_SCORE, maxEdges = DEFAULT_MAX_EDGES } = options;
+  checkCount(maxEdges, "maxEdges", "dataflow()");
+  if (!(minScore > 0 && minScore <= 1))
+    throw new ToolError("invalid_argument", `minScore of dataflow() is ${String(minScore)}; it takes a number above 0, at most 1.`);
+  return { key: DATAFLOW, after: [OUTPUT_SCHEMAS], enrich: (context) => drawGraph({ ...options, minScore, maxEdges }, context) };
+}
+
+const DEFAULT_MIN_SCORE = 0.5;
+const DEFAULT_MAX_EDGES = 10;
+/** So many outputs are worked through before the event loop has its turn. */
+const AT_ONCE = 200;
+
+type Settings = DataflowOptions & Required<Pick<DataflowOptions, "minScore" | "maxEdges">>;
+
+async function drawGraph(settings: Settings, context: EnrichmentContext): Promise<EnrichmentResult> {
+  const outputs = context.tools.flatMap((entry) => parametersOf(entry, outputParameters(entry.tool.outputSchema)));
+  const inputs = context.tools.flatMap((entry) => parametersOf(entry, inputParameters(entry.tool.inputSchema)));
+  const matchers = await makeMatchers(outputs, inputs, { settings, signal: context.signal });
+  const finder = new EdgeFinder({ outputs, inputs, matchers, minScore: settings.minScore, maxEdges: settings.maxEdges });
+  const edges: DataflowEdge[] = [];
+  for (let output = 0; output < outputs.length; output++) {
+    for (const edge of finder.edgesFrom(output)) edges.push(edge);
+    if (output % AT_ONCE !== AT_ONCE - 1) continue;
+    context.progress(output + 1, outputs.length);
+    await pause(context.signal);
+  }
+  context.progress(outputs.length, outputs.length);
+  return { artifact: new DataflowGraph(edges) };
+}
+
+function parametersOf({ id, namespace, tool }: CatalogTool, parameters: ReturnType<typeof inputParameters>): readonly ToolParameter[] {
+  return parameters.map(({ name, description, type }) => ({
+    tool: id,
+    namespace,
+    name,
+    words: name === WHOLE ? tool.name : name,
+    description,
+    type,
+  }));
+}
+
+interface Matching {
+  readonly settings: Settings;
+  readonly signal: AbortSignal;
+}
+
+async function makeMatchers(
+  outputs: readonly ToolParameter[],
+  inputs: readonly ToolParameter[],
+  { settings: { embed, minScore }, signal }: Matching,
+): Promise<readonly TextMatcher[]> {
+  const options = { minSimilarity: minScore };
+  if (embed !== undefined) return [await matchByVectors(outputs.map(meaningOf), inputs.map(meaningOf), { ...options, embed, signal })];
+  return [
+    matchByWords(outputs.map(wordsOf), inputs.map(wordsOf), options),
+    matchByWords(outputs.map(descriptionOf), inputs.map(descriptionOf), options),
+  ];
+}
+
+const wordsOf = ({ words }: ToolParameter): string => words;
+const descriptionOf = ({ description }: ToolParameter): string => description;
+const meaningOf = ({ words, description }: ToolParameter): string => (description === "" ? words : `${words}: ${description}`);

@@ -1,0 +1,126 @@
+/** Finds the strongest edges out of an output parameter, without looking at every input. */
+import type { DataflowEdge } from "./dataflow-graph.ts";
+import type { TextMatcher } from "./text-match.ts";
+import { typeMatch } from "./type-match.ts";
+import type { ParameterType } from "./tool-parameters.ts";
+
+export interface ToolParameter {
+  /** The id of the tool. */
+  readonly tool: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** What its name is compared by. */
+  readonly words: string;
+  readonly description: string;
+  readonly type: ParameterType;
+}
+
+export interface EdgeFinderOptions {
+  readonly outputs: readonly ToolParameter[];
+  readonly inputs: readonly ToolParameter[];
+  /** Ways to compare; the best one counts. */
+  readonly matchers: readonly TextMatcher[];
+  readonly minScore: number;
+  /** Out of one output into one namespace. */
+  readonly maxEdges: number;
+}
+
+/** Inputs of one text, namespace and type: whatever leads to one of them leads to all, with one score. */
+interface InputClass {
+  readonly namespace: string;
+  readonly type: ParameterType;
+  readonly inputs: number[];
+}
+
+interface ScoredClass extends InputClass {
+  readonly score: number;
+}
+
+export class EdgeFinder {
+  readonly #options: EdgeFinderOptions;
+  /** By matcher, then by input text. */
+  readonly #classes: readonly (readonly (readonly InputClass[])[])[];
+  /** By matcher, then by output text and type, the strongest first. */
+  readonly #found: readonly Map<string, readonly ScoredClass[]>[];
+
+  constructor(options: EdgeFinderOptions) {
+    this.#options = options;
+    this.#classes = options.matchers.map((matcher) => classify(options.inputs, matcher.inputs));
+    this.#found = options.matchers.map(() => new Map());
+  }
+
+  /** At most `maxEdges` into each namespace: the strongest, and of equal ones those that come first. Never into the same tool. */
+  edgesFrom(output: number): readonly DataflowEdge[] {
+    const { outputs, inputs, matchers } = this.#options;
+    const from = outputs[output];
+    if (from === undefined) return [];
+    const best = new Map<number, number>();
+    for (let matcher = 0; matcher < matchers.length; matcher++) {
+      for (const [input, score] of this.#strongest(matcher, output, from)) best.set(input, Math.max(score, best.get(input) ?? 0));
+    }
+    const ranked = [...best].sort(([one, score], [other, otherScore]) => otherScore - score || one - other);
+    const counts = new Map<string, number>();
+    const edges: DataflowEdge[] = [];
+    for (const [input, score] of ranked) {
+      const to = inputs[input];
+      if (to === undefined || !this.#hasRoom(counts, to.namespace)) continue;
+      edges.push({ from: { tool: from.tool, name: from.name }, to: { tool: to.tool, name: to.name }, score });
+    }
+    return edges;
+  }
+
+  /** Counts one more edge into a namespace, if there is room for it. */
+  #hasRoom(counts: Map<string, number>, namespace: string): boolean {
+    const count = counts.get(namespace) ?? 0;
+    if (count >= this.#options.maxEdges) return false;
+    counts.set(namespace, count + 1);
+    return true;
+  }
+
+  #strongest(matcher: number, output: number, from: ToolParameter): readonly (readonly [input: number, score: number])[] {
+    const counts = new Map<string, number>();
+    const found: [number, number][] = [];
+    for (const { namespace, inputs, score } of this.#classesFor(matcher, output, from)) {
+      for (const input of inputs) {
+        if (this.#options.inputs[input]?.tool === from.tool) continue;
+        if (!this.#hasRoom(counts, namespace)) break;
+        found.push([input, score]);
+      }
+    }
+    return found;
+  }
+
+  #classesFor(matcher: number, output: number, { type }: ToolParameter): readonly ScoredClass[] {
+    const { matchers, minScore } = this.#options;
+    const text = matchers[matcher]?.outputs[output] ?? 0;
+    const key = `${text} ${type.signature}`;
+    const known = this.#found[matcher]?.get(key);
+    if (known !== undefined) return known;
+    const scored: ScoredClass[] = [];
+    for (const match of matchers[matcher]?.matches(text) ?? []) {
+      for (const group of this.#classes[matcher]?.[match.text] ?? []) {
+        const score = match.similarity * typeMatch(type, group.type);
+        if (score >= minScore) scored.push({ ...group, score });
+      }
+    }
+    scored.sort((one, other) => other.score - one.score || (one.inputs[0] ?? 0) - (other.inputs[0] ?? 0));
+    this.#found[matcher]?.set(key, scored);
+    return scored;
+  }
+}
+
+function classify(inputs: readonly ToolParameter[], texts: readonly number[]): readonly (readonly InputClass[])[] {
+  const classes: InputClass[][] = [];
+  const known = new Map<string, InputClass>();
+  for (const [index, { namespace, type }] of inputs.entries()) {
+    const text = texts[index] ?? 0;
+    const key = JSON.stringify([text, namespace, type.signature]);
+    let group = known.get(key);
+    if (group === undefined) {
+      known.set(key, (group = { namespace, type, inputs: [] }));
+      (classes[text] ??= []).push(group);
+    }
+    group.inputs.push(index);
+  }
+  return classes;
+}

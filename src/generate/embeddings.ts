@@ -1,0 +1,101 @@
+/** A vector for each tool, by a function that the program brings. */
+import { ToolError } from "../core/error.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { CatalogTool } from "./catalog.ts";
+import { EnrichmentCache, toolKey } from "./enrichment-cache.ts";
+import type { EnrichmentCacheOptions } from "./enrichment-cache.ts";
+import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
+import { checkCount } from "./run-limited.ts";
+import { inputParameters } from "./tool-parameters.ts";
+import { embedAll, unitVector } from "./vectors.ts";
+import type { EmbedOptions } from "./vectors.ts";
+
+export interface EmbeddingsOptions extends Pick<EmbedOptions, "embed" | "batchSize" | "concurrency">, EnrichmentCacheOptions {}
+
+export const EMBEDDINGS = "embeddings";
+
+/** The artifact of `embeddings()`: a vector of length 1 for each tool. */
+export class ToolVectors {
+  readonly #vectors: ReadonlyMap<string, Float32Array>;
+
+  constructor(vectors: ReadonlyMap<string, Float32Array>) {
+    this.#vectors = vectors;
+  }
+
+  /** By the id of a tool. */
+  get(tool: string): Float32Array | undefined {
+    return this.#vectors.get(tool);
+  }
+
+  entries(): readonly (readonly [tool: string, vector: Float32Array])[] {
+    return [...this.#vectors];
+  }
+}
+
+/**
+ * Makes a vector of each tool's name, description and the names of its inputs. The artifact is a `ToolVectors`.
+ *
+ * @throws ToolError `invalid_argument` at once for options that cannot work; rejects when `embed` fails
+ */
+export function embeddings(options: EmbeddingsOptions): Enrichment {
+  if (typeof options.embed !== "function")
+    throw new ToolError("invalid_argument", "embeddings() needs embed: a function that turns texts into vectors.");
+  checkCount(options.batchSize ?? 1, "batchSize", "embeddings()");
+  checkCount(options.concurrency ?? 1, "concurrency", "embeddings()");
+  return { key: EMBEDDINGS, enrich: (context) => embedTools(options, context) };
+}
+
+async function embedTools(options: EmbeddingsOptions, context: EnrichmentContext): Promise<EnrichmentResult> {
+  const { embed, batchSize = 64, concurrency = 4 } = options;
+  const { signal, tools } = context;
+  const cache = new EnrichmentCache(options, { type: EMBEDDINGS, version: 1 }, context.log);
+  const known = await cache.read();
+  const keys = tools.map(({ tool }) => toolKey(tool));
+  const vectors = keys.map((key) => (key === undefined ? undefined : readVector(known.get(key))));
+  const open = [...tools.keys()].filter((index) => vectors[index] === undefined);
+  const texts = open.map((index) => textOf(tools[index]));
+  const made = await embedAll(texts, { embed, batchSize, concurrency, signal, onProgress: (done, total) => context.progress(done, total) });
+  const learned = new Map<string, JsonValue>();
+  for (const [position, index] of open.entries()) {
+    const [key, vector] = [keys[index], made[position]];
+    vectors[index] = vector;
+    if (key !== undefined && vector !== undefined) learned.set(key, writeVector(vector));
+  }
+  await cache.add(learned);
+  return { artifact: new ToolVectors(sameLength(tools, vectors)) };
+}
+
+/** @throws ToolError when what was kept is of another length than what was made now, as after a change of the model without a new label */
+function sameLength(tools: readonly CatalogTool[], vectors: readonly (Float32Array | undefined)[]): ReadonlyMap<string, Float32Array> {
+  const lengths = new Set(vectors.map((vector) => vector?.length));
+  if (lengths.size > 1) {
+    throw new ToolError("invalid_output", `The vectors of tools differ in length: ${[...lengths].join(", ")}.`, {
+      hint: "Another model has made those in the cache: give each model its own label, or force: true.",
+    });
+  }
+  return new Map(tools.map(({ id }, index) => [id, vectors[index] ?? new Float32Array()]));
+}
+
+function textOf(entry: CatalogTool | undefined): string {
+  if (entry === undefined) return "";
+  const { name, description, inputSchema } = entry.tool;
+  const inputs = inputParameters(inputSchema).map((parameter) => parameter.name);
+  return `${name}: ${description}${inputs.length === 0 ? "" : ` (${inputs.join(", ")})`}`;
+}
+
+/** Little-endian 32-bit numbers in base64: a tenth of their JSON. */
+function writeVector(vector: Float32Array): string {
+  const bytes = Buffer.alloc(vector.length * BYTES);
+  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * BYTES);
+  return bytes.toString("base64");
+}
+
+function readVector(kept: JsonValue | undefined): Float32Array | undefined {
+  if (typeof kept !== "string") return undefined;
+  const bytes = Buffer.from(kept, "base64");
+  if (bytes.length === 0 || bytes.length % BYTES !== 0) return undefined;
+  const vector = Float32Array.from({ length: bytes.length / BYTES }, (_, index) => bytes.readFloatLE(index * BYTES));
+  return vector.every((value) => Number.isFinite(value)) ? unitVector(vector) : undefined;
+}
+
+const BYTES = 4;

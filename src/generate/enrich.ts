@@ -1,0 +1,135 @@
+/** Runs enrichments over tools, each after those it needs. */
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { Log } from "../core/ports.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { systemPorts } from "../runtime/system-ports.ts";
+import { Artifacts } from "./artifacts.ts";
+import { catalogOf, toolsetsIn } from "./catalog.ts";
+import type { CatalogTool, ToolCollection } from "./catalog.ts";
+import type { Enrichment, EnrichmentResult } from "./enrichment.ts";
+import { sortEnrichments } from "./sort-enrichments.ts";
+
+export interface EnrichOptions {
+  readonly signal?: AbortSignal;
+  /** @default warnings go to standard error */
+  readonly log?: Log;
+  /** Told how far an enrichment is. What it throws is lost. */
+  readonly onProgress?: (progress: EnrichmentProgress) => void;
+}
+
+export interface EnrichmentProgress {
+  /** The key of the enrichment. */
+  readonly enrichment: string;
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Tools with what was worked out about them. Never changes: after a refresh, enrich again. */
+export class Enriched {
+  readonly tools: readonly CatalogTool[];
+  /** The toolsets that were given, with the tools as they are now, ready for a runtime or a source. */
+  readonly toolsets: readonly Toolset[];
+  readonly artifacts: Artifacts;
+  readonly #byId: ReadonlyMap<string, CatalogTool>;
+
+  constructor(toolsets: readonly Toolset[], tools: readonly CatalogTool[], artifacts: Artifacts) {
+    this.tools = tools;
+    this.toolsets = putBack(toolsets, tools);
+    this.artifacts = artifacts;
+    this.#byId = new Map(tools.map((tool) => [tool.id, tool]));
+  }
+
+  /** @throws ToolError `not_found` */
+  require(id: string): CatalogTool {
+    const tool = this.#byId.get(id);
+    if (tool === undefined) throw new ToolError("not_found", `There is no tool ${JSON.stringify(id)} among those that were enriched.`);
+    return tool;
+  }
+}
+
+/**
+ * Runs every enrichment once, each after those it depends on, whatever the order of the list, and one at a time.
+ *
+ * The tools given are never changed: an enrichment that improves one makes a new tool. Called again, it begins anew with the tools as
+ * they are then, so nothing of an earlier run is left.
+ *
+ * @throws ToolError at once, `duplicate` for two of one key, `invalid_argument` for a dependency that is missing or goes in a circle.
+ * Rejects with `cancelled` when the signal aborts, and with the error of an enrichment that fails
+ */
+export function enrich(tools: ToolCollection, enrichments: readonly Enrichment[], options: EnrichOptions = {}): Promise<Enriched> {
+  const ordered = sortEnrichments(enrichments);
+  return runAll(toolsetsIn(tools), ordered, options);
+}
+
+async function runAll(toolsets: readonly Toolset[], ordered: readonly Enrichment[], options: EnrichOptions): Promise<Enriched> {
+  const artifacts = new Map<string, unknown>();
+  let tools = catalogOf(toolsets);
+  for (const enrichment of ordered) {
+    const result = await runOne(enrichment, { tools, artifacts: new Artifacts(new Map(artifacts)), options });
+    if (result.artifact !== undefined) artifacts.set(enrichment.key, result.artifact);
+    if (result.tools !== undefined) tools = replaceTools(tools, result.tools, enrichment.key);
+  }
+  return new Enriched(toolsets, tools, new Artifacts(artifacts));
+}
+
+interface State {
+  readonly tools: readonly CatalogTool[];
+  readonly artifacts: Artifacts;
+  readonly options: EnrichOptions;
+}
+
+async function runOne(enrichment: Enrichment, { tools, artifacts, options }: State): Promise<EnrichmentResult> {
+  const { signal = new AbortController().signal, log = systemPorts.log, onProgress } = options;
+  throwIfAborted(signal, enrichment.key);
+  try {
+    const progress = (done: number, total: number): void => tell(onProgress, { enrichment: enrichment.key, done, total });
+    const result = await enrichment.enrich({ tools, artifacts, signal, log, progress });
+    throwIfAborted(signal, enrichment.key);
+    return result;
+  } catch (error: unknown) {
+    throwIfAborted(signal, enrichment.key);
+    if (error instanceof ToolError) throw error;
+    throw new ToolError("execution_failed", `The enrichment ${JSON.stringify(enrichment.key)} failed: ${describeThrown(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function throwIfAborted(signal: AbortSignal, key: string): void {
+  if (signal.aborted) throw new ToolError("cancelled", `The enrichment ${JSON.stringify(key)} was cancelled.`, { cause: signal.reason });
+}
+
+function tell(listener: EnrichOptions["onProgress"], progress: EnrichmentProgress): void {
+  try {
+    listener?.(progress);
+  } catch {
+    // Whoever listens does not decide what becomes of the run.
+  }
+}
+
+function replaceTools(tools: readonly CatalogTool[], changed: ReadonlyMap<string, Tool>, key: string): readonly CatalogTool[] {
+  return tools.map((entry) => {
+    const tool = changed.get(entry.id);
+    if (tool === undefined) return entry;
+    if (tool.name === entry.tool.name) return { ...entry, tool };
+    throw new ToolError(
+      "invalid_argument",
+      `The enrichment ${JSON.stringify(key)} renamed ${JSON.stringify(entry.id)} to ${JSON.stringify(tool.name)}.`,
+      {
+        hint: "Other enrichments know tools by their names: keep them.",
+      },
+    );
+  });
+}
+
+/** The tools stand in the order in which the toolsets have them. */
+function putBack(toolsets: readonly Toolset[], tools: readonly CatalogTool[]): readonly Toolset[] {
+  let next = 0;
+  return toolsets.map((toolset) => {
+    const count = toolset.tools?.length ?? 0;
+    const own = tools.slice(next, next + count).map(({ tool }) => tool);
+    next += count;
+    return { ...toolset, tools: own };
+  });
+}

@@ -1,0 +1,41 @@
+/** A source whose tools are enriched each time it is loaded. */
+import { ToolError } from "../core/error.ts";
+import type { ToolSource } from "../core/source.ts";
+import { enrich } from "./enrich.ts";
+import type { EnrichOptions, Enriched } from "./enrich.ts";
+import type { Enrichment } from "./enrichment.ts";
+import { sortEnrichments } from "./sort-enrichments.ts";
+
+export interface EnrichedSource extends ToolSource {
+  /** What the latest load that went well made. @throws ToolError `unavailable` before the first one */
+  readonly enriched: Enriched;
+}
+
+/**
+ * Wraps a source: what it loads is enriched before a runtime sees it, again at each refresh, and the artifacts of the load before are
+ * replaced as a whole. Tools that engines bring when they are opened do not pass through here: give `enrich` the registry for those.
+ * A runtime waits 30 seconds for a source: what asks a model about many tools wants a cache, filled by `enrich` beforehand.
+ *
+ * @throws ToolError at once, as `enrich` does
+ */
+export function enrichedSource(
+  source: ToolSource,
+  enrichments: readonly Enrichment[],
+  options: Pick<EnrichOptions, "onProgress"> = {},
+): EnrichedSource {
+  sortEnrichments(enrichments);
+  let latest: Enriched | undefined;
+  return {
+    name: source.name,
+    async load({ signal, log }) {
+      const loaded = await enrich(await source.load({ signal, log }), enrichments, { ...options, signal, log });
+      latest = loaded;
+      return loaded.toolsets;
+    },
+    ...(source.watch === undefined ? {} : { watch: (changed) => source.watch?.(changed) ?? (() => undefined) }),
+    get enriched() {
+      if (latest === undefined) throw new ToolError("unavailable", `The source ${JSON.stringify(source.name)} was not loaded yet.`);
+      return latest;
+    },
+  };
+}

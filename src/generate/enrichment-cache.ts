@@ -1,0 +1,107 @@
+/** Keeps what enrichments worked out on the disk, tool by tool, so that only what changed is worked out again. */
+import { createHash } from "node:crypto";
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { ToolError } from "../core/error.ts";
+import { canonicalJson, copyJson, isJsonObject } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+import { parseJson } from "../core/parse-json.ts";
+import type { Log } from "../core/ports.ts";
+import type { Tool } from "../core/tool.ts";
+import { readTextFile } from "../documents/read-text-file.ts";
+import { systemPorts } from "../runtime/system-ports.ts";
+
+/** Where an enrichment keeps its answers, and whether it asks again. */
+export interface EnrichmentCacheOptions {
+  /**
+   * A folder; the answers are in `enrichments/<type>/<sha256>.json` below it. An answer is used as long as the tool has the same name,
+   * description and schemas. Left out = nothing is kept.
+   */
+  readonly cache?: string;
+  /**
+   * What else answers depend on, such as the name of the model: another label is another file. Not what only varies an answer, such as
+   * its temperature.
+   */
+  readonly label?: string;
+  /** Work everything out anew, and keep that. @default false */
+  readonly force?: boolean;
+}
+
+interface Entries {
+  /** The enrichment, as it is called in the path. */
+  readonly type: string;
+  /** Changed whenever answers of the same tool may become others. */
+  readonly version: number;
+}
+
+const FORMAT = "haft-enrichment";
+const MAX_BYTES = 512 * 1024 * 1024;
+const SCHEMA_DEPTH = 256;
+
+export class EnrichmentCache {
+  readonly #path: string | undefined;
+  readonly #force: boolean;
+  readonly #log: Log;
+
+  constructor({ cache, label = "", force = false }: EnrichmentCacheOptions, { type, version }: Entries, log: Log) {
+    const name = sha256(canonicalJson({ type, version, label }));
+    this.#path = cache === undefined ? undefined : join(cache, "enrichments", type, `${name}.json`);
+    this.#force = force;
+    this.#log = log;
+  }
+
+  /** What was kept, by `toolKey`: empty when there is nothing, when it is not wanted, and, with a warning, when it cannot be used. */
+  async read(): Promise<ReadonlyMap<string, JsonValue>> {
+    return this.#force ? new Map() : await this.#load();
+  }
+
+  /** Adds to what is kept, also to what another process has added meanwhile. A disk that fails costs a warning. */
+  async add(entries: ReadonlyMap<string, JsonValue>): Promise<void> {
+    const path = this.#path;
+    if (path === undefined || entries.size === 0) return;
+    const temporary = `${path}.${systemPorts.ids.next("part")}`;
+    try {
+      const merged = new Map([...(await this.#load()), ...entries]);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(temporary, JSON.stringify({ format: FORMAT, entries: Object.fromEntries(merged) }), { flag: "wx" });
+      await rename(temporary, path);
+    } catch (error: unknown) {
+      await rm(temporary, { force: true }).catch(() => undefined);
+      this.#log.warn(`The enrichment cache ${path} cannot be written: ${ToolError.fromUnknown(error).message}`);
+    }
+  }
+
+  async #load(): Promise<ReadonlyMap<string, JsonValue>> {
+    const path = this.#path;
+    if (path === undefined || !(await exists(path))) return new Map();
+    try {
+      const hint = "Remove it: what was kept is worked out again.";
+      const text = await readTextFile({ path, what: "enrichment cache", code: "store_failed", maxBytes: MAX_BYTES, hint });
+      const content = parseJson(text, { maxChars: MAX_BYTES, maxNodes: MAX_BYTES });
+      if (isJsonObject(content) && content["format"] === FORMAT && isJsonObject(content["entries"]))
+        return new Map(Object.entries(content["entries"]));
+      throw new ToolError("store_failed", "it is no enrichment cache");
+    } catch (error: unknown) {
+      this.#log.warn(`The enrichment cache ${path} is ignored: ${ToolError.fromUnknown(error).message}`);
+      return new Map();
+    }
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}
+
+/** What an answer about a tool belongs to: the SHA-256 of its name, description and schemas. Undefined for schemas that are no JSON. */
+export function toolKey({ name, description, inputSchema, outputSchema }: Tool): string | undefined {
+  try {
+    const known = { name, description, inputSchema, outputSchema: outputSchema ?? null };
+    return sha256(canonicalJson(copyJson(known, { maxDepth: SCHEMA_DEPTH }).value));
+  } catch {
+    return undefined;
+  }
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

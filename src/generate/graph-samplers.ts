@@ -1,0 +1,135 @@
+/** Draw tools that feed each other, along the edges of the dataflow graph. */
+import { ToolError } from "../core/error.ts";
+import type { CatalogTool } from "./catalog.ts";
+import { DATAFLOW } from "./dataflow.ts";
+import { DataflowGraph } from "./dataflow-graph.ts";
+import type { DataflowEdge } from "./dataflow-graph.ts";
+import type { Enriched } from "./enrich.ts";
+import { SamplingError, prepareDraw } from "./sampler.ts";
+import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
+import { drawn } from "./seeded-random.ts";
+
+export interface GraphSampleOptions extends SampleOptions {
+  /** Weaker edges are not followed. @default 0, all edges of the graph */
+  readonly minScore?: number;
+}
+
+type Needed = GraphSampleOptions & { readonly k: number };
+
+/**
+ * Draws `k` tools of which each can feed the next: the first begins, the last ends.
+ *
+ * Looks for a path from random starts, taking back steps that lead nowhere, and gives up after some 10,000 steps for each tool of the
+ * sample; a long chain that is rare may not be found.
+ *
+ * @throws ToolError at once, `not_found` when `dataflow()` was not run, `invalid_argument` for options that cannot work
+ */
+export function chainSampler(enriched: Enriched, options: Needed): Sampler<GraphSampleOptions> {
+  return graphSampler(enriched, options, { owner: "The chain sampler", draw: drawChain });
+}
+
+/**
+ * Draws one tool and `k - 1` others that it can feed: the first is the one that feeds the rest.
+ *
+ * @throws ToolError at once, as `chainSampler`
+ */
+export function fanOutSampler(enriched: Enriched, options: Needed): Sampler<GraphSampleOptions> {
+  return graphSampler(enriched, options, { owner: "The fan-out sampler", draw: (draw, graph) => drawFan(draw, graph.out) });
+}
+
+/**
+ * Draws one tool and `k - 1` others that can feed it: the last is the one that is fed by the rest.
+ *
+ * @throws ToolError at once, as `chainSampler`
+ */
+export function fanInSampler(enriched: Enriched, options: Needed): Sampler<GraphSampleOptions> {
+  return graphSampler(enriched, options, { owner: "The fan-in sampler", draw: (draw, graph) => drawFan(draw, graph.in).reverse() });
+}
+
+/** The tools next to a tool, each once, among those that may be drawn. */
+type Follow = (tool: CatalogTool) => readonly CatalogTool[];
+
+interface Kind {
+  readonly owner: string;
+  /** As many tools as it can find, at most `k`. */
+  readonly draw: (draw: Draw, graph: { readonly out: Follow; readonly in: Follow }) => CatalogTool[];
+}
+
+function graphSampler(enriched: Enriched, options: Needed, { owner, draw }: Kind): Sampler<GraphSampleOptions> {
+  const graph = enriched.artifacts.require(DATAFLOW, DataflowGraph);
+  const prepare = (all: GraphSampleOptions): Draw => {
+    checkMinScore(all.minScore ?? 0, owner);
+    return prepareDraw(enriched, all, owner);
+  };
+  prepare(options);
+  return {
+    sample(own = {}) {
+      const all = { ...options, ...own };
+      const prepared = prepare(all);
+      const tools = draw(prepared, followers(graph, prepared, all.minScore ?? 0));
+      if (tools.length === prepared.k) return tools;
+      throw new SamplingError(`${owner} was asked for ${prepared.k} tools, and found ${tools.length} that feed each other so.`, {
+        requested: prepared.k,
+        tools,
+        hint: "Ask for fewer, allow more namespaces or a lower minScore.",
+      });
+    },
+  };
+}
+
+function followers(graph: DataflowGraph, { allowed }: Draw, minScore: number): { readonly out: Follow; readonly in: Follow } {
+  const follow = (edges: readonly DataflowEdge[], end: "from" | "to"): readonly CatalogTool[] => {
+    const ids = new Set(edges.filter(({ score }) => score >= minScore).map((edge) => edge[end].tool));
+    return Array.from(ids, (id) => allowed.get(id)).filter((tool) => tool !== undefined);
+  };
+  return { out: ({ id }) => follow(graph.out(id), "to"), in: ({ id }) => follow(graph.in(id), "from") };
+}
+
+function checkMinScore(minScore: number, owner: string): void {
+  if (!Number.isFinite(minScore))
+    throw new ToolError("invalid_argument", `minScore of ${owner} is ${String(minScore)}; it takes a number.`);
+}
+
+const STEPS_PER_TOOL = 10_000;
+
+function drawChain({ k, tools, random }: Draw, { out }: { readonly out: Follow }): CatalogTool[] {
+  let best: readonly CatalogTool[] = [];
+  let stepsLeft = STEPS_PER_TOOL * k;
+  for (const start of drawn(random, tools)) {
+    const chain: CatalogTool[] = [start];
+    const inChain = new Set([start.id]);
+    const choices = [drawn(random, k === 1 ? [] : out(start))];
+    while (chain.length > 0) {
+      if (chain.length > best.length) best = [...chain];
+      if (best.length === k || stepsLeft-- <= 0) return [...best];
+      const next = choices.at(-1)?.next();
+      if (next === undefined || next.done === true) {
+        choices.pop();
+        const left = chain.pop();
+        if (left !== undefined) inChain.delete(left.id);
+      } else if (!inChain.has(next.value.id)) {
+        chain.push(next.value);
+        inChain.add(next.value.id);
+        choices.push(drawn(random, chain.length === k ? [] : out(next.value)));
+      }
+    }
+  }
+  return [...best];
+}
+
+/** The hub first. */
+function drawFan({ k, tools, random }: Draw, follow: Follow): CatalogTool[] {
+  let best: CatalogTool[] = [];
+  for (const hub of drawn(random, tools)) {
+    const fan = [hub];
+    if (k > 1) {
+      for (const other of drawn(random, follow(hub))) {
+        if (other.id !== hub.id) fan.push(other);
+        if (fan.length === k) break;
+      }
+    }
+    if (fan.length === k) return fan;
+    if (fan.length > best.length) best = fan;
+  }
+  return best;
+}

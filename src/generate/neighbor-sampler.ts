@@ -1,0 +1,58 @@
+/** Draws tools that are alike. */
+import { ToolError } from "../core/error.ts";
+import type { CatalogTool } from "./catalog.ts";
+import type { Enriched } from "./enrich.ts";
+import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
+import { SamplingError, prepareDraw } from "./sampler.ts";
+import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
+import { drawn } from "./seeded-random.ts";
+
+export interface NeighborSampleOptions extends SampleOptions {
+  /** Tools that are less alike are no neighbours. @default none is too different */
+  readonly minScore?: number;
+}
+
+const OWNER = "The neighbour sampler";
+
+/**
+ * Draws a tool at random and its `k - 1` nearest neighbours, the nearest first.
+ *
+ * A `k` above that of `neighbors()` by more than one cannot be met.
+ *
+ * @throws ToolError at once, `not_found` when `neighbors()` was not run, `invalid_argument` for options that cannot work
+ */
+export function neighborSampler(
+  enriched: Enriched,
+  options: NeighborSampleOptions & { readonly k: number },
+): Sampler<NeighborSampleOptions> {
+  const neighbors = enriched.artifacts.require(NEIGHBORS, ToolNeighbors);
+  prepare(enriched, options);
+  return {
+    sample(own = {}) {
+      const all = { ...options, ...own };
+      return drawAlike(prepare(enriched, all), neighbors, all.minScore ?? Number.NEGATIVE_INFINITY);
+    },
+  };
+}
+
+function prepare(enriched: Enriched, options: NeighborSampleOptions): Draw {
+  const { minScore = 0 } = options;
+  if (!Number.isFinite(minScore))
+    throw new ToolError("invalid_argument", `minScore of ${OWNER} is ${String(minScore)}; it takes a number.`);
+  return prepareDraw(enriched, options, OWNER);
+}
+
+function drawAlike({ k, tools, allowed, random }: Draw, neighbors: ToolNeighbors, minScore: number): readonly CatalogTool[] {
+  let best: readonly CatalogTool[] = [];
+  for (const start of drawn(random, tools)) {
+    const alike = neighbors.of(start.id).filter(({ score }) => score >= minScore);
+    const found = [start, ...alike.map(({ tool }) => allowed.get(tool)).filter((tool) => tool !== undefined)].slice(0, k);
+    if (found.length === k) return found;
+    if (found.length > best.length) best = found;
+  }
+  throw new SamplingError(`${OWNER} was asked for ${k} tools, and found ${best.length} that are alike.`, {
+    requested: k,
+    tools: best,
+    hint: "Ask for fewer, allow more namespaces or a lower minScore, or find more neighbours for each tool.",
+  });
+}

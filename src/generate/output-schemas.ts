@@ -1,0 +1,136 @@
+/** Asks a model what tools return, where they do not say so themselves. */
+import { ToolError } from "../core/error.ts";
+import { copyJson, isJsonObject } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { JsonSchema, Tool } from "../core/tool.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import { EnrichmentCache, toolKey } from "./enrichment-cache.ts";
+import type { EnrichmentCacheOptions } from "./enrichment-cache.ts";
+import type { CatalogTool } from "./catalog.ts";
+import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
+import { readOutputSchema } from "./read-output-schema.ts";
+import { checkCount, runLimited } from "./run-limited.ts";
+
+export interface SchemaPrompt {
+  readonly system: string;
+  readonly user: string;
+}
+
+/** Answers one prompt, as text or as JSON. The signal aborts when the answer is not wanted any more. */
+export type SchemaModel = (prompt: SchemaPrompt, options: { readonly signal: AbortSignal }) => Promise<string | JsonValue>;
+
+export interface OutputSchemasOptions extends EnrichmentCacheOptions {
+  readonly model: SchemaModel;
+  /** Most questions at a time. Integer ≥ 1. @default 8 */
+  readonly concurrency?: number;
+}
+
+export const OUTPUT_SCHEMAS = "output-schemas";
+
+/**
+ * Gives every tool without an output schema the one that a model infers from its name, description and input schema.
+ *
+ * Tools that have one are not asked about. A question that fails, and an answer that is no usable schema, are logged, and the tool
+ * stays as it is. The artifact is a map of the inferred schemas by tool id. What was answered before a cancellation is kept in the cache.
+ * An inferred schema is held against live results like any other: one that a result breaks makes it `partial`.
+ *
+ * @throws ToolError `invalid_argument` at once for options that cannot work
+ */
+export function outputSchemas(options: OutputSchemasOptions): Enrichment {
+  checkCount(options.concurrency ?? DEFAULT_CONCURRENCY, "concurrency", "outputSchemas()");
+  if (typeof options.model !== "function")
+    throw new ToolError("invalid_argument", "outputSchemas() needs a model: a function that answers a prompt.");
+  return { key: OUTPUT_SCHEMAS, enrich: (context) => inferAll(options, context) };
+}
+
+const DEFAULT_CONCURRENCY = 8;
+const SYSTEM = `You describe what tools return. You are given the name, the description and the input schema of one tool as JSON.
+Answer with the JSON Schema of what a successful call of it returns: an object with "properties", each with "type" and a short "description".
+Answer with the JSON alone.`;
+
+interface Question {
+  readonly entry: CatalogTool;
+  readonly key: string | undefined;
+}
+
+interface Answers {
+  readonly schemas: Map<string, JsonSchema>;
+  /** What is new in the cache. */
+  readonly learned: Map<string, JsonValue>;
+}
+
+async function inferAll(options: OutputSchemasOptions, context: EnrichmentContext): Promise<EnrichmentResult> {
+  const cache = new EnrichmentCache(options, { type: OUTPUT_SCHEMAS, version: 1 }, context.log);
+  const known = await cache.read();
+  const answers: Answers = { schemas: new Map(), learned: new Map() };
+  const open: Question[] = [];
+  for (const entry of context.tools) {
+    if (entry.tool.outputSchema !== undefined) continue;
+    const key = toolKey(entry.tool);
+    const kept = key === undefined ? undefined : readKept(known.get(key));
+    if (kept === undefined) open.push({ entry, key });
+    else answers.schemas.set(entry.id, kept);
+  }
+  await askAll(open, { options, context, answers, cache });
+  return resultOf(context.tools, answers.schemas);
+}
+
+/** The file may be anybody's, so a kept schema is checked like a new one. */
+function readKept(kept: JsonValue | undefined): JsonSchema | undefined {
+  if (!isJsonObject(kept)) return undefined;
+  try {
+    return compileSchema(kept).schema;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Asking {
+  readonly options: OutputSchemasOptions;
+  readonly context: EnrichmentContext;
+  readonly answers: Answers;
+  readonly cache: EnrichmentCache;
+}
+
+async function askAll(questions: readonly Question[], asking: Asking): Promise<void> {
+  const { options, context, answers, cache } = asking;
+  let done = 0;
+  try {
+    await runLimited(
+      questions,
+      async (question) => {
+        await askOne(question, asking);
+        context.progress(++done, questions.length);
+      },
+      { concurrency: options.concurrency ?? DEFAULT_CONCURRENCY, signal: context.signal },
+    );
+  } finally {
+    await cache.add(new Map(answers.learned));
+  }
+}
+
+async function askOne({ entry, key }: Question, { options, context, answers }: Asking): Promise<void> {
+  try {
+    const schema = readOutputSchema(await options.model(promptFor(entry.tool), { signal: context.signal }));
+    answers.schemas.set(entry.id, schema);
+    if (key !== undefined) answers.learned.set(key, copyJson(schema, { maxDepth: SCHEMA_DEPTH }).value);
+  } catch (error: unknown) {
+    if (context.signal.aborted) return;
+    context.log.warn(`No output schema for ${entry.id}: ${ToolError.fromUnknown(error).message}`, { tool: entry.id });
+  }
+}
+
+const SCHEMA_DEPTH = 256;
+
+function promptFor({ name, description, inputSchema }: Tool): SchemaPrompt {
+  return { system: SYSTEM, user: JSON.stringify({ name, description, inputSchema }) };
+}
+
+function resultOf(tools: readonly CatalogTool[], schemas: ReadonlyMap<string, JsonSchema>): EnrichmentResult {
+  const changed = new Map<string, Tool>();
+  for (const { id, tool } of tools) {
+    const outputSchema = schemas.get(id);
+    if (outputSchema !== undefined) changed.set(id, { ...tool, outputSchema });
+  }
+  return { tools: changed, artifact: schemas };
+}

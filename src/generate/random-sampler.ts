@@ -1,0 +1,103 @@
+/** Draws tools that need have nothing to do with each other. */
+import { ToolError } from "../core/error.ts";
+import type { Random } from "../core/ports.ts";
+import type { CatalogTool } from "./catalog.ts";
+import type { Enriched } from "./enrich.ts";
+import { SamplingError, checkNamespaces, prepareDraw } from "./sampler.ts";
+import type { SampleOptions, Sampler } from "./sampler.ts";
+import { drawn } from "./seeded-random.ts";
+
+export interface RandomSampleOptions extends SampleOptions {
+  /**
+   * How likely a namespace is drawn from: `proportional` to how many tools it has, so that every tool is as likely as any other;
+   * `uniform`, each namespace as likely as any other; or a weight for each, where one without a weight is never drawn from.
+   *
+   * @default "proportional"
+   */
+  readonly weights?: "proportional" | "uniform" | Readonly<Record<string, number>>;
+}
+
+const OWNER = "The random sampler";
+
+/**
+ * Draws `k` tools at random, in the order drawn. Tools of one name in different namespaces are different tools.
+ *
+ * @throws ToolError `invalid_argument` at once for options that cannot work
+ */
+export function randomSampler(enriched: Enriched, options: RandomSampleOptions & { readonly k: number }): Sampler<RandomSampleOptions> {
+  prepareDraw(enriched, options, OWNER);
+  checkWeights(enriched, options.weights);
+  return { sample: (own = {}) => sampleRandom(enriched, { ...options, ...own }) };
+}
+
+interface Pool {
+  /** How likely it is, against the others, before the next tool is drawn. */
+  readonly weigh: () => number;
+  readonly tools: Iterator<CatalogTool, void>;
+  left: number;
+}
+
+function sampleRandom(enriched: Enriched, options: RandomSampleOptions): readonly CatalogTool[] {
+  const { k, tools, random } = prepareDraw(enriched, options, OWNER);
+  checkWeights(enriched, options.weights);
+  const pools = makePools(tools, random, options.weights ?? "proportional");
+  const sample: CatalogTool[] = [];
+  while (sample.length < k) {
+    const pool = choosePool(pools, random);
+    const next = pool?.tools.next();
+    if (pool === undefined || next === undefined || next.done === true) break;
+    pool.left--;
+    sample.push(next.value);
+  }
+  if (sample.length === k) return sample;
+  throw new SamplingError(`${OWNER} was asked for ${k} tools, and there are ${sample.length}.`, { requested: k, tools: sample });
+}
+
+function makePools(tools: readonly CatalogTool[], random: Random, weights: NonNullable<RandomSampleOptions["weights"]>): readonly Pool[] {
+  const byNamespace = new Map<string, CatalogTool[]>();
+  for (const tool of tools) {
+    const known = byNamespace.get(tool.namespace);
+    if (known === undefined) byNamespace.set(tool.namespace, [tool]);
+    else known.push(tool);
+  }
+  return Array.from(byNamespace, ([namespace, own]) => {
+    const fixed = typeof weights === "string" ? 1 : weightOf(weights, namespace);
+    const pool: Pool = {
+      weigh: () => (pool.left === 0 ? 0 : weights === "proportional" ? pool.left : fixed),
+      tools: drawn(random, own),
+      left: own.length,
+    };
+    return pool;
+  });
+}
+
+function weightOf(weights: Readonly<Record<string, number>>, namespace: string): number {
+  return Object.hasOwn(weights, namespace) ? (weights[namespace] ?? 0) : 0;
+}
+
+function choosePool(pools: readonly Pool[], random: Random): Pool | undefined {
+  const weights = pools.map((pool) => pool.weigh());
+  let left = random.next() * weights.reduce((sum, weight) => sum + weight, 0);
+  let chosen: Pool | undefined;
+  for (const [index, weight] of weights.entries()) {
+    if (weight === 0) continue;
+    chosen = pools[index];
+    left -= weight;
+    if (left < 0) break;
+  }
+  return chosen;
+}
+
+function checkWeights({ tools }: Enriched, weights: RandomSampleOptions["weights"]): void {
+  if (weights === undefined || weights === "proportional" || weights === "uniform") return;
+  if (typeof weights !== "object" || weights === null)
+    throw new ToolError("invalid_argument", `${OWNER} takes the weights "proportional", "uniform", or a number for each namespace.`);
+  checkNamespaces(tools, Object.keys(weights), OWNER);
+  for (const [namespace, weight] of Object.entries(weights)) {
+    if (Number.isFinite(weight) && weight >= 0) continue;
+    throw new ToolError(
+      "invalid_argument",
+      `${OWNER} was given the weight ${String(weight)} for ${JSON.stringify(namespace)}; it takes a number from 0.`,
+    );
+  }
+}

@@ -1,0 +1,126 @@
+/** Reads a schema out of what a model answered, in any of the shapes that models give it. */
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { parseJson } from "../core/parse-json.ts";
+import type { JsonSchema } from "../core/tool.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import { fixJsonText } from "../schema/fix-json-text.ts";
+import { importSchema } from "../schema/import-schema.ts";
+
+/** Fields in which a model may wrap the schema that it was asked for. */
+const WRAPPERS = ["outputSchema", "output_schema", "output_parameters", "outputParameters", "json_schema", "schema", "parameters"];
+/** With one of these an object is a schema. `type` is no such keyword where its value is none of a type. */
+const SCHEMA_KEYWORDS = ["$ref", "$schema", "allOf", "anyOf", "oneOf", "enum", "properties"];
+const MAX_WRAPPINGS = 4;
+const FENCE = "```";
+
+/**
+ * The schema that an answer gives: as such, wrapped in a field like `output_schema`, or as a map of properties, whose values are schemas
+ * or type words. Text is JSON, in a code block or not.
+ *
+ * @throws ToolError `invalid_input` when it is none of these, `invalid_schema` when the schema cannot be used
+ */
+export function readOutputSchema(answer: string | JsonValue): JsonSchema {
+  let value = typeof answer === "string" ? readText(answer) : answer;
+  for (let depth = 0; depth < MAX_WRAPPINGS; depth++) {
+    const inner = unwrap(value);
+    if (inner === undefined) break;
+    value = inner;
+  }
+  if (!isJsonObject(value)) throw noSchema("it is no object");
+  const { schema } = importSchema(isSchema(value) ? value : propertiesOf(value));
+  compileSchema(schema);
+  return schema;
+}
+
+function readText(text: string): JsonValue {
+  const body = codeIn(text);
+  const start = body.indexOf("{");
+  const end = body.lastIndexOf("}");
+  const found = start >= 0 && end > start ? body.slice(start, end + 1) : body;
+  try {
+    return parseJson(found);
+  } catch (error: unknown) {
+    const fixed = fixJsonText(found);
+    if (fixed !== undefined) return fixed;
+    throw error;
+  }
+}
+
+/** What stands in the first code block; all of it where there is none. */
+function codeIn(text: string): string {
+  const start = text.indexOf(FENCE);
+  if (start < 0) return text;
+  const end = text.indexOf(FENCE, start + FENCE.length);
+  return text.slice(start + FENCE.length, end < 0 ? text.length : end);
+}
+
+/** What a wrapper holds; undefined where there is none. A property that happens to be called `schema` stands among others with schemas of their own. */
+function unwrap(value: JsonValue): JsonValue | undefined {
+  if (!isJsonObject(value) || isSchema(value)) return undefined;
+  const wrapper = WRAPPERS.find((name) => Object.hasOwn(value, name));
+  if (wrapper === undefined || !isJsonObject(value[wrapper])) return undefined;
+  const others = Object.keys(value).filter((name) => name !== wrapper);
+  return others.every((name) => !isJsonObject(value[name])) ? value[wrapper] : undefined;
+}
+
+function isSchema(value: JsonObject): boolean {
+  const type = Object.hasOwn(value, "type") ? value["type"] : undefined;
+  if (Array.isArray(type)) return true;
+  if (
+    typeof type === "string" &&
+    isTypeWord(type) &&
+    !Object.entries(value).some(([name, item]) => name !== "type" && isPropertyOnly(name, item))
+  )
+    return true;
+  return SCHEMA_KEYWORDS.some((keyword) => Object.hasOwn(value, keyword) && isKeywordValue(keyword, value[keyword]));
+}
+
+/** In `{"type": "string", "city": "string"}` `type` is the name of a property. */
+function isPropertyOnly(name: string, item: JsonValue): boolean {
+  return typeof item === "string" && isTypeWord(item) && !ANNOTATIONS.has(name);
+}
+
+const ANNOTATIONS: ReadonlySet<string> = new Set([
+  "description",
+  "title",
+  "format",
+  "pattern",
+  "default",
+  "const",
+  "$comment",
+  "$id",
+  "contentEncoding",
+  "contentMediaType",
+]);
+
+function isTypeWord(word: string): boolean {
+  try {
+    compileSchema(importSchema({ type: word }).schema);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the value is what the keyword takes, rather than the schema of a property of that name. */
+function isKeywordValue(keyword: string, value: JsonValue | undefined): boolean {
+  if (keyword === "$ref" || keyword === "$schema") return typeof value === "string";
+  if (keyword === "properties") return isJsonObject(value) && typeof value["type"] !== "string";
+  return Array.isArray(value);
+}
+
+function propertiesOf(map: JsonObject): JsonObject {
+  const properties = Object.entries(map).map(([name, item]): [string, JsonValue] => {
+    if (typeof item === "string" && isTypeWord(item)) return [name, { type: item }];
+    if (isJsonObject(item) || typeof item === "boolean") return [name, item];
+    throw noSchema(`${JSON.stringify(name)} is neither a schema nor a type`);
+  });
+  if (properties.length === 0) throw noSchema("it is empty");
+  return { type: "object", properties: Object.fromEntries(properties) };
+}
+
+function noSchema(reason: string): ToolError {
+  return new ToolError("invalid_input", `The answer gives no schema: ${reason}.`);
+}

@@ -1,0 +1,62 @@
+/** Works through a list, several at a time, until a signal says stop. */
+import { ToolError } from "../core/error.ts";
+
+export interface RunLimitedOptions {
+  /** Most that are under way at a time. Integer ≥ 1. */
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Runs `work` for every item, beginning them in order. When the signal aborts, nothing more is begun and nothing under way is waited for.
+ *
+ * @throws ToolError `cancelled` when the signal aborts; what `work` throws, which ends the rest. By rejecting
+ */
+export async function runLimited<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
+  options: RunLimitedOptions,
+): Promise<void> {
+  const { concurrency, signal } = options;
+  let next = 0;
+  let failed = false;
+  const worker = async (): Promise<void> => {
+    while (next < items.length && !signal.aborted && !failed) {
+      const item = items[next++];
+      if (item === undefined) return;
+      try {
+        await work(item);
+      } catch (error: unknown) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  await untilAborted(Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker)), signal);
+}
+
+async function untilAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(new ToolError("cancelled", "The work was cancelled."));
+  });
+  if (signal.aborted) stop();
+  else signal.addEventListener("abort", stop, { once: true });
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** @throws ToolError `invalid_argument` for anything but a whole number of at least 1 */
+export function checkCount(value: unknown, name: string, owner: string): void {
+  if (Number.isSafeInteger(value) && Number(value) >= 1) return;
+  throw new ToolError("invalid_argument", `${name} of ${owner} is ${String(value)}; it takes a whole number of at least 1.`);
+}
+
+/** Lets the event loop go on, and stops here when the signal has aborted meanwhile. */
+export async function pause(signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  if (signal.aborted) throw new ToolError("cancelled", "The work was cancelled.");
+}

@@ -1,0 +1,79 @@
+/** The seam for choosing tools that belong together, to generate data with. */
+import { ToolError } from "../core/error.ts";
+import type { Random } from "../core/ports.ts";
+import { nearNames } from "../runtime/near-names.ts";
+import { systemPorts } from "../runtime/system-ports.ts";
+import type { CatalogTool } from "./catalog.ts";
+import type { Enriched } from "./enrich.ts";
+import { checkCount } from "./run-limited.ts";
+import { seededRandom } from "./seeded-random.ts";
+
+/** Draws tools. Keeps nothing from one sample to the next. */
+export interface Sampler<Options extends SampleOptions = SampleOptions> {
+  /**
+   * Draws one sample; its order means something. What is given here goes before what the sampler was made with.
+   *
+   * @throws SamplingError when there are not as many tools as asked for; ToolError `invalid_argument` for options that cannot work
+   */
+  sample(options?: Options): readonly CatalogTool[];
+}
+
+export interface SampleOptions {
+  /** How many tools: exactly so many, no two the same. Integer ≥ 1. */
+  readonly k?: number;
+  /** Only tools of these namespaces. @default all */
+  readonly namespaces?: readonly string[];
+  /** The same seed draws the same sample from the same tools. @default another sample each time */
+  readonly seed?: number | string;
+  /** Where randomness comes from, where there is no seed. */
+  readonly random?: Random;
+}
+
+/** There are not as many tools as were asked for that belong together in this way. */
+export class SamplingError extends ToolError {
+  readonly requested: number;
+  /** The most that were found. */
+  readonly tools: readonly CatalogTool[];
+
+  constructor(message: string, sample: { readonly requested: number; readonly tools: readonly CatalogTool[]; readonly hint?: string }) {
+    super("invalid_argument", message, sample.hint === undefined ? {} : { hint: sample.hint });
+    this.requested = sample.requested;
+    this.tools = sample.tools;
+  }
+}
+
+/** What one sample is drawn from, once the options are known. */
+export interface Draw {
+  readonly k: number;
+  readonly tools: readonly CatalogTool[];
+  /** By id, the same tools. */
+  readonly allowed: ReadonlyMap<string, CatalogTool>;
+  readonly random: Random;
+}
+
+/** @throws ToolError `invalid_argument` for a wrong `k`, and for a namespace that has no tool */
+export function prepareDraw({ tools }: Enriched, options: SampleOptions, owner: string): Draw {
+  const { k, namespaces, seed, random = systemPorts.random } = options;
+  checkCount(k, "k", owner);
+  checkNamespaces(tools, namespaces ?? [], owner);
+  const wanted = namespaces === undefined ? undefined : new Set(namespaces);
+  const offered = wanted === undefined ? tools : tools.filter(({ namespace }) => wanted.has(namespace));
+  return {
+    k: k ?? 1,
+    tools: offered,
+    allowed: new Map(offered.map((tool) => [tool.id, tool])),
+    random: seed === undefined ? random : seededRandom(seed),
+  };
+}
+
+/** @throws ToolError `invalid_argument` for a name that no tool has */
+export function checkNamespaces(tools: readonly CatalogTool[], names: readonly string[], owner: string): void {
+  const known = new Set(tools.map(({ namespace }) => namespace));
+  const unknown = names.find((name) => !known.has(name));
+  if (unknown === undefined) return;
+  const [near] = nearNames(unknown, known);
+  const some = [...known].slice(0, 10).join(", ");
+  throw new ToolError("invalid_argument", `${owner} was given the namespace ${JSON.stringify(unknown)}, which no tool has.`, {
+    hint: near === undefined ? `There is ${some}${known.size > 10 ? ", …" : ""}.` : `Did you mean ${JSON.stringify(near)}?`,
+  });
+}

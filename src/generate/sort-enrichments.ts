@@ -1,0 +1,69 @@
+/** Puts enrichments into an order in which each comes after those it needs. */
+import { ToolError } from "../core/error.ts";
+import type { Enrichment } from "./enrichment.ts";
+
+/**
+ * As few as possible leave the place they were given.
+ *
+ * @throws ToolError `duplicate` for two of one key; `invalid_argument` for what lacks a key or `enrich`, a dependency that is missing,
+ * and a circle
+ */
+export function sortEnrichments(enrichments: readonly Enrichment[]): readonly Enrichment[] {
+  const byKey = new Map<string, Enrichment>();
+  for (const enrichment of enrichments) {
+    checkEnrichment(enrichment);
+    const { key } = enrichment;
+    if (byKey.has(key))
+      throw new ToolError("duplicate", `Two enrichments make the artifact ${JSON.stringify(key)}. Leave one out, or give it another key.`);
+    byKey.set(key, enrichment);
+  }
+  for (const enrichment of enrichments) checkDependencies(enrichment, byKey);
+  const ordered = new Set<Enrichment>();
+  for (const enrichment of enrichments) place(enrichment, [], { byKey, ordered });
+  return [...ordered];
+}
+
+function checkEnrichment(enrichment: unknown): void {
+  const usable =
+    typeof enrichment === "object" &&
+    enrichment !== null &&
+    isText(Reflect.get(enrichment, "key")) &&
+    typeof Reflect.get(enrichment, "enrich") === "function";
+  if (!usable) throw new ToolError("invalid_argument", "An enrichment is an object with a key that is not empty, and enrich().");
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value !== "";
+}
+
+function checkDependencies({ key, dependsOn = [] }: Enrichment, byKey: ReadonlyMap<string, Enrichment>): void {
+  const missing = dependsOn.find((needed) => !byKey.has(needed));
+  if (missing === undefined) return;
+  throw new ToolError(
+    "invalid_argument",
+    `The enrichment ${JSON.stringify(key)} needs ${JSON.stringify(missing)}, which is not among them.`,
+    {
+      hint: `There is ${[...byKey.keys()].join(", ")}.`,
+    },
+  );
+}
+
+interface Places {
+  readonly byKey: ReadonlyMap<string, Enrichment>;
+  readonly ordered: Set<Enrichment>;
+}
+
+function place(enrichment: Enrichment, trail: readonly string[], places: Places): void {
+  if (places.ordered.has(enrichment)) return;
+  const { key, dependsOn = [], after = [] } = enrichment;
+  const start = trail.indexOf(key);
+  if (start >= 0) {
+    const circle = [...trail.slice(start), key].join(" → ");
+    throw new ToolError("invalid_argument", `Enrichments need each other in a circle: ${circle}.`);
+  }
+  for (const needed of [...dependsOn, ...after]) {
+    const before = places.byKey.get(needed);
+    if (before !== undefined) place(before, [...trail, key], places);
+  }
+  places.ordered.add(enrichment);
+}

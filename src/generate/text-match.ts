@@ -1,0 +1,150 @@
+/** Which texts of one list are like a text of another: by their words, or by vectors that somebody else makes. */
+import { splitWords } from "../runtime/split-words.ts";
+import { embedAll, cosine } from "./vectors.ts";
+import type { EmbedOptions } from "./vectors.ts";
+import { pause } from "./run-limited.ts";
+
+export interface TextMatch {
+  /** The index of an input text. */
+  readonly text: number;
+  /** From above 0 to 1, the same. */
+  readonly similarity: number;
+}
+
+/** Two lists of texts, each with the index of a distinct text for every entry, and how the distinct ones compare. */
+export interface TextMatcher {
+  readonly outputs: readonly number[];
+  readonly inputs: readonly number[];
+  /** The input texts that are like an output text, at least as much as was asked for. */
+  matches(output: number): readonly TextMatch[];
+}
+
+export interface MatchOptions {
+  /** Less alike is not alike. */
+  readonly minSimilarity: number;
+}
+
+interface Texts {
+  readonly distinct: readonly string[];
+  readonly indexes: readonly number[];
+}
+
+function distinctTexts(texts: readonly string[]): Texts {
+  const known = new Map<string, number>();
+  const indexes = texts.map((text) => {
+    const index = known.get(text) ?? known.size;
+    known.set(text, index);
+    return index;
+  });
+  return { distinct: [...known.keys()], indexes };
+}
+
+type WordVector = ReadonlyMap<string, number>;
+
+/**
+ * Compares texts by the words they share, as the cosine of vectors in which rare words count for more.
+ *
+ * Works through an index of words, so that texts without a word in common are never looked at. A word that stands in more than 2,000
+ * distinct input texts is taken for a filler: it is left out of the comparison of texts that have other words as well.
+ */
+export function matchByWords(outputTexts: readonly string[], inputTexts: readonly string[], { minSimilarity }: MatchOptions): TextMatcher {
+  const outputs = distinctTexts(outputTexts.map(wordsKey));
+  const inputs = distinctTexts(inputTexts.map(wordsKey));
+  const rarity = rarityOf([...outputs.distinct, ...inputs.distinct]);
+  const postings = new Map<string, { readonly text: number; readonly weight: number }[]>();
+  for (const [text, words] of inputs.distinct.entries()) {
+    for (const [word, weight] of vectorOf(words, rarity)) {
+      const known = postings.get(word);
+      if (known === undefined) postings.set(word, [{ text, weight }]);
+      else known.push({ text, weight });
+    }
+  }
+  const same = new Map(inputs.distinct.map((words, text) => [words, text]));
+  const scores = new Float64Array(inputs.distinct.length);
+  return {
+    outputs: outputs.indexes,
+    inputs: inputs.indexes,
+    matches(output) {
+      const words = outputs.distinct[output] ?? "";
+      const vector = vectorOf(words, rarity);
+      const touched: number[] = [];
+      for (const [word, weight] of vector) {
+        const found = postings.get(word) ?? [];
+        if (found.length > MAX_POSTINGS && vector.size > 1) continue;
+        for (const posting of found) {
+          const before = scores[posting.text] ?? 0;
+          if (before === 0) touched.push(posting.text);
+          scores[posting.text] = before + weight * posting.weight;
+        }
+      }
+      const found = harvest(scores, touched, minSimilarity);
+      const equal = words === "" ? undefined : same.get(words);
+      return equal === undefined ? found : [{ text: equal, similarity: 1 }, ...found.filter(({ text }) => text !== equal)];
+    },
+  };
+}
+
+const MAX_POSTINGS = 2_000;
+const MAX_WORDS = 64;
+
+/** Takes the scores out and leaves zeros behind. */
+function harvest(scores: Float64Array, touched: readonly number[], minSimilarity: number): readonly TextMatch[] {
+  const found: TextMatch[] = [];
+  for (const text of touched) {
+    const similarity = Math.min(1, scores[text] ?? 0);
+    scores[text] = 0;
+    if (similarity >= minSimilarity) found.push({ text, similarity });
+  }
+  return found;
+}
+
+/** The distinct words of a name or of prose, sorted; `userId`, `user_id` and `User ID` are the same. */
+function wordsKey(text: string): string {
+  const words = new Set<string>();
+  const apart = text.replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, "$1 $2").replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2");
+  splitWords(apart, (word) => {
+    if (words.size < MAX_WORDS) words.add(word);
+  });
+  return [...words].sort().join(" ");
+}
+
+function rarityOf(keys: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const key of new Set(keys)) for (const word of wordsIn(key)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  return new Map(Array.from(counts, ([word, count]) => [word, Math.log(1 + keys.length / count)]));
+}
+
+function wordsIn(key: string): readonly string[] {
+  return key === "" ? [] : key.split(" ");
+}
+
+/** Of length 1. */
+function vectorOf(key: string, rarity: ReadonlyMap<string, number>): WordVector {
+  const words = wordsIn(key);
+  const length = Math.hypot(...words.map((word) => rarity.get(word) ?? 0));
+  return new Map(words.map((word) => [word, (rarity.get(word) ?? 0) / length]));
+}
+
+/**
+ * Compares texts by vectors: the cosine of every pair of distinct ones, so the time grows with the product of the two lists.
+ *
+ * @throws ToolError as `embedAll` does, by rejecting
+ */
+export async function matchByVectors(
+  outputTexts: readonly string[],
+  inputTexts: readonly string[],
+  { minSimilarity, ...options }: MatchOptions & EmbedOptions,
+): Promise<TextMatcher> {
+  const outputs = distinctTexts(outputTexts);
+  const inputs = distinctTexts(inputTexts);
+  const vectors = await embedAll([...outputs.distinct, ...inputs.distinct], options);
+  const inputVectors = vectors.slice(outputs.distinct.length);
+  const found: (readonly TextMatch[])[] = [];
+  for (let output = 0; output < outputs.distinct.length; output++) {
+    const vector = vectors[output] ?? new Float32Array();
+    const matches = inputVectors.map((other, text) => ({ text, similarity: cosine(vector, other) }));
+    found.push(matches.filter(({ similarity }) => similarity > 0 && similarity >= minSimilarity));
+    await pause(options.signal);
+  }
+  return { outputs: outputs.indexes, inputs: inputs.indexes, matches: (output) => found[output] ?? [] };
+}

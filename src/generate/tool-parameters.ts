@@ -1,0 +1,157 @@
+/** What goes into a tool and what comes out of it, parameter by parameter, read from its schemas. */
+import { isJsonObject } from "../core/json.ts";
+import type { JsonSchema } from "../core/tool.ts";
+import { walkPointer } from "../schema/reference-uri.ts";
+
+export interface SchemaParameter {
+  /** As the schema calls it; `$` for a result that is no object with properties. */
+  readonly name: string;
+  readonly description: string;
+  readonly type: ParameterType;
+}
+
+/** The part of a schema that decides whether one value can stand where another is wanted. */
+export interface ParameterType {
+  /** JSON types without `null`, `integer` beside `number`; empty = anything. */
+  readonly kinds: ReadonlySet<string>;
+  /** The properties of an object, where they are known. */
+  readonly keys?: ReadonlySet<string>;
+  /** What a list holds, where that is known. */
+  readonly items?: ParameterType;
+  /** Equal for equal types. */
+  readonly signature: string;
+}
+
+interface Fields {
+  readonly [keyword: string]: unknown;
+}
+
+/** The name of a result as a whole. */
+export const WHOLE = "$";
+const MAX_DEPTH = 8;
+const MAX_PARAMETERS = 1_000;
+/** How many parts of one schema are looked at. */
+const MAX_VISITS = 10_000;
+const KINDS: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array"]);
+const ANYTHING: ParameterType = { kinds: new Set(), signature: "any" };
+
+/** The top-level properties of an input schema. */
+export function inputParameters(schema: JsonSchema): readonly SchemaParameter[] {
+  return new SchemaReader(schema).parameters();
+}
+
+/** The top-level properties of an output schema, or the whole where it has none; nothing where it says nothing. */
+export function outputParameters(schema: JsonSchema | undefined): readonly SchemaParameter[] {
+  if (schema === undefined) return [];
+  const reader = new SchemaReader(schema);
+  const properties = reader.parameters();
+  if (properties.length > 0) return properties;
+  const type = reader.typeOf(schema);
+  return type.kinds.size === 0 ? [] : [{ name: WHOLE, description: textOf(schema, "description"), type }];
+}
+
+/** Reads one schema, which may be a stranger's: what is nested too deeply, or too much, is taken for anything. */
+class SchemaReader {
+  readonly #root: JsonSchema;
+  #visitsLeft = MAX_VISITS;
+
+  constructor(root: JsonSchema) {
+    this.#root = root;
+  }
+
+  parameters(): readonly SchemaParameter[] {
+    const properties = [...this.#properties(this.#root, 0)].slice(0, MAX_PARAMETERS);
+    return properties.map(([name, schema]) => ({
+      name,
+      description: textOf(schema, "description") || textOf(this.#resolve(schema), "description"),
+      type: this.typeOf(schema),
+    }));
+  }
+
+  typeOf(schema: unknown, depth = 0): ParameterType {
+    const fields = this.#resolve(schema);
+    if (fields === undefined || depth > MAX_DEPTH || this.#visitsLeft-- <= 0) return ANYTHING;
+    const kinds = new Set(statedKinds(fields));
+    const parts = [...listOf(fields, "anyOf"), ...listOf(fields, "oneOf"), ...listOf(fields, "allOf")];
+    this.#visitsLeft -= parts.length;
+    const types = parts.map((part) => this.typeOf(part, depth + 1));
+    if (kinds.size === 0) for (const type of types) for (const kind of type.kinds) kinds.add(kind);
+    const keys = new Set([...this.#properties(fields, depth).keys(), ...types.flatMap((type) => [...(type.keys ?? [])])]);
+    const listed = own(fields, "items");
+    const items = listed === undefined ? types.find((type) => type.items !== undefined)?.items : this.typeOf(listed, depth + 1);
+    if (kinds.size === 0 && keys.size > 0) kinds.add("object");
+    if (kinds.size === 0 && items !== undefined) kinds.add("array");
+    return makeType(kinds, keys, items);
+  }
+
+  /** The properties of an object schema and of what it is composed of by `allOf`. */
+  #properties(schema: unknown, depth: number): ReadonlyMap<string, unknown> {
+    const fields = this.#resolve(schema);
+    const found = new Map<string, unknown>();
+    if (fields === undefined || depth > MAX_DEPTH || this.#visitsLeft-- <= 0) return found;
+    const parts = listOf(fields, "allOf");
+    this.#visitsLeft -= parts.length;
+    for (const part of parts) {
+      for (const [name, inherited] of this.#properties(part, depth + 1)) found.set(name, inherited);
+    }
+    const properties = own(fields, "properties");
+    if (isJsonObject(properties)) for (const [name, value] of Object.entries(properties)) found.set(name, value);
+    return found;
+  }
+
+  /** Follows references inside the document; undefined for what is no object, and for circles. */
+  #resolve(schema: unknown): Fields | undefined {
+    let at = schema;
+    for (let steps = 0; steps <= MAX_DEPTH; steps++) {
+      if (!isJsonObject(at)) return undefined;
+      const reference = own(at, "$ref");
+      if (typeof reference !== "string" || typeof this.#root === "boolean") return at;
+      if (reference === "#") at = this.#root;
+      else if (reference.startsWith("#/")) at = walkPointer(this.#root, reference.slice(1), () => undefined);
+      else return at;
+    }
+    return undefined;
+  }
+}
+
+function makeType(kinds: ReadonlySet<string>, keys: ReadonlySet<string>, items: ParameterType | undefined): ParameterType {
+  const known = items === undefined || items.kinds.size === 0 ? undefined : items;
+  return {
+    kinds,
+    ...(keys.size === 0 ? {} : { keys }),
+    ...(known === undefined ? {} : { items: known }),
+    signature: JSON.stringify([[...kinds].sort(), [...keys].sort(), known?.signature ?? ""]),
+  };
+}
+
+/** What `type`, or else `enum` and `const`, say; `null` says nothing of what else may stand there. */
+function statedKinds(fields: Fields): readonly string[] {
+  const type = own(fields, "type");
+  const stated: readonly unknown[] = typeof type === "string" ? [type] : Array.isArray(type) ? type : valueKinds(fields);
+  return stated.filter((kind): kind is string => KINDS.has(kind));
+}
+
+function valueKinds(fields: Fields): readonly string[] {
+  const values: readonly unknown[] = Object.hasOwn(fields, "const") ? [fields["const"]] : listOf(fields, "enum");
+  return values.map((value) => {
+    if (value === null) return "null";
+    if (Array.isArray(value)) return "array";
+    return Number.isInteger(value) ? "integer" : typeof value;
+  });
+}
+
+function listOf(fields: Fields, keyword: string): readonly unknown[] {
+  const value = own(fields, keyword);
+  return Array.isArray(value) ? value : [];
+}
+
+function own(fields: Fields, keyword: string): unknown {
+  return Object.hasOwn(fields, keyword) ? fields[keyword] : undefined;
+}
+
+function textOf(schema: unknown, keyword: string): string {
+  const text = isJsonObject(schema) ? own(schema, keyword) : undefined;
+  return typeof text === "string" ? text.slice(0, MAX_TEXT_LENGTH) : "";
+}
+
+const MAX_TEXT_LENGTH = 1_024;

@@ -1,0 +1,84 @@
+/** Vectors of texts, by a function that the program brings. */
+import { ToolError } from "../core/error.ts";
+import { runLimited } from "./run-limited.ts";
+
+/** Turns texts into vectors of one length, in the same order. The signal aborts when they are not wanted any more. */
+export type Embed = (
+  texts: readonly string[],
+  options: { readonly signal: AbortSignal },
+) => Promise<readonly (readonly number[] | Float32Array)[]>;
+
+export interface EmbedOptions {
+  readonly embed: Embed;
+  /** Most texts in one call. Integer ≥ 1. @default 64 */
+  readonly batchSize?: number;
+  /** Most calls at a time. Integer ≥ 1. @default 4 */
+  readonly concurrency?: number;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/**
+ * The vectors of all texts, each scaled to length 1.
+ *
+ * @throws ToolError `invalid_output` when there are too few of them, when they differ in length or hold something else than numbers;
+ * `cancelled`; and what `embed` throws. By rejecting
+ */
+export async function embedAll(texts: readonly string[], options: EmbedOptions): Promise<readonly Float32Array[]> {
+  const { embed, batchSize = 64, concurrency = 4, signal, onProgress } = options;
+  const starts = Array.from({ length: Math.ceil(texts.length / batchSize) }, (_, batch) => batch * batchSize);
+  const vectors: Float32Array[] = [];
+  let done = 0;
+  const work = async (start: number): Promise<void> => {
+    const batch = texts.slice(start, start + batchSize);
+    const answer: unknown = await embed(batch, { signal });
+    for (const [index, vector] of checkVectors(answer, batch.length).entries()) vectors[start + index] = vector;
+    done += batch.length;
+    onProgress?.(done, texts.length);
+  };
+  await runLimited(starts, work, { concurrency, signal });
+  const lengths = new Set(vectors.map((vector) => vector.length));
+  if (lengths.size > 1) throw noVectors(`they differ in length: ${[...lengths].join(", ")}`);
+  return vectors;
+}
+
+function checkVectors(answer: unknown, count: number): readonly Float32Array[] {
+  if (!Array.isArray(answer) || answer.length !== count)
+    throw noVectors(`${count} were asked for, and ${Array.isArray(answer) ? answer.length : "no list"} came`);
+  return answer.map((vector: unknown) => {
+    if (!Array.isArray(vector) && !(vector instanceof Float32Array)) throw noVectors("one is no list of numbers");
+    const numbers = Array.from<unknown>(vector);
+    if (!numbers.every((number) => Number.isFinite(number))) throw noVectors("one holds something else than numbers");
+    return unitVector(Float32Array.from(numbers, Number));
+  });
+}
+
+function noVectors(reason: string): ToolError {
+  return new ToolError("invalid_output", `The embedding function gave no usable vectors: ${reason}.`);
+}
+
+/** A vector of zeros stays one: it is like nothing. */
+export function unitVector(vector: Float32Array): Float32Array {
+  let sum = 0;
+  for (const value of vector) sum += value * value;
+  const length = Math.sqrt(sum);
+  return length === 0 ? vector : vector.map((value) => value / length);
+}
+
+/** Of two vectors of length 1. Four sums at a time: one would wait for itself at every step. */
+export function cosine(one: Float32Array, other: Float32Array): number {
+  const { length } = one;
+  let first = 0;
+  let second = 0;
+  let third = 0;
+  let fourth = 0;
+  let index = 0;
+  for (; index + 3 < length; index += 4) {
+    first += (one[index] ?? 0) * (other[index] ?? 0);
+    second += (one[index + 1] ?? 0) * (other[index + 1] ?? 0);
+    third += (one[index + 2] ?? 0) * (other[index + 2] ?? 0);
+    fourth += (one[index + 3] ?? 0) * (other[index + 3] ?? 0);
+  }
+  for (; index < length; index++) first += (one[index] ?? 0) * (other[index] ?? 0);
+  return first + second + third + fourth;
+}

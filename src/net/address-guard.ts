@@ -1,0 +1,157 @@
+/** Decides which servers may be called: by address, after the name was resolved, and by nothing that a name says of itself. */
+import type { LookupAddress } from "node:dns";
+import { BlockList, isIP, isIPv4 } from "node:net";
+import type { LookupFunction } from "node:net";
+import { callbackify } from "node:util";
+import { ToolError } from "../core/error.ts";
+import { canonicalAddress, isPublicAddress } from "./public-address.ts";
+
+/** All addresses of a name. Rejects with an error whose `code` is `ENOTFOUND` or the like. */
+export type ResolveName = (name: string) => Promise<readonly string[]>;
+
+/** Allows public addresses, and those that `allowPrivate` names; see `HttpClientOptions`. */
+export class AddressGuard {
+  readonly #resolve: ResolveName;
+  /** `host` and `host:port`, an IPv6 host without brackets before `]:`. */
+  readonly #hosts = new Set<string>();
+  readonly #networks = new BlockList();
+
+  /** @throws ToolError `invalid_argument` for an entry that is neither host, host with port nor network */
+  constructor(allowPrivate: readonly string[], resolve: ResolveName) {
+    this.#resolve = resolve;
+    for (const entry of allowPrivate) this.#allow(entry);
+  }
+
+  /**
+   * Checks what can be told without resolving the name: scheme, user-info, a literal address, names of the machine itself.
+   *
+   * @throws ToolError `permission_denied`
+   */
+  checkUrl(url: URL): void {
+    if (url.protocol !== "http:" && url.protocol !== "https:") {
+      throw refused(`Addresses of the scheme "${url.protocol}" are not called; only http: and https: are.`);
+    }
+    if (url.username !== "" || url.password !== "") {
+      throw refused(`The address of ${url.host} has a user name or password in it.`, "Send credentials in a header.");
+    }
+    const host = hostOf(url);
+    if (isIP(host) !== 0) this.#checkAddress(url, host);
+    else if (isInternalName(host) && !this.#isListed(url) && this.#networks.rules.length === 0)
+      throw refuseHost(url, "is not a public name");
+  }
+
+  /**
+   * Resolves the name of `url` and returns its addresses if every one of them may be called.
+   *
+   * @throws ToolError `permission_denied`, by rejecting, or what resolving ended with
+   */
+  async resolve(url: URL): Promise<readonly string[]> {
+    this.checkUrl(url);
+    const host = hostOf(url);
+    if (isIP(host) !== 0) return [host];
+    const addresses = await this.#resolve(host);
+    for (const address of addresses) this.#checkAddress(url, address);
+    return addresses;
+  }
+
+  /**
+   * The `lookup` of a socket to `url`: what it connects to is what was checked, since nothing is resolved a second time. It gives all
+   * addresses, as a socket that may choose among families asks for.
+   */
+  lookup(url: URL): LookupFunction {
+    const find = callbackify(() => this.#find(url));
+    return (_name, _options, done) => find(done);
+  }
+
+  async #find(url: URL): Promise<LookupAddress[]> {
+    const addresses = await this.resolve(url);
+    if (addresses.length === 0) throw new ToolError("network_error", `The name ${hostOf(url)} has no address.`, { outcome: "not_started" });
+    return addresses.map((address) => ({ address, family: isIP(address) }));
+  }
+
+  #checkAddress(url: URL, address: string): void {
+    if (this.#isListed(url) || this.#isInNetwork(address)) return;
+    const host = hostOf(url);
+    if (isInternalName(host)) throw refuseHost(url, "is not a public name");
+    if (!isPublicAddress(address))
+      throw refuseHost(url, host === address ? "is not a public address" : `resolves to ${address}, which is not public`);
+  }
+
+  #isListed(url: URL): boolean {
+    const host = hostOf(url);
+    return this.#hosts.has(host) || this.#hosts.has(withPort(host, portOf(url)));
+  }
+
+  #isInNetwork(text: string): boolean {
+    const address = canonicalAddress(text);
+    return address !== undefined && this.#networks.check(address, isIPv4(address) ? "ipv4" : "ipv6");
+  }
+
+  #allow(entry: string): void {
+    const text = entry.trim();
+    if (text.includes("/")) this.#allowNetwork(text);
+    else this.#hosts.add(readHost(text));
+  }
+
+  #allowNetwork(text: string): void {
+    const [address = "", prefix = "", ...rest] = text.split("/");
+    const bits = isIPv4(address) ? 32 : 128;
+    if (isIP(address) === 0 || !/^\d{1,3}$/u.test(prefix) || Number(prefix) > bits || rest.length > 0) throw badEntry(text);
+    this.#networks.addSubnet(address, Number(prefix), bits === 32 ? "ipv4" : "ipv6");
+  }
+}
+
+function readHost(text: string): string {
+  if (isIP(text) !== 0) return canonicalAddress(text) ?? text;
+  const [, host = "", port] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/u.exec(text) ?? [];
+  const url = URL.canParse(`http://${host}/`) ? new URL(`http://${host}/`) : undefined;
+  const name = url === undefined ? "" : hostOf(url);
+  // URL lets signs into a name that no name has, a wildcard for one, which would never match
+  const isHost = isIP(name) !== 0 || /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/u.test(name);
+  if (!isHost || (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))) throw badEntry(text);
+  return port === undefined ? name : withPort(name, Number(port));
+}
+
+/** The host as it is compared: lower case, without brackets and trailing dots, an address in its one spelling. */
+function hostOf(url: URL): string {
+  const { hostname } = url;
+  if (hostname.startsWith("[")) return canonicalAddress(hostname.slice(1, -1)) ?? hostname;
+  let end = hostname.length;
+  while (hostname.endsWith(".", end)) end--;
+  return hostname.slice(0, end).toLowerCase();
+}
+
+function portOf(url: URL): number {
+  if (url.port !== "") return Number(url.port);
+  return url.protocol === "https:" ? 443 : 80;
+}
+
+function withPort(host: string, port: number): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Names that mean the machine itself or its metadata, whatever somebody's resolver makes of them. */
+function isInternalName(host: string): boolean {
+  return host === "localhost" || host.endsWith(".localhost") || host === "metadata.google.internal";
+}
+
+/** `host:port` as messages name a server. */
+export function serverName(url: URL): string {
+  return withPort(hostOf(url), portOf(url));
+}
+
+function refuseHost(url: URL, why: string): ToolError {
+  const server = serverName(url);
+  return refused(`${server} is not called: ${hostOf(url)} ${why}.`, `If this server is meant, list "${server}" in allowPrivate.`);
+}
+
+function refused(message: string, hint?: string): ToolError {
+  return new ToolError("permission_denied", message, hint === undefined ? {} : { hint });
+}
+
+function badEntry(entry: string): ToolError {
+  return new ToolError(
+    "invalid_argument",
+    `allowPrivate has ${JSON.stringify(entry)}, which is neither a host ("billing.corp.example"), a host with its port ("localhost:8080", "[::1]:8080") nor a network ("10.0.0.0/8").`,
+  );
+}

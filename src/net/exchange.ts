@@ -1,0 +1,164 @@
+/** One request to one server over a guarded connection: connect, write, and wait for the head of the answer. */
+import * as http from "node:http";
+import * as https from "node:https";
+import type { Socket } from "node:net";
+import { ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
+import { serverName } from "./address-guard.ts";
+import type { AddressGuard } from "./address-guard.ts";
+import { networkFailure } from "./network-failure.ts";
+import type { Hop } from "./redirect.ts";
+import { writeHeaders } from "./request-head.ts";
+
+export interface ExchangePorts {
+  readonly agents: { readonly http: http.Agent; readonly https: https.Agent };
+  readonly guard: AddressGuard;
+  readonly clock: Clock;
+  readonly connectTimeoutMs: number;
+  /** The client was closed, and its connections with it. */
+  readonly isClosed: () => boolean;
+}
+
+const MAX_HEADER_BYTES = 64 * 1024;
+/** Safe methods (RFC 9110 §9.2.1): asking again changes nothing. */
+const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+
+/**
+ * Sends `hop` and resolves with the answer once its head is there; the caller then owns its body, which ends with an error when the
+ * connection breaks or the signal aborts.
+ *
+ * A GET or HEAD is sent a second time when a connection that had served before was closed and not a byte of an answer came.
+ *
+ * @throws ToolError, by rejecting: `not_started` until the connection stands, `unknown` from then on
+ */
+export async function exchange(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<http.IncomingMessage> {
+  ports.guard.checkUrl(hop.url);
+  return (await new Exchange(hop, ports, signal).run(true)) ?? (await sendAgain(hop, ports, signal));
+}
+
+async function sendAgain(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<http.IncomingMessage> {
+  const message = await new Exchange(hop, ports, signal).run(false);
+  if (message === undefined) throw networkFailure(serverName(hop.url), closedByServer(), "unknown");
+  return message;
+}
+
+class Exchange {
+  readonly #hop: Hop;
+  readonly #ports: ExchangePorts;
+  readonly #signal: AbortSignal;
+  readonly #abort = (): void => this.#fail(this.#cancelled());
+  #message: http.IncomingMessage | undefined;
+  #isConnected = false;
+  #bytesReadBefore = 0;
+  #stopConnectTimer: (() => void) | undefined;
+  #fail: (error: Error) => void = () => {};
+
+  constructor(hop: Hop, ports: ExchangePorts, signal: AbortSignal) {
+    this.#hop = hop;
+    this.#ports = ports;
+    this.#signal = signal;
+  }
+
+  /** Undefined = the connection was stale, nothing came, and the request may be sent again. */
+  run(mayRepeat: boolean): Promise<http.IncomingMessage | undefined> {
+    if (this.#signal.aborted) return Promise.reject(this.#cancelled());
+    return new Promise((resolve, reject) => {
+      const request = this.#open();
+      this.#fail = (error) => {
+        this.#release();
+        if (this.#message !== undefined) {
+          this.#message.destroy(this.#describe(error));
+          return;
+        }
+        request.destroy();
+        if (mayRepeat && this.#isStale(request, error)) resolve(undefined);
+        else reject(this.#describe(error));
+      };
+      request.once("response", (message) => {
+        this.#take(message);
+        resolve(message);
+      });
+      request.on("error", (error) => this.#fail(error));
+      request.once("close", () => {
+        if (this.#message === undefined) this.#fail(closedByServer());
+      });
+      request.once("socket", (socket) => this.#watch(request, socket));
+      this.#signal.addEventListener("abort", this.#abort, { once: true });
+      request.end(this.#hop.body);
+    });
+  }
+
+  #open(): http.ClientRequest {
+    const { url, method, body } = this.#hop;
+    const { agents, guard } = this.#ports;
+    const isTls = url.protocol === "https:";
+    return (isTls ? https : http).request({
+      agent: isTls ? agents.https : agents.http,
+      protocol: url.protocol,
+      hostname: url.hostname.startsWith("[") ? url.hostname.slice(1, -1) : url.hostname,
+      port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
+      path: `${url.pathname}${url.search}`,
+      method,
+      headers: writeHeaders(url, method, { headers: this.#hop.headers, body }).flat(),
+      lookup: guard.lookup(url),
+      maxHeaderSize: MAX_HEADER_BYTES,
+      insecureHTTPParser: false,
+      // that of the agent is for idle connections: an answer may take as long as the signal lets it
+      timeout: 0,
+    });
+  }
+
+  /** Waits for the connection of a new socket; one that is reused has it. */
+  #watch(request: http.ClientRequest, socket: Socket): void {
+    if (request.reusedSocket) {
+      this.#isConnected = true;
+      this.#bytesReadBefore = socket.bytesRead;
+      return;
+    }
+    const { clock, connectTimeoutMs } = this.#ports;
+    this.#stopConnectTimer = clock.timer(() => this.#fail(this.#connectTimeout()), connectTimeoutMs);
+    socket.once(this.#hop.url.protocol === "https:" ? "secureConnect" : "connect", () => {
+      this.#isConnected = true;
+      this.#stopConnectTimer?.();
+    });
+  }
+
+  #take(message: http.IncomingMessage): void {
+    this.#message = message;
+    message.on("error", () => {}); // told to whoever reads the body, which may be nobody
+    message.once("close", () => this.#release());
+  }
+
+  #release(): void {
+    this.#stopConnectTimer?.();
+    this.#signal.removeEventListener("abort", this.#abort);
+  }
+
+  #isStale(request: http.ClientRequest, error: Error): boolean {
+    const isClosed = "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
+    const isSilent = request.socket?.bytesRead === this.#bytesReadBefore;
+    return isClosed && isSilent && request.reusedSocket && REPEATABLE.has(this.#hop.method) && !this.#ports.isClosed();
+  }
+
+  #describe(error: Error): ToolError {
+    return networkFailure(serverName(this.#hop.url), error, this.#isConnected ? "unknown" : "not_started");
+  }
+
+  #cancelled(): ToolError {
+    const cause: unknown = this.#signal.reason;
+    const outcome = this.#isConnected ? "unknown" : "not_started";
+    return new ToolError("cancelled", `The request to ${serverName(this.#hop.url)} was cancelled.`, { outcome, cause });
+  }
+
+  #connectTimeout(): ToolError {
+    const message = `No connection to ${serverName(this.#hop.url)} within ${this.#ports.connectTimeoutMs} ms.`;
+    return new ToolError("network_error", message, {
+      outcome: "not_started",
+      hint: "Check that the server runs and can be reached from here.",
+    });
+  }
+}
+
+function closedByServer(): Error {
+  return Object.assign(new Error("The connection was closed."), { code: "ECONNRESET" });
+}

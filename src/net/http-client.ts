@@ -1,0 +1,155 @@
+/** The one way out: requests to public servers, and to the private ones that were named. */
+import { X509Certificate } from "node:crypto";
+import * as dns from "node:dns/promises";
+import * as http from "node:http";
+import * as https from "node:https";
+import { createSecureContext } from "node:tls";
+import type { SecureContext } from "node:tls";
+import { ToolError } from "../core/error.ts";
+import type { Outcome } from "../core/error-codes.ts";
+import type { Clock, Log } from "../core/ports.ts";
+import { AddressGuard, serverName } from "./address-guard.ts";
+import type { ResolveName } from "./address-guard.ts";
+import { exchange } from "./exchange.ts";
+import type { ExchangePorts } from "./exchange.ts";
+import type { HttpClient, HttpClientOptions, HttpRequest, HttpResponse } from "./http-request.ts";
+import { nextHop } from "./redirect.ts";
+import type { Hop, HopSecrets } from "./redirect.ts";
+import { checkHead } from "./request-head.ts";
+import { Answer, discardMessage } from "./response.ts";
+
+const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
+const DEFAULT_MAX_REDIRECTS = 5;
+const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
+/** Connections are kept for a minute, and try every address that a name has. */
+const CONNECTIONS: http.AgentOptions = { keepAlive: true, timeout: 60_000, autoSelectFamily: true };
+const ALWAYS_SECRET: readonly string[] = ["authorization", "cookie", "proxy-authorization"];
+
+export interface HttpClientPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Finds the addresses of a name. @default that of the operating system */
+  readonly resolve?: ResolveName;
+}
+
+/**
+ * Makes a client; see `HttpClient`. It keeps connections open for the next request, and idle ones do not keep the process alive.
+ *
+ * @throws ToolError `invalid_argument` for an option that cannot be used
+ */
+export function httpClient(options: HttpClientOptions, ports: HttpClientPorts): HttpClient {
+  const { verifyTls = true, ca, maxBytes = DEFAULT_MAX_BYTES, maxRedirects = DEFAULT_MAX_REDIRECTS } = options;
+  checkNumber("maxBytes", maxBytes, 1);
+  checkNumber("maxRedirects", maxRedirects, 0);
+  const connectTimeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
+  checkNumber("connectTimeoutMs", connectTimeoutMs, 1);
+  const guard = new AddressGuard(options.allowPrivate ?? [], ports.resolve ?? resolveBySystem);
+  if (!verifyTls)
+    ports.log.warn(
+      "Certificates are not checked (verifyTls is false): anybody between here and a server can read and change what is sent.",
+    );
+  const agents = {
+    http: new http.Agent(CONNECTIONS),
+    https: new https.Agent({
+      ...CONNECTIONS,
+      // said outright, or NODE_TLS_REJECT_UNAUTHORIZED in the environment would decide
+      rejectUnauthorized: verifyTls,
+      ...(ca === undefined ? {} : { secureContext: readAuthorities(ca) }),
+    }),
+  };
+  return new Client({ agents, guard, clock: ports.clock, connectTimeoutMs }, { maxBytes, maxRedirects });
+}
+
+class Client implements HttpClient {
+  readonly #ports: ExchangePorts;
+  readonly #limits: { readonly maxBytes: number; readonly maxRedirects: number };
+  #isClosed = false;
+
+  constructor(ports: Omit<ExchangePorts, "isClosed">, limits: { readonly maxBytes: number; readonly maxRedirects: number }) {
+    this.#ports = { ...ports, isClosed: () => this.#isClosed };
+    this.#limits = limits;
+  }
+
+  async request(request: HttpRequest): Promise<HttpResponse> {
+    checkHead(request);
+    const secrets: HopSecrets = {
+      headers: new Set([...ALWAYS_SECRET, ...(request.secretHeaders ?? []).map((name) => name.toLowerCase())]),
+      query: request.secretQuery ?? [],
+    };
+    let hop: Hop = { method: request.method, url: new URL(request.url), headers: request.headers, body: request.body };
+    for (let redirects = 0; ; redirects++) {
+      const message = await this.#send(hop, request.signal, redirects > 0);
+      const answer = { status: message.statusCode ?? 0, location: message.headers.location };
+      const next = request.keepRedirect === true ? undefined : nextHop(hop, answer, secrets);
+      if (next === undefined) return this.#answer(request, hop, message);
+      discardMessage(message, this.#ports.clock);
+      if (redirects >= this.#limits.maxRedirects) throw tooManyRedirects(request.url, this.#limits.maxRedirects);
+      hop = next;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#ports.agents.http.destroy();
+    this.#ports.agents.https.destroy();
+  }
+
+  async #send(hop: Hop, signal: AbortSignal, isRedirected: boolean): Promise<http.IncomingMessage> {
+    if (this.#isClosed) throw closed(hop.url, "not_started");
+    try {
+      return await exchange(hop, this.#ports, signal);
+    } catch (error: unknown) {
+      const failure = ToolError.fromUnknown(error);
+      if (this.#isClosed) throw closed(hop.url, isRedirected ? "unknown" : failure.outcome);
+      throw isRedirected ? afterRedirect(failure) : failure;
+    }
+  }
+
+  #answer(request: HttpRequest, { method, url }: Hop, message: http.IncomingMessage): HttpResponse {
+    const { maxBytes } = this.#limits;
+    const capEachEvent = request.capEachEvent === true;
+    return new Answer(message, { method, url, server: serverName(url), maxBytes, capEachEvent, clock: this.#ports.clock });
+  }
+}
+
+function closed(url: URL, outcome: Outcome): ToolError {
+  const server = serverName(url);
+  const what = outcome === "not_started" ? `${server} is not called` : `The request to ${server} was ended`;
+  return new ToolError("unavailable", `${what}: the client was closed.`, { outcome });
+}
+
+/** The first server had the request and did something with it, if only to send it on. */
+function afterRedirect({ code, message, retryable, hint, cause }: ToolError): ToolError {
+  return new ToolError(code, `After a redirect: ${message}`, {
+    retryable,
+    outcome: "unknown",
+    cause,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+function tooManyRedirects(url: URL, maxRedirects: number): ToolError {
+  return new ToolError("network_error", `${serverName(url)} redirects more than ${maxRedirects} times.`, { retryable: false });
+}
+
+async function resolveBySystem(name: string): Promise<readonly string[]> {
+  const found = await dns.lookup(name, { all: true, order: "verbatim" });
+  return found.map(({ address }) => address);
+}
+
+/** TLS itself takes any text, and then trusts nobody. */
+function readAuthorities(ca: string): SecureContext {
+  try {
+    const certificates = ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gu) ?? [];
+    const subjects = certificates.map((certificate) => new X509Certificate(certificate).subject);
+    if (subjects.length === 0) throw new Error("There is no certificate in it.");
+    return createSecureContext({ ca });
+  } catch (error: unknown) {
+    throw new ToolError("invalid_argument", "The certificate authorities given as `ca` are not certificates in PEM.", { cause: error });
+  }
+}
+
+function checkNumber(name: string, value: number, least: number): void {
+  if (!Number.isFinite(value) || value < least)
+    throw new ToolError("invalid_argument", `${name} is ${value}; it must be a number from ${least} on.`);
+}

@@ -1,0 +1,75 @@
+/** What failed on the way to a server and back, told in words; never with an address's query or a header in them. */
+import { ToolError } from "../core/error.ts";
+import type { Outcome } from "../core/error-codes.ts";
+
+interface Reason {
+  readonly text: string;
+  readonly hint?: string;
+  /** @default true */
+  readonly retryable?: boolean;
+}
+
+const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
+  ["ECONNREFUSED", { text: "nothing accepts connections there", hint: "Check that the server runs and listens on this port." }],
+  ["ENOTFOUND", { text: "the name has no address", hint: "Check the spelling of the host." }],
+  ["EAI_AGAIN", { text: "the name could not be resolved at the moment" }],
+  ["EHOSTUNREACH", { text: "the host cannot be reached" }],
+  ["ENETUNREACH", { text: "the network cannot be reached" }],
+  ["ETIMEDOUT", { text: "the connection timed out" }],
+  ["ECONNRESET", { text: "the server closed the connection" }],
+  ["EPIPE", { text: "the server closed the connection" }],
+  ["HPE_HEADER_OVERFLOW", { text: "the headers of its answer are larger than 64 KiB", retryable: false }],
+  ["EPROTO", notTls()],
+  ["ERR_SSL_WRONG_VERSION_NUMBER", notTls()],
+  ["ERR_SSL_PACKET_LENGTH_TOO_LONG", notTls()],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", untrusted("its certificate is self-signed")],
+  ["SELF_SIGNED_CERT_IN_CHAIN", untrusted("its certificate comes from an authority that is not trusted")],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", untrusted("its certificate comes from an authority that is not trusted")],
+  ["UNABLE_TO_GET_ISSUER_CERT", untrusted("its certificate comes from an authority that is not trusted")],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", untrusted("its certificate comes from an authority that is not trusted")],
+  ["CERT_HAS_EXPIRED", { text: "its certificate has expired", hint: "The server needs a new certificate.", retryable: false }],
+  ["CERT_NOT_YET_VALID", { text: "its certificate is not valid yet", hint: "Check the clocks of both machines.", retryable: false }],
+  [
+    "ERR_TLS_CERT_ALTNAME_INVALID",
+    { text: "its certificate is for another host", hint: "Call the server by a name that its certificate is for.", retryable: false },
+  ],
+]);
+
+function notTls(): Reason {
+  return {
+    text: "TLS could not be agreed on",
+    hint: "Check that the server speaks TLS on this port, or use http: if it does not.",
+    retryable: false,
+  };
+}
+
+function untrusted(text: string): Reason {
+  return { text, hint: "Give the certificate of its authority, in PEM, as `ca`.", retryable: false };
+}
+
+/** A ToolError of what a socket, the HTTP parser or a decoder failed with; a ToolError comes back unchanged. */
+export function networkFailure(server: string, thrown: unknown, outcome: Outcome): ToolError {
+  if (thrown instanceof ToolError) return thrown;
+  const code = codeOf(thrown);
+  const { text, hint, retryable }: Reason = REASONS.get(code) ?? otherReason(code);
+  const start = outcome === "not_started" ? `No connection to ${server}` : `The exchange with ${server} failed`;
+  return new ToolError("network_error", `${start}: ${text} (${code}).`, {
+    outcome,
+    cause: thrown,
+    ...(hint === undefined ? {} : { hint }),
+    ...(retryable === undefined ? {} : { retryable }),
+  });
+}
+
+function otherReason(code: string): Reason {
+  if (code.startsWith("HPE_")) return { text: "what it answers is not HTTP", retryable: false };
+  // zlib's, Brotli's and zstd's own names for their errors
+  if (/^(?:Z_|ERR__ERROR_|ZSTD_error_)/u.test(code)) return { text: "its answer cannot be decompressed", retryable: false };
+  return { text: "the connection broke" };
+}
+
+/** Node's error codes are single words; anything else could carry what a server sent. */
+function codeOf(thrown: unknown): string {
+  const code: unknown = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+  return typeof code === "string" && /^\w{1,64}$/u.test(code) ? code : "unknown";
+}

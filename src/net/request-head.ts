@@ -1,0 +1,78 @@
+/** The head of a request as it is sent: what a caller may not set or write is refused, what every request has is added. */
+import { ToolError } from "../core/error.ts";
+import { ACCEPTED_ENCODINGS } from "./decode-body.ts";
+import type { HttpHeader, HttpRequest } from "./http-request.ts";
+
+const MAX_VALUE_BYTES = 16 * 1024;
+/** A token of RFC 9110 §5.6.2. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/u;
+/** Bytes that a field value may have (RFC 9110 §5.5): no control character but tab. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/u;
+/** Methods whose requests say how long their body is, even when they have none (RFC 9110 §8.6). */
+const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
+
+/** Headers that frame the message or rule the connection: they are the client's own. */
+export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** @throws ToolError `invalid_argument` for a method or header that cannot be sent; the message has no header value */
+export function checkHead({ method, headers }: HttpRequest): void {
+  if (!TOKEN.test(method) || method.toUpperCase() === "CONNECT") {
+    throw new ToolError("invalid_argument", `${quote(method)} is not a method that can be sent.`, {
+      hint: "GET, POST, PUT, PATCH, DELETE and the like.",
+    });
+  }
+  for (const [name, value] of headers) checkHeader(name, value);
+}
+
+function checkHeader(name: string, value: string): void {
+  if (!TOKEN.test(name)) throw illegal(`The header name ${quote(name)} has characters that a header name cannot have.`);
+  if (CONNECTION_HEADERS.has(name.toLowerCase())) throw illegal(`The header ${name} is set by the client itself and cannot be given.`);
+  if (value.length > MAX_VALUE_BYTES)
+    throw illegal(`The value of the header ${name} has ${value.length} characters; ${MAX_VALUE_BYTES} is the limit.`);
+  if (VALUE.test(value)) return;
+  const isControl = /[\x00-\x08\x0a-\x1f\x7f]/u.test(value);
+  throw illegal(
+    `The value of the header ${name} has ${isControl ? "a line break or another control character" : "characters outside of Latin-1"}, which a header cannot carry.`,
+    isControl ? undefined : "Encode it, for example with percent-encoding, as the server expects it.",
+  );
+}
+
+/** All headers in sending order. */
+export function writeHeaders(
+  url: URL,
+  method: string,
+  options: { readonly headers: readonly HttpHeader[]; readonly body: Uint8Array | undefined },
+): HttpHeader[] {
+  const { headers, body } = options;
+  const given = new Set(headers.map(([name]) => name.toLowerCase()));
+  const written: HttpHeader[] = [["host", url.host]];
+  for (const [name, value] of DEFAULTS) if (!given.has(name)) written.push([name, value]);
+  written.push(...headers);
+  if (body !== undefined || WITH_BODY.has(method)) written.push(["content-length", String(body?.byteLength ?? 0)]);
+  return written;
+}
+
+const DEFAULTS: readonly HttpHeader[] = [
+  ["accept", "*/*"],
+  ["accept-encoding", ACCEPTED_ENCODINGS],
+  ["user-agent", "haft"],
+];
+
+function quote(text: string): string {
+  return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 80)}…`);
+}
+
+function illegal(message: string, hint?: string): ToolError {
+  return new ToolError("invalid_argument", message, hint === undefined ? {} : { hint });
+}

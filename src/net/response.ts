@@ -1,0 +1,151 @@
+/** The answer as callers see it: decoded, capped while it streams, read once. */
+import type { IncomingMessage } from "node:http";
+import { ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
+import { decodeBody } from "./decode-body.ts";
+import { EventMeter } from "./event-meter.ts";
+import type { HttpResponse } from "./http-request.ts";
+import { networkFailure } from "./network-failure.ts";
+
+export interface AnswerOptions {
+  readonly method: string;
+  readonly url: URL;
+  /** `host:port`, for messages. */
+  readonly server: string;
+  readonly maxBytes: number;
+  readonly capEachEvent: boolean;
+  readonly clock: Clock;
+}
+
+/** A body that is known to be no longer than this is read to its end when it is given up, so that its connection can serve again. */
+const DRAIN_BYTES = 16 * 1024;
+const DRAIN_MS = 1_000;
+/** So much may an encoding add to what cannot be made shorter. */
+const ENCODING_BYTES = 64 * 1024;
+
+export class Answer implements HttpResponse {
+  readonly status: number;
+  readonly url: URL;
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+  readonly body: AsyncIterable<Uint8Array>;
+  readonly #message: IncomingMessage;
+  readonly #options: AnswerOptions;
+  #isTaken = false;
+
+  constructor(message: IncomingMessage, options: AnswerOptions) {
+    this.#message = message;
+    this.#options = options;
+    this.status = message.statusCode ?? 0;
+    this.url = options.url;
+    this.headers = readHeaders(message.rawHeaders);
+    this.body = { [Symbol.asyncIterator]: () => this.#read() };
+    // nobody needs to read what cannot come for the connection to serve again
+    if (!this.#hasBody()) message.resume();
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of this.body) chunks.push(chunk);
+    const [first] = chunks;
+    return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+  }
+
+  discard(): void {
+    this.#isTaken = true;
+    discardMessage(this.#message, this.#options.clock);
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array> {
+    if (this.#isTaken) throw new ToolError("invalid_argument", "The body of an answer can be read once; it was read or given up before.");
+    this.#isTaken = true;
+    const message = this.#message;
+    const { maxBytes, server } = this.#options;
+    const meter = this.#meter();
+    try {
+      if (this.#saysTooMuch()) throw tooLarge(server, maxBytes);
+      for await (const chunk of this.#decoded()) {
+        if (meter(chunk) > maxBytes) throw tooLarge(server, maxBytes);
+        yield chunk;
+      }
+      if (message.errored !== null) throw message.errored;
+    } catch (error: unknown) {
+      throw networkFailure(server, message.errored ?? error, "unknown");
+    } finally {
+      if (!message.readableEnded) message.destroy();
+    }
+  }
+
+  /** A function that takes each chunk and says how many bytes count so far. */
+  #meter(): (chunk: Uint8Array) => number {
+    if (this.#isCappedByEvent()) {
+      const meter = new EventMeter();
+      return (chunk) => meter.add(chunk);
+    }
+    let bytes = 0;
+    return (chunk) => (bytes += chunk.byteLength);
+  }
+
+  #decoded(): AsyncIterable<Uint8Array> {
+    const encodings = this.headers.get("content-encoding");
+    return encodings === undefined || !this.#hasBody() ? this.#message : decodeBody(this.#encoded(), encodings);
+  }
+
+  /** What comes over the wire. More of it than could be decoded to an allowed body is too much as well: it may decode to nothing. */
+  async *#encoded(): AsyncGenerator<Uint8Array> {
+    const { server, maxBytes } = this.#options;
+    const most = this.#isCappedByEvent() ? Infinity : maxBytes + ENCODING_BYTES;
+    let bytes = 0;
+    for await (const chunk of this.#message) {
+      if ((bytes += chunk.byteLength) > most) throw tooLarge(server, maxBytes);
+      yield chunk;
+    }
+  }
+
+  #isCappedByEvent(): boolean {
+    return this.#options.capEachEvent && isEventStream(this.headers);
+  }
+
+  /** The length that is announced is believed only when it is too great: then nothing needs to be read. */
+  #saysTooMuch(): boolean {
+    const isPlain = !this.#isCappedByEvent() && !this.headers.has("content-encoding") && this.#hasBody();
+    return isPlain && Number(this.headers.get("content-length")?.[0] ?? 0) > this.#options.maxBytes;
+  }
+
+  #hasBody(): boolean {
+    return this.#options.method !== "HEAD" && this.status !== 204 && this.status !== 304;
+  }
+}
+
+/** Gives up a body: reads on in the background when little is left, else closes the connection. */
+export function discardMessage(message: IncomingMessage, clock: Clock): void {
+  if (message.destroyed) return;
+  const length = Number(message.headers["content-length"] ?? Number.NaN);
+  if (message.complete || length <= DRAIN_BYTES) {
+    const stop = clock.timer(() => message.destroy(), DRAIN_MS, { background: true });
+    message.once("close", stop);
+    message.resume();
+  } else message.destroy();
+}
+
+function isEventStream(headers: ReadonlyMap<string, readonly string[]>): boolean {
+  return /^\s*text\/event-stream\s*(?:;|$)/iu.test(headers.get("content-type")?.[0] ?? "");
+}
+
+function readHeaders(raw: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const headers = new Map<string, string[]>();
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = (raw[index] ?? "").toLowerCase();
+    const value = raw[index + 1] ?? "";
+    const values = headers.get(name);
+    if (values === undefined) headers.set(name, [value]);
+    else values.push(value);
+  }
+  return headers;
+}
+
+function tooLarge(server: string, maxBytes: number): ToolError {
+  return new ToolError("too_large", `The answer of ${server} is larger than ${maxBytes} bytes.`, {
+    outcome: "unknown",
+    hint: "Ask for less, by a filter or page by page, or raise maxBytes.",
+  });
+}

@@ -1,0 +1,20 @@
+/** Strangers' text as a person can read it: nothing in it is invisible, and nothing steers a terminal. */
+
+/** Beyond those that JSON escapes by itself: control, format, and other characters without a shape. */
+const INVISIBLE = /[\u007f-\u009f\u2028\u2029\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Writes the invisible characters of a JSON text as `\u…`, which means the same. */
+export function visibleJson(json: string): string {
+  return json.replaceAll(INVISIBLE, (character) => character.replaceAll(/[^]/g, escapeUnit));
+}
+
+/** A text in quotes, as JSON spells it, with every invisible character as `\u…`. Longer texts are cut at both ends around `at`. */
+export function quoted(text: string, width: number, at: number = 0): string {
+  const start = text.length <= width ? 0 : Math.max(0, Math.min(at - Math.floor(width / 4), text.length - width));
+  const piece = text.slice(start, start + width).toWellFormed();
+  return `${start > 0 ? "…" : ""}${visibleJson(JSON.stringify(piece))}${start + width < text.length ? "…" : ""}`;
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}

@@ -1,0 +1,99 @@
+/** The engines of a runtime, each opened once however many toolsets share it, and closed when none needs it. */
+import type { Engine } from "../core/engine.ts";
+import type { ToolError } from "../core/error.ts";
+import type { Ports } from "../core/ports.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { EngineLife } from "./engine-life.ts";
+
+/** So many are opened at a time: each may start a process. */
+const MAX_OPENING = 16;
+
+export class EngineLives {
+  readonly #ports: Ports;
+  readonly #changed: (life: EngineLife) => void;
+  /** By engine; a toolset without one stands alone under its name. */
+  #lives: ReadonlyMap<Engine | string, EngineLife> = new Map();
+  /** Those that no toolset has any more, until they are closed. */
+  readonly #dropped = new Set<EngineLife>();
+  #work: Promise<unknown> = Promise.resolve();
+
+  /** @param changed told when an engine says that its tools have changed */
+  constructor(ports: Ports, changed: (life: EngineLife) => void) {
+    this.#ports = ports;
+    this.#changed = changed;
+  }
+
+  /** Those that are needed, in the order of their first toolset. */
+  get all(): readonly EngineLife[] {
+    return [...this.#lives.values()];
+  }
+
+  of(toolset: Toolset): EngineLife | undefined {
+    return this.#lives.get(keyOf(toolset));
+  }
+
+  /** Says which toolsets there are from now on; nothing is opened or closed. */
+  serve(toolsets: readonly Toolset[]): void {
+    const lives = new Map<Engine | string, EngineLife>();
+    for (const [key, sharing] of groupByEngine(toolsets)) {
+      const life = this.#lives.get(key) ?? new EngineLife(sharing, this.#ports, this.#changed);
+      life.toolsets = sharing;
+      lives.set(key, life);
+    }
+    for (const [key, life] of this.#lives) if (!lives.has(key)) this.#dropped.add(life);
+    this.#lives = lives;
+  }
+
+  /** Does the work for each life, a few at a time. The work never rejects. */
+  async forEach(work: (life: EngineLife) => Promise<void>): Promise<void> {
+    const waiting = this.all.values();
+    const workers = Array.from({ length: MAX_OPENING }, async () => {
+      for (const life of waiting) await work(life);
+    });
+    this.#work = Promise.all([this.#work, ...workers]);
+    await Promise.all(workers);
+  }
+
+  /** Ends what is being opened now, with this error. */
+  abandon(error: ToolError): void {
+    for (const life of [...this.all, ...this.#dropped]) life.abandon(error);
+  }
+
+  /** Closes those that no toolset has, each once no call uses it. Resolves to what went wrong. */
+  async closeDropped(whenUnused: (engine: Engine) => Promise<void>): Promise<readonly ToolError[]> {
+    const errors = await Promise.all(
+      Array.from(this.#dropped, async (life) => {
+        if (life.engine !== undefined) await whenUnused(life.engine);
+        const error = await life.close();
+        this.#dropped.delete(life);
+        return error;
+      }),
+    );
+    return errors.filter((error) => error !== undefined);
+  }
+
+  /** Resolves when no engine is being opened or asked any more. */
+  async settled(): Promise<void> {
+    await this.#work;
+  }
+
+  /** Closes all, needed or not, and says of each what went wrong. */
+  async close(): Promise<readonly (readonly [EngineLife, ToolError | undefined])[]> {
+    const lives = [...this.all, ...this.#dropped];
+    return await Promise.all(lives.map(async (life) => [life, await life.close()] as const));
+  }
+}
+
+function keyOf(toolset: Toolset): Engine | string {
+  return toolset.engine ?? toolset.name;
+}
+
+function groupByEngine(toolsets: readonly Toolset[]): ReadonlyMap<Engine | string, readonly [Toolset, ...Toolset[]]> {
+  const groups = new Map<Engine | string, [Toolset, ...Toolset[]]>();
+  for (const toolset of toolsets) {
+    const group = groups.get(keyOf(toolset));
+    if (group === undefined) groups.set(keyOf(toolset), [toolset]);
+    else group.push(toolset);
+  }
+  return groups;
+}

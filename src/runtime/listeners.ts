@@ -1,0 +1,31 @@
+/** Those who are told of a runtime's events. */
+import type { EventListener, RuntimeEvent } from "../core/event.ts";
+import type { Log } from "../core/ports.ts";
+import { safeListener } from "./safe-ears.ts";
+
+export class Listeners {
+  readonly #log: Log;
+  /** Replaced, never changed: an event goes to those who listened when it happened. */
+  #listeners: readonly EventListener[] = [];
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  get any(): boolean {
+    return this.#listeners.length > 0;
+  }
+
+  /** The returned function ends it. */
+  add(listener: EventListener): () => void {
+    const safe = safeListener(listener, this.#log);
+    this.#listeners = [...this.#listeners, safe];
+    return () => {
+      this.#listeners = this.#listeners.filter((other) => other !== safe);
+    };
+  }
+
+  tell(event: RuntimeEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+}

@@ -1,0 +1,97 @@
+/** What the sources of a runtime gave last, each loaded in its time and none harming the others. */
+import { ToolError } from "../core/error.ts";
+import type { Ports } from "../core/ports.ts";
+import type { ToolSource } from "../core/source.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { waitFor } from "../policy/deadline.ts";
+import type { Interruptible } from "../policy/deadline.ts";
+import type { ToolsetFailure } from "./merge-toolsets.ts";
+
+const LOAD_TIMEOUT_MS = 30_000;
+const NONE: readonly Toolset[] = Object.freeze([]);
+
+export class ToolSources {
+  readonly #sources: readonly SourceLife[];
+
+  /** @throws ToolError `invalid_argument` for what is no source */
+  constructor(sources: readonly ToolSource[], ports: Ports) {
+    for (const source of sources) {
+      if (typeof source?.load !== "function" || typeof source.name !== "string")
+        throw new ToolError("invalid_argument", "A source of tools is an object with a name and a function load().");
+    }
+    this.#sources = sources.map((source) => new SourceLife(source, ports));
+  }
+
+  get any(): boolean {
+    return this.#sources.length > 0;
+  }
+
+  /** What they gave last, in their order. */
+  get toolsets(): readonly Toolset[] {
+    return this.#sources.flatMap((source) => source.toolsets);
+  }
+
+  /** Reads all of them anew. One that fails keeps what it gave before. Never rejects. */
+  async load(): Promise<readonly ToolsetFailure[]> {
+    const failures = await Promise.all(this.#sources.map((source) => source.load()));
+    return failures.filter((failure) => failure !== undefined);
+  }
+
+  /** Ends loads that are under way. */
+  abandon(error: ToolError): void {
+    for (const source of this.#sources) source.abandon(error);
+  }
+
+  /** Calls `changed` when one of them may give something else; the returned function ends that. */
+  watch(changed: () => void): () => void {
+    const stops = this.#sources.map((source) => source.watch(changed));
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+}
+
+class SourceLife {
+  toolsets: readonly Toolset[] = NONE;
+  readonly #source: ToolSource;
+  readonly #ports: Ports;
+  readonly #wait: Interruptible;
+
+  constructor(source: ToolSource, ports: Ports) {
+    this.#source = source;
+    this.#ports = ports;
+    this.#wait = { clock: ports.clock, wait: undefined };
+  }
+
+  async load(): Promise<ToolsetFailure | undefined> {
+    const { clock, log } = this.#ports;
+    const controller = new AbortController();
+    const loading = new Promise<readonly Toolset[]>((resolve) => resolve(this.#source.load({ signal: controller.signal, log })));
+    const waited = await waitFor(this.#wait, loading, {
+      endsAt: clock.now() + LOAD_TIMEOUT_MS,
+      late: () => new ToolError("timeout", `it was not read within ${LOAD_TIMEOUT_MS} ms.`),
+    });
+    if ("ended" in waited) controller.abort(waited.ended);
+    try {
+      if (!("value" in waited)) throw "ended" in waited ? waited.ended : waited.thrown;
+      if (!Array.isArray(waited.value)) throw new ToolError("invalid_argument", "its load() did not return a list of toolsets.");
+      this.toolsets = waited.value;
+      return undefined;
+    } catch (thrown: unknown) {
+      return { toolset: this.#source.name, error: ToolError.fromUnknown(thrown, "unavailable") };
+    }
+  }
+
+  abandon(error: ToolError): void {
+    this.#wait.wait?.interrupt(error);
+  }
+
+  watch(changed: () => void): () => void {
+    try {
+      return this.#source.watch?.(changed) ?? (() => {});
+    } catch (thrown: unknown) {
+      this.#ports.log.warn(`The source ${JSON.stringify(this.#source.name)} cannot be watched: ${ToolError.fromUnknown(thrown).message}`);
+      return () => {};
+    }
+  }
+}

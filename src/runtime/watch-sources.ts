@@ -1,0 +1,32 @@
+/** Refreshes a runtime when its sources change: once for changes that come together, never two at a time. */
+import { ToolError } from "../core/error.ts";
+import type { Ports } from "../core/ports.ts";
+import type { ToolsetLifecycle } from "./toolset-lifecycle.ts";
+
+/** Editors write a file in several steps. */
+const QUIET_MS = 100;
+
+/** The returned function ends it. Idempotent. */
+export function watchSources(lifecycle: ToolsetLifecycle, { clock, log }: Ports): () => void {
+  let cancelTimer: (() => void) | undefined;
+  let stopped = false;
+  const refresh = async (): Promise<void> => {
+    cancelTimer = undefined;
+    try {
+      const { failed } = await lifecycle.refresh();
+      for (const { toolset, error } of failed) log.warn(`${JSON.stringify(toolset)} stays as it was: ${error.message}`);
+    } catch (thrown: unknown) {
+      if (!stopped) log.warn(`The tools could not be refreshed: ${ToolError.fromUnknown(thrown).message}`);
+    }
+  };
+  const stop = lifecycle.watch(() => {
+    if (stopped) return;
+    cancelTimer?.();
+    cancelTimer = clock.timer(() => void refresh(), QUIET_MS);
+  });
+  return () => {
+    stopped = true;
+    cancelTimer?.();
+    stop();
+  };
+}

@@ -1,0 +1,106 @@
+/** What a tool's definition is made of, as a model and the runtime see it, and the identity of the whole. */
+import { createHash } from "node:crypto";
+import type { Effects } from "../core/effects.ts";
+import { describeThrown } from "../core/error.ts";
+import { canonicalJson, copyJson } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { Tool } from "../core/tool.ts";
+
+/** The parts of a definition, in the order people read them. The last two come from `metadata`. */
+export const DEFINITION_FIELDS = [
+  "title",
+  "description",
+  "documentation",
+  "inputSchema",
+  "outputSchema",
+  "effects",
+  "tags",
+  "annotations",
+  "http",
+] as const;
+
+export type DefinitionField = (typeof DEFINITION_FIELDS)[number];
+
+export interface Definition {
+  readonly name: string;
+  /** What the tool has of them; a part that is not plain JSON is missing here. */
+  readonly fields: ReadonlyMap<DefinitionField, JsonValue>;
+  /** One line for each part that is not plain JSON, too deep or too large: nobody can say whether it is the same another time. */
+  readonly faults: readonly string[];
+}
+
+/** Deeper and larger definitions are not looked at. */
+const LIMITS = { maxDepth: 128, maxNodes: 1_000_000, maxChars: 16 * 1024 * 1024 };
+
+/** Copies what is data of a definition. Never throws, whatever the tool is made of. */
+export function readDefinition(tool: Tool): Definition {
+  const fields = new Map<DefinitionField, JsonValue>();
+  const faults: string[] = [];
+  for (const field of DEFINITION_FIELDS) {
+    try {
+      const raw = rawField(tool, field);
+      if (raw === undefined) continue;
+      const { value, dropped } = copyJson(raw, LIMITS);
+      if (dropped.length === 0) fields.set(field, value);
+      else faults.push(`${field} has a key that cannot be kept: ${dropped[0] ?? ""}`);
+    } catch (error: unknown) {
+      faults.push(`${field} cannot be read: ${describeThrown(error)}`);
+    }
+  }
+  return { name: tool.name, fields, faults };
+}
+
+/**
+ * The SHA-256 of the whole definition, in hex: name, title, description, documentation, both schemas, effects, tags, the server's
+ * annotations, and the HTTP operation. The order of keys does not matter.
+ *
+ * Two definitions that cannot be read may have the same one: see `Definition.faults`.
+ */
+export function definitionFingerprint(tool: Tool): string {
+  const definition = readDefinition(tool);
+  const hashes = new Map<string, string>([...definition.fields].map(([field, value]) => [field, fieldHash(value)]));
+  if (definition.faults.length > 0) hashes.set("faults", fieldHash(definition.faults));
+  return fingerprintOf(definition.name, hashes);
+}
+
+/** The SHA-256 of one part of a definition, in hex. */
+export function fieldHash(value: JsonValue): string {
+  return sha256(canonicalJson(value));
+}
+
+/** The fingerprint of a definition of which only the hashes of its parts are known. */
+export function fingerprintOf(name: string, hashes: ReadonlyMap<string, string>): string {
+  return sha256(canonicalJson({ name, fields: Object.fromEntries(hashes) }));
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+function rawField(tool: Tool, field: DefinitionField): unknown {
+  if (field === "effects") return tool.effects === undefined ? undefined : flagsOf(tool.effects);
+  if (field === "annotations" || field === "http") {
+    const value = tool.metadata !== undefined && Object.hasOwn(tool.metadata, field) ? tool.metadata[field] : undefined;
+    return isEmptyObject(value) ? undefined : value;
+  }
+  return tool[field];
+}
+
+/** The data of the effects: of keys that are computed, that they are. */
+function flagsOf({ reads, writes, idempotent, external, destructive, commutative }: Effects): JsonValue {
+  return {
+    ...(reads === undefined ? {} : { reads: typeof reads === "function" ? COMPUTED : reads }),
+    ...(writes === undefined ? {} : { writes: typeof writes === "function" ? COMPUTED : writes }),
+    ...(idempotent === true ? { idempotent } : {}),
+    ...(external === true ? { external } : {}),
+    ...(destructive === true ? { destructive } : {}),
+    ...(commutative === true ? { commutative } : {}),
+  };
+}
+
+const COMPUTED = "computed from the input";
+
+/** A server that gives no hints and one that gives an empty list of them say the same. */
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+}

@@ -1,0 +1,56 @@
+/** The tools of a runtime as an MCP server, over standard input and output or HTTP, for clients of both eras of the protocol. */
+import { ToolError } from "../core/error.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { HttpGateway } from "./mcp/http.ts";
+import type { McpHandler } from "./mcp/http.ts";
+import type { McpHttpOptions } from "./mcp/http-options.ts";
+import { listen } from "./mcp/listen.ts";
+import type { McpListenOptions, McpListener } from "./mcp/listen.ts";
+import { serveStdio } from "./mcp/stdio.ts";
+import type { McpStdioOptions, McpStdioServer } from "./mcp/stdio.ts";
+
+export { mcpClientOf } from "./mcp/client.ts";
+export type { InputOptions, McpClient, McpLogLevel } from "./mcp/client.ts";
+export type { McpHandler, McpHttpOptions, McpListenOptions, McpListener, McpStdioOptions, McpStdioServer };
+export type { McpServerOptions } from "./mcp/options.ts";
+export type { McpProvider } from "./mcp/provider.ts";
+
+/**
+ * Serves one client over standard input and output, until it closes its end.
+ *
+ * The runtime must be open, and stays so. What its tools print to standard output would break the protocol: keep them from it. The
+ * library `@modelcontextprotocol/server` is loaded now.
+ *
+ * @throws ToolError `invalid_argument` for wrong options, `unavailable` without the library. By rejecting
+ */
+export async function serveMcpStdio(runtime: Runtime, options: McpStdioOptions = {}): Promise<McpStdioServer> {
+  return await serveStdio(checked(runtime), options);
+}
+
+/**
+ * A function that answers the requests of MCP clients, for any HTTP server that speaks `Request` and `Response`.
+ *
+ * Requests must be sent to an allowed host, by no page of another origin, with the token where there is one. A request whose signal
+ * aborts cancels its call. The library `@modelcontextprotocol/server` is loaded with the first request.
+ *
+ * @throws ToolError `invalid_argument` at once for wrong options
+ */
+export function mcpHandler(runtime: Runtime, options: McpHttpOptions = {}): McpHandler {
+  const gateway = new HttpGateway(checked(runtime), options);
+  return Object.assign((request: Request) => gateway.handle(request), { close: () => gateway.close() });
+}
+
+/**
+ * Serves MCP clients over HTTP on a port.
+ *
+ * @throws ToolError `invalid_argument` for wrong options, such as an address that others reach without a token; `unavailable` for a
+ * port that cannot be used. By rejecting
+ */
+export async function listenMcp(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
+  return await listen(checked(runtime), options);
+}
+
+function checked(runtime: Runtime): Runtime {
+  if (typeof runtime === "object" && runtime !== null && typeof runtime.execute === "function") return runtime;
+  throw new ToolError("invalid_argument", "An MCP server needs a runtime: what createRuntime() gives.");
+}

@@ -1,0 +1,108 @@
+/** The client of one exchange, as handlers know it. */
+import type { Answer, AskRequest, Question } from "../../core/ask.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { validateInput } from "../../schema/validation-result.ts";
+import type { InputOptions, McpClient, McpLogLevel } from "./client.ts";
+import type { Exchange } from "./exchange.ts";
+
+const NOBODY: Answer = Object.freeze({ action: "cancel" });
+
+export interface ClientFacts {
+  readonly era: "legacy" | "modern";
+  readonly capabilities: JsonObject;
+  /** An id that no other has. */
+  readonly newId: () => string;
+}
+
+export class CallClient implements McpClient {
+  readonly era: "legacy" | "modern";
+  readonly capabilities: JsonObject;
+  /** What a handler wanted of a client that does not offer it: the capabilities it lacks. */
+  missing: JsonObject | undefined;
+  readonly #exchange: Exchange<unknown>;
+  readonly #newId: () => string;
+  #questions = 0;
+  #samples = 0;
+  #roots = 0;
+
+  constructor({ era, capabilities, newId }: ClientFacts, exchange: Exchange<unknown>) {
+    this.era = era;
+    this.capabilities = capabilities;
+    this.#exchange = exchange;
+    this.#newId = newId;
+  }
+
+  /** Answers a question that the runtime passes on: who asks is said where it is not the tool that was called. */
+  readonly ask = (request: AskRequest): Promise<Answer> => {
+    const { asker, toolName, message, schema, url } = request;
+    const question = { ...(schema === undefined ? {} : { schema }), ...(url === undefined ? {} : { url }) };
+    return this.elicit({ message: asker === toolName ? message : `${asker}: ${message}`, ...question });
+  };
+
+  async elicit(question: Question, { key }: InputOptions = {}): Promise<Answer> {
+    const number = ++this.#questions;
+    if (!this.#canElicit(question.url === undefined ? "form" : "url")) return NOBODY;
+    // Only the older revision wants pages to have an id.
+    const id = question.url !== undefined && this.era === "legacy" ? { elicitationId: this.#newId() } : {};
+    const request = { method: "elicitation/create", params: { ...elicitation(question), ...id } } as const;
+    try {
+      return await this.#exchange.ask(key ?? `question_${number}`, request, (answer) => readAnswer(answer, question));
+    } catch (error: unknown) {
+      if (this.#exchange.over || this.#exchange.signal.aborted) throw error;
+      return NOBODY; // the client refused to ask, or its answer is none
+    }
+  }
+
+  async sample(params: JsonObject, { key }: InputOptions = {}): Promise<JsonObject> {
+    const number = ++this.#samples;
+    this.#require("sampling", params["tools"] === undefined ? {} : { tools: {} });
+    const request = { method: "sampling/createMessage", params } as const;
+    return this.#exchange.ask(key ?? `sample_${number}`, request, (answer) =>
+      isJsonObject(answer) && typeof answer["role"] === "string" && answer["content"] !== undefined ? answer : undefined,
+    );
+  }
+
+  async listRoots({ key }: InputOptions = {}): Promise<JsonObject> {
+    const number = ++this.#roots;
+    this.#require("roots", {});
+    return this.#exchange.ask(key ?? `roots_${number}`, { method: "roots/list", params: {} }, (answer) =>
+      isJsonObject(answer) && isJsonArray(answer["roots"]) ? answer : undefined,
+    );
+  }
+
+  log(level: McpLogLevel, data: JsonValue, logger?: string): void {
+    this.#exchange.round?.log(level, data, logger);
+  }
+
+  /** `{}` means forms, as it did before there were pages. */
+  #canElicit(mode: "form" | "url"): boolean {
+    const { elicitation } = this.capabilities;
+    if (!isJsonObject(elicitation)) return false;
+    return elicitation[mode] !== undefined || (mode === "form" && elicitation["url"] === undefined);
+  }
+
+  #require(capability: "sampling" | "roots", parts: JsonObject): void {
+    const offered = this.capabilities[capability];
+    if (isJsonObject(offered) && Object.keys(parts).every((part) => offered[part] !== undefined)) return;
+    this.missing = { [capability]: parts };
+    throw new ToolError("unavailable", `The client does not offer ${capability}.`, { outcome: "not_started" });
+  }
+}
+
+function elicitation({ message, schema, url }: Question): JsonObject {
+  if (url !== undefined) return { mode: "url", message, url };
+  const requestedSchema = isJsonObject(schema) ? schema : { type: "object", properties: {} };
+  return { mode: "form", message, requestedSchema };
+}
+
+/** Undefined for what is no answer, or does not fit what was asked: a client may send anything. */
+function readAnswer(answer: unknown, { schema }: Question): Answer | undefined {
+  if (!isJsonObject(answer)) return undefined;
+  const { action, content } = answer;
+  if (action === "decline" || action === "cancel") return { action };
+  if (action !== "accept" || (content !== undefined && !isJsonObject(content))) return undefined;
+  if (schema !== undefined && !validateInput(content ?? {}, schema).valid) return undefined;
+  return content === undefined ? { action } : { action, content };
+}

@@ -1,0 +1,161 @@
+/** One piece of work for a client that may ask the client something before it is done, over as many requests as that takes. */
+import { ToolError } from "../../core/error.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { McpLogLevel } from "./client.ts";
+
+/** A request that is put to the client. */
+export interface InputRequest {
+  readonly method: "elicitation/create" | "sampling/createMessage" | "roots/list";
+  readonly params: JsonObject;
+}
+
+/** One JSON-RPC request of the client: the one that began the work, or a later one that brings what was asked for. */
+export interface Round {
+  readonly signal: AbortSignal;
+  /** What it brought, by key. A stranger's word. */
+  readonly answers: ReadonlyMap<string, unknown>;
+  /** Puts a request to the client at once; undefined in the era whose servers cannot. */
+  readonly send: ((request: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
+  notify(method: string, params: JsonObject): void;
+  /** Dropped where the client does not want messages of this level. */
+  log(level: McpLogLevel, data: JsonValue, logger: string | undefined): void;
+}
+
+/** What a round is answered with: the result, or what the client must bring first. */
+export type RoundEnd<T> =
+  | { readonly done: true; readonly result: T }
+  | { readonly done: false; readonly requests: ReadonlyMap<string, InputRequest> };
+
+interface Waiting {
+  readonly request: InputRequest;
+  /** Takes an answer; false when it is none. */
+  readonly take: (answer: unknown) => boolean;
+  readonly fail: (error: ToolError) => void;
+}
+
+/** Makes of an answer what the handler gets; undefined when it is not one. */
+export type ReadAnswer<T> = (answer: unknown) => T | undefined;
+
+export class Exchange<T> {
+  readonly #stop = new AbortController();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #work: Promise<RoundEnd<T>>;
+  #round: Round | undefined;
+  #wake: (() => void) | undefined;
+  #over = false;
+
+  /** The work begins at once, in the first round. */
+  constructor(round: Round, work: (exchange: Exchange<T>) => Promise<T>) {
+    this.#round = round;
+    this.#work = this.#run(work);
+    this.#work.catch(() => {}); // whoever waits is told
+  }
+
+  /** Aborts when the client calls the work off, or nobody brings what was asked for. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** The round that is open; undefined while nobody waits for the work. */
+  get round(): Round | undefined {
+    return this.#round;
+  }
+
+  /** Goes on until the work is done or waits for the client. One round at a time. */
+  async serve(round: Round): Promise<RoundEnd<T>> {
+    this.#round = round;
+    const cancel = (): void => this.cancel("the client called it off");
+    if (round.signal.aborted) cancel();
+    round.signal.addEventListener("abort", cancel, { once: true });
+    try {
+      const needed = new Promise<void>((resolve) => {
+        this.#wake = () => {
+          if (this.#waiting.size > 0) resolve();
+        };
+      });
+      this.#deliver(round.answers);
+      if (this.#waiting.size > 0) this.#wakeSoon();
+      return await Promise.race([this.#work, needed.then(() => this.#needs())]);
+    } finally {
+      round.signal.removeEventListener("abort", cancel);
+      this.#round = undefined;
+      this.#wake = undefined;
+    }
+  }
+
+  /** Puts a request to the client and resolves to what `read` makes of the answer. */
+  async ask<A>(key: string, request: InputRequest, read: ReadAnswer<A>): Promise<A> {
+    if (this.#over || this.#stop.signal.aborted) throw calledOff();
+    const send = this.#round?.send;
+    if (send !== undefined) {
+      const answer = read(await send(request, this.#stop.signal));
+      if (answer === undefined) throw new ToolError("invalid_output", `The client's answer to ${request.method} is none.`);
+      return answer;
+    }
+    const early = this.#round?.answers.get(key);
+    const known = early === undefined ? undefined : read(early);
+    return known ?? (await this.#wait(key, request, read));
+  }
+
+  /** Ends what waits for the client, and the work with it where it heeds its signal. */
+  cancel(reason: string): void {
+    if (this.#over || this.#stop.signal.aborted) return;
+    this.#stop.abort(new ToolError("cancelled", `The call was cancelled: ${reason}.`));
+    if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
+  }
+
+  /** Ends only what waits; the work goes on without it. */
+  refuseWaiting(error: ToolError): void {
+    for (const waiting of this.#waiting.values()) waiting.fail(error);
+    this.#waiting.clear();
+  }
+
+  async #run(work: (exchange: Exchange<T>) => Promise<T>): Promise<RoundEnd<T>> {
+    try {
+      return { done: true, result: await work(this) };
+    } finally {
+      this.#over = true;
+      if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
+    }
+  }
+
+  #wait<A>(key: string, request: InputRequest, read: ReadAnswer<A>): Promise<A> {
+    const { promise, resolve, reject } = Promise.withResolvers<A>();
+    let unique = key;
+    for (let count = 2; this.#waiting.has(unique); count++) unique = `${key}_${count}`;
+    const take = (answer: unknown): boolean => {
+      const value = read(answer);
+      if (value === undefined) return false;
+      resolve(value);
+      return true;
+    };
+    this.#waiting.set(unique, { request, take, fail: reject });
+    this.#wakeSoon();
+    return promise;
+  }
+
+  /** Other requests that the work makes in the same breath go out with this one. */
+  #wakeSoon(): void {
+    setImmediate(() => this.#wake?.());
+  }
+
+  #needs(): RoundEnd<T> | Promise<RoundEnd<T>> {
+    if (this.#waiting.size === 0) return this.#work;
+    return { done: false, requests: new Map(Array.from(this.#waiting, ([key, { request }]) => [key, request])) };
+  }
+
+  /** What was not asked for is left alone; what is no answer is asked for again. */
+  #deliver(answers: ReadonlyMap<string, unknown>): void {
+    for (const [key, waiting] of this.#waiting) {
+      if (answers.has(key) && waiting.take(answers.get(key))) this.#waiting.delete(key);
+    }
+  }
+}
+
+function calledOff(): ToolError {
+  return new ToolError("cancelled", "The client is gone, or the call is over: nobody can be asked any more.");
+}

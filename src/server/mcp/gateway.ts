@@ -1,0 +1,167 @@
+/** A runtime as an MCP server: what all its connections share, and the server instance of each. */
+import type { Server, ServerContext } from "@modelcontextprotocol/server";
+import { describeThrown, isToolError } from "../../core/error.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { Announcer } from "./announcer.ts";
+import type { Audience } from "./announcer.ts";
+import { settingsOf } from "./options.ts";
+import type { McpServerOptions, Settings } from "./options.ts";
+import { addPeerHandlers } from "./peer-handlers.ts";
+import { Peers, isPeerError } from "./peers.ts";
+import type { Connection } from "./round.ts";
+import { wantsLevel } from "./round.ts";
+import type { ServerModule } from "./sdk.ts";
+import { INTERNAL_ERROR, INVALID_PARAMS } from "./serving.ts";
+import type { McpRequest, Seat, Serving, Shared } from "./serving.ts";
+import { Suspensions } from "./suspensions.ts";
+import { addToolHandlers } from "./tool-handlers.ts";
+import { ToolList } from "./tool-list.ts";
+
+type Handler = (request: McpRequest, context: ServerContext) => unknown;
+
+export class Gateway implements Shared {
+  readonly runtime: Runtime;
+  readonly settings: Settings;
+  readonly sdk: ServerModule;
+  readonly tools: ToolList;
+  readonly peers: Peers;
+  readonly suspensions: Suspensions;
+  readonly announcer: Announcer;
+  readonly #running = new Set<Promise<unknown>>();
+  #stopping = false;
+  #offered: { readonly version: number; readonly capabilities: JsonObject } | undefined;
+
+  constructor(runtime: Runtime, options: McpServerOptions, sdk: ServerModule) {
+    this.runtime = runtime;
+    this.settings = settingsOf(options);
+    this.sdk = sdk;
+    this.tools = new ToolList(runtime.registry, this.settings);
+    this.peers = new Peers(runtime.registry, this.settings);
+    this.suspensions = new Suspensions(sdk, this.settings);
+    this.announcer = new Announcer(runtime, this.peers);
+  }
+
+  /** A server instance, ready to be connected. It is told of changes until it is closed. */
+  makeServer(seat: Seat): Server {
+    const { name, version, instructions, listTtlMs } = this.settings;
+    const list = { ttlMs: listTtlMs, cacheScope: "private" } as const;
+    const connection: Connection = { era: seat.era, logLevel: undefined };
+    const server = new this.sdk.Server(
+      { name, version },
+      {
+        capabilities: this.#capabilities(),
+        ...(instructions === undefined ? {} : { instructions }),
+        cacheHints: { "tools/list": list, "prompts/list": list, "resources/list": list, "resources/templates/list": list },
+        requestState: { verify: this.suspensions.verify },
+      },
+    );
+    const ends: (() => void)[] = [];
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
+    server.onclose = () => {
+      for (const end of ends.splice(0)) end();
+    };
+    const serving: Serving = {
+      gateway: this,
+      server,
+      connection,
+      seat,
+      handle: (method, handler) => {
+        // The SDK types each method's result by the schema that it is checked against when it is sent.
+        const untyped = server as unknown as { setRequestHandler(method: string, handler: Handler): void };
+        untyped.setRequestHandler(method, (request, context) => this.#answer(method, () => handler(request, context)));
+      },
+      atEnd: (end) => void ends.push(end),
+    };
+    addToolHandlers(serving);
+    const isWatched = addPeerHandlers(serving);
+    if (seat.isTold) ends.push(this.announcer.add(audienceOf(server, connection, isWatched)));
+    return server;
+  }
+
+  /** Refuses what comes from now on, and gives what runs a while to end. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    if (this.#running.size === 0) return;
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const cancel = this.settings.clock.timer(resolve, graceMs);
+    await Promise.race([this.#whenIdle(), late]);
+    cancel();
+  }
+
+  async #whenIdle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  }
+
+  close(): void {
+    this.announcer.close();
+    this.suspensions.close();
+  }
+
+  /** The same until the tools and with them the servers behind them change. */
+  #capabilities(): JsonObject {
+    const { version } = this.runtime.registry;
+    if (this.#offered?.version === version) return this.#offered.capabilities;
+    const capabilities = {
+      tools: { listChanged: true },
+      logging: {},
+      ...(this.peers.has("prompts") ? { prompts: { listChanged: true } } : {}),
+      ...(this.peers.has("resources") ? { resources: { listChanged: true, subscribe: true } } : {}),
+      ...(this.peers.has("completions") ? { completions: {} } : {}),
+    };
+    this.#offered = { version, capabilities };
+    return capabilities;
+  }
+
+  async #answer(method: string, answer: () => unknown): Promise<unknown> {
+    if (this.#stopping) throw new this.sdk.ProtocolError(INTERNAL_ERROR, "The server is stopping.");
+    const running = (async () => await answer())();
+    this.#running.add(running);
+    try {
+      return await running;
+    } catch (error: unknown) {
+      throw this.#protocolError(method, error);
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  /** What a client is told of a failure: what it can act on, and of our own faults only where the log says more. */
+  #protocolError(method: string, error: unknown): Error {
+    const { ProtocolError } = this.sdk;
+    if (error instanceof ProtocolError) return error;
+    if (isToolError(error)) {
+      if (isPeerError(error) && error.rpcCode !== RESOURCE_NOT_FOUND)
+        return new ProtocolError(error.rpcCode, error.rpcMessage, error.rpcData);
+      const isAsked = error.code === "not_found" || error.code === "invalid_input" || isPeerError(error);
+      return new ProtocolError(isAsked ? INVALID_PARAMS : INTERNAL_ERROR, error.message);
+    }
+    const id = this.settings.ids.next("error");
+    this.settings.log.warn(`${method} failed (${id}): ${describeThrown(error)}`);
+    return new ProtocolError(INTERNAL_ERROR, `Internal error (${id}); the server's log says more.`);
+  }
+}
+
+/** As servers before 2026-07-28 say it; it may not be sent on. */
+const RESOURCE_NOT_FOUND = -32_002;
+
+/** What cannot be sent is lost: whoever would hear it has gone. */
+function audienceOf(server: Server, connection: Connection, isWatched: (uri: string) => boolean): Audience {
+  const quietly = (sent: Promise<void>): void => void sent.catch(() => {});
+  const { prompts, resources } = server.getCapabilities();
+  return {
+    toolsChanged: () => quietly(server.sendToolListChanged()),
+    promptsChanged: () => (prompts === undefined ? undefined : quietly(server.sendPromptListChanged())),
+    resourcesChanged: () => (resources === undefined ? undefined : quietly(server.sendResourceListChanged())),
+    resourceUpdated: (uri) => {
+      if (connection.era === "modern" || isWatched(uri)) quietly(server.sendResourceUpdated({ uri }));
+    },
+    logged: (params) => {
+      const { level, data, logger } = params;
+      if (connection.era === "modern" || !wantsLevel(connection, level) || data === undefined) return;
+      quietly(
+        server.notification({ method: "notifications/message", params: { level, data, ...(logger === undefined ? {} : { logger }) } }),
+      );
+    },
+  };
+}

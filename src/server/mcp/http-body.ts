@@ -1,0 +1,19 @@
+/** Reads a request's body, no further than it may be long. */
+import { Buffer } from "node:buffer";
+
+/** Its text; undefined when it is longer. What lies beyond the limit is not read. */
+export async function readBody({ headers, body }: Request, maxBytes: number): Promise<string | undefined> {
+  const declared = headers.get("content-length");
+  if (declared !== null && !(Number(declared) <= maxBytes)) return undefined;
+  if (body === null) return "";
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new TextDecoder("utf-8").decode(Buffer.concat(chunks));
+    length += value.byteLength;
+    if (length > maxBytes) return undefined;
+    chunks.push(value);
+  }
+}

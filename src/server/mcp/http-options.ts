@@ -1,0 +1,61 @@
+/** What an MCP server over HTTP can be told, and what holds where nothing is said. */
+import { ToolError } from "../../core/error.ts";
+import { checkWhole } from "./options.ts";
+import type { McpServerOptions } from "./options.ts";
+
+export interface McpHttpOptions extends McpServerOptions {
+  /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
+  readonly allowedHosts?: readonly string[];
+  /** Whose pages may send requests: host names, or origins such as `https://app.example`. @default as for hosts: names of this machine */
+  readonly allowedOrigins?: readonly string[];
+  /** Every request must bring it: `Authorization: Bearer <token>`. 16 characters at least. @default none is needed */
+  readonly token?: string;
+  /** Largest body of a request, in bytes. @default 4_194_304 */
+  readonly maxBodyBytes?: number;
+  /** Most messages in one request, where the older revision allows several. @default 16 */
+  readonly maxBatch?: number;
+  /** Most sessions of clients of the older revision; another one ends that which has been idle longest. @default 1_000 */
+  readonly maxSessions?: number;
+  /** How long such a session may be idle, in milliseconds. @default 1_800_000 */
+  readonly sessionIdleMs?: number;
+  /** How long `close` waits for calls under way before it cancels them, in milliseconds. @default 10_000 */
+  readonly graceMs?: number;
+}
+
+export interface HttpSettings {
+  readonly allowedHosts: readonly string[];
+  readonly allowedOrigins: readonly string[];
+  readonly token: string | undefined;
+  readonly maxBodyBytes: number;
+  readonly maxBatch: number;
+  readonly maxSessions: number;
+  readonly sessionIdleMs: number;
+  readonly graceMs: number;
+}
+
+const LOCAL_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
+const LEAST_TOKEN_LENGTH = 16;
+
+/** @throws ToolError `invalid_argument` for what cannot work */
+export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
+  const { maxBodyBytes = 4_194_304, maxBatch = 16, maxSessions = 1_000, sessionIdleMs = 1_800_000, graceMs = 10_000, token } = options;
+  checkWhole({ maxBodyBytes, maxBatch, maxSessions, sessionIdleMs }, 1);
+  checkWhole({ graceMs }, 0);
+  if (token !== undefined && token.length < LEAST_TOKEN_LENGTH)
+    throw new ToolError("invalid_argument", `The token of an MCP server has at least ${LEAST_TOKEN_LENGTH} characters.`);
+  return {
+    allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
+    allowedOrigins: (options.allowedOrigins ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
+    token,
+    maxBodyBytes,
+    maxBatch,
+    maxSessions,
+    sessionIdleMs,
+    graceMs,
+  };
+}
+
+/** Whether an address can be reached from this machine only. */
+export function isLocalAddress(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/u.test(host);
+}

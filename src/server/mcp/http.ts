@@ -1,0 +1,138 @@
+/** Serves many clients over HTTP: guards the door, and tells the two eras of the protocol apart. */
+import type { McpHttpHandler } from "@modelcontextprotocol/server";
+import { describeThrown } from "../../core/error.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { Gateway } from "./gateway.ts";
+import { readBody } from "./http-body.ts";
+import { refusal, refuseForm, refuseStranger } from "./http-guard.ts";
+import { httpSettingsOf } from "./http-options.ts";
+import type { HttpSettings, McpHttpOptions } from "./http-options.ts";
+import { HttpSessions } from "./http-sessions.ts";
+import { settingsOf } from "./options.ts";
+import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
+import { loadServer } from "./sdk.ts";
+import { listenedTo } from "./stdio.ts";
+
+/** Answers requests of MCP clients; the path that it is mounted at is whoever mounts it's. */
+export interface McpHandler {
+  (request: Request): Promise<Response>;
+  /** Takes no more requests, lets calls under way end for a while, then cancels them. The runtime stays open. */
+  close(): Promise<void>;
+}
+
+interface Parts {
+  readonly gateway: Gateway;
+  readonly modern: McpHttpHandler;
+  readonly sessions: HttpSessions;
+}
+
+const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
+const HEADER_MISMATCH = -32_020;
+/** What does not heed that it was cancelled is not waited for any longer. */
+const LAST_WORDS_MS = 1_000;
+/** The message around an input may take a few levels more than the input itself. */
+const MAX_DEPTH = 80;
+
+export class HttpGateway {
+  readonly settings: HttpSettings;
+  readonly #runtime: Runtime;
+  readonly #options: McpHttpOptions;
+  #parts: Promise<Parts> | undefined;
+  #closing = false;
+
+  constructor(runtime: Runtime, options: McpHttpOptions) {
+    this.settings = httpSettingsOf(options);
+    settingsOf(options);
+    this.#runtime = runtime;
+    this.#options = options;
+  }
+
+  /** The answer to whoever may not speak to this server; undefined for those who may. */
+  refuse(request: Request): Response | undefined {
+    return refuseStranger(request, this.settings);
+  }
+
+  async handle(request: Request): Promise<Response> {
+    const refused = this.refuse(request) ?? refuseForm(request);
+    if (refused !== undefined) return refused;
+    if (this.#closing) return refusal(503, "The server is stopping.");
+    let body: JsonValue | undefined;
+    if (request.method === "POST") {
+      const text = await readBody(request, this.settings.maxBodyBytes);
+      if (text === undefined) return refusal(413, "The body is too large.");
+      try {
+        body = parseJson(text, { maxDepth: MAX_DEPTH });
+      } catch (error: unknown) {
+        return refusal(400, describeThrown(error), {}, PARSE_ERROR);
+      }
+      if (Array.isArray(body) && body.length > this.settings.maxBatch)
+        return refusal(400, `A request holds at most ${this.settings.maxBatch} messages.`, {}, INVALID_REQUEST);
+    }
+    return this.#pass(request, body);
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    const parts = await this.#parts?.catch(() => undefined); // its own caller was told
+    if (parts === undefined) return;
+    const { gateway, modern, sessions } = parts;
+    await gateway.stop(this.settings.graceMs);
+    await new Promise((resolve) => setImmediate(resolve)); // the last results are on their way to their streams
+    gateway.close();
+    await Promise.allSettled([modern.close(), sessions.close()]);
+    await gateway.stop(LAST_WORDS_MS);
+  }
+
+  async #pass(request: Request, body: JsonValue | undefined): Promise<Response> {
+    const { gateway, modern, sessions } = await (this.#parts ??= this.#start());
+    const { method, headers, signal } = request;
+    if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body))) return sessions.handle(request, body);
+    const differing = this.#refuseParams(gateway, headers, body);
+    if (differing !== undefined) return differing;
+    const watched = listenedTo(body).map((uri) => gateway.announcer.watch(uri));
+    const release = (): void => {
+      for (const stop of watched) stop();
+    };
+    const response = await modern.fetch(request, { parsedBody: body });
+    if (watched.length === 0) return response;
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    if (!isStream || signal.aborted) release();
+    else signal.addEventListener("abort", release, { once: true });
+    return response;
+  }
+
+  #refuseParams({ tools }: Gateway, headers: Headers, body: JsonValue | undefined): Response | undefined {
+    const call = toolCallOf(body);
+    const tool = call === undefined ? undefined : tools.find(call.name);
+    if (call === undefined || tool === undefined) return undefined;
+    const problem = paramHeaderProblem(tool.registered.tool.inputSchema, call.args, headers);
+    if (problem === undefined) return undefined;
+    return Response.json(
+      { jsonrpc: "2.0", id: call.id, error: { code: HEADER_MISMATCH, message: `Header mismatch: ${problem}.` } },
+      { status: 400 },
+    );
+  }
+
+  async #start(): Promise<Parts> {
+    const sdk = await loadServer();
+    const gateway = new Gateway(this.#runtime, this.#options, sdk);
+    const noSession = (): undefined => undefined;
+    const modern = sdk.createMcpHandler(() => gateway.makeServer({ era: "modern", isTold: false, session: noSession }), {
+      legacy: "reject",
+      maxRequestBodySize: this.settings.maxBodyBytes,
+      onerror: (error) => gateway.settings.log.debug(`MCP over HTTP: ${describeThrown(error)}`),
+    });
+    const { notify } = modern;
+    gateway.announcer.add({
+      toolsChanged: () => notify.toolsChanged(),
+      promptsChanged: () => notify.promptsChanged(),
+      resourcesChanged: () => notify.resourcesChanged(),
+      resourceUpdated: (uri) => notify.resourceUpdated(uri),
+      logged: () => undefined, // there is no request that it belongs to
+    });
+    return { gateway, modern, sessions: new HttpSessions(gateway, this.settings) };
+  }
+}

@@ -1,0 +1,113 @@
+/** What can be said of an MCP server, and what holds where nothing is said. */
+import { ToolError } from "../../core/error.ts";
+import type { Clock, Ids, Log } from "../../core/ports.ts";
+import { systemPorts } from "../../runtime/system-ports.ts";
+import type { McpProvider } from "./provider.ts";
+
+/** What every MCP server of ours can be told, whatever it is reached through. */
+export interface McpServerOptions {
+  /** What the server calls itself. @default "haft" */
+  readonly name?: string;
+  /** @default "0.0.0" */
+  readonly version?: string;
+  /** How its tools are best used, for the client's model. */
+  readonly instructions?: string;
+  /** Serve only these toolsets. @default all */
+  readonly toolsets?: readonly string[];
+  /**
+   * `connection`: the calls of one connection share a session, so that state works, and run one after the other. A request over HTTP
+   * of the revision 2026-07-28 has no connection and no session. @default "connection"
+   */
+  readonly session?: "connection" | "none";
+  /** Tools about the tools. `validate`: `haft_validate_input` checks an input without a call. @default none */
+  readonly tools?: { readonly validate?: boolean };
+  /** Resources, prompts and completions of the program itself, beside those of connected MCP servers. */
+  readonly providers?: readonly McpProvider[];
+  /** Most entries of one page of a list. Integer ≥ 1. @default 1_000 */
+  readonly pageSize?: number;
+  /** How long a client may keep a list, in milliseconds. @default 10_000 */
+  readonly listTtlMs?: number;
+  /** How many calls may wait for an answer of the client at a time, over all clients. Integer ≥ 0. @default 1_000 */
+  readonly maxSuspended?: number;
+  /** How long such a call waits for it, in milliseconds. @default 600_000 */
+  readonly suspendedTtlMs?: number;
+  /** Clock, ids and log, for tests. */
+  readonly ports?: { readonly clock?: Clock; readonly ids?: Ids; readonly log?: Log };
+}
+
+/** The same with nothing left open. */
+export interface Settings {
+  readonly name: string;
+  readonly version: string;
+  readonly instructions: string | undefined;
+  readonly toolsets: ReadonlySet<string> | undefined;
+  readonly session: "connection" | "none";
+  readonly validate: boolean;
+  readonly providers: readonly McpProvider[];
+  readonly pageSize: number;
+  readonly listTtlMs: number;
+  readonly maxSuspended: number;
+  readonly suspendedTtlMs: number;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+/** @throws ToolError `invalid_argument` for what cannot work */
+export function settingsOf(options: McpServerOptions): Settings {
+  const {
+    session = "connection",
+    pageSize = 1_000,
+    listTtlMs = 10_000,
+    maxSuspended = 1_000,
+    suspendedTtlMs = 600_000,
+    ports = {},
+  } = options;
+  checkWhole({ pageSize }, 1);
+  checkWhole({ listTtlMs, maxSuspended, suspendedTtlMs }, 0);
+  if (session !== "connection" && session !== "none")
+    throw new ToolError("invalid_argument", `The option session of an MCP server is "connection" or "none", not ${String(session)}.`);
+  return {
+    name: options.name ?? "haft",
+    version: options.version ?? "0.0.0",
+    instructions: options.instructions,
+    toolsets: options.toolsets === undefined ? undefined : new Set(options.toolsets),
+    session,
+    validate: options.tools?.validate ?? false,
+    providers: options.providers ?? [],
+    pageSize,
+    listTtlMs,
+    maxSuspended,
+    suspendedTtlMs,
+    clock: ports.clock ?? systemPorts.clock,
+    ids: ports.ids ?? systemPorts.ids,
+    log: plainLog(ports.log ?? systemPorts.log),
+  };
+}
+
+/** @throws ToolError `invalid_argument` for a number that is not whole or too small */
+export function checkWhole(values: Readonly<Record<string, number>>, least: number): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (Number.isSafeInteger(value) && value >= least) continue;
+    throw new ToolError(
+      "invalid_argument",
+      `The option ${name} of an MCP server is ${String(value)}; it takes a whole number from ${least}.`,
+    );
+  }
+}
+
+/** One message, one line, whatever a stranger's names and errors hold. */
+function plainLog(log: Log): Log {
+  return {
+    debug: (message, fields) => log.debug(plain(message), fields),
+    warn: (message, fields) => log.warn(plain(message), fields),
+  };
+}
+
+function plain(message: string): string {
+  return message.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, (character) =>
+    JSON.stringify(character)
+      .slice(1, -1)
+      .replace(/^[^\\]/u, "?"),
+  );
+}

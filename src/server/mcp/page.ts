@@ -1,0 +1,36 @@
+/** Cuts lists into pages, and finds the place again where a client left off. */
+import { Buffer } from "node:buffer";
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor?: string;
+}
+
+/**
+ * The page behind a cursor, or the first one. Undefined for a cursor that is none of ours, or whose place is gone.
+ *
+ * A cursor names the last entry that the client has seen, so that what is added or removed elsewhere neither repeats nor skips one.
+ */
+export function pageOf<T>(
+  list: readonly T[],
+  { cursor, size, key }: { readonly cursor: string | undefined; readonly size: number; readonly key: (item: T) => string },
+): Page<T> | undefined {
+  let start = 0;
+  if (cursor !== undefined) {
+    const last = decode(cursor);
+    start = last === undefined ? 0 : list.findIndex((item) => key(item) === last) + 1;
+    if (start === 0) return undefined;
+  }
+  const items = list.slice(start, start + size);
+  const last = items.at(-1);
+  return last === undefined || start + size >= list.length ? { items } : { items, nextCursor: encode(key(last)) };
+}
+
+function encode(key: string): string {
+  return Buffer.from(`after ${key}`, "utf8").toString("base64url");
+}
+
+function decode(cursor: string): string | undefined {
+  const text = Buffer.from(cursor, "base64url").toString("utf8");
+  return text.startsWith("after ") ? text.slice("after ".length) : undefined;
+}

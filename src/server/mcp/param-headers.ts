@@ -1,0 +1,69 @@
+/** Arguments that a client repeats in headers, for those on the way to route by: both must say the same. */
+import { Buffer } from "node:buffer";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+
+interface ParamHeader {
+  readonly header: string;
+  /** Where the argument is, from the outermost property on. */
+  readonly path: readonly string[];
+}
+
+const KEYWORD = "x-mcp-header";
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u;
+const ENCODED = /^=\?base64\?(.*)\?=$/su;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/u;
+const MAX_DEPTH = 8;
+
+/**
+ * Why a call's headers do not agree with its arguments; undefined when they do.
+ *
+ * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports — `x-mcp-header`
+ */
+export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: Headers): string | undefined {
+  for (const { header, path } of paramHeaders(schema)) {
+    const value = textAt(args, path);
+    if (value === undefined) continue;
+    const sent = headers.get(header);
+    if (sent === null) return `the header ${header} is missing`;
+    const decoded = decode(sent);
+    if (decoded === undefined) return `the header ${header} is not encoded as it says`;
+    if (decoded !== value) return `the header ${header} and the argument ${path.join(".")} differ`;
+  }
+  return undefined;
+}
+
+/** Those that are reached through `properties` alone, as the protocol wants it. */
+function paramHeaders(schema: unknown, path: readonly string[] = []): readonly ParamHeader[] {
+  const properties = isJsonObject(schema) ? schema["properties"] : undefined;
+  if (!isJsonObject(properties) || path.length >= MAX_DEPTH) return [];
+  return Object.entries(properties).flatMap(([name, property]) => {
+    const own = [...path, name];
+    const header = isJsonObject(property) ? property[KEYWORD] : undefined;
+    const declared = typeof header === "string" && TOKEN.test(header) ? [{ header: `Mcp-Param-${header}`, path: own }] : [];
+    return [...declared, ...paramHeaders(property, own)];
+  });
+}
+
+/** As it is written in a header; undefined where there is none, or no primitive. */
+function textAt(args: unknown, path: readonly string[]): string | undefined {
+  let value: unknown = args;
+  for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value) ? String(value) : undefined;
+}
+
+function decode(sent: string): string | undefined {
+  const encoded = ENCODED.exec(sent)?.[1];
+  if (encoded === undefined) return sent;
+  return BASE64.test(encoded) ? Buffer.from(encoded, "base64").toString("utf8") : undefined;
+}
+
+/** The tool and arguments of a `tools/call`, and its id; undefined for every other message. */
+export function toolCallOf(
+  body: JsonValue | undefined,
+): { readonly id: JsonValue; readonly name: string; readonly args: JsonValue | undefined } | undefined {
+  if (!isJsonObject(body) || body["method"] !== "tools/call" || !isJsonObject(body["params"])) return undefined;
+  const { name, arguments: args }: JsonObject = body["params"];
+  return typeof name === "string" ? { id: body["id"] ?? null, name, args } : undefined;
+}

@@ -1,0 +1,150 @@
+/** Resources, prompts, completion and the log level: what is passed through to whoever offers it. */
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { ToolError } from "../../core/error.ts";
+import { copyJson, isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { PeerOptions } from "../../engine/mcp/peer.ts";
+import type { McpClient } from "./client.ts";
+import { pageOf } from "./page.ts";
+import type { Source } from "./peers.ts";
+import { isLogLevel } from "./round.ts";
+import { serveExchange } from "./serve-exchange.ts";
+import { INVALID_PARAMS, textParam } from "./serving.ts";
+import type { McpRequest, Serving } from "./serving.ts";
+
+const LOG_LEVEL_TIMEOUT_MS = 10_000;
+
+/** Returns whether the connection wants to know of the changes of a resource: what it has subscribed to at the time. */
+export function addPeerHandlers(serving: Serving): (uri: string) => boolean {
+  const { server, connection, handle } = serving;
+  const { resources, prompts, completions } = server.getCapabilities();
+  if (connection.era === "legacy") addLogLevel(serving);
+  if (prompts !== undefined) addPrompts(serving);
+  if (completions !== undefined) handle("completion/complete", (request, context) => complete(serving, request, context));
+  return resources === undefined ? () => false : addResources(serving);
+}
+
+function addLogLevel({ gateway, connection, handle }: Serving): void {
+  handle("logging/setLevel", async (request) => {
+    const level = textParam(request, "level");
+    if (!isLogLevel(level)) throw new ToolError("invalid_input", `There is no log level ${JSON.stringify(level)}.`);
+    connection.logLevel = level;
+    const options = { signal: AbortSignal.timeout(LOG_LEVEL_TIMEOUT_MS) };
+    await Promise.allSettled(gateway.peers.sources().map(async (source) => source.setLogLevel?.({ level }, options)));
+    return {};
+  });
+}
+
+function addPrompts(serving: Serving): void {
+  const { gateway, handle } = serving;
+  handle("prompts/list", (request, { mcpReq }) =>
+    listPage(serving, request, { method: "listPrompts", field: "prompts", key: "name", signal: mcpReq.signal }),
+  );
+  handle("prompts/get", (request, context) =>
+    serveExchange<JsonObject>({ request, context, serving }, async ({ exchange, client }) => {
+      const { signal } = exchange;
+      const { source, own } = await gateway.peers.findPrompt(textParam(request, "name"), signal);
+      const answer = await source.getPrompt?.({ ...plainParams(request), name: own }, { signal, ask: askThrough(client) });
+      return answer ?? notOffered(source, "prompts");
+    }),
+  );
+}
+
+function addResources(serving: Serving): (uri: string) => boolean {
+  const { gateway, handle } = serving;
+  handle("resources/list", (request, { mcpReq }) =>
+    listPage(serving, request, { method: "listResources", field: "resources", key: "uri", signal: mcpReq.signal }),
+  );
+  handle("resources/templates/list", (request, { mcpReq }) =>
+    listPage(serving, request, { method: "listResourceTemplates", field: "resourceTemplates", key: "uriTemplate", signal: mcpReq.signal }),
+  );
+  handle("resources/read", async (request, context) => {
+    const uri = textParam(request, "uri");
+    try {
+      return await serveExchange<JsonObject>({ request, context, serving }, ({ exchange, client }) =>
+        gateway.peers.read({ ...plainParams(request), uri }, { signal: exchange.signal, ask: askThrough(client) }),
+      );
+    } catch (error: unknown) {
+      if (error instanceof ToolError && error.code === "not_found")
+        throw new gateway.sdk.ProtocolError(INVALID_PARAMS, error.message, { uri });
+      throw error;
+    }
+  });
+  return serving.connection.era === "legacy" ? addSubscriptions(serving) : () => true;
+}
+
+/** Of the older revision; the newer one's clients say what they want to hear when they begin to listen. */
+function addSubscriptions({ gateway, handle, atEnd }: Serving): (uri: string) => boolean {
+  const watched = new Map<string, () => void>();
+  handle("resources/subscribe", (request) => {
+    const uri = textParam(request, "uri");
+    if (watched.size >= MAX_SUBSCRIPTIONS)
+      throw new ToolError("invalid_input", `At most ${MAX_SUBSCRIPTIONS} resources can be subscribed to.`);
+    if (!watched.has(uri)) watched.set(uri, gateway.announcer.watch(uri));
+    return {};
+  });
+  handle("resources/unsubscribe", (request) => {
+    const uri = textParam(request, "uri");
+    watched.get(uri)?.();
+    watched.delete(uri);
+    return {};
+  });
+  atEnd(() => {
+    for (const stop of watched.values()) stop();
+    watched.clear();
+  });
+  return (uri) => watched.has(uri);
+}
+
+const MAX_SUBSCRIPTIONS = 1_000;
+
+/** Completes the arguments of prompts and templates, each by whoever has it. */
+async function complete({ gateway }: Serving, request: McpRequest, { mcpReq }: ServerContext): Promise<JsonObject> {
+  const { peers } = gateway;
+  const { signal } = mcpReq;
+  const params = plainParams(request);
+  const ref = isJsonObject(params["ref"]) ? params["ref"] : {};
+  if (ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
+    const { source, own } = await peers.findPrompt(ref["name"], signal);
+    return (await source.complete?.({ ...params, ref: { ...ref, name: own } }, { signal })) ?? NO_COMPLETION;
+  }
+  if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
+    throw new ToolError("invalid_input", "What is completed is a ref/prompt with a name or a ref/resource with a uri.");
+  const source = (await peers.findTemplate(ref["uri"], signal)) ?? (await peers.findResource(ref["uri"], signal));
+  if (source === undefined) throw new ToolError("not_found", `No resource template ${JSON.stringify(ref["uri"])}.`);
+  return (await source.complete?.(params, { signal })) ?? NO_COMPLETION;
+}
+
+const NO_COMPLETION: JsonObject = Object.freeze({ completion: { values: [], hasMore: false } });
+
+interface ListRequest {
+  readonly method: "listPrompts" | "listResources" | "listResourceTemplates";
+  readonly field: string;
+  /** What tells the entries apart. */
+  readonly key: string;
+  readonly signal: AbortSignal;
+}
+
+async function listPage({ gateway }: Serving, { params }: McpRequest, { method, field, key, signal }: ListRequest): Promise<JsonObject> {
+  const cursor = params?.["cursor"];
+  const items = await gateway.peers.list(method, signal);
+  const keyOf = (item: JsonObject): string => String(item[key]);
+  const page = pageOf(items, { cursor: typeof cursor === "string" ? cursor : undefined, size: gateway.settings.pageSize, key: keyOf });
+  if (page === undefined) throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");
+  return { [field]: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
+}
+
+/** What a peer is sent: without the envelope of our own connection. */
+function plainParams({ params = {} }: McpRequest): JsonObject {
+  const { _meta, ...own } = params;
+  const copy = copyJson(own).value;
+  return isJsonObject(copy) ? copy : {};
+}
+
+function askThrough(client: McpClient): NonNullable<PeerOptions["ask"]> {
+  return (question, asker) => client.elicit(asker === "" ? question : { ...question, message: `${asker}: ${question.message}` });
+}
+
+function notOffered({ name = "the program" }: Source, what: string): never {
+  throw new ToolError("unavailable", `${name} lists ${what} that it does not give.`);
+}

@@ -1,0 +1,58 @@
+/** The SDK's view of one request, in our words. */
+import type { Server, ServerContext } from "@modelcontextprotocol/server";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { ClientFacts } from "./call-client.ts";
+import type { McpLogLevel } from "./client.ts";
+import type { InputRequest, Round } from "./exchange.ts";
+
+/** From the least to the most urgent. */
+const LEVELS: readonly McpLogLevel[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+/** The SDK's own limit must never be the first to end a question to a person; this is the longest that a timer can wait. */
+const NO_TIMEOUT_MS = 2_147_483_647;
+const CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities";
+
+/** What the handlers of one server instance share. */
+export interface Connection {
+  readonly era: "legacy" | "modern";
+  /** The least urgent level that a client of the older era wants. @default all */
+  logLevel: McpLogLevel | undefined;
+}
+
+export function isLogLevel(value: unknown): value is McpLogLevel {
+  return LEVELS.some((level) => level === value);
+}
+
+export function wantsLevel({ logLevel }: Connection, level: unknown): boolean {
+  return logLevel === undefined || (isLogLevel(level) && LEVELS.indexOf(level) >= LEVELS.indexOf(logLevel));
+}
+
+export function roundOf(context: ServerContext, connection: Connection): Round {
+  const { mcpReq } = context;
+  return {
+    signal: mcpReq.signal,
+    answers: new Map(Object.entries(mcpReq.inputResponses ?? {})),
+    send:
+      connection.era === "modern"
+        ? undefined
+        : ({ method, params }: InputRequest, signal: AbortSignal): Promise<unknown> =>
+            mcpReq.send({ method, params: { ...params } }, { signal, timeout: NO_TIMEOUT_MS }),
+    notify: (method: string, params: JsonObject) => quietly(mcpReq.notify({ method, params: { ...params } })),
+    log: (level: McpLogLevel, data: JsonValue, logger: string | undefined) => {
+      if (connection.era === "modern" || wantsLevel(connection, level)) quietly(mcpReq.log(level, data, logger));
+    },
+  };
+}
+
+/** What the client says of itself: with each request in the newer era, once in the older one. */
+export function clientFacts(context: ServerContext, server: Server, connection: Connection): Omit<ClientFacts, "newId"> {
+  const { era } = connection;
+  const declared: unknown =
+    era === "modern" ? Reflect.get(context.mcpReq.envelope ?? {}, CAPABILITIES_KEY) : server.getClientCapabilities();
+  return { era, capabilities: isJsonObject(declared) ? declared : {} };
+}
+
+/** Whoever listened may be gone: that is no failure of the work. */
+function quietly(sent: Promise<void>): void {
+  sent.catch(() => {});
+}

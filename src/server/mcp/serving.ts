@@ -1,0 +1,60 @@
+/** What the handlers of one server instance are given. */
+import type { Server, ServerContext } from "@modelcontextprotocol/server";
+import { ToolError } from "../../core/error.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
+import type { Announcer } from "./announcer.ts";
+import type { Settings } from "./options.ts";
+import type { Peers } from "./peers.ts";
+import type { Connection } from "./round.ts";
+import type { ServerModule } from "./sdk.ts";
+import type { Suspensions } from "./suspensions.ts";
+import type { ToolList } from "./tool-list.ts";
+
+/** What all connections share. */
+export interface Shared {
+  readonly runtime: Runtime;
+  readonly settings: Settings;
+  readonly sdk: ServerModule;
+  readonly tools: ToolList;
+  readonly peers: Peers;
+  readonly suspensions: Suspensions;
+  readonly announcer: Announcer;
+}
+
+/** What a connection adds to the instance that serves it. */
+export interface Seat {
+  readonly era: "legacy" | "modern";
+  /** Changes are sent to this instance itself. */
+  readonly isTold: boolean;
+  /** The session of the connection; undefined where it has none. */
+  session(): RuntimeSession | undefined;
+}
+
+/** A request as the SDK hands it over, checked by it as far as the protocol goes. */
+export interface McpRequest {
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+
+export interface Serving {
+  readonly gateway: Shared;
+  readonly server: Server;
+  readonly connection: Connection;
+  readonly seat: Seat;
+  /** Answers one method. What the handler throws is answered as an error of the protocol. */
+  readonly handle: (method: string, handler: (request: McpRequest, context: ServerContext) => unknown) => void;
+  /** Called once, when the instance's connection is closed. */
+  readonly atEnd: (end: () => void) => void;
+}
+
+/** JSON-RPC: what was asked for does not make sense. */
+export const INVALID_PARAMS = -32_602;
+/** JSON-RPC: our own fault. */
+export const INTERNAL_ERROR = -32_603;
+
+/** @throws ToolError `invalid_input` when it is no string */
+export function textParam({ params }: McpRequest, name: string): string {
+  const value = params?.[name];
+  if (typeof value !== "string") throw new ToolError("invalid_input", `The request needs ${name}: a string.`);
+  return value;
+}

@@ -1,0 +1,85 @@
+/** Work that waits in memory for its client to come back: bounded in number and time, found again by a signed state. */
+import { createHash } from "node:crypto";
+import type { RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
+import type { Exchange } from "./exchange.ts";
+import type { Settings } from "./options.ts";
+import type { ServerModule } from "./sdk.ts";
+
+/** What the state of a request says of the work it belongs to. Signed, not secret. */
+interface State {
+  readonly id: string;
+  /** Which answer it came with: an older one leads nowhere. */
+  readonly round: number;
+  /** Of the request that began the work: another request cannot take it up. */
+  readonly digest: string;
+}
+
+interface Suspended {
+  readonly exchange: Exchange<unknown>;
+  readonly digest: string;
+  readonly round: number;
+  readonly forget: () => void;
+}
+
+export class Suspensions {
+  readonly #settings: Settings;
+  readonly #codec: RequestStateCodec<State>;
+  readonly #suspended = new Map<string, Suspended>();
+
+  constructor(sdk: ServerModule, settings: Settings) {
+    this.#settings = settings;
+    const { ids, suspendedTtlMs } = settings;
+    this.#codec = sdk.createRequestStateCodec<State>({
+      key: createHash("sha256")
+        .update(`${ids.next("key")}${ids.next("key")}${ids.next("key")}`)
+        .digest(),
+      ttlSeconds: Math.max(1, Math.ceil(suspendedTtlMs / 1_000)),
+      bind: (context) => `${context.mcpReq.method}\0${context.http?.authInfo?.clientId ?? ""}`,
+    });
+  }
+
+  get full(): boolean {
+    return this.#suspended.size >= this.#settings.maxSuspended;
+  }
+
+  /** For the SDK: what it says is the state, or it throws. */
+  readonly verify = (state: string, context: ServerContext): Promise<unknown> => this.#codec.verify(state, context);
+
+  /** Puts work aside; the state leads back to it once. Nobody comes back in time: it is cancelled. */
+  async suspend<T>(exchange: Exchange<T>, digest: string, context: ServerContext): Promise<string> {
+    const before = context.mcpReq.requestState();
+    const { id, round } = isState(before) ? { id: before.id, round: before.round + 1 } : { id: this.#settings.ids.next("wait"), round: 1 };
+    const forget = this.#settings.clock.timer(
+      () => {
+        this.#suspended.delete(id);
+        exchange.cancel("the client did not come back in time with what it was asked for");
+      },
+      this.#settings.suspendedTtlMs,
+      { background: true },
+    );
+    this.#suspended.set(id, { exchange, digest, round, forget });
+    return this.#codec.mint({ id, round, digest }, context);
+  }
+
+  /** The work that a request takes up, once; undefined when there is none, or it is another's. */
+  resume(state: unknown, digest: string): Exchange<unknown> | undefined {
+    if (!isState(state)) return undefined;
+    const found = this.#suspended.get(state.id);
+    if (found === undefined || found.round !== state.round || state.digest !== digest || found.digest !== digest) return undefined;
+    this.#suspended.delete(state.id);
+    found.forget();
+    return found.exchange;
+  }
+
+  close(): void {
+    for (const { exchange, forget } of this.#suspended.values()) {
+      forget();
+      exchange.cancel("the server is stopping");
+    }
+    this.#suspended.clear();
+  }
+}
+
+function isState(state: unknown): state is State {
+  return typeof state === "object" && state !== null && "id" in state && "round" in state && "digest" in state;
+}

@@ -1,0 +1,129 @@
+/** The tools of a runtime as an MCP client sees them: names that the protocol allows, schemas that it takes. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+import type { RegisteredTool } from "../../runtime/registered-tool.ts";
+import type { Registry } from "../../runtime/registry.ts";
+import { toolDefinition } from "../../runtime/tool-definition.ts";
+import { providerName } from "../../wire/provider-name.ts";
+import type { Settings } from "./options.ts";
+import { pageOf } from "./page.ts";
+import type { Page } from "./page.ts";
+import { VALIDATE_TOOL } from "./validate-tool.ts";
+
+/** A tool under the name that clients call it by. */
+export interface OfferedTool {
+  readonly name: string;
+  readonly registered: RegisteredTool;
+}
+
+interface Offer {
+  readonly version: number;
+  readonly tools: readonly OfferedTool[];
+  readonly byName: ReadonlyMap<string, OfferedTool>;
+}
+
+/** The toolset of the runtime itself: what it offers works only in a session. */
+const OWN_TOOLSET = "haft";
+
+export class ToolList {
+  readonly #registry: Registry;
+  readonly #settings: Settings;
+  readonly #definitions = new WeakMap<RegisteredTool, JsonObject | undefined>();
+  #offer: Offer | undefined;
+
+  constructor(registry: Registry, settings: Settings) {
+    this.#registry = registry;
+    this.#settings = settings;
+  }
+
+  /** The tool that a client means; undefined for a name that is not listed. */
+  find(name: string): OfferedTool | undefined {
+    return this.#current().byName.get(name);
+  }
+
+  names(): readonly string[] {
+    return this.#current().tools.map(({ name }) => name);
+  }
+
+  /** Undefined for a cursor that is none. Tools whose schemas cannot be used, or not over MCP, are left out of their page. */
+  page(cursor: string | undefined): Page<JsonObject> | undefined {
+    const page = pageOf(this.#current().tools, { cursor, size: this.#settings.pageSize, key: (tool) => tool.name });
+    if (page === undefined) return undefined;
+    const items = page.items.map((tool) => this.#definition(tool)).filter((definition) => definition !== undefined);
+    const own = cursor === undefined && this.#settings.validate ? [VALIDATE_TOOL] : [];
+    return { ...page, items: [...own, ...items] };
+  }
+
+  #current(): Offer {
+    const { version } = this.#registry;
+    if (this.#offer?.version === version) return this.#offer;
+    const { toolsets, session } = this.#settings;
+    const listed = this.#registry
+      .list()
+      .filter(({ toolset }) => (toolsets === undefined ? session !== "none" || toolset.name !== OWN_TOOLSET : toolsets.has(toolset.name)));
+    const shared = new Set<string>();
+    listed.forEach(({ qualifiedName }, index) => {
+      if (listed[index + 1]?.qualifiedName === qualifiedName) shared.add(qualifiedName);
+    });
+    const tools = listed.map((registered) => ({ name: nameOf(registered, shared.has(registered.qualifiedName)), registered }));
+    this.#offer = { version, tools, byName: new Map(tools.map((tool) => [tool.name, tool])) };
+    return this.#offer;
+  }
+
+  #definition({ name, registered }: OfferedTool): JsonObject | undefined {
+    if (this.#definitions.has(registered)) return this.#definitions.get(registered);
+    const definition = this.#define(name, registered);
+    this.#definitions.set(registered, definition);
+    return definition;
+  }
+
+  #define(name: string, registered: RegisteredTool): JsonObject | undefined {
+    const { quarantine, tool } = registered;
+    if (quarantine !== undefined) return undefined;
+    const inputSchema = objectSchema(tool.inputSchema);
+    if (inputSchema === undefined) {
+      this.#settings.log.warn(`The tool ${JSON.stringify(registered.qualifiedName)} is not served over MCP: its input is no object.`);
+      return undefined;
+    }
+    const { title, description, outputSchema, annotations, tags } = toolDefinition(registered);
+    const output = outputSchema === undefined ? undefined : plainSchema(outputSchema);
+    return {
+      name,
+      ...(title === undefined ? {} : { title }),
+      description,
+      inputSchema,
+      ...(output === undefined ? {} : { outputSchema: output }),
+      annotations: { ...annotations, ...(title === undefined ? {} : { title }) },
+      ...(tags === undefined ? {} : { _meta: { "haft/tags": tags } }),
+    };
+  }
+}
+
+/** Overloads differ by their schemas; the runtime finds the one that an input fits, whichever was called. */
+function nameOf(registered: RegisteredTool, shared: boolean): string {
+  const name = providerName(registered.qualifiedName);
+  if (!shared) return name;
+  try {
+    return `${name}_${registered.fingerprint.slice(0, 16)}`;
+  } catch {
+    return `${name}_`; // its schema cannot be hashed: it is put aside
+  }
+}
+
+/** The schema of an input as the protocol wants it; undefined where no object fits. Properties that are `true` become `{}`, for older clients. */
+function objectSchema(schema: JsonSchema): JsonObject | undefined {
+  const plain = plainSchema(schema);
+  if (schema === false || plain === undefined) return undefined;
+  const { type = "object", properties } = plain;
+  if (type !== "object" && !(Array.isArray(type) && type.includes("object"))) return undefined;
+  if (!isJsonObject(properties)) return { ...plain, type: "object" };
+  const own = Object.entries(properties).map(([name, value]) => [name, typeof value === "boolean" ? (value ? {} : { not: {} }) : value]);
+  return { ...plain, type: "object", properties: Object.fromEntries(own) };
+}
+
+/** As an object: `true` is `{}`. */
+function plainSchema(schema: JsonSchema): JsonObject | undefined {
+  if (typeof schema === "boolean") return schema ? {} : { not: {} };
+  return isJsonObject(schema) ? schema : undefined;
+}

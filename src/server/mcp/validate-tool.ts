@@ -1,0 +1,57 @@
+/** A tool about tools: says whether an input would be taken, without a call. */
+import type { JsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { RegisteredTool } from "../../runtime/registered-tool.ts";
+import { nearNames } from "../../runtime/near-names.ts";
+import { ValidationResult, validateInput } from "../../schema/validation-result.ts";
+import type { CallAnswer } from "./call-result.ts";
+
+export const VALIDATE_NAME = "haft_validate_input";
+
+/** As `tools/list` shows it. */
+export const VALIDATE_TOOL: JsonObject = {
+  name: VALIDATE_NAME,
+  title: "Check an input",
+  description: "Checks an input against the schema of one of the tools listed here, strictly and without calling it. Says what is wrong.",
+  inputSchema: {
+    type: "object",
+    properties: {
+      name: { type: "string", description: "The tool, as it is listed." },
+      input: { type: "object", description: "The arguments that it would be called with." },
+    },
+    required: ["name", "input"],
+  },
+  outputSchema: {
+    type: "object",
+    properties: { valid: { type: "boolean" }, errors: { type: "array", items: { type: "string" } } },
+    required: ["valid", "errors"],
+  },
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false, title: "Check an input" },
+};
+
+/** What the tools are asked for: those that bear a name, and the names there are. */
+export interface KnownTools {
+  overloads(name: string): readonly RegisteredTool[];
+  names(): readonly string[];
+}
+
+/** An input is valid when one of the tools of that name takes it; else the errors are those of the first. */
+export function validateCall(args: JsonObject, known: KnownTools): CallAnswer {
+  const { name, input } = args;
+  if (typeof name !== "string" || !isJsonObject(input)) return refusal('It takes {"name": "<tool>", "input": {…}}.');
+  const tools = known.overloads(name);
+  if (tools.length === 0) {
+    const near = nearNames(name, known.names());
+    return refusal(
+      `No tool ${JSON.stringify(name)}.${near.length === 0 ? "" : ` Did you mean ${near.map((one) => JSON.stringify(one)).join(" or ")}?`}`,
+    );
+  }
+  const verdicts = tools.map(({ tool }) => validateInput(input, tool.inputSchema));
+  const verdict = verdicts.find(({ valid }) => valid) ?? verdicts[0] ?? new ValidationResult();
+  const { valid, errors } = verdict.toJSON();
+  return { content: [{ type: "text", text: verdict.toString() }], structuredContent: { valid, errors } };
+}
+
+function refusal(text: string): CallAnswer {
+  return { content: [{ type: "text", text }], isError: true };
+}

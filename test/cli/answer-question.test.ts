@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import type { Answer, AskRequest } from "../../src/core/ask.ts";
+import { personAsk } from "../../src/cli/answer-question.ts";
+import type { Ask } from "../../src/cli/command.ts";
+
+const REQUEST: AskRequest = {
+  message: "Who are you?",
+  asker: 'MCP server "people"',
+  callId: "call_1",
+  toolName: "people::greet",
+  sessionId: "session_1",
+  signal: new AbortController().signal,
+};
+
+/** A person who types these lines; what was shown and asked. */
+async function answered(request: Partial<AskRequest>, ...lines: readonly string[]) {
+  const shown: string[] = [];
+  const typed = [...lines];
+  const ask: Ask = async (question) => (shown.push(question), typed.shift() ?? "");
+  const err = { write: (text: string) => void shown.push(text), paint: (_style: string, text: string) => text, columns: 80 };
+  const person = personAsk({ ask, err: err as never });
+  const answer: Answer | undefined = await person?.({ ...REQUEST, ...request });
+  return { answer, shown: shown.join("|"), left: typed };
+}
+
+const schema = {
+  type: "object",
+  properties: {
+    name: { type: "string", title: "Name" },
+    age: { type: "integer", description: "In years" },
+    colour: { type: "string", enum: ["red", "green"], default: "green" },
+    mail: { type: "boolean" },
+    days: { type: "array", items: { enum: ["mon", "tue"] } },
+  },
+  required: ["name", "age"],
+};
+
+test("D13 a form says who asks, and each field is asked until it fits", async () => {
+  const { answer, shown } = await answered({ schema }, "y", "", "Ada", "many", "36", "", "perhaps", "yes", "mon, tue");
+  expect(answer).toEqual({ action: "accept", content: { name: "Ada", age: 36, colour: "green", mail: true, days: ["mon", "tue"] } });
+  expect(shown).toContain('? MCP server "people", in a call of people::greet asks: Who are you?');
+  expect(shown).toContain("It is needed.");
+  expect(shown).toContain("In years (a whole number): |    That is not a whole number.");
+  expect(shown).toContain('colour (one of red, green; Enter for "green"): ');
+});
+
+test("a no, and just Enter, declines without a field", async () => {
+  expect((await answered({ schema }, "what", "n", "Ada")).answer).toEqual({ action: "decline" });
+  expect(await answered({ schema }, "", "Ada")).toMatchObject({ answer: { action: "decline" }, left: ["Ada"] });
+});
+
+test("D04 a page and its text are shown without control characters", async () => {
+  const { answer, shown } = await answered({ url: "https://bank.example/\u001b[8mlogin", message: "Log in\u202e" }, "y");
+  expect(answer).toEqual({ action: "accept" });
+  expect(shown).not.toMatch(/[\u001b\u202e]/u);
+});
+
+test("with nobody at the terminal there is nobody to ask", () => {
+  expect(personAsk({ ask: undefined, err: {} as never })).toBeUndefined();
+});
+
+test("two questions at once are put one after the other", async () => {
+  const order: string[] = [];
+  const ask: Ask = async (question) => {
+    order.push(question.trim());
+    await Promise.resolve();
+    return "y";
+  };
+  const err = { write: (text: string) => void order.push(text.trim()), paint: (_style: string, text: string) => text };
+  const person = personAsk({ ask, err: err as never });
+  await Promise.all([person?.({ ...REQUEST, message: "One?" }), person?.({ ...REQUEST, message: "Two?" })]);
+  expect(order).toEqual([
+    '? MCP server "people", in a call of people::greet asks: One?',
+    "[y]es, [n]o:",
+    '? MCP server "people", in a call of people::greet asks: Two?',
+    "[y]es, [n]o:",
+  ]);
+});

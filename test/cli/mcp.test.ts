@@ -1,0 +1,194 @@
+import { execFile, spawn } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { mcpEngine } from "../../src/engine/mcp.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { gone } from "../engine/mcp-engine.ts";
+import { PATIENCE_MS, PROGRAM, folderWith, haft } from "./run-haft.ts";
+
+const INSPECTOR = fileURLToPath(new URL("../../node_modules/.bin/mcp-inspector", import.meta.url));
+const EVERYTHING = fileURLToPath(new URL("../../node_modules/@modelcontextprotocol/server-everything/dist/index.js", import.meta.url));
+const ARGS = ["--conditions=haft-source", PROGRAM, "mcp", "--config", "haft.toml"];
+
+const TOOLS = `
+export const tools = [
+  {
+    name: "shout",
+    description: "Says it loudly, and prints where it should not.",
+    inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+    effects: { reads: [], writes: [] },
+    execute: ({ text }) => {
+      console.log("printed by a tool");
+      process.stdout.write("written by a tool\\n");
+      return text.toUpperCase();
+    },
+  },
+  {
+    name: "wipe",
+    description: "Destroys something.",
+    inputSchema: { type: "object" },
+    effects: { writes: ["disk"], destructive: true },
+    execute: () => "wiped",
+  },
+];
+`;
+
+function project(more: string = ""): string {
+  return folderWith({ "tools.mjs": TOOLS, "haft.toml": `[toolsets.loud]\ntype = "module"\npath = "./tools.mjs"\n${more}` });
+}
+
+async function connected(
+  folder: string,
+  { args = [], mode = "legacy" }: { readonly args?: readonly string[]; readonly mode?: "legacy" | "modern" },
+): Promise<Client> {
+  const client = new Client(
+    { name: "test", version: "1" },
+    { capabilities: { elicitation: {} }, versionNegotiation: { mode: mode === "legacy" ? "legacy" : { pin: "2026-07-28" } } },
+  );
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [...ARGS, ...args], cwd: folder, stderr: "ignore" }));
+  onTestFinished(() => client.close());
+  return client;
+}
+
+test.each(["legacy", "modern"] as const)(
+  "the tools of the configuration are served to a client of the %s era",
+  { timeout: PATIENCE_MS },
+  async (mode) => {
+    const client = await connected(project(), { mode });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["haft__read_result", "loud__shout", "loud__wipe"]);
+    expect(client.getServerVersion()?.name).toBe("haft");
+    for (const text of ["once", "twice"])
+      expect((await client.callTool({ name: "loud__shout", arguments: { text } })).content).toEqual([
+        { type: "text", text: text.toUpperCase() },
+      ]);
+  },
+);
+
+test("a call that needs approval is put to the client's user", { timeout: PATIENCE_MS }, async () => {
+  const client = await connected(project(), { mode: "modern" });
+  const asked: string[] = [];
+  client.setRequestHandler("elicitation/create", ({ params }) => {
+    asked.push(params.message);
+    return { action: "accept", content: { allow: asked.length > 1 } };
+  });
+  expect(await client.callTool({ name: "loud__wipe" })).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining("approval_denied") }],
+  });
+  expect(await client.callTool({ name: "loud__wipe" })).toMatchObject({ content: [{ type: "text", text: "wiped" }] });
+  expect(asked).toEqual([expect.stringContaining("May loud::wipe run?"), expect.stringContaining("May loud::wipe run?")]);
+});
+
+test("standard output carries the protocol only; what tools print there goes to standard error", { timeout: PATIENCE_MS }, async () => {
+  const hello = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } };
+  const messages = [
+    { jsonrpc: "2.0", id: 1, method: "initialize", params: hello },
+    { jsonrpc: "2.0", method: "notifications/initialized" },
+    { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "loud__shout", arguments: { text: "x" } } },
+  ];
+  const { child, output } = start(project(), []);
+  child.stdin.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
+  await vi.waitFor(() => expect(output.stdout.split("\n")).toHaveLength(3), { timeout: PATIENCE_MS });
+  child.stdin.end();
+  await output.closed;
+  const ids = output.stdout
+    .trimEnd()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line).id);
+  expect({ ids, stderr: output.stderr, exitCode: child.exitCode }).toEqual({
+    ids: [1, 2],
+    stderr: expect.stringMatching(/printed by a tool\nwritten by a tool\n$/u),
+    exitCode: 0,
+  });
+});
+
+test("it ends with its input, its signals and its servers: nothing of it is left", { timeout: 2 * PATIENCE_MS }, async () => {
+  const folder = project(
+    `[toolsets.everything]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(EVERYTHING)}]\n`,
+  );
+  expect(await haft(["mcp"], { folder })).toMatchObject({ exitCode: 0, stdout: "" });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const { child, output } = start(folder, ["--http", "0"]);
+    await vi.waitFor(() => expect(output.stderr).toMatch(/MCP at http:\/\/127\.0\.0\.1:\d+\/mcp/u), { timeout: PATIENCE_MS });
+    const url = /http:\S+/u.exec(output.stderr)?.[0] ?? "";
+    const client = new Client({ name: "test", version: "1" });
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    expect(await client.callTool({ name: "everything__echo", arguments: { message: "hi" } })).toMatchObject({
+      content: [{ text: "Echo: hi" }],
+    });
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain("everything__simple-prompt");
+    await client.close();
+    const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ")[0]);
+    expect(server).toBeGreaterThan(0);
+    child.kill(signal);
+    await output.closed;
+    await gone(server);
+    expect([signal, child.exitCode, output.stdout]).toEqual([signal, 0, ""]);
+  }
+});
+
+test("over HTTP the token of the environment is needed", { timeout: PATIENCE_MS }, async () => {
+  const { child, output } = start(project(), ["--http", "0"], { HAFT_MCP_TOKEN: "correct-horse-battery" });
+  await vi.waitFor(() => expect(output.stderr).toContain("MCP at "), { timeout: PATIENCE_MS });
+  const url = /http:\S+/u.exec(output.stderr)?.[0] ?? "";
+  expect((await fetch(url, { method: "POST" })).status).toBe(401);
+  child.kill("SIGTERM");
+  await output.closed;
+  expect(output.stderr).not.toContain("correct-horse-battery");
+});
+
+test("our own MCP engine is a client of it, like the inspector", { timeout: PATIENCE_MS }, async () => {
+  const folder = project();
+  const runtime = createRuntime({ toolsets: [{ name: "far", engine: mcpEngine({ command: process.execPath, args: ARGS, cwd: folder }) }] });
+  onTestFinished(async () => void (await runtime.close()));
+  await runtime.open();
+  expect(await runtime.execute({ name: "far::loud__shout", input: { text: "hello" } })).toMatchObject({
+    status: "ok",
+    content: [{ type: "text", text: "HELLO" }],
+  });
+  const listed = await inspect(folder, ["--method", "tools/list"]);
+  expect(listed).toMatchObject({
+    tools: [{ name: "haft_validate_input" }, { name: "haft__read_result" }, { name: "loud__shout" }, { name: "loud__wipe" }],
+  });
+  const args = ["--method", "tools/call", "--tool-name", "loud__shout", "--tool-arg", "text=ada"];
+  expect(await inspect(folder, args)).toMatchObject({ content: [{ type: "text", text: "ADA" }] });
+});
+
+test("a port that is none is refused", async () => {
+  const folder = project();
+  for (const port of ["x", "70000", "-1", "1.5"])
+    expect(await haft(["mcp", `--http=${port}`], { folder })).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining("--http takes a port"),
+    });
+});
+
+interface Running {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly output: { stdout: string; stderr: string; readonly closed: Promise<void> };
+}
+
+function start(folder: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Running {
+  const child = spawn(process.execPath, [...ARGS, ...args], { cwd: folder, env: { PATH: process.env["PATH"], ...environment } });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const output = { stdout: "", stderr: "", closed: new Promise<void>((resolve) => child.on("close", () => resolve())) };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output.stderr += text));
+  return { child, output };
+}
+
+/** What the inspector's command line prints of a server that it starts. */
+function inspect(folder: string, args: readonly string[]): Promise<unknown> {
+  // Its own --config would be meant.
+  const server = [process.execPath, "--conditions=haft-source", PROGRAM, "mcp", "--validate"];
+  const command = [INSPECTOR, "--cli", ...server, "-e", "HAFT_TRUST=all", ...args];
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, command, { cwd: folder, timeout: PATIENCE_MS }, (error, stdout) =>
+      error === null ? resolve(JSON.parse(stdout)) : reject(error),
+    );
+  });
+}

@@ -1,0 +1,65 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
+
+const STARTS = `[toolsets.math]
+type = "module"
+path = "./math.mjs"
+
+[toolsets.echo]
+type = "mcp"
+command = "node"
+args = ["server.mjs", "--key=\${SECRET}"]
+`;
+
+function strangers() {
+  const folder = folderWith({ "haft.toml": STARTS, "math.mjs": `globalThis.ran = true; ${PROJECT["math.mjs"]}`, "state/x": "" });
+  const environment = { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state"), SECRET: "swordfish" };
+  return { folder, run: (args: readonly string[]) => haft(args, { folder, environment }) };
+}
+
+describe.concurrent("a configuration that came with the folder", { timeout: PATIENCE_MS }, () => {
+  test("J08 starts nothing before it is trusted, and the error names what it would start", async () => {
+    const { run } = strangers();
+    const { exitCode, stdout, stderr } = await run(["list"]);
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: 6,
+      stdout: "",
+      stderr: `haft: permission_denied: haft.toml starts programs, and nobody has said that it may.
+  toolsets.math imports "./math.mjs"
+  toolsets.echo runs node server.mjs --key=[SECRET]
+  Read it; then run haft trust, or name it: --config haft.toml.
+`,
+    });
+  });
+
+  test("J08 holds for the file as it was, until it changes or the word is taken back", async () => {
+    const { folder, run } = strangers();
+    expect((await run(["trust"])).stdout).toContain("may start programs, as long as it is as it is now.");
+    expect(await run(["list", "math"])).toMatchObject({ exitCode: 0 });
+    const list = join(folder, "state/haft/trusted.json");
+    expect([statSync(list).mode & 0o777, readFileSync(list, "utf8").includes("swordfish")]).toEqual([0o600, false]);
+    writeFileSync(join(folder, "haft.toml"), `${STARTS}# changed\n`);
+    expect(await run(["list", "math"])).toMatchObject({ exitCode: 6 });
+    await run(["trust"]);
+    expect((await run(["trust", "--forget", "--json"])).stdout).toContain('"trusted":false');
+    expect(await run(["list", "math"])).toMatchObject({ exitCode: 6 });
+  });
+
+  test("J08 one that is named is meant, and one that starts nothing is not asked about", async () => {
+    const { run } = strangers();
+    expect(await run(["list", "math", "--config", "haft.toml"])).toMatchObject({ exitCode: 0 });
+    const folder = folderWith({ "haft.toml": '[toolsets.notes]\ntype = "files"\nroot = "."\n' });
+    expect(await haft(["list"], { folder, environment: { HAFT_TRUST: "" } })).toMatchObject({ exitCode: 0 });
+  });
+
+  test("J08 a damaged list of trusted files trusts nobody, and is mended by the next word", async () => {
+    const { folder, run } = strangers();
+    await run(["trust"]);
+    writeFileSync(join(folder, "state/haft/trusted.json"), '{"files": [1');
+    expect(await run(["list", "math"])).toMatchObject({ exitCode: 6 });
+    await run(["trust"]);
+    expect(await run(["list", "math"])).toMatchObject({ exitCode: 0 });
+  });
+});

@@ -1,0 +1,289 @@
+import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { descriptorSource } from "../../src/config/descriptor-source.ts";
+import type { DescriptorSourceOptions } from "../../src/config/descriptor-source.ts";
+import { Registry } from "../../src/runtime/registry.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import type { Runtime } from "../../src/runtime/runtime.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { configError, configFolder } from "./config-folder.ts";
+import { loadSource, namesOf } from "./source-context.ts";
+
+const SEED = join(import.meta.dirname, "seeds/data/ensembles");
+
+/** The seed's own two files, in a folder that may be added to. */
+function seedFolder(files: Readonly<Record<string, string>> = {}): string {
+  const folder = configFolder();
+  cpSync(SEED, folder, { recursive: true });
+  for (const [path, text] of Object.entries(files)) writeFileSync(join(folder, path), text);
+  return folder;
+}
+
+function source(folder: string, options: Partial<DescriptorSourceOptions> = {}): ReturnType<typeof descriptorSource> {
+  return descriptorSource({ name: "descriptors", path: folder, environment: {}, ...options });
+}
+
+async function warningsOf(files: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const folder = configFolder(files);
+  const { warnings } = await loadSource(source(folder));
+  return warnings.map((line) => line.replaceAll(`${folder}/`, ""));
+}
+
+async function openRuntime(folder: string, options: Partial<DescriptorSourceOptions> = {}): Promise<Runtime> {
+  const runtime = createRuntime({ sources: [source(folder, options)], ports: fakePorts() });
+  onTestFinished(async () => void (await runtime.close()));
+  await runtime.open();
+  return runtime;
+}
+
+const READ_FILE = {
+  name: "read_file",
+  description: "Reads contents of a file",
+  inputSchema: {
+    type: "object",
+    required: ["path"],
+    properties: {
+      path: { type: "string", description: "Absolute path to file" },
+      encoding: { type: "string", description: "File encoding", default: "utf-8" },
+    },
+  },
+};
+const CODE = "export const read_file = (input) => `${input.path} in ${input.encoding}`;\nexport const version = 1;\n";
+
+describe("the seed's examples", () => {
+  test("F4.11 F4.12 load as they are: its tool, its defaults, and the tool whose file it does not contain put aside", async () => {
+    const { toolsets, warnings } = await loadSource(source(SEED));
+
+    expect(toolsets).toEqual([
+      {
+        name: "io",
+        defaults: { timeoutMs: 30_000, maxAttempts: 4 },
+        tools: [
+          { ...READ_FILE, execute: expect.any(Function) },
+          {
+            name: "write_file",
+            description: "Described in io/invokers/write_file.toml, which cannot be used.",
+            inputSchema: { $ref: "io/invokers/write_file.toml" },
+          },
+        ],
+      },
+    ]);
+    expect(warnings).toEqual([
+      `The tool "write_file" is put aside: ${SEED}/io.toml:13:3: invokers[1]: Cannot read the descriptor ${SEED}/io/invokers/write_file.toml: there is no such file.`,
+    ]);
+  });
+
+  test("F4.12 the tool without a file is quarantined, and the other is not", async () => {
+    const { toolsets } = await loadSource(source(SEED));
+    const registry = new Registry();
+    for (const toolset of toolsets) registry.addToolset(toolset);
+
+    expect(registry.check().map(({ tool, error }) => [tool, error.code])).toEqual([["io::write_file", "unavailable"]]);
+    expect(registry.check()[0]?.error.message).toContain('"io/invokers/write_file.toml"');
+  });
+
+  test("F4.11 a single descriptor of a tool is a source as well", async () => {
+    const { toolsets } = await loadSource(source(join(SEED, "io/invokers/read_file.toml")));
+
+    expect(toolsets).toEqual([{ name: "descriptors", tools: [{ ...READ_FILE, execute: expect.any(Function) }] }]);
+  });
+
+  test("F4.14 a missing optional argument arrives with its default at the code that the module exports", async () => {
+    const runtime = await openRuntime(seedFolder({ "code.mjs": CODE }), { module: "code.mjs" });
+
+    expect(await runtime.execute({ name: "io::read_file", input: { path: "/a" } })).toMatchObject({ output: "/a in utf-8" });
+  });
+
+  test("F4.12 a tool that is bound to no code ends its own calls with the reason, whether nothing or the wrong module is named", async () => {
+    const unbound = await openRuntime(seedFolder());
+    const wrong = await openRuntime(seedFolder({ "code.mjs": "export const other = () => 1;\n" }), { module: "code.mjs" });
+
+    const call = { name: "io::read_file", input: { path: "/a" } };
+    const [one, other] = [await unbound.execute(call), await wrong.execute(call)];
+
+    expect(one).toMatchObject({
+      error: {
+        code: "not_executable",
+        message: expect.stringMatching(/"read_file" of .*read_file\.toml is bound to no code: name the file/u),
+      },
+    });
+    expect(other).toMatchObject({
+      error: {
+        code: "not_executable",
+        message: expect.stringContaining('"code.mjs" exports no function or tool of this name; it exports other.'),
+      },
+    });
+  });
+
+  test("F4.12 timeout and retries take effect", async () => {
+    const folder = seedFolder({
+      "code.mjs":
+        'let calls = 0;\nexport const read_file = () => { calls++; throw Object.assign(new Error(`network down ${calls}`), { code: "ECONNREFUSED" }); };\n',
+    });
+    const ports = fakePorts();
+    const runtime = createRuntime({ sources: [source(folder, { module: "code.mjs" })], ports, retry: { delayMs: 0 } });
+    onTestFinished(async () => void (await runtime.close()));
+    await runtime.open();
+
+    expect(runtime.registry.get("io::read_file")?.settings).toMatchObject({ timeoutMs: 30_000, maxAttempts: 4 });
+  });
+});
+
+describe("ensembles", () => {
+  test("F4.13 disabled ones and disabled tools are skipped, and the order of the file is kept", async () => {
+    const folder = configFolder({
+      "a.toml": `[ensemble]\nname = "second"\n[[invokers]]\nname = "z"\ndescription = "Z"\n[[invokers]]\nname = "off"\ndescription = "O"\nenabled = false\n[[invokers]]\nname = "y"\ndescription = "Y"\n`,
+      "b.toml": '[ensemble]\nname = "off"\nenabled = false\n',
+      "c.toml": '[ensemble]\nname = "first"\nenable = true\n',
+      "notes.txt": "not read",
+    });
+    const { toolsets, warnings } = await loadSource(source(folder));
+
+    expect(namesOf(toolsets)).toEqual(["second: z y", "first: "]);
+    expect(warnings).toEqual([]);
+  });
+
+  test("F4.10 one that is wrong is reported and left out, and the others load", async () => {
+    const files = {
+      "1.toml": "[ensemble]\nenabled = true\n",
+      "2.toml": '[ensemble]\nname = "x"\ntimeout = 3\n',
+      "3.toml": "not toml",
+      "4.toml": 'title = "x"\n',
+      "5.toml": '[ensemble]\nname = "a::b"\n',
+      "6.toml": '[ensemble]\nname = "good"\n[[invokers]]\nname = "g"\ndescription = "G"\n',
+    };
+
+    expect(await warningsOf(files)).toEqual([
+      'A descriptor is left out: 1.toml:1:2: ensemble: "name" is missing: what its tools are grouped under.',
+      "A descriptor is left out: 2.toml:3:1: ensemble.timeout: unknown key. There are: name, enabled, enable, description, module.",
+      expect.stringMatching(/^A descriptor is left out: 3\.toml:1:\d+: not valid TOML: /u),
+      "A descriptor is left out: 4.toml:1:1: a descriptor has [ensemble], [invoker] or [mcp.NAME].",
+      'A descriptor is left out: The toolset name "a::b" holds "::", which separates toolset and tool.',
+    ]);
+  });
+
+  test("F4.8 settings of a tool win over those of its ensemble, and these over those of the source", async () => {
+    const folder = configFolder({
+      "a.toml": `[ensemble]\nname = "a"\n[defaults]\ntimeout = 1.5\n[[invokers]]\nname = "slow"\ndescription = "S"\ntimeout = 60\nmax_retries = 0\ntags = ["x"]\neffects = { writes = [] }\n[invokers.arguments]\ntype = "object"\n[invokers.returns]\ntype = "string"\n`,
+    });
+    const { toolsets } = await loadSource(source(folder, { toolset: { maxConcurrent: 2, defaults: { timeoutMs: 9, maxResultBytes: 5 } } }));
+
+    expect(toolsets).toEqual([
+      {
+        name: "a",
+        maxConcurrent: 2,
+        defaults: { timeoutMs: 1500, maxResultBytes: 5 },
+        tools: [
+          {
+            name: "slow",
+            description: "S",
+            tags: ["x"],
+            effects: { writes: [] },
+            timeoutMs: 60_000,
+            maxAttempts: 1,
+            inputSchema: { type: "object" },
+            outputSchema: { type: "string" },
+            execute: expect.any(Function),
+          },
+        ],
+      },
+    ]);
+  });
+
+  test("F4.12 a tool is bound to a tool that code exports, whose other fields hold where the descriptor says nothing", async () => {
+    const folder = configFolder({
+      "a.toml": '[ensemble]\nname = "a"\nmodule = "code/tools.mjs"\n[[invokers]]\nname = "one"\ndescription = "From the descriptor"\n',
+      "code/tools.mjs":
+        'export default [{ name: "one", description: "From code", inputSchema: { type: "object" }, effects: { writes: [] }, execute: () => 1 }];\n',
+    });
+    const { toolsets } = await loadSource(source(folder));
+
+    expect(toolsets[0]?.tools).toEqual([
+      {
+        name: "one",
+        description: "From the descriptor",
+        inputSchema: { type: "object" },
+        effects: { writes: [] },
+        execute: expect.any(Function),
+      },
+    ]);
+  });
+
+  test("an unknown key of a tool puts that tool aside, and a name given twice keeps the first", async () => {
+    const entry = (name: string, more = ""): string => `[[invokers]]\nname = "${name}"\ndescription = "D"\n${more}`;
+
+    expect(
+      await warningsOf({ "a.toml": `[ensemble]\nname = "a"\n${entry("one")}${entry("two", "retries = 3\n")}${entry("one")}` }),
+    ).toEqual([
+      'A tool is left out: a.toml:6:3: invokers[1]: a.toml: retries: unknown key. Did you mean "maxAttempts"?',
+      'A tool is left out: a.toml has the tool "one" more than once.',
+    ]);
+  });
+
+  test("F4.10 a wrong setting of one tool leaves that tool out, and the others load", async () => {
+    const folder = configFolder({
+      "a.toml": `[ensemble]\nname = "a"\n[[invokers]]\nname = "bad"\ndescription = "B"\ntimeout = "soon"\n[[invokers]]\nname = "good"\ndescription = "G"\n`,
+    });
+    const { toolsets, warnings } = await loadSource(source(folder));
+
+    expect(namesOf(toolsets)).toEqual(["a: good"]);
+    expect(warnings).toEqual([`${folder}/a.toml:6:1: invokers[0].timeout: must be a number from 0 to 315576000, not a string.`]);
+  });
+
+  test("J05 a descriptor outside the folder is not read, by dots, by link or by address", async () => {
+    const outside = configFolder({ "evil.toml": '[invoker]\nname = "evil"\ndescription = "E"\n' });
+    const folder = configFolder({
+      "a.toml": `[ensemble]\nname = "a"\n[[invokers]]\nsource = "../evil.toml"\n[[invokers]]\nsource = "link.d/evil.toml"\n[[invokers]]\nsource = "file:///etc/passwd"\n`,
+    });
+    symlinkSync(outside, join(folder, "link.d"));
+    const { toolsets, warnings } = await loadSource(source(folder));
+
+    expect(toolsets[0]?.tools?.map((tool) => tool.inputSchema)).toEqual([{ $ref: "../evil.toml" }, { $ref: "file:///etc/passwd" }]);
+    expect(warnings).toHaveLength(4); // the last says that two of them would bear one name
+    expect(warnings.join("\n")).toContain('"../evil.toml" does not');
+    expect(warnings.join("\n")).toContain('"link.d/evil.toml" does not');
+    expect(warnings.join("\n")).toContain('not the address "file:///etc/passwd"');
+  });
+
+  test("J07 descriptors that name each other end at once, and ten thousand entries are cut", async () => {
+    const circle = {
+      "a.toml": '[ensemble]\nname = "a"\n[[invokers]]\nsource = "b.toml"\n',
+      "b.toml": '[ensemble]\nname = "b"\n[[invokers]]\nsource = "a.toml"\n',
+    };
+    expect(await warningsOf(circle)).toEqual([
+      'The tool "b" is put aside: a.toml:3:3: invokers[0]: b.toml describes no tool: it has no [invoker].',
+      'The tool "a" is put aside: b.toml:3:3: invokers[0]: a.toml describes no tool: it has no [invoker].',
+    ]);
+
+    const many = `[ensemble]\nname = "many"\n${'[[invokers]]\nsource = "x.toml"\n'.repeat(10_000)}`;
+    const error = await configError(loadSource(source(configFolder({ "a.toml": many }))));
+    expect(error.message).toMatch(/^.*a\.toml:2003:3: invokers\[1000\]: more than 1000 invokers are not read\.$/u);
+  });
+});
+
+describe("F4.15 servers", () => {
+  const text = `[mcp.files]\ntransport = "stdio"\ncommand = ["server", "--root", "/x"]\nenvironment = { KEY = "env:KEY" }\n[mcp.web]\ntransport = "http"\nurl = "https://example.com/mcp"\nheaders = { Authorization = "env:KEY" }\n`;
+
+  test("F4.15 stdio and http entries are engines, the same ones at each load", async () => {
+    const made = source(configFolder({ "mcp.toml": text }), { environment: { KEY: "swordfish" } });
+    const [first, second] = [await loadSource(made), await loadSource(made)];
+
+    expect(first.toolsets.map(({ name, engine }) => [name, engine?.kind])).toEqual([
+      ["files", "mcp"],
+      ["web", "mcp"],
+    ]);
+    expect(first.toolsets.map(({ engine }, index) => engine === second.toolsets[index]?.engine)).toEqual([true, true]);
+  });
+
+  test("F4.15 a missing variable is an error that names it", async () => {
+    const error = await configError(loadSource(source(configFolder({ "mcp.toml": text.slice(0, text.indexOf("[mcp.web]")) }))));
+
+    expect(error.message).toMatch(/mcp\.toml:4:17: mcp\.files\.environment\.KEY: the environment variable KEY is not set\.$/u);
+  });
+});
+
+test("F4.11 the fixtures are the seed's own text", () => {
+  expect(existsSync(join(SEED, "io/invokers/write_file.toml"))).toBe(false);
+  expect(readFileSync(join(SEED, "io.toml"), "utf8").split("\n", 2)).toEqual(["# data/ensembles/io.toml", "[ensemble]"]);
+});

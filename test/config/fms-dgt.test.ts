@@ -1,0 +1,105 @@
+/** The tool files, loader shapes and tasks of the project of seed 000. Figures are printed, caps are generous. */
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { fileSource } from "../../src/config/file-source.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
+import { configError } from "./config-folder.ts";
+import { loadSource, namesOf } from "./source-context.ts";
+
+const CASES = process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases");
+const FOLDER = join(CASES, "fms-dgt");
+
+describe.skipIf(!existsSync(FOLDER))("the files of seed 000's own project (skipped without the case folder)", () => {
+  const shapes: Readonly<Record<string, readonly string[]>> = {
+    "atis.yaml": ["default: atis_abbreviation atis_aircraft atis_flight atis_airfare"],
+    "glaive.yaml": ["default: add add_calendar_event add_contact add_contacts"],
+    "multiwoz.yaml": ["default: book_hotel find_hotel book_restaurant find_train"],
+    "sgd.yaml": ["default: AddEvent BookAppointment BookHouse BuyBusTicket"],
+    "shape1_multi.yaml": ["api: tool_a tool_b tool_c"],
+    "shape1_single.json": ["json_api: lookup"],
+    "shape1_single.yaml": ["my_api: search"],
+    "shape2_list.json": ["default: lookup"],
+    "shape2_list.yaml": ["default: lookup search"],
+    "shape3_with_tool_namespace.yaml": ["tool_ns: search"],
+  };
+
+  test("F0.14 every shape there is has its expectation here", () => {
+    expect(readdirSync(join(FOLDER, "loader-shapes")).sort()).toEqual(Object.keys(shapes).sort());
+  });
+
+  test.each(Object.entries(shapes))(
+    "F0.14 F0.15 %s gives the namespaces and names its content states, with its schemas",
+    async (name, expected) => {
+      const path = join(FOLDER, "loader-shapes", name);
+      const { toolsets, warnings } = await loadSource(fileSource({ path }));
+
+      expect(namesOf(toolsets)).toEqual(expected);
+      expect(warnings).toEqual([]);
+      expect(toolsets.flatMap((toolset) => toolset.tools ?? []).map((tool) => tool.inputSchema)).toEqual(
+        definitionsIn(path).map((definition) => definition.parameters),
+      );
+    },
+  );
+
+  test("F0.14 L22 all big tool files load whole, in time, and the same again", { timeout: 60_000 }, async () => {
+    const files = readdirSync(FOLDER).filter((file) => file.endsWith("-query_tools.yaml"));
+    const startedAt = performance.now();
+    const loaded = [];
+    for (const file of files) loaded.push(await loadSource(fileSource({ path: join(FOLDER, file), namespace: basename(file, ".yaml") })));
+    const ms = performance.now() - startedAt;
+    const tools = loaded.flatMap(({ toolsets }) => toolsets.flatMap((toolset) => toolset.tools ?? []));
+    console.log(`${tools.length} tools of ${files.length} files in ${Math.round(ms)} ms`);
+
+    expect(ms).toBeLessThan(30_000);
+    expect(loaded.flatMap(({ warnings }) => warnings)).toEqual([]);
+    expect(tools.map(({ name }) => name)).toEqual(files.flatMap((file) => definitionsIn(join(FOLDER, file)).map(({ name }) => name)));
+    expect(await loadSource(fileSource({ path: join(FOLDER, files[0] ?? ""), namespace: basename(files[0] ?? "", ".yaml") }))).toEqual(
+      loaded[0],
+    );
+  });
+
+  const tasks = existsSync(FOLDER) ? readdirSync(join(FOLDER, "tasks")) : [];
+
+  test.each(tasks)("F0.56 J05 the tools of the task %s are read, with its variable in paths once it is allowed", async (name) => {
+    const path = join(FOLDER, "tasks", name);
+    const environment = { DGT_DATA_DIR: "/data" };
+    const { config } = await loadConfig(path, { foreignKeys: true, environment, allowVariables: ["DGT_DATA_DIR"] });
+    const task: Task = parse(readFileSync(path, "utf8"));
+
+    expect(config.registry.map(({ toolset, namespace }) => ({ ...toolset, namespace }))).toEqual(
+      task.tools.registry.map(({ path: file, ...entry }) => ({ ...entry, enabled: true, path: file.replace("${DGT_DATA_DIR}", "/data") })),
+    );
+    expect(config.engines.get("lm_simulator")).toMatchObject({
+      type: "other",
+      engineType: "lm",
+      options: { lm_config: task.tools.engines["lm_simulator"]?.lm_config },
+    });
+    expect(config.enrichments).toEqual(task.tools.enrichments);
+
+    const refused = await configError(loadConfig(path, { foreignKeys: true, environment }));
+    expect(refused.details[0]).toMatch(
+      /tools\.registry\[0\]\.path: the variable DGT_DATA_DIR is not allowed in a path; name it under allow in variables\.$/u,
+    );
+  });
+});
+
+interface Task {
+  readonly tools: {
+    readonly registry: readonly { readonly path: string; readonly namespace: string }[];
+    readonly engines: Readonly<Record<string, { readonly lm_config: object }>>;
+    readonly enrichments: readonly object[];
+  };
+}
+
+interface Definition {
+  readonly name: string;
+  readonly parameters: object;
+}
+
+/** As another reader of YAML has them, whatever the shape. */
+function definitionsIn(path: string): readonly Definition[] {
+  const value: Readonly<Record<string, Definition | readonly Definition[]>> | readonly Definition[] = parse(readFileSync(path, "utf8"));
+  return Array.isArray(value) ? value : Object.values(value).flat();
+}

@@ -1,0 +1,283 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readToolFile } from "../../src/config/tool-file.ts";
+import type { ReadTools } from "../../src/config/tool-file.ts";
+import { configError, configFolder } from "./config-folder.ts";
+
+async function read(
+  name: string,
+  text: string | Buffer,
+  options: { readonly namespace?: string; readonly otherwise?: string } = {},
+): Promise<ReadTools> {
+  const path = join(configFolder({ [name]: text }), name);
+  const tools = await readToolFile(path, { otherwise: "default", ...options });
+  return {
+    ...tools,
+    problems: tools.problems.map((line) => line.replace(/^.*\//u, "")),
+    unknown: tools.unknown.map((line) => line.replace(/^.*\//u, "")),
+  };
+}
+
+/** `namespace::tool`, in the order of the file. */
+function names({ tools }: ReadTools): readonly string[] {
+  return [...tools].flatMap(([namespace, list]) => list.map((tool) => `${namespace}::${tool.name}`));
+}
+
+async function problem(name: string, text: string | Buffer): Promise<string> {
+  const path = join(configFolder({ [name]: text }), name);
+  return (await configError(readToolFile(path, { otherwise: "default" }))).message.replace(/^(Cannot read the tool file )?.*\//u, "$1");
+}
+
+const SCHEMA = { type: "object", properties: { key: { type: "string" } }, required: ["key"] };
+const DEFINITION = { description: "Looks up.", parameters: SCHEMA };
+const lookup = { name: "lookup", ...DEFINITION };
+const TOOL = { name: "lookup", description: "Looks up.", inputSchema: SCHEMA };
+
+describe("shapes", () => {
+  const shapes: Readonly<Record<string, unknown>> = {
+    "namespace → list": { default: [lookup] },
+    list: [lookup],
+    "name → definition": { lookup: DEFINITION },
+    "namespace and tools": { namespace: "default", tools: [lookup] },
+    "the answer of an MCP server": { tools: [{ name: "lookup", description: "Looks up.", inputSchema: SCHEMA }], nextCursor: "2" },
+    "the nested OpenAI shape": [{ type: "function", function: { ...lookup, strict: true } }],
+    "the flat OpenAI shape": [{ type: "function", ...lookup }],
+    "the Anthropic shape": [{ name: "lookup", description: "Looks up.", input_schema: SCHEMA }],
+  };
+  test.each(Object.entries(shapes))("F0.14 F0.16 %s gives the same tools in YAML and in JSON", async (_what, value) => {
+    const json = JSON.stringify(value, null, "\t");
+    const expected = { tools: new Map([["default", [TOOL]]]), problems: [], unknown: [], notes: [] };
+
+    expect(await read("tools.json", json)).toEqual(expected);
+    expect(await read("tools.yaml", json.replaceAll("\t", "  "))).toEqual(expected);
+    expect(await read("TOOLS.YML", json.replaceAll("\t", " "))).toEqual(expected);
+  });
+
+  test("F0.16 a file with two namespaces loads both", async () => {
+    const text = "api:\n  - { name: a, description: A }\n  - { name: b, description: B }\nother:\n  - { name: a, description: A }\n";
+
+    expect(names(await read("tools.yaml", text))).toEqual(["api::a", "api::b", "other::a"]);
+  });
+
+  test("F0.16 namespaces and tools may stand side by side", async () => {
+    expect(names(await read("tools.yaml", "namespace: mine\napi:\n  - { name: a, description: A }\nb: { description: B }\n"))).toEqual([
+      "api::a",
+      "mine::b",
+    ]);
+  });
+
+  test.each([
+    ["a text", "tools.yaml", "hello", "tools.yaml:1:1: a tool file holds a list or a table of tools, not a string."],
+    [
+      "a list of texts",
+      "tools.yaml",
+      "- hello\n",
+      "tools.yaml:1:3: [0]: a tool must be a table with a name, a description and parameters, not a string.",
+    ],
+    ["a text for a list", "tools.yaml", "api: x\n", "tools.yaml:1:1: api: must be a list of tools or one tool, not a string."],
+    [
+      "tables of tables",
+      "tools.yaml",
+      "api:\n  a: { description: A }\n",
+      "tools.yaml:1:1: api: is neither a list of tools nor a tool: it has no description and no parameters.",
+    ],
+    [
+      "a namespace that is a number",
+      "tools.json",
+      '{"namespace": 3, "tools": []}',
+      "tools.json:1:2: namespace: must be a string, not a number.",
+    ],
+    [
+      "parameters as a list",
+      "tools.yaml",
+      "api:\n  - name: a\n    parameters: [x]\n",
+      "tools.yaml:2:5: api[0]: parameters must be a JSON Schema, not a list.",
+    ],
+    ["no name", "tools.yaml", "- description: A\n", "tools.yaml:1:3: [0]: A tool needs a name: a string that is not empty."],
+  ])("F0.16 %s is refused with file and key", async (_what, name, text, message) => {
+    expect(await problem(name, text)).toBe(message);
+  });
+
+  test.each(["tools.txt", "tools", "tools.yaml.bak"])("F0.14 %s is refused by its name", async (name) => {
+    expect(await problem(name, "[]")).toBe(`Cannot read the tool file ${name}: its name must end in .yaml, .yml or .json.`);
+  });
+});
+
+describe("F0.15 namespaces", () => {
+  const file = JSON.stringify({ namespace: "file", tools: [{ ...lookup, namespace: "own" }, lookup] });
+  const bare = JSON.stringify([lookup]);
+
+  test.each([
+    ["a tool's own wins over all", file, { namespace: "argument" }, ["own::lookup", "argument::lookup"]],
+    ["the argument wins over the file", JSON.stringify({ file: [lookup] }), { namespace: "argument" }, ["argument::lookup"]],
+    ["the file wins over the default", file, {}, ["own::lookup", "file::lookup"]],
+    ["the default is last", bare, { otherwise: "mine" }, ["mine::lookup"]],
+  ])("F0.15 %s", async (_what, text, options, expected) => {
+    expect(names(await read("tools.json", text, options))).toEqual(expected);
+  });
+});
+
+describe("one tool", () => {
+  test("F0.6 has every field of ours as data", async () => {
+    const full = {
+      name: "move",
+      title: "Move",
+      description: "Moves.",
+      inputSchema: SCHEMA,
+      outputSchema: { type: "string" },
+      effects: { reads: ["a"], writes: ["b"], idempotent: true, external: false, destructive: true, commutative: false },
+      tags: ["x"],
+      category: "DANGEROUS",
+      documentation: "Long.",
+      requires: ["user"],
+      unknownKeys: "refuse",
+      oncePerTurn: false,
+      endsTurn: true,
+      providerExecuted: true,
+      enabled: false,
+      maxConcurrent: 2,
+      timeoutMs: 5,
+      deadlineMs: 6,
+      maxAttempts: 7,
+      maxResultBytes: 8,
+      metadata: { from: "file" },
+    };
+    const { tools } = await read("tools.json", JSON.stringify([full]));
+
+    expect(tools.get("default")).toEqual([full]);
+  });
+
+  test("F0.6 has its schemas under every usual word, and {} as output says nothing", async () => {
+    const text = JSON.stringify({
+      a: { description: "A", parameters: {}, output_parameters: {} },
+      b: { description: "B", arguments: { properties: { x: { type: "dict" } } }, returns: { type: "float" } },
+    });
+    const { tools, notes } = await read("tools.json", text);
+
+    expect(tools.get("default")).toEqual([
+      { name: "a", description: "A", inputSchema: {} },
+      { name: "b", description: "B", inputSchema: { properties: { x: { type: "object" } } }, outputSchema: { type: "number" } },
+    ]);
+    expect(notes.map((line) => line.replace(/^.*\//u, ""))).toEqual([
+      'tools.json:1:65: b: arguments.properties.x.type: "dict" → "object"',
+      'tools.json:1:65: b: returns.type: "float" → "number"',
+    ]);
+  });
+
+  test("a preset names its effects, and hints of MCP only add caution", async () => {
+    const text = JSON.stringify([
+      { name: "a", description: "", effects: "readOnly" },
+      { name: "b", description: "", annotations: { readOnlyHint: true, destructiveHint: true } },
+      { name: "c", description: "", cache: { scope: "session", ttlMs: 5 }, effects: { reads: ["x"] } },
+    ]);
+    const { tools } = await read("tools.json", text);
+
+    expect(tools.get("default")).toEqual([
+      { name: "a", description: "", inputSchema: {}, effects: { writes: [], idempotent: true } },
+      { name: "b", description: "", inputSchema: {}, effects: { destructive: true } },
+      { name: "c", description: "", inputSchema: {}, effects: { reads: ["x"] }, cache: { scope: "session", ttlMs: 5 } },
+    ]);
+  });
+
+  test("F4.10 a bad one is reported with its place and left out, and the others load", async () => {
+    const text = `api:
+  - { name: good, description: G }
+  - { name: "", description: no name }
+  - { name: slow, description: S, timeoutMs: soon }
+  - { name: wild, description: W, effects: { writes: all } }
+  - { name: typo, description: T, effects: { destructve: true } }
+  - { name: twice, description: T, parameters: {}, inputSchema: {} }
+  - { name: number, description: 3 }
+  - { name: sly, description: S, type: custom }
+  - { name: often, description: S, maxAttempts: 1000 }
+`;
+    const result = await read("tools.yaml", text);
+
+    expect(names(result)).toEqual(["api::good"]);
+    expect(result.problems).toEqual([
+      "tools.yaml:3:5: api[1]: A tool needs a name: a string that is not empty.",
+      'tools.yaml:4:5: api[2]: timeoutMs of tool "slow" is "soon"; it must be a finite number of milliseconds, 0 or more (0 = no limit).',
+      'tools.yaml:5:5: api[3]: effects.writes of tool "wild" is "all"; it must be an array of strings or a function that returns one.',
+      'tools.yaml:6:5: api[4]: Tool "typo" has an unknown field "effects.destructve". Fields: reads, writes, idempotent, external, destructive, commutative, undo, reconcile.',
+      "tools.yaml:7:5: api[5]: inputSchema and parameters are words for the same schema; keep one.",
+      'tools.yaml:8:5: api[6]: description of tool "number" is 3; it must be a string.',
+      'tools.yaml:9:5: api[7]: a tool of type "custom" is not read; a definition is of type "function".',
+      'tools.yaml:10:5: api[8]: maxAttempts of tool "often" is 1000; it takes a whole number from 1 to 100.',
+    ]);
+  });
+
+  test("an unknown key is told, and the tool loads", async () => {
+    const result = await read("tools.yaml", "- { name: a, description: A, timoutMs: 3 }\n");
+
+    expect(names(result)).toEqual(["default::a"]);
+    expect(result.unknown).toEqual(['tools.yaml:1:3: [0]: timoutMs: unknown key. Did you mean "timeoutMs"?']);
+  });
+
+  test("an overload of another schema is kept, and one of the same is reported", async () => {
+    const text = JSON.stringify([lookup, { ...lookup, parameters: {} }, { ...lookup, description: "Again.", parameters: { ...SCHEMA } }]);
+    const result = await read("tools.json", text);
+
+    expect(names(result)).toEqual(["default::lookup", "default::lookup"]);
+    expect(result.problems).toEqual([
+      'tools.json:1:195: [2]: the tool "lookup" is there already, with the same input schema; an overload needs another one.',
+    ]);
+  });
+
+  test("J05 a variable in a description stays text", async () => {
+    const { tools } = await read("tools.yaml", "- { name: a, description: '${AWS_SECRET_ACCESS_KEY} ${A:-$(id)}' }\n");
+
+    expect(tools.get("default")?.[0]?.description).toBe("${AWS_SECRET_ACCESS_KEY} ${A:-$(id)}");
+  });
+});
+
+describe("hostile files", () => {
+  test("J01 an alias bomb is refused before it is built", async () => {
+    const levels = "bcdefghi".split("").map((name, index) => `${name}: &${name} [${Array(9).fill(`*${"abcdefgh"[index]}`).join(", ")}]`);
+
+    expect(await problem("tools.yaml", `a: &a [lol]\n${levels.join("\n")}\n`)).toMatch(
+      /^tools\.yaml:\d+:\d+: more than 1000 aliases are followed\.$/u,
+    );
+  });
+
+  test("J02 merge keys are refused, and __proto__ pollutes nothing", async () => {
+    expect(await problem("tools.yaml", "a:\n  <<: { __proto__: { polluted: 1 } }\n")).toBe(
+      "tools.yaml:2:3: merge keys (<<) are not read; write the keys out.",
+    );
+    const { tools } = await read(
+      "tools.json",
+      '[{"name":"a","description":"","__proto__":{"polluted":1},"parameters":{"properties":{"__proto__":{"type":"string"}}}}]',
+    );
+
+    expect(tools.get("default")).toEqual([{ name: "a", description: "", inputSchema: { properties: {} } }]);
+    expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
+  });
+
+  test.each(["1e3", "012", "~", "true"])("J03 the tool name %s is no text, and must be quoted", async (name) => {
+    expect(await problem("tools.yaml", `${name}: { description: A }\n`)).toBe(
+      `tools.yaml:1:1: the key ${name} is not text in YAML; write it in quotes: "${name}".`,
+    );
+    expect(await problem("tools.yaml", `- { name: ${name}, description: A }\n`)).toBe(
+      "tools.yaml:1:3: [0]: A tool needs a name: a string that is not empty.",
+    );
+  });
+
+  test.each(["no", "on", "off", "2024-01-01"])("J03 the tool name %s is text", async (name) => {
+    expect(names(await read("tools.yaml", `${name}: { description: A }\n`))).toEqual([`default::${name}`]);
+  });
+
+  test("J03 a tool that comes twice in a table is refused", async () => {
+    expect(await problem("tools.yaml", "a: { description: A }\na: { description: B }\n")).toBe('tools.yaml:2:1: the key "a" comes twice.');
+  });
+
+  test.each([
+    ["UTF-16", Buffer.from("\uFEFF[]", "utf16le"), "it is in UTF-16."],
+    ["no UTF-8", Buffer.from([0x61, 0xff]), "it is not valid UTF-8."],
+    ["more than 16 MiB", `# ${"x".repeat(16 * 1024 * 1024)}`, "it is larger than 16777216 bytes."],
+  ])("J06 %s is refused", async (_what, text, reason) => {
+    expect(await problem("tools.yaml", text)).toBe(`Cannot read the tool file tools.yaml: ${reason}`);
+  });
+
+  test("J06 a byte order mark changes nothing", async () => {
+    expect(names(await read("tools.json", `\uFEFF${JSON.stringify([lookup])}`))).toEqual(["default::lookup"]);
+  });
+});

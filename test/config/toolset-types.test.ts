@@ -1,0 +1,316 @@
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
+import { configuredRuntime } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import type { ToolMemory } from "../../src/engine/known-tools.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { configError, configFolder, load, problemsOf } from "./config-folder.ts";
+import { loadSource, namesOf } from "./source-context.ts";
+
+const toolset = (type: string, lines: string): string => `[toolsets.x]\ntype = "${type}"\n${lines}\n`;
+
+describe("mcp", () => {
+  test("F4.15 a server at an address has every key there is", async () => {
+    const { config } = await load(
+      "haft.toml",
+      toolset(
+        "mcp",
+        `url = "https://\${HOST}/mcp"\ntransport = "sse"\nheaders = { A = "env:KEY", B = "Bearer \${KEY}" }\nauth = { type = "client-credentials", clientId = "id", clientSecret = "env:KEY", scope = "s", issuer = "https://i" }\nallowPrivate = ["localhost"]\nverifyTls = false\nca = "ca.pem"\ntrustAnnotations = true\nmaxTools = 5\nprotocol = "legacy"\nopenTimeoutMs = 3\nisolation = "session"\nstart = "lazy"`,
+      ),
+      { HOST: "example.com", KEY: "swordfish" },
+    );
+
+    expect(config.toolsets.get("x")).toEqual({
+      type: "mcp",
+      enabled: true,
+      url: "https://example.com/mcp",
+      transport: "sse",
+      headers: { A: "swordfish", B: "Bearer swordfish" },
+      auth: { type: "client-credentials", clientId: "id", clientSecret: "swordfish", scope: "s", issuer: "https://i" },
+      allowPrivate: ["localhost"],
+      verifyTls: false,
+      ca: "ca.pem",
+      trustAnnotations: true,
+      maxTools: 5,
+      protocol: "legacy",
+      openTimeoutMs: 3,
+      isolation: "session",
+      start: "lazy",
+    });
+  });
+
+  test.each([
+    [
+      "neither command nor url",
+      "",
+      '1:2: toolsets.x: "command" is missing: the program that runs the server; its arguments go in args; or "url", where the server is.',
+    ],
+    ["both", 'command = "a"\nurl = "http://b"', "4:1: toolsets.x.url: a server has a command or a url, not both."],
+    ["arguments of an address", 'url = "http://b"\nargs = ["a"]', /^haft\.toml:4:1: toolsets\.x\.args: unknown key\./u],
+    [
+      "the transport of another server",
+      'command = "a"\ntransport = "http"',
+      '4:1: toolsets.x.transport: must be one of "stdio", not "http".',
+    ],
+    [
+      "a transport that there is not",
+      'url = "http://b"\ntransport = "stdio"',
+      '4:1: toolsets.x.transport: must be one of "auto", "http", "sse", not "stdio".',
+    ],
+    [
+      "auth without a type",
+      'url = "http://b"\nauth = { token = "x" }',
+      '4:1: toolsets.x.auth: "type" is missing: one of "bearer", "basic", "client-credentials", "private-key-jwt".',
+    ],
+    [
+      "a token of another kind",
+      'url = "http://b"\nauth = { type = "basic", token = "x", username = "u", password = "p" }',
+      "4:26: toolsets.x.auth.token: unknown key. There are: type, username, password.",
+    ],
+    ["another isolation", 'url = "http://b"\nisolation = "call"', '4:1: toolsets.x.isolation: must be one of "session", not "call".'],
+  ])("F0.57 %s is named with its place", async (_what, lines, problem) => {
+    expect(await problemsOf("haft.toml", toolset("mcp", lines))).toEqual([
+      typeof problem === "string" ? `haft.toml:${problem}` : expect.stringMatching(problem),
+    ]);
+  });
+
+  test("isolation gives every session an engine, and lazy servers are remembered where there is a memory", async () => {
+    const remembered: Tool[] = [{ name: "known", description: "K", inputSchema: {} }];
+    const memory: ToolMemory = { read: async () => remembered, write: async () => undefined };
+    const folder = configFolder({
+      "haft.toml": `[toolsets.a]\ntype = "mcp"\ncommand = "none"\nisolation = "session"\n[toolsets.b]\ntype = "mcp"\ncommand = "none"\nstart = "lazy"\n`,
+    });
+    const loaded = await loadConfig(join(folder, "haft.toml"));
+    const { toolsets } = await buildRuntimeParts(loaded, { memory });
+
+    expect(toolsets.map(({ name, engine }) => [name, engine?.kind, engine?.openSession === undefined])).toEqual([
+      ["a", "mcp", false],
+      ["b", "mcp", true],
+    ]);
+    const runtime = createRuntime({ toolsets: toolsets.slice(1), ports: fakePorts() });
+    onTestFinished(async () => void (await runtime.close()));
+    await runtime.open();
+    expect(runtime.registry.names("b")).toEqual(["b::known"]);
+  });
+});
+
+describe("openapi", () => {
+  const every = `document = "api/petstore.json"
+baseUrl = "https://\${HOST}/v1"
+auth = { type = "oauth2", tokenUrl = "https://t", clientId = "id", clientSecret = "env:KEY", scopes = ["s"], audience = "a", send = "body" }
+headers = { A = "env:KEY" }
+documentHeaders = { B = "env:KEY" }
+trustExtensions = true
+allowPrivate = ["10.0.0.0/8"]
+maxBytes = 10
+maxRedirects = 0
+verifyTls = false
+ca = "ca.pem"
+idempotencyHeader = "Idempotency-Key"
+openTimeoutMs = 7
+[toolsets.x.include]
+tags = ["pets"]
+[toolsets.x.exclude]
+paths = ["DELETE /*"]
+operations = ["drop*"]
+[toolsets.x.effects]
+"get*" = "readOnly"
+add = { writes = ["pets"], idempotent = true, external = true, destructive = false, commutative = true }`;
+
+  test("F0.19 has every key there is", async () => {
+    const { config } = await load("haft.toml", toolset("openapi", every), { HOST: "example.com", KEY: "swordfish" });
+
+    expect(config.toolsets.get("x")).toEqual({
+      type: "openapi",
+      enabled: true,
+      document: "api/petstore.json",
+      baseUrl: "https://example.com/v1",
+      auth: {
+        type: "oauth2",
+        tokenUrl: "https://t",
+        clientId: "id",
+        clientSecret: "swordfish",
+        scopes: ["s"],
+        audience: "a",
+        send: "body",
+      },
+      headers: { A: "swordfish" },
+      documentHeaders: { B: "swordfish" },
+      include: { tags: ["pets"] },
+      exclude: { paths: ["DELETE /*"], operations: ["drop*"] },
+      effects: {
+        "get*": { writes: [], idempotent: true },
+        add: { writes: ["pets"], idempotent: true, external: true, destructive: false, commutative: true },
+      },
+      trustExtensions: true,
+      allowPrivate: ["10.0.0.0/8"],
+      maxBytes: 10,
+      maxRedirects: 0,
+      verifyTls: false,
+      ca: "ca.pem",
+      idempotencyHeader: "Idempotency-Key",
+      openTimeoutMs: 7,
+    });
+  });
+
+  test("auth may be one for each scheme of the document", async () => {
+    const lines =
+      'document = "a.json"\n[toolsets.x.auth.key]\ntype = "apiKey"\nname = "X-Key"\nvalue = "env:KEY"\nin = "query"\n[toolsets.x.auth.login]\ntype = "basic"\nusername = "me"\npassword = "p"\n';
+    const { config } = await load("haft.toml", toolset("openapi", lines), { KEY: "swordfish" });
+
+    expect(config.toolsets.get("x")).toMatchObject({
+      auth: {
+        key: { type: "apiKey", in: "query", name: "X-Key", value: "swordfish" },
+        login: { type: "basic", username: "me", password: "p" },
+      },
+    });
+  });
+
+  test.each([
+    ["no document", "", '1:2: toolsets.x: "document" is missing: the OpenAPI document, a file or an address.'],
+    ["the word of another program", 'spec = "a.json"', /^haft\.toml:1:2: toolsets\.x: "document" is missing/u],
+    [
+      "an effect that there is not",
+      'document = "a.json"\neffects = { a = "reads" }',
+      /^haft\.toml:4:13: toolsets\.x\.effects\.a: must be one of "pure", "readOnly", "external", not "reads"/u,
+    ],
+    [
+      "an unknown filter",
+      'document = "a.json"\ninclude = { tag = ["a"] }',
+      '4:13: toolsets.x.include.tag: unknown key. Did you mean "tags"?',
+    ],
+    [
+      "isolation, which it does not need",
+      'document = "a.json"\nisolation = "session"',
+      '4:1: toolsets.x.isolation: only a toolset of type "mcp" has it.',
+    ],
+  ])("F0.57 %s is named with its place", async (_what, lines, problem) => {
+    const [first] = await problemsOf("haft.toml", toolset("openapi", lines));
+
+    expect(first).toEqual(typeof problem === "string" ? `haft.toml:${problem}` : expect.stringMatching(problem));
+  });
+
+  test("F0.19 a document beside the configuration gives its tools, with the settings of its toolset", async () => {
+    const document = {
+      openapi: "3.1.0",
+      info: { title: "Pets", version: "1" },
+      servers: [{ url: "https://example.com" }],
+      paths: { "/pets": { get: { operationId: "listPets", responses: {} } } },
+    };
+    const folder = configFolder({
+      "haft.toml": toolset("openapi", 'document = "pets.json"\ntimeoutMs = 5'),
+      "pets.json": JSON.stringify(document),
+    });
+    const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"))), ports: fakePorts() });
+    onTestFinished(async () => void (await runtime.close()));
+
+    expect((await runtime.open()).failed).toEqual([]);
+    expect(runtime.registry.names("x")).toEqual(["x::listPets"]);
+    expect(runtime.registry.get("x::listPets")?.settings.timeoutMs).toBe(5);
+  });
+});
+
+describe("file", () => {
+  const tools = "- { name: a, description: A }\n";
+
+  test("F0.14 a path with an allowed variable is expanded, and one that is not allowed is refused with its place", async () => {
+    const outside = configFolder({ "tools.yaml": tools });
+    const text = `${toolset("file", 'path = "${DATA_DIR}/tools.yaml"')}[variables]\nallow = ["DATA_DIR"]\n`;
+    const folder = configFolder({ "haft.toml": text });
+    const { sources = [] } = await configuredRuntime(join(folder, "haft.toml"), { environment: { DATA_DIR: outside } });
+
+    expect(namesOf((await Promise.all(sources.map(loadSource))).flatMap((loaded) => loaded.toolsets))).toEqual(["x: a"]);
+    expect(await problemsOf("haft.toml", toolset("file", 'path = "${DATA_DIR}/tools.yaml"'), { DATA_DIR: outside })).toEqual([
+      "haft.toml:3:1: toolsets.x.path: the variable DATA_DIR is not allowed in a path; name it under allow in variables.",
+    ]);
+  });
+
+  test.each([
+    ["${A:-$(id)}/t.yaml", '"${A:-$(id)}" does not name an environment variable; write ${NAME}, or env:NAME as the whole value.'],
+    ["env:A", "must end in .yaml, .yml or .json."],
+    ["tools.txt", "must end in .yaml, .yml or .json."],
+  ])("J05 F0.14 the path %s is refused", async (path, problem) => {
+    expect(await problemsOf("haft.toml", toolset("file", `path = '${path}'`), { A: "/etc" })).toEqual([
+      `haft.toml:3:1: toolsets.x.path: ${problem}`,
+    ]);
+  });
+
+  test.each([
+    ["../tools.yaml", /must lie inside the folder of this file, and "\.\.\/tools\.yaml" does not; write an absolute path to mean it\.$/u],
+    ["file:///etc/tools.yaml", /must be the path of a file, not the address "file:\/\/\/etc\/tools\.yaml"\.$/u],
+  ])("J05 the path %s is refused when it is used", async (path, problem) => {
+    const folder = configFolder({ "haft.toml": toolset("file", `path = "${path}"`) });
+
+    expect((await configError(configuredRuntime(join(folder, "haft.toml")))).message).toMatch(problem);
+  });
+
+  test("F0.15 F4.8 the name of the toolset is the namespace where nothing else says one, and its settings hold for all", async () => {
+    const folder = configFolder({
+      "haft.toml": toolset("file", 'path = "t.yaml"\nmaxConcurrent = 2\ntimeoutMs = 9\ndescription = "Mine"'),
+      "t.yaml": "a: { description: A }\nother:\n  - { name: b, description: B }\n",
+    });
+    const { sources = [] } = await configuredRuntime(join(folder, "haft.toml"));
+    const [loaded] = await Promise.all(sources.map(loadSource));
+
+    const common = { overloads: true, description: "Mine", maxConcurrent: 2, defaults: { timeoutMs: 9 } };
+    expect(loaded?.toolsets).toEqual([
+      { ...common, name: "x", tools: [{ name: "a", description: "A", inputSchema: {} }] },
+      { ...common, name: "other", tools: [{ name: "b", description: "B", inputSchema: {} }] },
+    ]);
+  });
+
+  test("F0.11 F4.10 a file that breaks keeps its tools, is reported, and gives the new ones once it is mended", async () => {
+    const { writeFileSync } = await import("node:fs");
+    const folder = configFolder({ "haft.toml": toolset("file", 'path = "t.yaml"'), "t.yaml": tools });
+    const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"))), ports: fakePorts() });
+    onTestFinished(async () => void (await runtime.close()));
+    await runtime.open();
+    const after = async (text: string): Promise<readonly string[]> => {
+      writeFileSync(join(folder, "t.yaml"), text);
+      await runtime.refresh();
+      return runtime.registry.names("x");
+    };
+
+    expect(await after("- {")).toEqual(["x::a"]);
+    expect(await after(`${tools}- { name: b, description: B }\n`)).toEqual(["x::a", "x::b"]);
+  });
+});
+
+test("F4.8 F4.13 a disabled toolset is neither built nor read, whatever its type", async () => {
+  const types: Readonly<Record<string, string>> = {
+    file: 'path = "${NONE}/none.yaml"',
+    descriptors: 'path = "${NONE}"',
+    openapi: 'document = "none.json"\nheaders = { A = "env:NONE" }',
+    mcp: 'url = "http://localhost"\nheaders = { A = "env:NONE" }',
+    inline: "tools = []",
+  };
+  const text = Object.entries(types).map(([type, lines]) => `[toolsets.${type}]\ntype = "${type}"\nenabled = false\n${lines}\n`);
+  const folder = configFolder({ "haft.toml": text.join("") });
+
+  expect(await configuredRuntime(join(folder, "haft.toml"), { environment: {} })).toMatchObject({ toolsets: [], sources: [] });
+});
+
+test("F4.6 tools of a file can be called between open and close, and not before or after", async () => {
+  const folder = configFolder({
+    "haft.toml": `extensions = ["e.mjs"]\nengines = { e = { type = "e" } }\n${toolset("file", 'path = "t.yaml"')}`,
+    "t.yaml": "- { name: a, description: A }\n",
+    "e.mjs": "export const haftEngines = { e: () => ({ kind: 'e', open: async () => [], call: () => 1, close: async () => {} }) };",
+  });
+  const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"))), ports: fakePorts() });
+  const call = { name: "x::a", input: {} };
+
+  const before = await runtime.execute(call);
+  await runtime.open();
+  const between = await runtime.execute(call);
+  await runtime.close();
+  const after = await runtime.execute(call);
+
+  expect([before, between, after].map((result) => ("error" in result ? result.error.code : result.output))).toEqual([
+    "not_found",
+    1,
+    "unavailable",
+  ]);
+});

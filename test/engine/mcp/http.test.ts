@@ -1,0 +1,400 @@
+import { describe, expect, test, vi } from "vitest";
+import { ToolOutput } from "../../../src/core/content.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import { mcpEngine } from "../../../src/engine/mcp.ts";
+import { FakeClock } from "../../../src/testing/fake-ports.ts";
+import { engineContext, request, requestOf, toolContext } from "../engine-contexts.ts";
+import { rejection } from "../mcp-engine.ts";
+import { event, legacy, loopbackMcp, modern, openHttp, reply, text, toolList } from "./loopback-mcp.ts";
+import type { Answers } from "./loopback-mcp.ts";
+
+const okay = new ToolOutput({ content: [{ type: "text", text: "okay" }] });
+
+describe("credentials", () => {
+  const guarded = (expected: string): Answers => ({
+    ...modern(),
+    "server/discover": (asked) => {
+      if (asked.headers.authorization === expected) return modern()["server/discover"]?.(asked);
+      asked.response.writeHead(401).end();
+      return undefined;
+    },
+  });
+
+  test.each([
+    ["a bearer token", { auth: { type: "bearer", token: "tell-nobody" } }, "Bearer tell-nobody"],
+    ["basic authentication", { auth: { type: "basic", username: "ann", password: "tell-nobody" } }, "Basic YW5uOnRlbGwtbm9ib2R5"],
+    ["a header", { headers: { Authorization: "Key tell-nobody" } }, "Key tell-nobody"],
+  ] as const)("F0.18 %s is sent, and a wrong one is a clear error that does not repeat it", async (_what, options, expected) => {
+    const right = await loopbackMcp(guarded(expected));
+    const wrong = await loopbackMcp(guarded("another"));
+
+    const { tools } = await openHttp({ url: right.url, ...options });
+
+    expect(tools.map((tool) => tool.name)).toEqual(["echo"]);
+    expect(await rejection(openHttp({ url: wrong.url, ...options }))).toEqual({
+      code: "unavailable",
+      message: 'MCP server "far" could not be opened: it refused the credentials (HTTP 401).',
+      hint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
+      retryable: false,
+      outcome: "not_started",
+    });
+  });
+
+  test("a name and password in the address are sent as basic authentication and shown nowhere", async () => {
+    const { url } = await loopbackMcp(guarded("Basic YW5uOnRlbGwtbm9ib2R5"));
+
+    const { tools } = await openHttp({ url: `${url.replace("//", "//ann:tell-nobody@")}?key=also-secret` });
+
+    expect(tools[0]?.metadata).toEqual({ server: { transport: "http", url }, annotations: {} });
+  });
+
+  test("a server that wants credentials and was given none says what to do", async () => {
+    const { url } = await loopbackMcp(guarded("Bearer x"));
+
+    expect(await rejection(openHttp({ url }))).toMatchObject({
+      message: 'MCP server "far" could not be opened: it wants credentials (HTTP 401).',
+      hint: 'Give this server `auth`, such as { type: "bearer", token }, or `headers`.',
+    });
+  });
+});
+
+describe("lost connections", () => {
+  test("F4.27 an answer that breaks off is a network error of unknown outcome, and nothing is sent again", async () => {
+    const { url, asked } = await loopbackMcp({ ...modern(), "tools/call": ({ response }) => void response.destroy() });
+    const { engine } = await openHttp({ url });
+
+    const error = await rejection(engine.call(request("echo"), toolContext()));
+
+    expect(error).toMatchObject({
+      code: "network_error",
+      outcome: "unknown",
+      retryable: true,
+      message: expect.stringContaining('MCP server "far"'),
+    });
+    expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(1);
+  });
+
+  test("F4.27 a stream that ends without the answer ends the call at once", async () => {
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/call": ({ response }) => {
+        event(response, { method: "notifications/message", params: { level: "info", data: "soon" } });
+        response.end();
+        return undefined;
+      },
+    });
+    const { engine } = await openHttp({ url });
+
+    expect(await rejection(engine.call(request("echo"), toolContext()))).toEqual({
+      code: "network_error",
+      message: 'The connection to MCP server "far" was lost during the call: its answer broke off.',
+      retryable: true,
+      outcome: "unknown",
+    });
+  });
+
+  test("a session that the server has forgotten is begun anew, and the call that it refused is made once more", async () => {
+    let forgotten = false;
+    const { url, asked } = await loopbackMcp({
+      ...legacy(),
+      "tools/call": ({ response }) => {
+        if (forgotten) return text("okay");
+        forgotten = true;
+        response.writeHead(404).end();
+        return undefined;
+      },
+    });
+    const { engine, warnings, changes } = await openHttp({ url, protocol: "legacy" });
+
+    expect(await engine.call(request("echo"), toolContext())).toEqual(okay);
+    expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(2);
+    expect(warnings()).toEqual(['MCP server "far" is connected to again (1 of 3): its session is over.']);
+    expect(changes()).toBe(1);
+  });
+
+  test("a server that asks to slow down is rate limited for as long as it says", async () => {
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/call": ({ response }) => void response.writeHead(429, { "retry-after": "7" }).end(),
+    });
+    const { engine } = await openHttp({ url });
+
+    expect(await rejection(engine.call(request("echo"), toolContext()))).toEqual({
+      code: "rate_limited",
+      message: 'MCP server "far": it asked to slow down (HTTP 429)',
+      retryable: true,
+      outcome: "not_started",
+      retryAfterMs: 7_000,
+    });
+  });
+
+  test("a server that is not there is unavailable, and says so", async () => {
+    expect(await rejection(openHttp({ url: "http://127.0.0.1:9/mcp" }))).toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/^MCP server "far" could not be opened: .*127\.0\.0\.1:9/u),
+    });
+  });
+});
+
+describe("strange answers", () => {
+  const calling = async (answer: NonNullable<Answers[string]>, signal = new AbortController().signal): Promise<unknown> => {
+    const { url } = await loopbackMcp({ ...modern(), "tools/call": answer });
+    const { engine } = await openHttp({ url });
+    return await rejection(engine.call(request("echo"), toolContext({ signal })));
+  };
+
+  test("D18 a wrong content type is no answer", async () => {
+    const error = await calling(({ response }) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>hello"));
+
+    expect(error).toMatchObject({ code: "invalid_output", message: expect.stringContaining("text/html") });
+  });
+
+  test("D18 an event without end is cut off", async () => {
+    const error = await calling(({ response }) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write("data: ");
+      const more = (): void => {
+        while (!response.destroyed && response.write("x".repeat(1024 * 1024)));
+        response.once("drain", more);
+      };
+      more();
+      return undefined;
+    });
+
+    expect(error).toMatchObject({
+      code: "network_error",
+      outcome: "unknown",
+      message: expect.stringContaining("larger than 10485760 bytes"),
+    });
+  });
+
+  test("D18 a hundred thousand events before the answer are read and dropped", async () => {
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/call": ({ response, id }) => {
+        const noise = `data: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/noise", params: {} })}\n\n`.repeat(1000);
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        for (let count = 0; count < 100; count++) response.write(noise);
+        event(response, { id: id as string, result: text("okay") });
+        return void response.end();
+      },
+    });
+    const { engine } = await openHttp({ url });
+
+    expect(await engine.call(request("echo"), toolContext())).toEqual(okay);
+  });
+
+  test("D08 bytes that come one by one for ever do not outlive the call, and progress does not prolong it", async () => {
+    const controller = new AbortController();
+
+    const error = await calling(({ response, id }) => {
+      event(response, { method: "notifications/progress", params: { progressToken: id as number, progress: 1 } });
+      response.write("d");
+      setImmediate(() => controller.abort(new Error("time is up")));
+      return undefined;
+    }, controller.signal);
+
+    expect(error).toMatchObject({ code: "cancelled", outcome: "unknown" });
+  });
+
+  test("D07 an answer to nobody, twice or to a string is dropped; the right one arrives", async () => {
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/call": ({ response, id }) => {
+        event(response, { id: 9_999, result: text("to nobody") });
+        event(response, { id: String(id), result: text("to a string") });
+        event(response, { id: id as number, result: text("okay") });
+        event(response, { id: id as number, result: text("again") });
+        return void response.end();
+      },
+    });
+    const { engine } = await openHttp({ url });
+
+    expect(await engine.call(request("echo"), toolContext())).toEqual(okay);
+  });
+
+  test("A12 an answer that nests a hundred thousand levels deep ends its call and nothing else", async () => {
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/call": ({ response, id, params }) => {
+        if (params["name"] === "fine") return text("okay");
+        const deep = `{"type":"abyss","to":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(`{"jsonrpc":"2.0","id":${String(id)},"result":{"resultType":"complete","content":[${deep}]}}`);
+        return undefined;
+      },
+    });
+    const { engine } = await openHttp({ url });
+
+    expect(await rejection(engine.call(request("deep"), toolContext()))).toMatchObject({ code: "invalid_output" });
+    expect(await engine.call(request("fine"), toolContext())).toEqual(okay);
+  });
+
+  test("D08 a server that never answers the first question is given up when opening is cut off", async () => {
+    const controller = new AbortController();
+    const { url } = await loopbackMcp({
+      "server/discover": () => {
+        controller.abort();
+        return undefined;
+      },
+    });
+
+    expect(await rejection(openHttp({ url }, { signal: controller.signal }))).toMatchObject({
+      code: "unavailable",
+      message: 'MCP server "far" could not be opened: it did not answer in time.',
+    });
+  });
+
+  test("a result of an unknown type is not taken for an answer", async () => {
+    expect(await calling(() => ({ ...text("okay"), resultType: "novel" }))).toMatchObject({
+      code: "invalid_output",
+      message: 'MCP server "far": it answered tools/call with a result of the unknown type "novel"',
+    });
+  });
+
+  test("D18 F04 a redirect to another origin is not followed", async () => {
+    const inside = await loopbackMcp(modern());
+    const { url } = await loopbackMcp({
+      "server/discover": ({ response }) => void response.writeHead(307, { location: inside.url }).end(),
+    });
+
+    expect(await rejection(openHttp({ url, transport: "http" }))).toMatchObject({ code: "unavailable" });
+    expect(inside.asked).toEqual([]);
+  });
+
+  test("F01 a name of the inside is refused unless it is allowed", async () => {
+    expect(await rejection(openHttp({ url: "http://metadata.google.internal/mcp" }))).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("not a public name"),
+    });
+  });
+});
+
+describe("headers of arguments", () => {
+  const schema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
+
+  test("D19 a tool with an illegal header is left out with a warning; the others are offered", async () => {
+    const bad = { type: "object", properties: { region: { type: "string", "x-mcp-header": "X\r\nEvil: 1" } } };
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/list": () => ({
+        ...toolList([]),
+        tools: [
+          { name: "bad", inputSchema: bad },
+          { name: "good", inputSchema: schema },
+        ],
+      }),
+    });
+
+    const { tools, warnings } = await openHttp({ url });
+
+    expect(tools.map((tool) => tool.name)).toEqual(["good"]);
+    expect(warnings()).toEqual([
+      'MCP server "far" lists "bad" with an illegal header: "region": x-mcp-header "X\\r\\nEvil: 1" is no name for a header. It is left out.',
+    ]);
+  });
+
+  test("D19 arguments are repeated in headers as the schema says", async () => {
+    const { url, asked } = await loopbackMcp({ ...modern(), "tools/call": () => text("okay") });
+    const { engine } = await openHttp({ url });
+
+    await engine.call(requestOf({ name: "good", description: "", inputSchema: schema }, { region: "Zürich" }), toolContext());
+
+    expect(asked.at(-1)?.headers).toMatchObject({
+      "mcp-name": "good",
+      "mcp-method": "tools/call",
+      "mcp-param-region": "=?base64?WsO8cmljaA==?=",
+    });
+  });
+
+  test("D19 a call whose headers do not fit never began, and the tools are listed anew", async () => {
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/call": ({ response, id }) => {
+        reply(response, { id: id as number, error: { code: -32020, message: "header mismatch" } }, 400);
+        return undefined;
+      },
+    });
+    const { engine, changes } = await openHttp({ url });
+
+    expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({
+      code: "unavailable",
+      retryable: true,
+      outcome: "not_started",
+    });
+    expect(changes()).toBe(1);
+  });
+});
+
+describe("changes", () => {
+  test("F0.18 list_changed on the stream that was asked for is passed on, and the list is read anew", async () => {
+    let names = ["one"];
+    const { url } = await loopbackMcp({
+      ...modern({ tools: { listChanged: true } }),
+      "tools/list": () => toolList(names),
+      "subscriptions/listen": ({ response, id }) => {
+        const meta = { "io.modelcontextprotocol/subscriptionId": id as string };
+        event(response, {
+          method: "notifications/subscriptions/acknowledged",
+          params: { _meta: meta, notifications: { toolsListChanged: true } },
+        });
+        names = ["one", "two"];
+        event(response, { method: "notifications/tools/list_changed", params: { _meta: meta } });
+        return undefined;
+      },
+    });
+
+    const { engine, changes } = await openHttp({ url });
+    await vi.waitFor(() => expect(changes()).toBe(1));
+
+    expect((await engine.list?.(new AbortController().signal))?.map((tool) => tool.name)).toEqual(["one", "two"]);
+  });
+
+  test.each([
+    [1, 60_000],
+    [1e18, 86_400_000],
+  ])("D20 a list that holds for %d ms is asked for again after %d ms", async (ttlMs, expected) => {
+    const clock = new FakeClock();
+    const { url } = await loopbackMcp({ ...modern(), "tools/list": () => toolList(["one"], { ttlMs, cacheScope: "public" }) });
+    const { changes } = await openHttp({ url }, { clock });
+
+    await clock.advance(expected - 1);
+    const before = changes();
+    await clock.advance(1);
+
+    expect([before, changes()]).toEqual([0, 1]);
+  });
+
+  test.each([-1, 0])("D20 a list that holds for %d ms is not asked for again", async (ttlMs) => {
+    const clock = new FakeClock();
+    const { url } = await loopbackMcp({ ...modern(), "tools/list": () => toolList(["one"], { ttlMs }) });
+    const { changes } = await openHttp({ url }, { clock });
+
+    await clock.advance(100_000_000);
+
+    expect(changes()).toBe(0);
+  });
+});
+
+describe("options", () => {
+  test.each([
+    [{ url: "ftp://example.com" }, "The url of an MCP server must begin with http:// or https://."],
+    [{ url: "http://example.com", headers: { "Mcp-Session-Id": "x" } }, 'The header "Mcp-Session-Id" belongs to the protocol.'],
+    [{ url: "http://example.com", headers: { "X-A": "a\r\nb" } }, "The header X-A must be printable text."],
+    [{ url: "http://example.com", auth: { type: "bearer", token: "" } }, "The bearer credentials must be printable ASCII and not empty."],
+    [{ url: "http://example.com", roots: [{ uri: "http://x" }] }, "Each of the roots of an MCP server needs a uri that begins with file:"],
+  ] as const)("%j is refused before anything starts", (options, message) => {
+    expect(() => mcpEngine(options)).toThrow(new ToolError("invalid_argument", message));
+  });
+
+  test("F4.35 closing ends the session on the server, and twice is once", async () => {
+    const { url, asked } = await loopbackMcp(legacy());
+    const { engine } = await openHttp({ url, protocol: "legacy" });
+
+    await Promise.all([engine.close?.(), engine.close?.()]);
+
+    expect(asked.map(({ method }) => method)).toContain("notifications/initialized");
+    expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({ message: 'MCP server "far" is not open.' });
+    expect(await engine.open?.(engineContext({ toolset: "far" }))).toHaveLength(1);
+    await engine.close?.();
+  });
+});

@@ -1,0 +1,120 @@
+import { expect, test, vi } from "vitest";
+import type { JsonObject } from "../../../src/core/json.ts";
+import { mcpPeerOf } from "../../../src/engine/mcp/peer.ts";
+import type { McpPeer, PeerNotification } from "../../../src/engine/mcp/peer.ts";
+import { localEngine } from "../../../src/engine/local.ts";
+import { openReference, rejection } from "../mcp-engine.ts";
+import { event, legacy, loopbackMcp, modern, openHttp } from "./loopback-mcp.ts";
+import type { OpenedMcp } from "./loopback-mcp.ts";
+
+const options = { signal: new AbortController().signal };
+
+function peerOf({ engine }: Pick<OpenedMcp, "engine">): McpPeer {
+  const peer = mcpPeerOf(engine);
+  if (peer === undefined) throw new Error("the engine has no peer");
+  return peer;
+}
+
+test("an engine of another kind has no peer", () => {
+  expect(mcpPeerOf(localEngine())).toBeUndefined();
+});
+
+test("F4.34 the everything server's resources, prompts and completions are passed through", async () => {
+  const peer = peerOf(await openReference("everything"));
+
+  const { resources } = await peer.listResources({}, options);
+  const { resourceTemplates } = await peer.listResourceTemplates({}, options);
+  const { prompts } = await peer.listPrompts({}, options);
+  const { messages } = await peer.getPrompt({ name: "simple-prompt" }, options);
+  const [first] = Array.isArray(resources) ? resources : [];
+  const read = await peer.readResource({ uri: String(first?.uri) }, options);
+  const completed = await peer.complete(
+    { ref: { type: "ref/prompt", name: "completable-prompt" }, argument: { name: "department", value: "" } },
+    options,
+  );
+
+  expect(peer.identity).toMatchObject({ protocolVersion: "2025-11-25", serverInfo: { name: expect.any(String) } });
+  expect([resources, resourceTemplates, prompts, messages, read["contents"]].map((list) => Array.isArray(list) && list.length > 0)).toEqual(
+    Array.from({ length: 5 }, () => true),
+  );
+  expect(completed).toMatchObject({ completion: { values: expect.any(Array) } });
+});
+
+test("what a server does not offer, and what it refuses, are told apart", async () => {
+  const { url } = await loopbackMcp({
+    ...legacy({ resources: {} }),
+    "resources/read": ({ response, id }) =>
+      void response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32002, message: "no such resource", data: { uri: "x:y" } } })),
+  });
+  const peer = peerOf(await openHttp({ url, protocol: "legacy" }));
+
+  expect(await rejection(peer.listPrompts({}, options))).toMatchObject({
+    code: "unavailable",
+    message: 'MCP server "far" offers no prompts.',
+  });
+  await expect(peer.readResource({ uri: "x:y" }, options)).rejects.toMatchObject({
+    rpcCode: -32002,
+    rpcMessage: "no such resource",
+    rpcData: { uri: "x:y" },
+  });
+});
+
+test("revision 2025-11-25: subscriptions and the log level are agreed on again after a session was lost", async () => {
+  let lost = false;
+  const { url, asked } = await loopbackMcp({
+    ...legacy({ resources: { subscribe: true }, logging: {} }),
+    "resources/subscribe": () => ({}),
+    "logging/setLevel": () => ({}),
+    "resources/list": ({ response }) => {
+      if (lost) return { resources: [] };
+      lost = true;
+      return void response.writeHead(404).end();
+    },
+  });
+  const peer = peerOf(await openHttp({ url, protocol: "legacy" }));
+  await peer.subscribe({ uri: "memo://1" }, options);
+  await peer.setLogLevel({ level: "info" }, options);
+
+  expect(await peer.listResources({}, options)).toEqual({ resources: [] });
+  await vi.waitFor(() =>
+    expect(asked.filter(({ method }) => method === "resources/subscribe" || method === "logging/setLevel")).toHaveLength(4),
+  );
+});
+
+test("revision 2026-07-28: a subscription is part of the stream of changes, and its notifications are passed on without the stream's own mark", async () => {
+  const filters: unknown[] = [];
+  const { url, asked } = await loopbackMcp({
+    ...modern({ resources: { subscribe: true }, logging: {} }),
+    "resources/list": () => ({
+      resultType: "complete",
+      resources: [],
+      ttlMs: 0,
+      cacheScope: "private",
+      _meta: { "io.modelcontextprotocol/serverInfo": {} },
+    }),
+    "subscriptions/listen": ({ response, id, params }) => {
+      filters.push(params["notifications"]);
+      const meta: JsonObject = { "io.modelcontextprotocol/subscriptionId": String(id) };
+      event(response, {
+        method: "notifications/subscriptions/acknowledged",
+        params: { _meta: meta, notifications: params["notifications"] ?? {} },
+      });
+      event(response, { method: "notifications/resources/updated", params: { _meta: meta, uri: "memo://1" } });
+      return undefined;
+    },
+  });
+  const peer = peerOf(await openHttp({ url }));
+  const heard: PeerNotification[] = [];
+  peer.onNotification((notification) => heard.push(notification));
+
+  await peer.subscribe({ uri: "memo://1" }, options);
+  await peer.setLogLevel({ level: "debug" }, options);
+  const listed = await peer.listResources({}, options);
+
+  await vi.waitFor(() => expect(heard).toEqual([{ method: "notifications/resources/updated", params: { uri: "memo://1" } }]));
+  expect(filters).toEqual([{ resourceSubscriptions: ["memo://1"] }]);
+  expect(listed).toEqual({ resources: [], ttlMs: 0, cacheScope: "private" });
+  expect(asked.at(-1)?.params["_meta"]).toMatchObject({ "io.modelcontextprotocol/logLevel": "debug" });
+});

@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+import { ToolError } from "../../../src/core/error.ts";
+import { guardedProvider, withOwnHeaders } from "../../../src/engine/mcp/authorization.ts";
+import { secretsOf } from "../../../src/engine/mcp/options.ts";
+import { redactor } from "../../../src/engine/redact.ts";
+import { openStrange, rejection } from "../mcp-engine.ts";
+
+test.each([
+  [{ command: "x", env: { DOOR_KEY: "swordfish" } }, "swordfish", "[DOOR_KEY]"],
+  [{ command: "x", args: ["--token=swordfish"] }, "swordfish", "[token]"],
+  [{ command: "x", args: ["--api-key", "swordfish"] }, "swordfish", "[api-key]"],
+  [{ command: "x", args: ["GITHUB_TOKEN=swordfish"] }, "swordfish", "[GITHUB_TOKEN]"],
+  [{ command: "x", args: ["postgres://ann:swordfish@db/x"] }, "swordfish", "[password of argument 1]"],
+  [{ url: "https://ann:swordfish@example.com/" }, "swordfish", "[password]"],
+  [{ url: "https://example.com/?key=swordfish" }, "swordfish", "[key]"],
+  [{ url: "https://example.com/", headers: { "X-Key": "swordfish" } }, "swordfish", "[X-Key]"],
+  [{ url: "https://example.com/", headers: { Authorization: "Bearer swordfish" } }, "swordfish", "[Authorization value]"],
+  [{ url: "https://example.com/", auth: { type: "bearer", token: "swordfish" } }, "swordfish", "[token]"],
+  [
+    { url: "https://example.com/", auth: { type: "basic", username: "ann", password: "swordfish" } },
+    "YW5uOnN3b3JkZmlzaA==",
+    "[credentials]",
+  ],
+] as const)("E12 what is secret in %j is struck out of what is said", (options, secret, instead) => {
+  expect(redactor(secretsOf(options))(`it said ${secret}!`)).toBe(`it said ${instead}!`);
+});
+
+test("E12 an argument that only looks like an option keeps its neighbour", () => {
+  expect(secretsOf({ command: "x", args: ["--token", "--verbose", "--port", "123456"] })).toEqual({});
+});
+
+test("E12 D04 a secret argument is struck out of a server's last lines", async () => {
+  const error = await rejection(openStrange("exit-on-start", { env: { DOOR_KEY: "swordfish" } }));
+
+  expect(JSON.stringify(error)).not.toContain("swordfish");
+});
+
+test("D12 headers and credentials go to the server's own origin and to no other", async () => {
+  const seen: (string | null)[] = [];
+  const fetch = withOwnHeaders(
+    (_url, init) => {
+      seen.push(new Headers(init?.headers).get("authorization"));
+      return Promise.resolve(new Response());
+    },
+    { url: "https://example.com/mcp", auth: { type: "bearer", token: "swordfish" } },
+  );
+
+  await fetch("https://example.com/other", {});
+  await fetch("https://login.example.com/token", {});
+  await fetch("http://example.com/mcp", {});
+
+  expect(seen).toEqual(["Bearer swordfish", null, null]);
+});
+
+test.each(["javascript:alert(1)", "file:///etc/passwd", "http://x/$(calc)\u0007", "--upload-pack=x", "vscode://run"])(
+  "D11 a page to log in at, %j, is never handed on",
+  (address) => {
+    const visited: string[] = [];
+    const provider = guardedProvider({
+      redirectToAuthorization: (url: URL) => void visited.push(String(url)),
+    } as unknown as OAuthClientProvider);
+
+    expect(() => provider.redirectToAuthorization(address as unknown as URL)).toThrow(
+      new ToolError("permission_denied", "The authorization server named an address to log in at that is no http or https page."),
+    );
+    expect(visited).toEqual([]);
+  },
+);
+
+test("D11 a web page is handed on as it is, to the provider's own function", async () => {
+  class Provider {
+    readonly #visited: string[] = [];
+    redirectToAuthorization(url: URL): void {
+      this.#visited.push(url.href);
+    }
+    tokens(): readonly string[] {
+      return this.#visited;
+    }
+  }
+  const provider = guardedProvider(new Provider() as unknown as OAuthClientProvider);
+
+  await provider.redirectToAuthorization(new URL("https://login.example.com/?a=$(b)"));
+
+  expect(provider.tokens()).toEqual(["https://login.example.com/?a=$(b)"]);
+});

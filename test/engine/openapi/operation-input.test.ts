@@ -1,0 +1,347 @@
+/** Parameters and bodies: what the model is asked, and where it goes. */
+import { expect, test } from "vitest";
+import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import { imported, only, openApi, property, withBody } from "./imported.ts";
+
+/** Of `POST /x` with one body of several media types. */
+function bodyOf(content: JsonObject, required: boolean = true): ReturnType<typeof only> {
+  return only(openApi("3.1", { "/x": { post: { requestBody: { required, content }, responses: {} } } }));
+}
+
+test("F0.19 parameters of the path are merged under those of the operation, by name and place", () => {
+  const document = openApi("3.0", {
+    "/a/{id}": {
+      parameters: [
+        { name: "id", in: "path", required: true, schema: { type: "integer" } },
+        { name: "page", in: "query", required: true, schema: { type: "integer" } },
+        { name: "X-Trace", in: "header", required: true, schema: { type: "string" } },
+      ],
+      get: {
+        parameters: [
+          { name: "page", in: "query", description: "Which page.", schema: { type: "string" } },
+          { name: "x-trace", in: "header", schema: { type: "boolean" } },
+        ],
+        responses: {},
+      },
+    },
+  });
+  const { tool, operation } = only(document);
+  expect(tool.inputSchema).toEqual({
+    type: "object",
+    properties: { id: { type: "integer" }, page: { type: "string", description: "Which page." }, "x-trace": { type: "boolean" } },
+    required: ["id"],
+    additionalProperties: false,
+  });
+  expect(operation.parameters.map(({ name, in: place, required }) => [name, place, required])).toEqual([
+    ["page", "query", false],
+    ["x-trace", "header", false],
+    ["id", "path", true],
+  ]);
+});
+
+test("F0.20 parameters, bodies and responses behind a $ref are read like any other", () => {
+  const document = openApi(
+    "3.0",
+    {
+      "/a": {
+        put: {
+          parameters: [{ $ref: "#/components/parameters/Page" }],
+          requestBody: { $ref: "#/components/requestBodies/Thing" },
+          responses: { "200": { $ref: "#/components/responses/Thing" } },
+        },
+      },
+      "/b": { $ref: "#/components/x-items/b" },
+    },
+    {
+      components: {
+        parameters: { Page: { name: "page", in: "query", schema: { $ref: "#/components/schemas/Page" } } },
+        requestBodies: { Thing: { required: true, content: { "application/json": { schema: { $ref: "#/components/schemas/Thing" } } } } },
+        responses: { Thing: { description: "ok", content: { "application/json": { schema: { $ref: "#/components/schemas/Thing" } } } } },
+        schemas: {
+          Page: { type: "integer", minimum: 1 },
+          Thing: { type: "object", properties: { size: { type: "number" } }, required: ["size"] },
+        },
+        "x-items": { b: { get: { operationId: "b", responses: {} } } },
+      },
+    },
+  );
+  const [a, b] = imported(document).operations;
+  expect(a?.tool.inputSchema).toEqual({
+    type: "object",
+    properties: { page: { $ref: "#/$defs/Page" }, size: { type: "number" } },
+    required: ["size"],
+    additionalProperties: false,
+    $defs: { Page: { type: "integer", minimum: 1 } },
+  });
+  expect(a?.tool.outputSchema).toEqual({
+    $ref: "#/$defs/Thing",
+    $defs: { Thing: { type: "object", properties: { size: { type: "number" } }, required: ["size"] } },
+  });
+  expect([b?.tool.name, b?.operation.path]).toEqual(["b", "/b"]);
+});
+
+test("F0.20 an operation without parameters has an empty closed schema; placeholders nobody declared are required strings", () => {
+  const document = openApi("3.0", { "/a": { get: { responses: {} } }, "/b/{id}/{+rest}": { get: { responses: {} } } });
+  expect(imported(document).operations.map(({ tool }) => tool.inputSchema)).toEqual([
+    { type: "object", properties: {}, additionalProperties: false },
+    {
+      type: "object",
+      properties: { id: { type: "string" }, rest: { type: "string" } },
+      required: ["id", "rest"],
+      additionalProperties: false,
+    },
+  ]);
+});
+
+test("F0.20 a path parameter that its path has no place for is kept, not asked for, and named in a warning", () => {
+  const parameters = [{ name: "id", in: "path", required: true, schema: { type: "string" } }];
+  const { operations, warnings } = imported(openApi("3.0", { "/a": { get: { parameters, responses: {} } } }));
+  expect(operations[0]?.tool.inputSchema).toEqual({ type: "object", properties: {}, additionalProperties: false });
+  expect(operations[0]?.operation.parameters).toEqual([
+    { name: "id", in: "path", key: "id", required: true, style: "simple", explode: false, supplied: true },
+  ]);
+  expect(warnings).toEqual(['#/paths/~1a/get/parameters/0: the path "/a" has no place for the parameter "id"; it is not asked for.']);
+});
+
+test("F0.20 headers, cookies, content parameters and styles are kept for the request", () => {
+  const schema = { type: "array", items: { type: "string" } };
+  const parameters: JsonValue = [
+    { name: "a", in: "query", style: "pipeDelimited", allowReserved: true, schema },
+    { name: "b", in: "query", style: "deepObject", explode: true, schema: { type: "object" } },
+    { name: "c", in: "header", explode: true, schema },
+    { name: "d", in: "cookie", schema },
+    { name: "e", in: "query", content: { "application/json": { schema: { type: "object" } } } },
+    { name: "p", in: "path", style: "matrix", explode: true, schema },
+    { name: "f", in: "query", style: "odd", explode: false, schema },
+    { name: "g", in: "body", schema },
+    { in: "query" },
+  ];
+  const { operations, warnings } = imported(openApi("3.0", { "/x/{p}": { get: { parameters, responses: {} } } }));
+  expect(operations[0]?.operation.parameters).toEqual([
+    { name: "a", in: "query", key: "a", required: false, style: "pipeDelimited", explode: false, allowReserved: true },
+    { name: "b", in: "query", key: "b", required: false, style: "deepObject", explode: true },
+    { name: "c", in: "header", key: "c", required: false, style: "simple", explode: true },
+    { name: "d", in: "cookie", key: "d", required: false, style: "form", explode: true },
+    { name: "e", in: "query", key: "e", required: false, style: "form", explode: false, mediaType: "application/json" },
+    { name: "p", in: "path", key: "p", required: true, style: "matrix", explode: true },
+    { name: "f", in: "query", key: "f", required: false, style: "form", explode: false },
+  ]);
+  expect(warnings).toEqual([
+    '#/paths/~1x~1{p}/get/parameters/7: a parameter needs a name and a place; one with the name "g" in "body" is left out.',
+    '#/paths/~1x~1{p}/get/parameters/8: a parameter needs a name and a place; one with the name undefined in "query" is left out.',
+    '#/paths/~1x~1{p}/get/parameters/6: the style "odd" is none of form, spaceDelimited, pipeDelimited, deepObject; form is used.',
+  ]);
+});
+
+test("F12 one name in two places is two properties: the first by place keeps the name", () => {
+  const named = (where: string): JsonObject => ({ name: "id", in: where, required: true, schema: { type: "string", description: where } });
+  const schema = { type: "object", properties: { id: { type: "integer" }, name: { type: "string" } }, required: ["id"] };
+  const document = openApi("3.0", {
+    "/a/{id}": {
+      put: {
+        parameters: [named("cookie"), named("header"), named("query"), named("path")],
+        requestBody: { required: true, content: { "application/json": { schema } } },
+        responses: {},
+      },
+    },
+  });
+  const { tool, operation } = only(document);
+  expect(tool.inputSchema).toEqual({
+    type: "object",
+    properties: {
+      id__cookie: { type: "string", description: "cookie" },
+      id__header: { type: "string", description: "header" },
+      id__query: { type: "string", description: "query" },
+      id: { type: "string", description: "path" },
+      id__body: { type: "integer" },
+      name: { type: "string" },
+    },
+    required: ["id__cookie", "id__header", "id__query", "id", "id__body"],
+    additionalProperties: false,
+  });
+  expect(operation.parameters.map(({ in: place, key }) => [place, key])).toEqual([
+    ["cookie", "id__cookie"],
+    ["header", "id__header"],
+    ["query", "id__query"],
+    ["path", "id"],
+  ]);
+  expect(operation.body?.fields).toEqual([
+    { name: "id", key: "id__body", required: true },
+    { name: "name", key: "name", required: false },
+  ]);
+});
+
+test("F12 keys that providers refuse are made fit, and never take the key of another", () => {
+  const parameters = ["expand[]", "expand", "a b", "__proto__", "a_b", "y".repeat(80), "id__query"].map((name) => ({
+    name,
+    in: "query",
+    schema: {},
+  }));
+  const both = [
+    ...parameters,
+    { name: "id", in: "query", schema: {} },
+    { name: "id", in: "header", schema: {} },
+    { name: "body", in: "query", schema: {} },
+  ];
+  const requestBody = { content: { "text/plain": { schema: { type: "string" } } } };
+  const { operation } = only(openApi("3.0", { "/a": { post: { parameters: both, requestBody, responses: {} } } }));
+  const keys = operation.parameters.map(({ key }) => key);
+  expect(keys).toEqual([
+    "expand__query",
+    "expand",
+    "a_b__query",
+    "__proto_",
+    "a_b",
+    `${"y".repeat(56)}__query`,
+    "id__query",
+    "id",
+    "id__header",
+    "body",
+  ]);
+  expect(operation.body?.fields).toEqual({ key: "body__body" });
+});
+
+test("F0.20 whatever is no plain object goes under one key", () => {
+  const list = withBody({ type: "array", items: { type: "integer" } });
+  expect([property(list, "body"), list.operation.body?.fields]).toEqual([{ type: "array", items: { type: "integer" } }, { key: "body" }]);
+  const schemas: readonly JsonValue[] = [
+    { type: "object" },
+    { type: "object", additionalProperties: { type: "string" } },
+    { type: "object", properties: { a: {} }, additionalProperties: true },
+    { oneOf: [{ type: "object", properties: { a: {} } }, { type: "string" }] },
+    { type: "object", properties: { a: {} }, anyOf: [{ required: ["a"] }, { required: ["b"] }] },
+    { allOf: [{ type: "object", properties: { a: {} } }, { oneOf: [{ type: "object" }] }] },
+    { type: "string" },
+    true,
+  ];
+  for (const schema of schemas) expect(withBody(schema).operation.body?.fields).toEqual({ key: "body" });
+  expect(withBody({ type: "object", properties: {}, additionalProperties: false }).operation.body?.fields).toEqual([]);
+});
+
+test("F0.20 an object that is put together of parts is one list of fields", () => {
+  const schemas = {
+    Base: { type: "object", properties: { id: { type: "string", readOnly: true }, kind: { type: "string" } }, required: ["id", "kind"] },
+  };
+  const schema = {
+    allOf: [
+      { $ref: "#/components/schemas/Base" },
+      { properties: { kind: { enum: ["cat"] }, lives: { type: "integer" } }, required: ["lives", "id", "name"] },
+    ],
+  };
+  const { tool, operation } = withBody(schema, { components: { schemas } });
+  expect(tool.inputSchema).toEqual({
+    type: "object",
+    properties: { kind: { allOf: [{ type: "string" }, { enum: ["cat"] }] }, lives: { type: "integer" }, name: {} },
+    required: ["kind", "lives", "name"],
+    additionalProperties: false,
+  });
+  expect(operation.body?.fields).toEqual([
+    { name: "kind", key: "kind", required: true },
+    { name: "lives", key: "lives", required: true },
+    { name: "name", key: "name", required: true },
+  ]);
+});
+
+test("F0.20 the fields of a body that may be left out are not required, and say when they are", () => {
+  const { tool, operation } = withBody(
+    { type: "object", properties: { a: { type: "string", description: "The a" } }, required: ["a"] },
+    {},
+    false,
+  );
+  expect(tool.inputSchema).toEqual({
+    type: "object",
+    properties: { a: { type: "string", description: "The a. Required when a body is sent." } },
+    additionalProperties: false,
+  });
+  expect(operation.body).toEqual({
+    required: false,
+    mediaType: "application/json",
+    mediaTypes: ["application/json"],
+    fields: [{ name: "a", key: "a", required: true }],
+  });
+});
+
+test("F0.20 of several media types the one is sent that can be written best, and all are kept", () => {
+  const schema = { type: "object", properties: { a: { type: "string" } } };
+  const orders: readonly (readonly [readonly string[], string])[] = [
+    [["application/xml", "application/vnd.x+json", "application/json"], "application/json"],
+    [
+      ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"],
+      "application/merge-patch+json",
+    ],
+    [["text/plain", "multipart/form-data", "application/x-www-form-urlencoded"], "application/x-www-form-urlencoded"],
+    [["text/plain", "application/octet-stream", "multipart/form-data"], "multipart/form-data"],
+    [["image/png", "text/plain", "application/octet-stream"], "application/octet-stream"],
+    [["*/*"], "application/json"],
+    [["image/png", "application/pdf"], "image/png"],
+  ];
+  for (const [types, chosen] of orders) {
+    const { body } = bodyOf(Object.fromEntries(types.map((type) => [type, { schema }]))).operation;
+    expect([body?.mediaType, body?.mediaTypes]).toEqual([chosen, types]);
+  }
+});
+
+test("F0.20 text is given as text and bytes in Base64, whatever the document describes", () => {
+  expect(property(bodyOf({ "application/xml": { schema: { type: "object" } } }), "body")).toEqual({
+    type: "string",
+    description: "The body, as text of the type application/xml.",
+  });
+  const bytes = { type: "string", contentEncoding: "base64", description: "The body: the bytes of the type image/png, in Base64." };
+  expect(property(bodyOf({ "image/png": { schema: { type: "string", format: "binary" } } }), "body")).toEqual(bytes);
+  expect(property(bodyOf({ "image/png": {} }), "body")).toEqual(bytes);
+});
+
+test("F0.20 the parts of a multipart body that are bytes are said to be, of either version and behind any $ref", () => {
+  const properties: JsonObject = {
+    one: { type: "string", format: "binary" },
+    many: { type: "array", items: { type: "string", format: "binary" } },
+    either: {
+      anyOf: [
+        { type: "string", format: "binary" },
+        { type: "array", items: { type: "string", format: "binary" } },
+      ],
+    },
+    newer: { type: "string", contentMediaType: "image/png" },
+    text: { type: "string", contentMediaType: "text/html" },
+    named: { $ref: "#/components/schemas/File" },
+    note: { type: "string" },
+    list: { type: "array", items: { type: "string" } },
+  };
+  const content = {
+    "multipart/form-data": {
+      schema: { type: "object", properties },
+      encoding: { list: { style: "form", explode: false }, one: { contentType: "image/png" } },
+    },
+  };
+  const document = openApi(
+    "3.1",
+    { "/x": { post: { requestBody: { content }, responses: {} } } },
+    { components: { schemas: { File: { type: "string", format: "binary" } } } },
+  );
+  const operation = only(document);
+  expect(operation.operation.body?.encoding).toEqual({
+    one: { contentType: "image/png", binary: true },
+    many: { binary: true },
+    either: { binary: true },
+    newer: { binary: true },
+    named: { binary: true },
+    list: { style: "form", explode: false },
+  });
+  expect([property(operation, "one"), property(operation, "newer"), property(operation, "text")]).toEqual([
+    { type: "string", description: "The bytes in Base64.", contentEncoding: "base64" },
+    { type: "string", contentMediaType: "image/png", contentEncoding: "base64", description: "The bytes in Base64." },
+    { type: "string", contentMediaType: "text/html" },
+  ]);
+});
+
+test("F0.20 a default is told and never filled in, so that a PATCH sets only what was asked for", () => {
+  const schema = {
+    type: "object",
+    properties: { wiki: { type: "boolean", description: "Has a wiki", default: true }, told: { description: "By default 3.", default: 3 } },
+  };
+  const patch = withBody(schema);
+  expect([property(patch, "wiki"), property(patch, "told")]).toEqual([
+    { type: "boolean", description: "Has a wiki. Default: true." },
+    { description: "By default 3." },
+  ]);
+});

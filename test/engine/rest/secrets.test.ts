@@ -1,0 +1,137 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../../src/core/json.ts";
+import { restEngine } from "../../../src/engine/rest.ts";
+import type { RestAuth, RestOptions } from "../../../src/engine/rest.ts";
+import { Secrets } from "../../../src/engine/rest/secrets.ts";
+import { MemoryLog } from "../../../src/testing/fake-ports.ts";
+import { engineContext, requestOf, toolContext } from "../engine-contexts.ts";
+import { ONE_GET } from "./open-engine.ts";
+import { recordingServer } from "./recording-server.ts";
+import type { Reply } from "./recording-server.ts";
+
+/** With characters that every encoding spells differently. */
+const CANARY = 'canary/7+"x y&é'.slice(0, -1);
+const PLAIN = "canary-plain-7";
+
+const WAYS: readonly (readonly [what: string, options: Partial<RestOptions>])[] = [
+  ["bearer", { auth: { type: "bearer", token: PLAIN } }],
+  ["basic", { auth: { type: "basic", username: "user", password: CANARY } }],
+  ["header key", { auth: { type: "apiKey", in: "header", name: "X-Key", value: CANARY } }],
+  ["query key", { auth: { type: "apiKey", in: "query", name: "key", value: CANARY } }],
+  ["cookie key", { auth: { type: "apiKey", in: "cookie", name: "sid", value: PLAIN } }],
+  ["headers", { headers: { "X-Api-Token": CANARY, Authorization: `Bearer ${PLAIN}` } }],
+];
+
+/** Everything that a server can send back of what it was sent. */
+const ECHOES: readonly (readonly [what: string, reply: (echo: JsonObject, text: string) => Reply])[] = [
+  ["JSON", (echo) => ({ body: JSON.stringify(echo) })],
+  ["JSON with escapes of its own", (echo) => ({ body: JSON.stringify(echo).replaceAll("/", "\\/") })],
+  ["JSON in ASCII", (echo) => ({ body: JSON.stringify(echo).replaceAll("&", "\\u0026") })],
+  ["text", (_, text) => ({ headers: { "content-type": "text/plain" }, body: text })],
+  ["an error", (echo) => ({ status: 500, body: JSON.stringify(echo) })],
+  ["a refusal", (_, text) => ({ status: 401, body: text })],
+  ["broken JSON", (echo) => ({ body: JSON.stringify(echo).slice(0, -1) })],
+  [
+    "headers and a link",
+    (echo) => ({
+      headers: {
+        "x-request-id": encodeURI(JSON.stringify(echo)),
+        link: `<${String(echo["url"])}&page=2>; rel="next"`,
+        location: String(echo["url"]),
+      },
+    }),
+  ],
+  ["a cursor", (echo) => ({ body: JSON.stringify({ next: `https://x.example${String(echo["url"])}`, next_cursor: echo["key"] ?? "" }) })],
+];
+
+describe("E12 no secret comes out", () => {
+  const both = WAYS.flatMap(([way, options]) => ECHOES.map(([echo, reply]) => ({ way, options, echo, reply })));
+  test.each(both)("$way, echoed as $echo", async ({ options, reply }) => {
+    const server = await recordingServer(({ url, headers }) => {
+      const echo = {
+        url,
+        ...Object.fromEntries(
+          ["authorization", "cookie", "x-key", "x-api-token"].flatMap((name) =>
+            headers[name] === undefined ? [] : [[name, headers[name]]],
+          ),
+        ),
+        key: new URL(url, "http://x").searchParams.get("key"),
+        password: decoded(headers.authorization),
+      };
+      return reply(echo, Object.values(echo).join(" | "));
+    });
+    const log = new MemoryLog();
+    const said = await everythingSaid({ document: ONE_GET, baseUrl: server.url, ...options }, log);
+    expect(JSON.stringify([server.received[0]?.url, server.received[0]?.headers])).toMatch(/canary|dXNlcjpjYW5hcnk/u);
+    expect(leaks(`${said}\n${inspect(log.lines)}`)).toEqual([]);
+  });
+
+  test("OAuth: neither client secret nor access token", async () => {
+    const tokens = await recordingServer([
+      { body: JSON.stringify({ access_token: "canary-token-9" }) },
+      { status: 400, body: JSON.stringify({ error: `bad ${CANARY} ${encodeURIComponent(CANARY)}` }) },
+    ]);
+    const api = await recordingServer(({ headers }) => ({ status: 401, body: `no ${String(headers.authorization)}` }));
+    const log = new MemoryLog();
+    const auth: RestAuth = { type: "oauth2", tokenUrl: tokens.url, clientId: "id", clientSecret: CANARY };
+    const said = await everythingSaid({ document: ONE_GET, baseUrl: api.url, auth }, log);
+    expect(api.received[0]?.headers.authorization).toBe("Bearer canary-token-9");
+    expect(said).toContain("answered HTTP 400 (bad [client secret] [client secret])");
+    expect(leaks(`${said}\n${inspect(log.lines)}`)).toEqual([]);
+  });
+
+  test("where nothing answers, and where no document is to be had", async () => {
+    const log = new MemoryLog();
+    const nowhere = "http://127.0.0.1:1";
+    const auth: RestAuth = { type: "apiKey", in: "query", name: "key", value: CANARY };
+    const said = [
+      await everythingSaid({ document: ONE_GET, baseUrl: nowhere, auth }, log),
+      await everythingSaid({ document: `${nowhere}/x?key=${encodeURIComponent(CANARY)}`, documentHeaders: { "X-Key": CANARY } }, log),
+      inspect(restEngine({ document: ONE_GET, baseUrl: nowhere, auth })),
+      JSON.stringify(restEngine({ document: ONE_GET, baseUrl: nowhere, auth })),
+    ];
+    expect(leaks(`${said.join("\n")}\n${inspect(log.lines)}`)).toEqual([]);
+  });
+
+  test("words that only happen to be in a header stay in answers", () => {
+    const secrets = new Secrets({ document: {}, headers: { "X-Region": "europe-west", "X-Auth": "europe-east", Accept: "text/plain" } });
+    expect([
+      secrets.redactAnswer("europe-west europe-east text/plain"),
+      secrets.redact("europe-west text/plain"),
+      secrets.isIn("europe-west"),
+    ]).toEqual(["europe-west [X-Auth] text/plain", "[X-Region] text/plain", false]);
+  });
+
+  test("only the last few fetched tokens are remembered", () => {
+    const secrets = new Secrets({ document: {} });
+    for (let index = 0; index < 9; index++) secrets.add("access token", `token-number-${index}`);
+    expect(secrets.redact("token-number-0 token-number-1 token-number-8")).toBe("token-number-0 [access token] [access token]");
+  });
+});
+
+function decoded(authorization: string | undefined): string | null {
+  return authorization?.startsWith("Basic ") === true ? Buffer.from(authorization.slice(6), "base64").toString() : null;
+}
+
+/** Opens, calls once, and gives all that is said: results as they are, errors with their stacks and causes. */
+async function everythingSaid(options: RestOptions, log: MemoryLog): Promise<string> {
+  const engine = restEngine(options);
+  try {
+    const tools = (await engine.open?.(engineContext({ log }))) ?? [];
+    const [tool] = tools;
+    if (tool === undefined) throw new Error("No tool.");
+    const answer = await engine.call(requestOf(tool, {}), toolContext());
+    return inspect([tools, answer], { depth: 20, maxStringLength: null });
+  } catch (error: unknown) {
+    return inspect(error, { depth: 20, maxStringLength: null, showHidden: true });
+  } finally {
+    await engine.close?.();
+  }
+}
+
+/** Whatever is left of a canary, in any spelling. */
+function leaks(text: string): readonly string[] {
+  const base64 = [`user:${CANARY}`, `id:${encodeURIComponent(CANARY)}`].map((each) => Buffer.from(each).toString("base64"));
+  return [/canary.{0,20}/giu.exec(text)?.[0], ...base64.filter((each) => text.includes(each))].filter((found) => found !== undefined);
+}

@@ -1,0 +1,144 @@
+import { describe, expect, test } from "vitest";
+import type { JsonValue } from "../../src/core/json.ts";
+import { enrich } from "../../src/generate/enrich.ts";
+import { outputSchemas } from "../../src/generate/output-schemas.ts";
+import type { OutputSchemasOptions, SchemaModel, SchemaPrompt } from "../../src/generate/output-schemas.ts";
+import { MemoryLog } from "../../src/testing/fake-ports.ts";
+import { TEXT, objectOf, tool, toolset } from "./tools.ts";
+
+const CITY = objectOf({ city: TEXT });
+
+/** Infers schemas for the tools of the namespace `a`; what was asked and warned comes along. */
+async function infer(model: SchemaModel, tools: readonly ReturnType<typeof tool>[], options: Partial<OutputSchemasOptions> = {}) {
+  const prompts: SchemaPrompt[] = [];
+  const log = new MemoryLog();
+  const asking: SchemaModel = (prompt, more) => {
+    prompts.push(prompt);
+    return model(prompt, more);
+  };
+  const enriched = await enrich([toolset("a", ...tools)], [outputSchemas({ model: asking, ...options })], { log });
+  return {
+    schemas: enriched.tools.map((entry) => entry.tool.outputSchema),
+    artifact: enriched.artifacts.get("output-schemas"),
+    prompts,
+    warnings: log.lines.map(({ message }) => message),
+  };
+}
+
+const answering =
+  (answer: string | JsonValue): SchemaModel =>
+  () =>
+    Promise.resolve(answer);
+
+describe("F0.22 an answer is taken as", () => {
+  const cases: readonly (readonly [what: string, answer: string | JsonValue, schema: unknown])[] = [
+    ["a schema", { type: "object", properties: { city: { type: "string" } } }, CITY],
+    ["a schema in text", JSON.stringify(CITY), CITY],
+    ["a schema in a code block, with prose", `Here it is:\n\`\`\`json\n${JSON.stringify(CITY)}\n\`\`\`\nBye.`, CITY],
+    ["a schema with a trailing comma", '{"type": "object", "properties": {"city": {"type": "string"},}}', CITY],
+    ["a wrapped schema", { output_schema: { type: "object", properties: { city: { type: "string" } } } }, CITY],
+    ["a schema wrapped twice, with a name", { name: "x", json_schema: { strict: true, schema: { city: { type: "string" } } } }, CITY],
+    ["a flat map of properties", { city: { type: "string" } }, CITY],
+    ["a flat map of type words", { city: "str", count: "int" }, objectOf({ city: TEXT, count: { type: "integer" } })],
+    [
+      "a flat map whose properties are called like keywords",
+      { type: { type: "string" }, items: { type: "array" }, properties: { type: "object" } },
+      objectOf({ type: TEXT, items: { type: "array" }, properties: { type: "object" } }),
+    ],
+    [
+      "a flat map with a property called schema",
+      { schema: { type: "string" }, city: { type: "string" } },
+      objectOf({ schema: TEXT, city: TEXT }),
+    ],
+    ["the schema of a text", { type: "string", description: "A name." }, { type: "string", description: "A name." }],
+    ["a choice of schemas", { anyOf: [{ type: "string" }, { type: "null" }] }, { anyOf: [{ type: "string" }, { type: "null" }] }],
+  ];
+  test.each(cases)("%s", async (_what, answer, schema) => {
+    expect(await infer(answering(answer), [tool("get")])).toMatchObject({ schemas: [schema], warnings: [] });
+  });
+});
+
+describe("F0.22 an answer that is no schema is logged, and the tool stays as it is:", () => {
+  test.each([
+    ["prose", "I cannot say.", /^No output schema for a::get: Not valid JSON/u],
+    ["a list", [1], /^No output schema for a::get: The answer gives no schema: it is no object\.$/u],
+    ["nothing", {}, /it is empty/u],
+    ["an error", { error: "cannot" }, /"error" is neither a schema nor a type/u],
+    ["a schema that cannot be used", { type: "object", properties: { n: { type: "number", minimum: "one" } } }, /minimum/u],
+    ["a type that does not exist", { type: "object", properties: { n: { type: "numeral" } } }, /numeral/u],
+  ])("%s", async (_what, answer: string | JsonValue, warning) => {
+    expect(await infer(answering(answer), [tool("get")])).toMatchObject({
+      schemas: [undefined],
+      artifact: new Map(),
+      warnings: [expect.stringMatching(warning)],
+    });
+  });
+
+  test("a model that fails for one tool costs only that one", async () => {
+    const model: SchemaModel = ({ user }) =>
+      user.includes('"bad"') ? Promise.reject(new Error("rate limit")) : Promise.resolve({ city: "string" });
+
+    expect(await infer(model, [tool("bad"), tool("good")])).toMatchObject({
+      schemas: [undefined, CITY],
+      artifact: new Map([["a::good", CITY]]),
+      warnings: ["No output schema for a::bad: rate limit"],
+    });
+  });
+});
+
+test("F0.22 only tools without an output schema are asked about, with their name, description and input schema", async () => {
+  const { schemas, prompts } = await infer(answering({ city: "string" }), [
+    { ...tool("find", { name: TEXT }), description: "Finds a city." },
+    tool("known", {}, { id: TEXT }),
+  ]);
+
+  expect(schemas).toEqual([CITY, objectOf({ id: TEXT })]);
+  expect(prompts).toEqual([
+    {
+      system: expect.stringContaining("JSON Schema"),
+      user: JSON.stringify({ name: "find", description: "Finds a city.", inputSchema: objectOf({ name: TEXT }) }),
+    },
+  ]);
+});
+
+test("F0.22 at most so many questions are open at a time, and each is told of", async () => {
+  let open = 0;
+  let most = 0;
+  const told: number[] = [];
+  const model: SchemaModel = async () => {
+    most = Math.max(most, ++open);
+    await Promise.resolve();
+    await Promise.resolve();
+    open--;
+    return { city: "string" };
+  };
+  const tools = Array.from({ length: 20 }, (_, at) => tool(`t${at}`));
+
+  await enrich([toolset("a", ...tools)], [outputSchemas({ model, concurrency: 3 })], { onProgress: ({ done }) => told.push(done) });
+
+  expect([most, told]).toEqual([3, Array.from({ length: 20 }, (_, at) => at + 1)]);
+});
+
+test("F0.22 a cancellation waits for no model and asks nothing more", async () => {
+  const controller = new AbortController();
+  let asked = 0;
+  const model: SchemaModel = () => {
+    if (++asked === 2) controller.abort();
+    return new Promise(() => undefined);
+  };
+  const tools = Array.from({ length: 10 }, (_, at) => tool(`t${at}`));
+
+  await expect(enrich([toolset("a", ...tools)], [outputSchemas({ model, concurrency: 2 })], { signal: controller.signal })).rejects.toThrow(
+    expect.objectContaining({ code: "cancelled" }),
+  );
+  expect(asked).toBe(2);
+});
+
+test.each([
+  ["no model", { model: undefined }],
+  ["a concurrency of 0", { concurrency: 0 }],
+])("F0.22 %s is refused at once", (_what, options) => {
+  const all: unknown = { model: answering({}), ...options };
+
+  expect(() => outputSchemas(all as OutputSchemasOptions)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+});

@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { ask, failureOf, testClient, toRequest } from "./ask.ts";
+import { CERTIFICATE, httpServer, httpsServer } from "./loopback-server.ts";
+
+test("F18 a self-signed certificate is refused before anything is sent", async () => {
+  let requests = 0;
+  const server = await httpsServer((_request, response) => {
+    requests++;
+    response.end("read");
+  });
+  const client = testClient({ allowPrivate: [server.host] });
+  const failure = await failureOf(client.request(toRequest(server.at("/?token=secret"), { method: "POST", body: Buffer.from("secret") })));
+  expect([failure, requests]).toEqual([
+    {
+      code: "network_error",
+      message: `No connection to ${server.host}: its certificate is self-signed (DEPTH_ZERO_SELF_SIGNED_CERT).`,
+      hint: "Give the certificate of its authority, in PEM, as `ca`.",
+      retryable: false,
+      outcome: "not_started",
+    },
+    0,
+  ]);
+});
+
+test("F18 a certificate for another host is refused even when its authority is known", async () => {
+  const server = await httpsServer((_request, response) => response.end("read"));
+  const client = testClient({ allowPrivate: ["other.example"], ca: CERTIFICATE, names: { "other.example": ["127.0.0.1"] } });
+  expect(await failureOf(client.request(toRequest(`https://other.example:${server.port}/`)))).toEqual({
+    code: "network_error",
+    message: `No connection to other.example:${server.port}: its certificate is for another host (ERR_TLS_CERT_ALTNAME_INVALID).`,
+    hint: "Call the server by a name that its certificate is for.",
+    retryable: false,
+    outcome: "not_started",
+  });
+});
+
+test("F18 with its authority given a server is called, by name and by address", async () => {
+  const server = await httpsServer((_request, response) => response.end("read"));
+  const client = testClient({ allowPrivate: ["localhost", "127.0.0.1"], ca: CERTIFICATE, names: { localhost: ["127.0.0.1"] } });
+  expect([await ask(client, `https://localhost:${server.port}/`), await ask(client, server.at("/"))]).toEqual([
+    { status: 200, text: "read" },
+    { status: 200, text: "read" },
+  ]);
+});
+
+test("F18 verification is off only when it is asked to be, with one warning", async () => {
+  const server = await httpsServer((_request, response) => response.end("read"));
+  const warnings: string[] = [];
+  const log = { debug() {}, warn: (message: string) => void warnings.push(message) };
+  const client = testClient({ allowPrivate: [server.host], verifyTls: false, log });
+  await ask(client, server.at("/"));
+  expect([await ask(client, server.at("/")), warnings]).toEqual([
+    { status: 200, text: "read" },
+    ["Certificates are not checked (verifyTls is false): anybody between here and a server can read and change what is sent."],
+  ]);
+});
+
+test("F04 credentials stay behind when https redirects to http on the same host", async () => {
+  const target = await httpServer((request, response) => response.end(String(request.headers.authorization)));
+  const server = await httpsServer((_request, response) => response.writeHead(302, { location: target.at("/").href }).end());
+  const client = testClient({ allowPrivate: ["127.0.0.1"], ca: CERTIFICATE });
+  expect(await ask(client, server.at("/"), { headers: [["authorization", "Bearer secret"]] })).toEqual({ status: 200, text: "undefined" });
+});
+
+test("a server that speaks no TLS, and one that speaks nothing else, are named as that", async () => {
+  const plain = await httpServer((_request, response) => response.end());
+  const secure = await httpsServer((_request, response) => response.end());
+  const client = testClient({ allowPrivate: ["127.0.0.1"], ca: CERTIFICATE });
+  const failures = [
+    await failureOf(client.request(toRequest(`https://${plain.host}/`))),
+    await failureOf(client.request(toRequest(`http://${secure.host}/`))),
+  ];
+  expect(failures.map(({ code, message, outcome }) => [code, message, outcome])).toEqual([
+    ["network_error", `No connection to ${plain.host}: TLS could not be agreed on (EPROTO).`, "not_started"],
+    ["network_error", `The exchange with ${secure.host} failed: the server closed the connection (ECONNRESET).`, "unknown"],
+  ]);
+});

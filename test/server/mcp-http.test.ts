@@ -1,0 +1,370 @@
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
+import { describe, expect, test, vi } from "vitest";
+import { pure } from "../../src/core/effects.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { defineTool } from "../../src/runtime/define-tool.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { listenMcp, mcpHandler } from "../../src/server/mcp.ts";
+import { ERAS, listening, openRuntime, overHttp } from "./mcp-clients.ts";
+
+const echo = defineTool({
+  name: "echo",
+  description: "Says it again.",
+  inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  effects: pure,
+  execute: ({ text }) => text,
+});
+
+const TOKEN = "correct-horse-battery";
+const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+const HELLO = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } },
+});
+
+interface Sent {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+interface Received {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** With any headers at all, as a browser that was deceived or a careless program sends them. */
+function send(port: number, { method = "POST", path = "/mcp", headers = {}, body = HELLO }: Sent = {}): Promise<Received> {
+  const all = { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers };
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest({ host: "127.0.0.1", port, method, path, headers: all }, (incoming) => {
+      let text = "";
+      incoming.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+      incoming.on("end", () => resolve({ status: incoming.statusCode ?? 0, body: text, headers: incoming.headers }));
+    });
+    outgoing.on("error", reject);
+    outgoing.end(method === "POST" ? body : undefined);
+  });
+}
+
+describe("the door", () => {
+  test("E01 only names and origins of this machine are served, on every path and method", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port } = await listening(runtime);
+    const strangers = [
+      { host: `evil.example:${port}` },
+      { host: "localhost.evil.example" },
+      { host: "evil@localhost" },
+      { host: "localhost." },
+      { origin: "http://evil.example" },
+      { origin: "null" },
+      { origin: "http://localhost.evil.example:3000" },
+      { origin: "http://localhost@evil.example" },
+      { origin: "file://localhost" },
+    ];
+    for (const headers of strangers)
+      for (const method of ["POST", "GET", "DELETE", "OPTIONS"])
+        for (const path of ["/mcp", "/", "/other"])
+          expect([headers, method, path, (await send(port, { method, path, headers })).status]).toEqual([headers, method, path, 403]);
+    for (const headers of [{ host: "LOCALHOST" }, { host: `127.0.0.1:${port}` }, { host: "[::1]:80" }, { origin: "http://localhost:5173" }])
+      expect([headers, (await send(port, { headers })).status]).toEqual([headers, 200]);
+  });
+
+  test("E01 an empty list lets nothing in, and a list of one's own lets in what it names", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const closed = await listening(runtime, { allowedHosts: [] });
+    expect((await send(closed.port)).status).toBe(403);
+    const own = await listening(runtime, { allowedHosts: ["tools.example"], allowedOrigins: ["https://app.example"] });
+    expect((await send(own.port)).status).toBe(403);
+    expect((await send(own.port, { headers: { host: "tools.example:443", origin: "https://app.example" } })).status).toBe(200);
+    expect((await send(own.port, { headers: { host: "tools.example", origin: "http://app.example" } })).status).toBe(403);
+  });
+
+  test.each([
+    "text/plain",
+    "application/json\t;x",
+    "application/json; charset=utf-7",
+    "text/json",
+    "application/jsonx",
+    "",
+    "multipart/form-data",
+  ])("E02 E07 a body of the type %j is refused with 415", async (type) => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port } = await listening(runtime);
+    expect((await send(port, { headers: { "content-type": type } })).status).toBe(415);
+  });
+
+  test("E07 E06 JSON in any case and in UTF-8 is taken; compressed bodies are not", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port } = await listening(runtime);
+    for (const type of ["APPLICATION/JSON ", 'application/json; charset="UTF-8"', "application/json;charset=utf8"])
+      expect((await send(port, { headers: { "content-type": type } })).status).toBe(200);
+    for (const encoding of ["gzip", "br", "deflate"])
+      expect((await send(port, { headers: { "content-encoding": encoding } })).status).toBe(415);
+  });
+
+  test("E03 an address that others reach needs a token and the names it is reached by", async () => {
+    const runtime = createRuntime();
+    for (const host of ["0.0.0.0", "::", "192.168.0.1", "example.org"]) {
+      for (const options of [{}, { token: TOKEN }, { allowedHosts: ["example.org"] }])
+        await expect(listenMcp(runtime, { port: 0, host, ...options })).rejects.toMatchObject({ code: "invalid_argument" });
+    }
+    expect(() => mcpHandler(runtime, { token: "short" })).toThrow(ToolError);
+    const open = await listening(runtime, { host: "0.0.0.0", token: TOKEN, allowedHosts: ["localhost"] });
+    expect((await send(open.port, { headers: { host: "localhost", authorization: `Bearer ${TOKEN}` } })).status).toBe(200);
+  });
+
+  test("E04 without the right token nothing is listed, whatever else is right", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port, url } = await listening(runtime, { token: TOKEN });
+    const wrong = [
+      undefined,
+      "Bearer x",
+      `Bearer ${TOKEN}x`,
+      `Bearer ${TOKEN.slice(1)}`,
+      TOKEN,
+      `Basic ${TOKEN}`,
+      "Bearer ",
+      `Bearer ${TOKEN} ${TOKEN}`,
+    ];
+    for (const authorization of wrong)
+      for (const body of [HELLO, LIST]) {
+        const answer = await send(port, { body, headers: authorization === undefined ? {} : { authorization } });
+        expect([authorization, answer.status, answer.headers["www-authenticate"]]).toEqual([authorization, 401, "Bearer"]);
+        expect(answer.body).not.toContain("echo");
+      }
+    for (const era of ERAS) {
+      const client = await overHttp(url, { era, headers: { authorization: `bearer ${TOKEN}` } });
+      expect(await client.callTool({ name: "echo", arguments: { text: era } })).toMatchObject({ content: [{ text: era }] });
+    }
+  });
+
+  test("E18 no answer lets pages of other origins read it", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port } = await listening(runtime);
+    for (const method of ["POST", "OPTIONS"]) {
+      const { headers } = await send(port, { method, headers: { origin: "http://localhost:1" } });
+      expect(Object.keys(headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+    }
+  });
+});
+
+describe("what comes in", () => {
+  test("E06 a body is read up to its limit: declared or not, the answer is 413 and others go on", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port, url } = await listening(runtime, { maxBodyBytes: 10_000 });
+    expect((await send(port, { body: `"${"x".repeat(10_000)}"` })).status).toBe(413);
+    const endless = await new Promise<string>((resolve, reject) => {
+      const socket = connect(port, "127.0.0.1", () => {
+        socket.write("POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
+        const chunk = `1000\r\n${"x".repeat(4_096)}\r\n`;
+        for (let sent = 0; sent < 10; sent++) socket.write(chunk);
+      });
+      let text = "";
+      socket.setEncoding("utf8").on("data", (data: string) => (text += data));
+      socket.on("error", (error) => (text === "" ? reject(error) : resolve(text)));
+      socket.on("close", () => resolve(text));
+    });
+    expect(endless).toMatch(/^HTTP\/1\.1 413 /u);
+    const client = await overHttp(url, { era: "modern" });
+    expect(await client.callTool({ name: "echo", arguments: { text: "still here" } })).toMatchObject({ content: [{ text: "still here" }] });
+  });
+
+  test("E01 E06 E16 what is no HTTP, too much of it, or sent to nobody is refused, by Node's own strict reader where it can", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port } = await listening(runtime);
+    const raw = (text: string): Promise<string> =>
+      new Promise((resolve) => {
+        let answer = "";
+        const socket = connect(port, "127.0.0.1", () => socket.end(text));
+        socket.setEncoding("utf8").on("data", (data: string) => (answer += data));
+        socket.on("error", () => {});
+        socket.on("close", () => resolve(answer.slice(0, 12)));
+      });
+    expect(await raw("GET /mcp HTTP/1.1\r\nhost: \r\n\r\n")).toBe("HTTP/1.1 403");
+    expect(await raw("GET /mcp HTTP/1.0\r\n\r\n")).toBe("HTTP/1.1 403");
+    const head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    expect(await raw(`${head}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`)).toBe("HTTP/1.1 400");
+    expect(await raw(`${head}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n`)).toBe("HTTP/1.1 400");
+    expect(await raw(`${head}content-length: 1\r\ncontent-length: 2\r\n\r\n{}`)).toBe("HTTP/1.1 400");
+    expect(await raw(`${head}x: ${"y".repeat(20_000)}\r\n\r\n`)).toBe("HTTP/1.1 431");
+    expect(await raw("CONNECT evil.example:443 HTTP/1.1\r\nhost: evil.example\r\n\r\n")).toBe("");
+    expect(await raw("\u0016\u0003\u0001")).toBe("HTTP/1.1 400");
+  });
+
+  test("E08 a request holds few messages, and JSON is not built deeper than it may be", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port } = await listening(runtime, { maxBatch: 3 });
+    const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+    expect(await send(port, { body: `[${Array.from({ length: 4 }, () => ping).join(",")}]` })).toMatchObject({
+      status: 400,
+      body: expect.stringContaining("-32600"),
+    });
+    for (const body of ["", "{", "[".repeat(100_000), `${"[".repeat(100)}${"]".repeat(100)}`])
+      expect(await send(port, { body })).toMatchObject({ status: 400, body: expect.stringContaining("-32700") });
+    for (const body of ["[]", "7", "null", '"x"', '[{"jsonrpc":"2.0"}]', '{"jsonrpc":"1.0","id":1,"method":"tools/list"}'])
+      expect((await send(port, { body })).status).toBe(400);
+  });
+
+  test("only the path that was given is served, and only the protocol's methods", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port, url } = await listening(runtime, { path: "/tools" });
+    expect(url).toBe(`http://127.0.0.1:${port}/tools`);
+    expect((await send(port, { path: "/mcp" })).status).toBe(404);
+    for (const path of ["/tools", "/tools?x=1", "/./tools"]) expect((await send(port, { path })).status).toBe(200);
+    for (const method of ["PUT", "PATCH", "HEAD", "TRACE", "OPTIONS"])
+      expect((await send(port, { path: "/tools", method })).status).toBe(405);
+  });
+
+  test("C07 a session id that was not given leads nowhere, and one that was ended no further", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port } = await listening(runtime);
+    const { headers } = await send(port);
+    const id = String(headers["mcp-session-id"]);
+    const list = (session: string): Promise<Received> => send(port, { body: LIST, headers: { "mcp-session-id": session } });
+    expect((await list(id)).status).toBe(200);
+    for (const other of [`${id}x`, "", "mcp_1", "__proto__"]) expect([404, 400]).toContain((await list(other)).status);
+    expect((await send(port, { body: LIST })).status).toBe(400);
+    expect((await send(port, { method: "DELETE", headers: { "mcp-session-id": id } })).status).toBe(200);
+    expect((await list(id)).status).toBe(404);
+  });
+
+  test("one session more than there may be ends the one that has been idle longest", async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const { port } = await listening(runtime, { maxSessions: 2 });
+    const ids: string[] = [];
+    for (let count = 0; count < 3; count++) ids.push(String((await send(port)).headers["mcp-session-id"]));
+    const statuses = ids.map(async (id) => (await send(port, { body: LIST, headers: { "mcp-session-id": id } })).status);
+    expect(await Promise.all(statuses)).toEqual([404, 200, 200]);
+  });
+});
+
+describe("what goes out", () => {
+  test("E12 E14 a fault of our own is told with an id only; the log has the rest on one line", async () => {
+    const { runtime, log } = await openRuntime({ tools: [echo] });
+    const provider = {
+      listPrompts: () => Promise.resolve({ prompts: [{ name: "bad" }] }),
+      getPrompt: () => Promise.reject(new Error("ENOENT /srv/secret/password.txt")),
+    };
+    const { url } = await listening(runtime, { providers: [provider], ports: { log } });
+    for (const era of ERAS) {
+      const client = await overHttp(url, { era });
+      await expect(client.getPrompt({ name: "bad" })).rejects.toMatchObject({
+        code: -32_603,
+        message: expect.stringMatching(/^Internal error \(error_[\w-]+\); the server's log says more\.$/u),
+      });
+    }
+    expect(log.lines.filter(({ message }) => /^prompts\/get failed \(error_[\w-]+\): ENOENT/u.test(message))).toHaveLength(2);
+  });
+
+  test("E13 one failure is one line of the log, whatever its text holds", async () => {
+    const { runtime, log } = await openRuntime({});
+    const forged = 'x\n{"level":"info"}\r\u001b[31m\u2028\u0085';
+    const provider = { listPrompts: () => Promise.reject(new Error(forged)) };
+    const { url } = await listening(runtime, { providers: [provider], ports: { log } });
+    await (await overHttp(url, { era: "modern" })).listPrompts();
+    expect(log.lines.map(({ message }) => message)).toContain(
+      String.raw`The prompts of the program are not listed: x\n{"level":"info"}\r\u001b[31m` + "??",
+    );
+  });
+
+  test("E12 the token is in no answer and no line of the log", async () => {
+    const { runtime, log } = await openRuntime({ tools: [echo] });
+    const { port } = await listening(runtime, { token: TOKEN, ports: { log } });
+    const said = [await send(port), await send(port, { headers: { authorization: `Bearer ${TOKEN}` }, body: "{" }), log.lines];
+    expect(JSON.stringify(said)).not.toContain(TOKEN);
+  });
+
+  test("E15 a server that stops lets calls end, takes no more, and cancels what does not end in time", async () => {
+    const release = Promise.withResolvers<string>();
+    const started = Promise.withResolvers<void>();
+    const tools = [
+      defineTool({ name: "slow", description: "", effects: pure, execute: () => (started.resolve(), release.promise) }),
+      defineTool({ name: "deaf", description: "", effects: pure, execute: () => new Promise(() => {}) }),
+    ];
+    const { runtime } = await openRuntime({ tools });
+    const listener = await listening(runtime, { graceMs: 60_000 });
+    const client = await overHttp(listener.url, { era: "modern" });
+    const call = client.callTool({ name: "slow" });
+    await started.promise;
+    const closed = listener.close();
+    await expect(fetch(listener.url)).rejects.toThrow("fetch failed");
+    release.resolve("in time");
+    expect(await call).toMatchObject({ content: [{ text: "in time" }] });
+    await closed;
+
+    const second = await listening(runtime, { graceMs: 0 });
+    const late = (await overHttp(second.url, { era: "modern" })).callTool({ name: "deaf" });
+    late.catch(() => {});
+    await vi.waitFor(() => expect(runtime.running).toHaveLength(1));
+    await second.close();
+    expect(runtime.running).toEqual([]);
+    await expect(late).rejects.toThrow();
+  });
+
+  test("E09 a client that goes away cancels its call", async () => {
+    const { runtime } = await openRuntime({
+      tools: [defineTool({ name: "deaf", description: "", effects: pure, execute: () => new Promise(() => {}) })],
+    });
+    const { url } = await listening(runtime);
+    const stop = new AbortController();
+    const client = await overHttp(url, { era: "modern" });
+    const call = client.callTool({ name: "deaf" }, { signal: stop.signal });
+    call.catch(() => {});
+    await vi.waitFor(() => expect(runtime.running).toHaveLength(1));
+    stop.abort();
+    await vi.waitFor(() => expect(runtime.running).toEqual([]));
+  });
+});
+
+test(
+  "L20 500 clients with equal request ids and 20 calls each get their own answers, also while some go away",
+  { timeout: 120_000 },
+  async () => {
+    const { runtime } = await openRuntime({ tools: [echo] });
+    const handle = mcpHandler(runtime);
+    const headers = {
+      host: "localhost",
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": "tools/call",
+      "mcp-name": "echo",
+    };
+    const meta = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} };
+    let foreign = 0;
+    let answered = 0;
+    let gone = 0;
+    const client = async (number: number): Promise<void> => {
+      for (let id = 1; id <= 20; id++) {
+        const text = `client ${number} call ${id}`;
+        const body = JSON.stringify({
+          jsonrpc: "2.0",
+          id,
+          method: "tools/call",
+          params: { name: "echo", arguments: { text }, _meta: meta },
+        });
+        const stop = new AbortController();
+        const answer = handle(new Request("http://localhost/mcp", { method: "POST", headers, body, signal: stop.signal }));
+        if ((number * 20 + id) % 100 === 0) {
+          stop.abort();
+          await answer.catch(() => {});
+          gone++;
+          continue;
+        }
+        const { id: answeredId, result } = JSON.parse(await (await answer).text());
+        if (answeredId === id && result.content[0].text === text) answered++;
+        else foreign++;
+      }
+    };
+    await Promise.all(Array.from({ length: 500 }, (_, number) => client(number)));
+    await handle.close();
+    expect({ answered, foreign, gone }).toEqual({ answered: 9_900, foreign: 0, gone: 100 });
+    expect(runtime.running).toEqual([]);
+  },
+);

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { paramHeaderProblem } from "../../src/server/mcp/param-headers.ts";
+
+const schema = {
+  type: "object",
+  properties: {
+    region: { type: "string", "x-mcp-header": "Region" },
+    count: { type: "integer", "x-mcp-header": "Count" },
+    deep: { type: "object", properties: { flag: { type: "boolean", "x-mcp-header": "Flag" } } },
+    list: { type: "array", items: { type: "string", "x-mcp-header": "Item" } },
+    bad: { type: "string", "x-mcp-header": "a b" },
+  },
+};
+
+function problem(args: unknown, headers: Readonly<Record<string, string>> = {}): string | undefined {
+  return paramHeaderProblem(schema, args, new Headers(headers));
+}
+
+test("D19 arguments and their headers must say the same, plain or encoded", () => {
+  expect(problem({ region: "eu" }, { "mcp-param-region": "eu" })).toBeUndefined();
+  expect(problem({ region: "größe" }, { "mcp-param-region": "=?base64?Z3LDtsOfZQ==?=" })).toBeUndefined();
+  expect(problem({ count: 5, deep: { flag: true } }, { "mcp-param-count": "5", "mcp-param-flag": "true" })).toBeUndefined();
+  expect(problem({ region: "=?base64?eu" }, { "mcp-param-region": "=?base64?eu" })).toBeUndefined();
+  expect(problem({ region: "eu" }, { "mcp-param-region": "us" })).toBe("the header Mcp-Param-Region and the argument region differ");
+  expect(problem({ deep: { flag: true } }, { "mcp-param-flag": "false" })).toBe(
+    "the header Mcp-Param-Flag and the argument deep.flag differ",
+  );
+  expect(problem({ region: "eu" })).toBe("the header Mcp-Param-Region is missing");
+  for (const sent of ["=?base64?ZXU?=", "=?base64?Z!U=?=", "=?base64?ZXU=\u00a0?="])
+    expect(problem({ region: "eu" }, { "mcp-param-region": sent })).toBe("the header Mcp-Param-Region is not encoded as it says");
+});
+
+test("D19 nothing is asked of arguments that are absent, null, or annotated where they may not be", () => {
+  for (const args of [{}, { region: null }, { list: ["x"] }, { bad: "x" }, { deep: "x" }, undefined, null, 7])
+    expect(problem(args)).toBeUndefined();
+  expect(paramHeaderProblem(true, { region: "eu" }, new Headers())).toBeUndefined();
+});

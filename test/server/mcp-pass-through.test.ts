@@ -1,0 +1,230 @@
+import { describe, expect, test, vi } from "vitest";
+import type { Engine } from "../../src/core/engine.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { isJsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import type { Toolset } from "../../src/core/toolset.ts";
+import { MCP_PEER, PeerError } from "../../src/engine/mcp/peer.ts";
+import type { McpPeer, PeerNotification } from "../../src/engine/mcp/peer.ts";
+import { ERAS, listening, openRuntime, overHttp, overStdio } from "./mcp-clients.ts";
+
+/** What a connected server lists and was asked, for a toolset whose engine is its client. */
+class FakeServer implements McpPeer {
+  readonly name: string;
+  readonly identity: McpPeer["identity"] = {
+    protocolVersion: "2025-11-25",
+    capabilities: { resources: { subscribe: true }, prompts: {}, completions: {} },
+    serverInfo: { name: "fake", version: "1" },
+    instructions: undefined,
+  };
+  readonly asked: unknown[] = [];
+  readonly #resources: readonly string[];
+  readonly #listeners = new Set<(notification: PeerNotification) => void>();
+
+  constructor(name: string, resources: readonly string[]) {
+    this.name = name;
+    this.#resources = resources;
+  }
+
+  async listResources({ cursor }: JsonObject): Promise<JsonObject> {
+    const index = Number(cursor ?? 0); // one a page
+    const uri = this.#resources[index];
+    const more = index + 1 < this.#resources.length ? { nextCursor: String(index + 1) } : {};
+    return { resources: uri === undefined ? [] : [{ uri, name: `${this.name} ${index}` }], ...more };
+  }
+
+  async listResourceTemplates(): Promise<JsonObject> {
+    return { resourceTemplates: [{ uriTemplate: `${this.name}:///{id}`, name: "by id" }] };
+  }
+
+  async readResource(params: JsonObject): Promise<JsonObject> {
+    const uri = String(params["uri"]);
+    const isTheirs = this.#resources.includes(uri) || uri.startsWith(`${this.name}:///`);
+    if (!isTheirs) throw new PeerError("invalid_input", "Resource not found", { rpcCode: -32_002, rpcMessage: "Resource not found" });
+    return { contents: [{ uri, text: `from ${this.name}` }] };
+  }
+
+  async subscribe(params: JsonObject): Promise<JsonObject> {
+    this.asked.push({ subscribe: params["uri"] });
+    return {};
+  }
+
+  async unsubscribe(params: JsonObject): Promise<JsonObject> {
+    this.asked.push({ unsubscribe: params["uri"] });
+    return {};
+  }
+
+  async listPrompts(): Promise<JsonObject> {
+    return { prompts: [{ name: "greet", description: `Greets in ${this.name}.`, arguments: [{ name: "whom" }] }] };
+  }
+
+  async getPrompt(params: JsonObject, { ask }: Parameters<McpPeer["getPrompt"]>[1]): Promise<JsonObject> {
+    if (params["arguments"] === undefined)
+      throw new PeerError("invalid_input", "whom?", { rpcCode: -32_602, rpcMessage: "whom?", rpcData: { field: "whom" } });
+    const answer = await ask?.({ message: "Loudly?", schema: { type: "object", properties: {} } }, this.name);
+    const text = JSON.stringify([this.name, params, answer?.action]);
+    return { messages: [{ role: "user", content: { type: "text", text } }] };
+  }
+
+  async complete({ ref, argument }: JsonObject): Promise<JsonObject> {
+    this.asked.push({ ref, argument });
+    return { completion: { values: [this.name] } };
+  }
+
+  async setLogLevel(params: JsonObject): Promise<JsonObject> {
+    this.asked.push({ level: params["level"] });
+    return {};
+  }
+
+  onNotification(listener: (notification: PeerNotification) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  tell(method: PeerNotification["method"], params: JsonObject = {}): void {
+    for (const listener of this.#listeners) listener({ method, params });
+  }
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  toolset(): Toolset {
+    const engine: Engine & { readonly [MCP_PEER]: McpPeer } = { kind: "mcp", open: async () => [], call: () => "", [MCP_PEER]: this };
+    return { name: this.name, engine };
+  }
+}
+
+function two(): { readonly one: FakeServer; readonly other: FakeServer; readonly toolsets: readonly Toolset[] } {
+  const one = new FakeServer("one", ["one:a", "shared:x", "one:b"]);
+  const other = new FakeServer("other", ["shared:x", "other:a"]);
+  return { one, other, toolsets: [one.toolset(), other.toolset()] };
+}
+
+describe.each(ERAS)("what two connected servers offer, to a client of the %s era", (era) => {
+  test("their resources are one list: a URI that both have is the first one's, with a warning", async () => {
+    const { toolsets } = two();
+    const { runtime, log } = await openRuntime({ toolsets });
+    const { client } = await overStdio(runtime, { era, pageSize: 2, ports: { log } });
+    expect((await client.listResources()).resources.map(({ uri, name }) => [uri, name])).toEqual([
+      ["one:a", "one 0"],
+      ["shared:x", "one 1"],
+      ["one:b", "one 2"],
+      ["other:a", "other 1"],
+    ]);
+    const from = async (uri: string): Promise<unknown> => Reflect.get(Object((await client.readResource({ uri })).contents[0]), "text");
+    expect([await from("shared:x"), await from("other:a"), await from("other:///7")]).toEqual(["from one", "from other", "from other"]);
+    await expect(client.readResource({ uri: "nobody:z" })).rejects.toMatchObject({ code: -32_602, data: { uri: "nobody:z" } });
+    expect(log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
+      'MCP server "other" lists "shared:x" of the resources, which another lists already: only the first is served.',
+    ]);
+  });
+
+  test("their prompts and completions are kept apart by their toolset's name", async () => {
+    const { one, other, toolsets } = two();
+    const { runtime } = await openRuntime({ toolsets });
+    const { client } = await overStdio(runtime, { era });
+    client.setRequestHandler("elicitation/create", ({ params }) => ({
+      action: params.message === "other: Loudly?" ? "accept" : "decline",
+    }));
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(["one__greet", "other__greet"]);
+    const { messages } = await client.getPrompt({ name: "other__greet", arguments: { whom: "x" } });
+    expect(JSON.parse(String(Reflect.get(Object(messages[0]?.content), "text")))).toEqual([
+      "other",
+      { name: "greet", arguments: { whom: "x" } },
+      "accept",
+    ]);
+    await expect(client.getPrompt({ name: "greet", arguments: {} })).rejects.toMatchObject({ code: -32_602 });
+    await expect(client.getPrompt({ name: "one__greet" })).rejects.toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining("whom?"),
+      data: { field: "whom" },
+    });
+    const argument = { name: "whom", value: "A" };
+    expect((await client.complete({ ref: { type: "ref/prompt", name: "one__greet" }, argument })).completion.values).toEqual(["one"]);
+    expect((await client.complete({ ref: { type: "ref/resource", uri: "other:///{id}" }, argument })).completion.values).toEqual(["other"]);
+    expect([one.asked, other.asked]).toEqual([
+      [{ ref: { type: "ref/prompt", name: "greet" }, argument }],
+      [{ ref: { type: "ref/resource", uri: "other:///{id}" }, argument }],
+    ]);
+  });
+
+  test("D13 one that fails is left out with a warning, and the others are listed", async () => {
+    const { one, toolsets } = two();
+    vi.spyOn(one, "listPrompts").mockRejectedValue(new ToolError("network_error", "it is gone"));
+    const { runtime, log } = await openRuntime({ toolsets });
+    const { client } = await overStdio(runtime, { era, ports: { log } });
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(["other__greet"]);
+    expect(log.lines).toContainEqual({ level: "warn", message: 'The prompts of MCP server "one" are not listed: it is gone', fields: {} });
+  });
+
+  test("toolsets that are not served offer nothing", async () => {
+    const { toolsets } = two();
+    const { runtime } = await openRuntime({ toolsets });
+    const { client } = await overStdio(runtime, { era, toolsets: ["one"] });
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(["one__greet"]);
+    await expect(client.readResource({ uri: "other:a" })).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  test("changes and updates reach those who want to know, and nobody listens when they have gone", async () => {
+    const { one, toolsets } = two();
+    const { runtime } = await openRuntime({ toolsets });
+    const { client, server } = await overStdio(runtime, { era });
+    const heard: unknown[] = [];
+    client.setNotificationHandler("notifications/prompts/list_changed", () => void heard.push("prompts"));
+    client.setNotificationHandler("notifications/resources/list_changed", () => void heard.push("resources"));
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) => void heard.push(params.uri));
+    if (era === "legacy") await client.subscribeResource({ uri: "one:a" });
+    else await client.listen({ promptsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ["one:a"] });
+    await vi.waitFor(() => expect(one.asked).toEqual([{ subscribe: "one:a" }]));
+    one.tell("notifications/prompts/list_changed");
+    one.tell("notifications/resources/list_changed");
+    one.tell("notifications/resources/updated", { uri: "one:b" });
+    one.tell("notifications/resources/updated", { uri: "one:a" });
+    await vi.waitFor(() => expect(heard).toEqual(["prompts", "resources", "one:a"]));
+    await server.close();
+    await vi.waitFor(() => expect(one.asked).toEqual([{ subscribe: "one:a" }, { unsubscribe: "one:a" }]));
+    expect(one.listeners).toBe(0);
+  });
+});
+
+test("the log level is passed on, and the log of a server with it, as far as the client wants it (2025-11-25)", async () => {
+  const { one, other, toolsets } = two();
+  const { runtime } = await openRuntime({ toolsets });
+  const { client } = await overStdio(runtime, { era: "legacy" });
+  const heard: unknown[] = [];
+  client.setNotificationHandler("notifications/message", ({ params }) => void heard.push(params));
+  await client.setLoggingLevel("warning");
+  one.tell("notifications/message", { level: "info", data: "too quiet" });
+  one.tell("notifications/message", { level: "error", data: "loud", logger: "disk" });
+  await vi.waitFor(() => expect(heard).toEqual([{ level: "error", data: "loud", logger: "disk" }]));
+  expect([one.asked, other.asked]).toEqual([[{ level: "warning" }], [{ level: "warning" }]]);
+});
+
+test("over HTTP, updates come on the stream that asked for them and end with it (2026-07-28)", async () => {
+  const { one, toolsets } = two();
+  const { runtime } = await openRuntime({ toolsets });
+  const { url } = await listening(runtime);
+  const client = await overHttp(url, { era: "modern" });
+  const heard: unknown[] = [];
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => void heard.push(params.uri));
+  await client.listen({ resourceSubscriptions: ["one:a"] });
+  await vi.waitFor(() => expect(one.asked).toEqual([{ subscribe: "one:a" }]));
+  one.tell("notifications/resources/updated", { uri: "one:a" });
+  one.tell("notifications/resources/updated", { uri: "one:b" });
+  await vi.waitFor(() => expect(heard).toEqual(["one:a"]));
+  await client.close();
+  await vi.waitFor(() => expect(one.asked).toEqual([{ subscribe: "one:a" }, { unsubscribe: "one:a" }]));
+});
+
+test("a program's own provider offers what it has methods for, without a prefix", async () => {
+  const { runtime } = await openRuntime({});
+  const provider = {
+    listPrompts: async () => ({ prompts: [{ name: "hello" }] }),
+    getPrompt: async ({ name }: JsonObject) => ({ messages: [{ role: "user", content: { type: "text", text: String(name) } }] }),
+  };
+  const { client } = await overStdio(runtime, { era: "modern", providers: [provider] });
+  expect(Object.keys(client.getServerCapabilities() ?? {}).sort()).toEqual(["logging", "prompts", "tools"]);
+  const { messages } = await client.getPrompt({ name: "hello" });
+  expect(messages.map(({ content }) => (isJsonObject(content) ? content["text"] : ""))).toEqual(["hello"]);
+});

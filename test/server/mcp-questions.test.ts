@@ -1,0 +1,273 @@
+import { describe, expect, test, vi } from "vitest";
+import type { ToolContext } from "../../src/core/context.ts";
+import { pure } from "../../src/core/effects.ts";
+import type { RuntimeEvent } from "../../src/core/event.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { defineTool } from "../../src/runtime/define-tool.ts";
+import { mcpClientOf } from "../../src/server/mcp.ts";
+import type { McpClient } from "../../src/server/mcp.ts";
+import { FakeClock } from "../../src/testing/fake-ports.ts";
+import { ERAS, listening, openRuntime, overHttp, overStdio } from "./mcp-clients.ts";
+
+const NAME = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+
+const greet = defineTool({
+  name: "greet",
+  description: "Asks for a name.",
+  effects: pure,
+  timeoutMs: 0,
+  execute: async (_input, { ask }) => JSON.stringify(await ask({ message: "Your name?", schema: NAME })),
+});
+
+function clientBehind(context: ToolContext): McpClient {
+  const client = mcpClientOf(context);
+  if (client === undefined) throw new Error("there is no client");
+  return client;
+}
+
+function using(name: string, use: (client: McpClient) => unknown): Tool {
+  return defineTool({
+    name,
+    description: "",
+    effects: pure,
+    execute: async (_input, context) => JSON.stringify(await use(clientBehind(context))),
+  });
+}
+
+function textOf(result: { readonly content: readonly unknown[] }): unknown {
+  return Reflect.get(Object(result.content[0]), "text");
+}
+
+describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
+  test("asks a person through the client, and again after an answer that does not fit", async () => {
+    const { runtime } = await openRuntime({ tools: [greet] });
+    const { client } = await overStdio(runtime, { era });
+    const asked: unknown[] = [];
+    client.setRequestHandler("elicitation/create", ({ params }) => {
+      asked.push(params);
+      return { action: "accept", content: era === "modern" && asked.length === 1 ? { name: 7 } : { name: "Ada" } };
+    });
+    expect(textOf(await client.callTool({ name: "greet" }))).toBe('{"action":"accept","content":{"name":"Ada"}}');
+    expect(asked).toHaveLength(era === "modern" ? 2 : 1);
+    expect(asked[0]).toMatchObject({ message: "Your name?", requestedSchema: NAME });
+  });
+
+  test("is told no, and that nobody decided", async () => {
+    const { runtime } = await openRuntime({ tools: [greet] });
+    const { client } = await overStdio(runtime, { era });
+    const answers = ["decline", "cancel"] as const;
+    let turn = 0;
+    client.setRequestHandler("elicitation/create", () => ({ action: answers[turn++] ?? "cancel" }));
+    expect(textOf(await client.callTool({ name: "greet" }))).toBe('{"action":"decline"}');
+    expect(textOf(await client.callTool({ name: "greet" }))).toBe('{"action":"cancel"}');
+  });
+
+  test("gets cancel from a client that cannot ask anybody", async () => {
+    const { runtime } = await openRuntime({ tools: [greet] });
+    const { client } = await overStdio(runtime, { era, capabilities: {} });
+    expect(textOf(await client.callTool({ name: "greet" }))).toBe('{"action":"cancel"}');
+  });
+
+  test("D11 sends a person to a page only where the client can, and never to one that is not http", async () => {
+    const pay = using("pay", (client) => client.elicit({ message: "Pay here", url: "https://pay.example/1" }));
+    const odd = defineTool({
+      name: "odd",
+      description: "",
+      effects: pure,
+      execute: async (_input, { ask }) => JSON.stringify(await ask({ message: "Open", url: "javascript:alert(1)" })),
+    });
+    const { runtime } = await openRuntime({ tools: [pay, odd] });
+    const { client } = await overStdio(runtime, { era });
+    const asked: unknown[] = [];
+    client.setRequestHandler("elicitation/create", ({ params }) => {
+      asked.push(params.mode);
+      return { action: "accept" };
+    });
+    expect(textOf(await client.callTool({ name: "pay" }))).toBe('{"action":"accept"}');
+    expect(textOf(await client.callTool({ name: "odd" }))).toBe('{"action":"cancel"}');
+    const { client: formsOnly } = await overStdio(runtime, { era, capabilities: { elicitation: { form: {} } } });
+    expect(textOf(await formsOnly.callTool({ name: "pay" }))).toBe('{"action":"cancel"}');
+    expect(asked).toEqual(["url"]);
+  });
+
+  test("has the client's model write, and learns its folders", async () => {
+    const both = using("both", async (client) => [
+      await client.sample({ messages: [{ role: "user", content: { type: "text", text: "Hi" } }], maxTokens: 5 }),
+      await client.listRoots(),
+    ]);
+    const { runtime } = await openRuntime({ tools: [both] });
+    const { client } = await overStdio(runtime, { era });
+    client.setRequestHandler("sampling/createMessage", () => ({ role: "assistant", content: { type: "text", text: "Ho" }, model: "m" }));
+    client.setRequestHandler("roots/list", () => ({ roots: [{ uri: "file:///work" }] }));
+    expect(JSON.parse(String(textOf(await client.callTool({ name: "both" }))))).toMatchObject([
+      { role: "assistant", content: { text: "Ho" } },
+      { roots: [{ uri: "file:///work" }] },
+    ]);
+  });
+
+  test("cannot use what the client does not offer", async () => {
+    const sample = using("sample", (client) => client.sample({ messages: [], maxTokens: 5 }));
+    const { runtime } = await openRuntime({ tools: [sample] });
+    const { client } = await overStdio(runtime, { era, capabilities: {} });
+    const call = client.callTool({ name: "sample" });
+    if (era === "modern") await expect(call).rejects.toMatchObject({ code: -32_021, data: { requiredCapabilities: { sampling: {} } } });
+    else
+      expect(await call).toMatchObject({
+        isError: true,
+        content: [{ text: expect.stringContaining("The client does not offer sampling.") }],
+      });
+  });
+
+  test("is not reached by a client in a simulation, nor by one that is not there", async () => {
+    const peek = defineTool({
+      name: "peek",
+      description: "",
+      effects: pure,
+      execute: (_input, context) => mcpClientOf(context)?.era ?? "none",
+    });
+    const { runtime } = await openRuntime({ tools: [peek] });
+    const { client } = await overStdio(runtime, { era });
+    expect(textOf(await client.callTool({ name: "peek" }))).toBe(era);
+    expect((await runtime.execute({ name: "peek" })).output).toBe("none");
+  });
+});
+
+describe("a call that waits for its client between two requests (2026-07-28)", () => {
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": { elicitation: {}, sampling: {}, roots: {} },
+  };
+  interface Answer {
+    readonly result?: {
+      readonly resultType: string;
+      readonly requestState: string;
+      readonly inputRequests: object;
+      readonly content?: unknown;
+    };
+    readonly error?: { readonly code: number };
+  }
+
+  async function post(url: string, params: Record<string, unknown>): Promise<Answer> {
+    const headers = {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": "tools/call",
+      "mcp-name": String(params["name"]),
+    };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { ...params, _meta: meta } });
+    const response = await fetch(url, { method: "POST", headers, body });
+    return JSON.parse(await response.text());
+  }
+
+  const answers = { question_1: { action: "accept", content: { name: "Ada" } } };
+
+  test("asks everything that is asked at the same time in one answer, and the rest in the next", async () => {
+    const tool = using("all", async (client) => {
+      const first = await Promise.all([
+        client.elicit({ message: "A?", schema: NAME }, { key: "a" }),
+        client.sample({ messages: [], maxTokens: 1 }, { key: "b" }),
+        client.listRoots({ key: "c" }),
+      ]);
+      return [...first, await client.elicit({ message: "D?", schema: NAME }, { key: "d" })].length;
+    });
+    const { runtime } = await openRuntime({ tools: [tool] });
+    const { url } = await listening(runtime);
+    const first = await post(url, { name: "all", arguments: {} });
+    expect(Object.keys(first.result?.inputRequests ?? {})).toEqual(["a", "b", "c"]);
+    const accept = { action: "accept", content: { name: "x" } };
+    const second = await post(url, {
+      name: "all",
+      arguments: {},
+      requestState: first.result?.requestState,
+      inputResponses: { a: accept, b: { role: "assistant", content: { type: "text", text: "" }, model: "m" } },
+    });
+    expect(Object.keys(second.result?.inputRequests ?? {})).toEqual(["c"]);
+    const third = await post(url, {
+      name: "all",
+      arguments: {},
+      requestState: second.result?.requestState,
+      inputResponses: { c: { roots: [] } },
+    });
+    expect(Object.keys(third.result?.inputRequests ?? {})).toEqual(["d"]);
+    const last = await post(url, { name: "all", arguments: {}, requestState: third.result?.requestState, inputResponses: { d: accept } });
+    expect(last.result).toMatchObject({ resultType: "complete", content: [{ type: "text", text: "4" }] });
+  });
+
+  test("a state that was changed, is used again, or comes with another request leads nowhere", async () => {
+    const { runtime } = await openRuntime({ tools: [greet, { ...greet, name: "other" }] });
+    const { url } = await listening(runtime);
+    const first = await post(url, { name: "greet", arguments: {} });
+    const requestState = first.result?.requestState;
+    const refused = { error: { code: -32_602 } };
+    for (const forged of [`${requestState}x`, `x${requestState}`, "", requestState?.replace(/\.[^.]*$/u, ".AAAA")])
+      expect(await post(url, { name: "greet", arguments: {}, requestState: forged, inputResponses: answers })).toMatchObject(refused);
+    expect(await post(url, { name: "other", arguments: {}, requestState, inputResponses: answers })).toMatchObject(refused);
+    expect(await post(url, { name: "greet", arguments: { a: 1 }, requestState, inputResponses: answers })).toMatchObject(refused);
+    expect(await post(url, { name: "greet", arguments: {}, requestState, inputResponses: answers })).toMatchObject({
+      result: { resultType: "complete" },
+    });
+    expect(await post(url, { name: "greet", arguments: {}, requestState, inputResponses: answers })).toMatchObject(refused);
+  });
+
+  test("a state of one server leads nowhere in another", async () => {
+    const { runtime } = await openRuntime({ tools: [greet] });
+    const one = await listening(runtime);
+    const other = await listening(runtime);
+    const { result } = await post(one.url, { name: "greet", arguments: {} });
+    expect(
+      await post(other.url, { name: "greet", arguments: {}, requestState: result?.requestState, inputResponses: answers }),
+    ).toMatchObject({
+      error: { code: -32_602 },
+    });
+  });
+
+  test("is cancelled when the client does not come back, with its result recorded", async () => {
+    const events: RuntimeEvent[] = [];
+    const { runtime } = await openRuntime({ tools: [greet], onEvent: (event) => void events.push(event) });
+    const clock = new FakeClock();
+    const { url } = await listening(runtime, { suspendedTtlMs: 5_000, ports: { clock } });
+    const { result } = await post(url, { name: "greet", arguments: {} });
+    await clock.advance(5_000);
+    await vi.waitFor(() =>
+      expect(events.filter((event) => event.type === "call-end")).toMatchObject([
+        { result: { status: "cancelled", name: "default::greet" } },
+      ]),
+    );
+    expect(await post(url, { name: "greet", arguments: {}, requestState: result?.requestState, inputResponses: answers })).toMatchObject({
+      error: { code: -32_602 },
+    });
+  });
+
+  test("no more wait than may: the next gets cancel for an answer", async () => {
+    const { runtime } = await openRuntime({ tools: [greet] });
+    const { url } = await listening(runtime, { maxSuspended: 1 });
+    const first = await post(url, { name: "greet", arguments: {} });
+    expect(first.result?.resultType).toBe("input_required");
+    expect(await post(url, { name: "greet", arguments: {} })).toMatchObject({ result: { content: [{ text: '{"action":"cancel"}' }] } });
+    expect(
+      await post(url, { name: "greet", arguments: {}, requestState: first.result?.requestState, inputResponses: answers }),
+    ).toMatchObject({ result: { content: [{ text: expect.stringContaining("Ada") }] } });
+  });
+
+  test("ends with its server", async () => {
+    const events: RuntimeEvent[] = [];
+    const { runtime } = await openRuntime({ tools: [greet], onEvent: (event) => void events.push(event) });
+    const listener = await listening(runtime);
+    await post(listener.url, { name: "greet", arguments: {} });
+    await listener.close();
+    await vi.waitFor(() =>
+      expect(events.filter((event) => event.type === "call-end")).toMatchObject([{ result: { status: "cancelled" } }]),
+    );
+  });
+
+  test("a client over HTTP is asked as one over stdio is", async () => {
+    const { runtime } = await openRuntime({ tools: [greet] });
+    const { url } = await listening(runtime);
+    for (const era of ERAS) {
+      const client = await overHttp(url, { era });
+      client.setRequestHandler("elicitation/create", () => ({ action: "accept", content: { name: era } }));
+      expect(textOf(await client.callTool({ name: "greet" }))).toBe(`{"action":"accept","content":{"name":"${era}"}}`);
+    }
+  });
+});

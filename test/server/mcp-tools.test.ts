@@ -1,0 +1,263 @@
+import { describe, expect, test, vi } from "vitest";
+import { ToolOutput } from "../../src/core/content.ts";
+import { pure, readOnly } from "../../src/core/effects.ts";
+import type { RuntimeEvent } from "../../src/core/event.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { defineTool } from "../../src/runtime/define-tool.ts";
+import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
+import { ERAS, openRuntime, overStdio } from "./mcp-clients.ts";
+
+const add = defineTool({
+  name: "add",
+  title: "Add",
+  description: "Adds two numbers.",
+  inputSchema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
+  outputSchema: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
+  effects: pure,
+  execute: ({ a, b }) => ({ sum: a + b }),
+});
+
+describe.each(ERAS)("a client of the %s era", (era) => {
+  test("F2.29 sees the real tools, sorted, with names that lead back, schemas and effects as hints", async () => {
+    const { runtime } = await openRuntime({
+      tools: [add, defineTool({ name: "anything", description: "Takes anything.", inputSchema: true })],
+      toolsets: [
+        {
+          name: "mail",
+          tools: [
+            { name: "send", description: "Sends.", inputSchema: {}, effects: { external: true, destructive: true, writes: ["mail"] } },
+            {
+              name: "get",
+              description: "Reads.",
+              inputSchema: { type: ["object", "null"], properties: { all: true } },
+              effects: readOnly("mail"),
+            },
+            { name: "größe", description: "Odd name.", inputSchema: { $ref: "#/$defs/a", $defs: { a: { type: "object" } } } },
+          ],
+        },
+      ],
+    });
+    const { client } = await overStdio(runtime, { era, session: "none" });
+    const { tools } = await client.listTools();
+    expect(tools).toEqual([
+      {
+        name: "add",
+        title: "Add",
+        description: "Adds two numbers.",
+        inputSchema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
+        outputSchema: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
+        annotations: { title: "Add", readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+      },
+      {
+        name: "anything",
+        description: "Takes anything.",
+        inputSchema: { type: "object" },
+        annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+      },
+      {
+        name: "mail__get",
+        description: "Reads.",
+        inputSchema: { type: "object", properties: { all: {} } },
+        annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+      },
+      {
+        name: expect.stringMatching(/^mail__gr__e__[0-9a-f]{16}$/u),
+        description: "Odd name.",
+        inputSchema: { type: "object", $ref: "#/$defs/a", $defs: { a: { type: "object" } } },
+        annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+      },
+      {
+        name: "mail__send",
+        description: "Sends.",
+        inputSchema: { type: "object" },
+        annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+      },
+    ]);
+  });
+
+  test("a call is answered with structured content and its text", async () => {
+    const { runtime } = await openRuntime({ tools: [add] });
+    const { client } = await overStdio(runtime, { era });
+    expect(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } })).toMatchObject({
+      content: [{ type: "text", text: '{"sum":5}' }],
+      structuredContent: { sum: 5 },
+    });
+  });
+
+  test("an unknown tool, also one of a toolset that is not served, is -32602; a wrong input is an answer that says so", async () => {
+    const { runtime } = await openRuntime({ tools: [add], toolsets: [{ name: "secret", tools: [{ ...add, name: "read" }] }] });
+    const { client } = await overStdio(runtime, { era, toolsets: ["default"] });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["add"]);
+    for (const name of ["nothing", "secret__read", "secret::read", "__proto__"])
+      await expect(client.callTool({ name })).rejects.toMatchObject({ code: -32_602, message: expect.stringContaining(name) });
+    const refused = await client.callTool({ name: "add", arguments: { a: "x", b: 1 } });
+    expect(refused).toMatchObject({ isError: true, content: [{ type: "text", text: expect.stringContaining("Error (invalid_input)") }] });
+  });
+
+  test("images, sound, files and links keep their kind; metadata goes along", async () => {
+    const content = [
+      { type: "image", mediaType: "image/png", data: "AAAA" },
+      { type: "audio", mediaType: "audio/wav", data: "BBBB" },
+      { type: "file", uri: "file:///a", mediaType: "text/plain", text: "hello" },
+      { type: "file", uri: "data:application/zip;base64,CCCC", mediaType: "application/zip", name: "a.zip" },
+      { type: "file", uri: "https://example.org/b", name: "b" },
+    ] as const;
+    const tool = defineTool({
+      name: "media",
+      description: "",
+      effects: pure,
+      execute: () => new ToolOutput({ content, metadata: { "a/b": 1 } }),
+    });
+    const { runtime } = await openRuntime({ tools: [tool] });
+    const { client } = await overStdio(runtime, { era });
+    const { content: blocks, _meta: meta } = await client.callTool({ name: "media" });
+    expect(blocks).toEqual([
+      { type: "image", mimeType: "image/png", data: "AAAA" },
+      { type: "audio", mimeType: "audio/wav", data: "BBBB" },
+      { type: "resource", resource: { uri: "file:///a", mimeType: "text/plain", text: "hello" } },
+      { type: "resource", resource: { uri: "a.zip", mimeType: "application/zip", blob: "CCCC" } },
+      { type: "resource_link", uri: "https://example.org/b", name: "b" },
+    ]);
+    expect(meta).toMatchObject({ "a/b": 1 });
+  });
+
+  test("an output that broke its schema, and a failure, are errors that keep what there is to read", async () => {
+    const partial = { ...add, name: "partial", inputSchema: true, execute: () => ({ other: 1 }) };
+    const failing = defineTool({
+      name: "failing",
+      description: "",
+      effects: pure,
+      execute: () => {
+        throw new ToolError("permission_denied", "Not you.", { hint: "Ask somebody else." });
+      },
+    });
+    const { runtime } = await openRuntime({ tools: [partial, failing] });
+    const { client } = await overStdio(runtime, { era });
+    expect(await client.callTool({ name: "partial" })).toMatchObject({
+      isError: true,
+      content: [{ type: "text", text: expect.stringMatching(/invalid_output[^]*\{"other":1\}$/u) }],
+    });
+    expect(await client.callTool({ name: "failing" })).toMatchObject({
+      isError: true,
+      content: [{ type: "text", text: "Error (permission_denied): Not you.\nHint: Ask somebody else." }],
+    });
+  });
+
+  test("progress goes to the token of the call, and only forwards", async () => {
+    const tool = defineTool({
+      name: "slow",
+      description: "",
+      effects: pure,
+      execute: (_input, { progress }) => {
+        for (const done of [1, 3, 2, 4]) progress({ done, total: 4, message: `step ${done}` });
+        progress({ message: "nearly" });
+        return "done";
+      },
+    });
+    const { runtime } = await openRuntime({ tools: [tool] });
+    const { client } = await overStdio(runtime, { era });
+    const seen: unknown[] = [];
+    await client.callTool({ name: "slow" }, { onprogress: (progress) => void seen.push(progress) });
+    await vi.waitFor(() => expect(seen).toHaveLength(4));
+    expect(seen).toEqual([
+      { progress: 1, total: 4, message: "step 1" },
+      { progress: 3, total: 4, message: "step 3" },
+      { progress: 4, total: 4, message: "step 4" },
+      { progress: 5, message: "nearly" },
+    ]);
+  });
+
+  test("a call that the client calls off aborts its handler and has one recorded result", async () => {
+    const events: RuntimeEvent[] = [];
+    const started = Promise.withResolvers<void>();
+    const aborted = Promise.withResolvers<unknown>();
+    const tool = defineTool({
+      name: "endless",
+      description: "",
+      effects: pure,
+      execute: (_input, { signal }) => {
+        signal.addEventListener("abort", () => aborted.resolve(signal.reason));
+        started.resolve();
+        return new Promise(() => {});
+      },
+    });
+    const { runtime } = await openRuntime({ tools: [tool], onEvent: (event) => void events.push(event) });
+    const { client } = await overStdio(runtime, { era });
+    const stop = new AbortController();
+    const call = client.callTool({ name: "endless" }, { signal: stop.signal });
+    call.catch(() => {});
+    await started.promise;
+    stop.abort();
+    await aborted.promise;
+    await vi.waitFor(() => expect(events.filter((event) => event.type === "call-end")).toHaveLength(1));
+    expect(events.find((event) => event.type === "call-end")).toMatchObject({ result: { name: "default::endless", status: "cancelled" } });
+  });
+
+  test("E15 a client that hangs up cancels its calls, and what does not heed that is not waited for", async () => {
+    const events: RuntimeEvent[] = [];
+    const deaf = defineTool({ name: "deaf", description: "", effects: pure, execute: () => new Promise(() => {}) });
+    const { runtime } = await openRuntime({ tools: [deaf], onEvent: (event) => void events.push(event) });
+    const clock = new FakeClock();
+    const provider = { listPrompts: () => new Promise<never>(() => {}) };
+    const { client, server, hangUp } = await overStdio(runtime, { era, providers: [provider], ports: { clock, log: new MemoryLog() } });
+    for (const call of [client.callTool({ name: "deaf" }), client.listPrompts()]) call.catch(() => {});
+    await vi.waitFor(() => expect(runtime.running).toHaveLength(1));
+    hangUp();
+    await vi.waitFor(() => expect(runtime.running).toEqual([]));
+    await vi.waitFor(() => expect(clock.pending).toBe(1));
+    await clock.advance(1_000);
+    await server.closed;
+    expect(events.filter((event) => event.type === "call-end")).toMatchObject([{ result: { status: "cancelled" } }]);
+  });
+
+  test("the calls of a connection share a session; without one they share nothing", async () => {
+    const tool = defineTool({
+      name: "count",
+      description: "",
+      effects: { reads: ["session:count"], writes: ["session:count"] },
+      execute: (_input, { state }) => {
+        state.update("count", (before) => Number(before ?? 0) + 1);
+        return state.get("count");
+      },
+    });
+    const { runtime } = await openRuntime({ tools: [tool] });
+    const text = async (pair: Awaited<ReturnType<typeof overStdio>>): Promise<unknown> => {
+      await pair.client.callTool({ name: "count" });
+      return (await pair.client.callTool({ name: "count" })).content;
+    };
+    expect(await text(await overStdio(runtime, { era }))).toEqual([{ type: "text", text: "2" }]);
+    expect(await text(await overStdio(runtime, { era }))).toEqual([{ type: "text", text: "2" }]);
+    expect(await text(await overStdio(runtime, { era, session: "none" }))).toEqual([{ type: "text", text: "1" }]);
+  });
+
+  test("a client is told when the tools change, and pages through long lists without a gap", async () => {
+    const tools = Array.from({ length: 7 }, (_, index) => ({ ...add, name: `tool_${index}` }));
+    const { runtime } = await openRuntime({ tools });
+    const { client } = await overStdio(runtime, { era, pageSize: 3, toolsets: ["default"] });
+    const told = Promise.withResolvers<void>();
+    client.setNotificationHandler("notifications/tools/list_changed", () => told.resolve());
+    if (era === "modern") await client.listen({ toolsListChanged: true });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(tools.map(({ name }) => name));
+    runtime.registry.register({ ...add, name: "tool_7" });
+    await client.callTool({ name: "tool_7", arguments: { a: 1, b: 2 } });
+    await told.promise;
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([...tools.map(({ name }) => name), "tool_7"]);
+    await expect(client.request({ method: "tools/list", params: { cursor: "forged" } })).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  test("F2.29 the validate tool gives the real verdict, and only where it is wanted", async () => {
+    const { runtime } = await openRuntime({ tools: [add] });
+    const { client } = await overStdio(runtime, { era, tools: { validate: true } });
+    const validate = (args: Record<string, unknown>): Promise<unknown> => client.callTool({ name: "haft_validate_input", arguments: args });
+    expect(await validate({ name: "add", input: { a: 1, b: 2 } })).toMatchObject({ structuredContent: { valid: true, errors: [] } });
+    expect(await validate({ name: "add", input: { a: "1" } })).toMatchObject({
+      structuredContent: { valid: false, errors: ["$.b: required field missing", "$.a: expected type number, got str"] },
+    });
+    expect(await validate({ name: "ad", input: {} })).toMatchObject({
+      isError: true,
+      content: [{ type: "text", text: 'No tool "ad". Did you mean "add"?' }],
+    });
+    const { client: without } = await overStdio(runtime, { era });
+    expect((await without.listTools()).tools.map(({ name }) => name)).toEqual(["add", "haft__read_result"]);
+  });
+});
