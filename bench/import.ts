@@ -5,8 +5,8 @@ import { gunzipSync } from "node:zlib";
 import { isJsonObject } from "../src/core/json.ts";
 import type { JsonObject, JsonValue } from "../src/core/json.ts";
 import { importOpenApi } from "../src/engine/openapi/import-openapi.ts";
-import { Registry } from "../src/runtime/registry.ts";
-import { toolDefinitions } from "../src/runtime/tool-definition.ts";
+import { Registry } from "../src/runtime/registry/registry.ts";
+import { toolDefinitions } from "../src/runtime/registry/tool-definition.ts";
 import { goal, spell } from "./measure.ts";
 import { makeTools, searchWords } from "./registry.ts";
 

@@ -1,6 +1,6 @@
 /** A registry of 100,000 tools: loading it, its first and later definitions, look-ups and search. */
-import { Registry } from "../src/runtime/registry.ts";
-import { toolDefinition } from "../src/runtime/tool-definition.ts";
+import { Registry } from "../src/runtime/registry/registry.ts";
+import { toolDefinition } from "../src/runtime/registry/tool-definition.ts";
 import type { Tool } from "../src/core/tool.ts";
 
 const COUNT = 100_000;

@@ -39,3 +39,12 @@ console.log(runtime.registry.names("kitchen").join(", "));
 assert.deepEqual([changed.length, failed.length], [1, 1]);
 assert.deepEqual(await runtime.close(), []);
 rmSync(folder, { recursive: true });
+
+/* Prints:
+kitchen::find_recipe [{"id":"salad","text":"Warm potato salad with mustard","metadata":{},"score":0.46357615894039733}]
+pantry::take 500 g of potatoes
+A tool is left out: kitchen.yaml:13:5: tools[2]: parameters must be a JSON Schema, not a string.
+changed: [{"toolset":"kitchen","added":["find_wine"],"removed":[],"changed":[]}]
+failed: kitchen.yaml:14:13: not valid YAML: Flow map in block collection must be sufficiently indented and end with a }.
+kitchen::find_recipe, kitchen::find_wine
+*/

@@ -61,9 +61,9 @@ export { memoryStore } from "./store/memory-store.ts";
 export { type AnthropicConversation, toAnthropicMessages } from "./wire/anthropic-conversation.ts";
 export { type GeminiConversation, type GeminiOptions, toGeminiContents } from "./wire/gemini-conversation.ts";
 export { type OpenAiConversation, toOpenAiMessages } from "./wire/openai-conversation.ts";
-export { Registry, type RegistryOptions } from "./runtime/registry.ts";
-export type { SearchQuery } from "./runtime/tool-search.ts";
-export type { RegisteredTool } from "./runtime/registered-tool.ts";
+export { Registry, type RegistryOptions } from "./runtime/registry/registry.ts";
+export type { SearchQuery } from "./runtime/registry/tool-search.ts";
+export type { RegisteredTool } from "./runtime/registry/registered-tool.ts";
 export type { ExecuteOptions, ProgressListener, ProgressingCall } from "./runtime/execute-options.ts";
 export { Runtime, type RuntimeOptions, type SessionStart, createRuntime } from "./runtime/runtime.ts";
 export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/session/import-recording.ts";
@@ -83,12 +83,12 @@ export {
   toolDefinition,
   toolFromJson,
   toolToJson,
-} from "./runtime/tool-definition.ts";
+} from "./runtime/registry/tool-definition.ts";
 export { ToolExecutionError } from "./runtime/tool-execution-error.ts";
 export { type ToolFunction, type ToolFunctionOptions, toolFunction } from "./runtime/tool-function.ts";
-export type { ToolsetFailure } from "./runtime/merge-toolsets.ts";
-export type { ToolsetChange } from "./runtime/prepare-toolset.ts";
-export type { OpenReport, RefreshReport } from "./runtime/toolset-lifecycle.ts";
+export type { ToolsetFailure } from "./runtime/toolsets/merge-toolsets.ts";
+export type { ToolsetChange } from "./runtime/registry/prepare-toolset.ts";
+export type { OpenReport, RefreshReport } from "./runtime/toolsets/toolset-lifecycle.ts";
 export type { ApprovalSettings } from "./policy/approval.ts";
 export type { CacheOptions } from "./policy/result-cache.ts";
 export type { CircuitSettings } from "./policy/circuit.ts";

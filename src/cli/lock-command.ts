@@ -10,7 +10,7 @@ import { toolOrigins, variableNames } from "../config/tool-origin.ts";
 import type { ToolOrigin } from "../config/tool-origin.ts";
 import { stateOf } from "../engine/known-tools.ts";
 import type { LockData } from "../policy/pinned-tool.ts";
-import { nearNames } from "../runtime/near-names.ts";
+import { nearNames } from "../runtime/registry/near-names.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { warn, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";

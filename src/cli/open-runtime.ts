@@ -15,7 +15,7 @@ import { lockPath, readLock } from "../config/lock-file.ts";
 import { toolPins } from "../policy/tool-pins.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Runtime, RuntimeOptions } from "../runtime/runtime.ts";
-import type { OpenReport } from "../runtime/toolset-lifecycle.ts";
+import type { OpenReport } from "../runtime/toolsets/toolset-lifecycle.ts";
 import { present } from "../config/present.ts";
 import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";

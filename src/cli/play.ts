@@ -5,7 +5,7 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { Registry } from "../runtime/registry.ts";
+import type { Registry } from "../runtime/registry/registry.ts";
 import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
 import { personApprover } from "./ask-person.ts";
 import type { CommandContext } from "./command.ts";

@@ -1,7 +1,7 @@
 /** Tools that somebody else describes, and what their descriptions seem to try. */
 import { toolOrigins } from "../config/tool-origin.ts";
 import { suspiciousText } from "../policy/suspicious-text.ts";
-import type { RegisteredTool } from "../runtime/registered-tool.ts";
+import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 
 /** The toolsets whose tools an MCP server or an OpenAPI document describes. */

@@ -1,6 +1,6 @@
 /** Tools in words: the table of `haft list` and `haft search`, and what a call does to the world. */
-import type { RegisteredTool } from "../runtime/registered-tool.ts";
-import { toolDefinition } from "../runtime/tool-definition.ts";
+import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
+import { toolDefinition } from "../runtime/registry/tool-definition.ts";
 import type { CommandContext } from "./command.ts";
 import { columnFor, oneLine, plural, safeJson, safeText } from "./terminal-text.ts";
 

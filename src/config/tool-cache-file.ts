@@ -11,7 +11,7 @@ import { parseJson } from "../core/parse-json.ts";
 import type { Tool } from "../core/tool.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
-import { checkToolFields } from "../runtime/check-tool-fields.ts";
+import { checkToolFields } from "../runtime/registry/check-tool-fields.ts";
 import { systemPorts } from "../runtime/system-ports.ts";
 import { replaceFile } from "./replace-file.ts";
 import type { Environment } from "./variables.ts";

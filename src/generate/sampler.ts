@@ -1,7 +1,7 @@
 /** The seam for choosing tools that belong together, to generate data with. */
 import { ToolError } from "../core/error.ts";
 import type { Random } from "../core/ports.ts";
-import { nearNames } from "../runtime/near-names.ts";
+import { nearNames } from "../runtime/registry/near-names.ts";
 import { systemPorts } from "../runtime/system-ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";

@@ -3,9 +3,9 @@ import { isSessionKey } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
-import { cacheSettings } from "./check-cache.ts";
+import { cacheSettings } from "./registry/check-cache.ts";
 import { lockKeysOf } from "./hold.ts";
-import type { Registry } from "./registry.ts";
+import type { Registry } from "./registry/registry.ts";
 
 /**
  * Before an attempt of a call that writes. Returns undefined when it may begin; otherwise a promise of the error, if any: other

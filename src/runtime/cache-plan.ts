@@ -7,8 +7,8 @@ import type { Flight } from "../policy/flight.ts";
 import type { CachedAnswer, Shelf } from "../policy/result-cache.ts";
 import type { StoredResults } from "../policy/stored-results.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
-import { cacheSettings } from "./check-cache.ts";
-import type { RegisteredTool } from "./registered-tool.ts";
+import { cacheSettings } from "./registry/check-cache.ts";
+import type { RegisteredTool } from "./registry/registered-tool.ts";
 
 /** How one call stands with the cache. */
 export interface CachedRead {

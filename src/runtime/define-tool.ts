@@ -9,7 +9,7 @@ import { compileSchema } from "../schema/compile-schema.ts";
 import type { InferInput, InferReturn, InferSent } from "../schema/infer-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { fromStandardSchema, isStandardSchema, withStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
-import { checkToolFields } from "./check-tool-fields.ts";
+import { checkToolFields } from "./registry/check-tool-fields.ts";
 
 /** A JSON Schema, or a schema of any library that speaks Standard Schema (zod, arktype, valibot, …). */
 export type SchemaSource = JsonSchema | StandardSchemaV1;

@@ -2,7 +2,7 @@
 import { isJsonObject } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
 import { ToolError } from "../core/error.ts";
-import type { RegisteredTool } from "./registered-tool.ts";
+import type { RegisteredTool } from "./registry/registered-tool.ts";
 
 /**
  * Picks the overload that an input is meant for.

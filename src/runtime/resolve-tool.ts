@@ -5,7 +5,7 @@ import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { chooseOverload } from "./overload.ts";
-import type { RegisteredTool } from "./registered-tool.ts";
+import type { RegisteredTool } from "./registry/registered-tool.ts";
 import { route } from "./route.ts";
 
 /** Finds the tools of this name and, by the input, the one that is meant. */

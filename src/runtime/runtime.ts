@@ -30,8 +30,8 @@ import type { CallCounters, CallParts, CallRun, OrphanCount } from "./call-run.t
 import { unreadableOptions } from "./execute-options.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { readResultToolset } from "./read-result-tool.ts";
-import type { RegisteredTool } from "./registered-tool.ts";
-import { Registry } from "./registry.ts";
+import type { RegisteredTool } from "./registry/registered-tool.ts";
+import { Registry } from "./registry/registry.ts";
 import { Listeners } from "./listeners.ts";
 import { ResourceLocks } from "./resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
@@ -43,9 +43,9 @@ import type { SimulateOptions, Simulation } from "./session/runtime-session.ts";
 import { Sessions } from "./session/sessions.ts";
 import { systemPorts } from "./system-ports.ts";
 import { ToolGuards } from "./tool-guards.ts";
-import { ToolsetLifecycle } from "./toolset-lifecycle.ts";
-import type { OpenReport, RefreshReport } from "./toolset-lifecycle.ts";
-import { watchSources } from "./watch-sources.ts";
+import { ToolsetLifecycle } from "./toolsets/toolset-lifecycle.ts";
+import type { OpenReport, RefreshReport } from "./toolsets/toolset-lifecycle.ts";
+import { watchSources } from "./toolsets/watch-sources.ts";
 
 export interface RuntimeOptions extends CallSettings {
   /** Tools of the namespace `default`. */

@@ -8,7 +8,7 @@ import type { CircuitSettings } from "../policy/circuit.ts";
 import { Limit } from "../policy/limit.ts";
 import { RetryBudget } from "../policy/retry-budget.ts";
 import type { CachePlan } from "./cache-plan.ts";
-import type { RegisteredTool } from "./registered-tool.ts";
+import type { RegisteredTool } from "./registry/registered-tool.ts";
 import { createEffectsResolver } from "./resolve-effects.ts";
 import type { CallEffects } from "./resolve-effects.ts";
 import type { Route } from "./route.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ToolCall } from "../../src/core/call.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { toolDefinition } from "../../src/runtime/tool-definition.ts";
+import { toolDefinition } from "../../src/runtime/registry/tool-definition.ts";
 import { withSuccessShape } from "../../src/runtime/success-shape.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import { chooseOverload } from "../../src/runtime/overload.ts";
-import type { RegisteredTool } from "../../src/runtime/registered-tool.ts";
-import { Registry } from "../../src/runtime/registry.ts";
+import type { RegisteredTool } from "../../src/runtime/registry/registered-tool.ts";
+import { Registry } from "../../src/runtime/registry/registry.ts";
 
 function overloads(...schemas: readonly JsonSchema[]): readonly RegisteredTool[] {
   const registry = new Registry({ overloads: true });

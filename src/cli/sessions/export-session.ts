@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { writeRecording } from "../../core/recording.ts";
 import type { Store } from "../../core/store.ts";
-import { nearNames } from "../../runtime/near-names.ts";
+import { nearNames } from "../../runtime/registry/near-names.ts";
 import { storedEvents } from "../../runtime/session/read-events.ts";
 import { conversationOf } from "../../runtime/session/session-messages.ts";
 import { systemPorts } from "../../runtime/system-ports.ts";

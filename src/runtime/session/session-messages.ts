@@ -3,7 +3,7 @@ import type { SessionEvent } from "../../core/event.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { modelHistory } from "../../policy/model-history.ts";
 import type { ModelHistoryOptions } from "../../policy/model-history.ts";
-import type { Registry } from "../registry.ts";
+import type { Registry } from "../registry/registry.ts";
 
 export interface MessagesOptions extends Omit<ModelHistoryOptions, "trim"> {
   /** Leave out results that newer calls have made worthless, above a share of a budget. @default they stay */

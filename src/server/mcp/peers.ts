@@ -5,7 +5,7 @@ import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { mcpPeerOf } from "../../engine/mcp/peer.ts";
 import type { McpPeer, PeerError, PeerOptions } from "../../engine/mcp/peer.ts";
-import type { Registry } from "../../runtime/registry.ts";
+import type { Registry } from "../../runtime/registry/registry.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import type { McpProvider } from "./provider.ts";

@@ -2,9 +2,9 @@
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
-import type { RegisteredTool } from "../../runtime/registered-tool.ts";
-import type { Registry } from "../../runtime/registry.ts";
-import { toolDefinition } from "../../runtime/tool-definition.ts";
+import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
+import type { Registry } from "../../runtime/registry/registry.ts";
+import { toolDefinition } from "../../runtime/registry/tool-definition.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import { pageOf } from "./page.ts";

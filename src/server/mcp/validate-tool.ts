@@ -1,8 +1,8 @@
 /** A tool about tools: says whether an input would be taken, without a call. */
 import type { JsonObject } from "../../core/json.ts";
 import { isJsonObject } from "../../core/json.ts";
-import type { RegisteredTool } from "../../runtime/registered-tool.ts";
-import { nearNames } from "../../runtime/near-names.ts";
+import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
+import { nearNames } from "../../runtime/registry/near-names.ts";
 import { ValidationResult, validateInput } from "../../schema/validation-result.ts";
 import type { CallAnswer } from "./call-result.ts";
 

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../../src/core/json.ts";
 import { parseJson } from "../../../src/core/parse-json.ts";
 import { importOpenApi } from "../../../src/engine/openapi/import-openapi.ts";
 import type { ImportedOperation } from "../../../src/engine/openapi/import-openapi.ts";
-import { Registry } from "../../../src/runtime/registry.ts";
+import { Registry } from "../../../src/runtime/registry/registry.ts";
 
 const FOLDER = join(process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../../shared/cases"), "openapi");
 const SUFFIX = ".expected.json.gz";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { ToolError } from "../../src/core/error.ts";
-import type { Tool } from "../../src/core/tool.ts";
-import { Registry } from "../../src/runtime/registry.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { Registry } from "../../../src/runtime/registry/registry.ts";
 
 function tool(name: string, more: Partial<Tool> = {}): Tool {
   return { name, description: `Does ${name}.`, inputSchema: { type: "object" }, ...more };

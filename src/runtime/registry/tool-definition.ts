@@ -1,10 +1,10 @@
 /** A tool as data: for a model, for MCP, for a file. */
-import { DEFAULT_NAMESPACE } from "../core/call.ts";
-import { declaresNoWrites } from "../core/effects.ts";
-import type { Effects } from "../core/effects.ts";
-import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { JsonSchema, Tool } from "../core/tool.ts";
+import { DEFAULT_NAMESPACE } from "../../core/call.ts";
+import { declaresNoWrites } from "../../core/effects.ts";
+import type { Effects } from "../../core/effects.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { checkToolFields } from "./check-tool-fields.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { Registry } from "./registry.ts";

@@ -1,5 +1,5 @@
 /** The errors of names that mean nothing, or more than one thing: what was asked for, and what would work. */
-import { ToolError } from "../core/error.ts";
+import { ToolError } from "../../core/error.ts";
 
 const MAX_SHOWN_NAME = 120;
 const MAX_LISTED = 10;

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { Engine } from "../../src/core/engine.ts";
-import { ToolError } from "../../src/core/error.ts";
-import type { ToolsetEvent } from "../../src/core/event.ts";
-import type { Tool } from "../../src/core/tool.ts";
-import type { Toolset } from "../../src/core/toolset.ts";
-import { localEngine } from "../../src/engine/local.ts";
-import { Registry } from "../../src/runtime/registry.ts";
-import { ToolsetLifecycle } from "../../src/runtime/toolset-lifecycle.ts";
-import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
+import type { Engine } from "../../../src/core/engine.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import type { ToolsetEvent } from "../../../src/core/event.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import type { Toolset } from "../../../src/core/toolset.ts";
+import { localEngine } from "../../../src/engine/local.ts";
+import { Registry } from "../../../src/runtime/registry/registry.ts";
+import { ToolsetLifecycle } from "../../../src/runtime/toolsets/toolset-lifecycle.ts";
+import { fakePorts, settle } from "../../../src/testing/fake-ports.ts";
 
 const ask: Tool = { name: "ask", description: "Asks.", inputSchema: {} };
 

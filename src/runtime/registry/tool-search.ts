@@ -1,6 +1,6 @@
 /** Searches a registry's tools: filters that must all hold, and a text that ranks. */
-import { ToolError } from "../core/error.ts";
-import type { ToolCategory } from "../core/tool.ts";
+import { ToolError } from "../../core/error.ts";
+import type { ToolCategory } from "../../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
 export interface SearchQuery {

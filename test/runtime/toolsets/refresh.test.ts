@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { Engine, EngineContext } from "../../src/core/engine.ts";
-import { ToolError } from "../../src/core/error.ts";
-import type { ToolSource } from "../../src/core/source.ts";
-import type { Tool } from "../../src/core/tool.ts";
-import type { Toolset } from "../../src/core/toolset.ts";
-import { settle } from "../../src/testing/fake-ports.ts";
-import { gate, testRuntime, tool } from "./bench-runtime.ts";
+import type { Engine, EngineContext } from "../../../src/core/engine.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import type { ToolSource } from "../../../src/core/source.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import type { Toolset } from "../../../src/core/toolset.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+import { gate, testRuntime, tool } from "../bench-runtime.ts";
 
 /** A source whose toolsets a test changes. */
 function source(toolsets: readonly Toolset[], name = "tools.yaml"): ToolSource & { toolsets: readonly Toolset[]; changed: () => void } {

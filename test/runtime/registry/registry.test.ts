@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { ToolError } from "../../src/core/error.ts";
-import type { JsonSchema, Tool } from "../../src/core/tool.ts";
-import { Registry } from "../../src/runtime/registry.ts";
-import { toolDefinitions, toolFromJson } from "../../src/runtime/tool-definition.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
+import { Registry } from "../../../src/runtime/registry/registry.ts";
+import { toolDefinitions, toolFromJson } from "../../../src/runtime/registry/tool-definition.ts";
 
 const CITY = { type: "object", properties: { city: { type: "string" } } };
 const POINT = { type: "object", properties: { lat: { type: "number" } } };

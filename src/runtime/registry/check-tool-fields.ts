@@ -1,8 +1,8 @@
 /** Checks the fields of a tool that a program defines: a mistake is found when the tool is made, not when a model calls it. */
-import { checkName } from "../core/call.ts";
-import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { Tool } from "../core/tool.ts";
+import { checkName } from "../../core/call.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { Tool } from "../../core/tool.ts";
 import { checkCache } from "./check-cache.ts";
 
 interface Claim {

@@ -1,11 +1,11 @@
 /** One engine from unopened to closed, however many toolsets share it: opened once, in time, and closed once. */
-import type { Engine } from "../core/engine.ts";
-import { ToolError, describeThrown } from "../core/error.ts";
-import type { Ports } from "../core/ports.ts";
-import type { Tool } from "../core/tool.ts";
-import type { Toolset } from "../core/toolset.ts";
-import { waitFor } from "../policy/deadline.ts";
-import type { Interruptible, Waited } from "../policy/deadline.ts";
+import type { Engine } from "../../core/engine.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import type { Ports } from "../../core/ports.ts";
+import type { Tool } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import { waitFor } from "../../policy/deadline.ts";
+import type { Interruptible, Waited } from "../../policy/deadline.ts";
 
 const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
 const CLOSE_TIMEOUT_MS = 10_000;

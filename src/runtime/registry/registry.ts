@@ -1,9 +1,9 @@
 /** Every toolset and tool there is: look-up, search, and what the name in a call means. */
-import { DEFAULT_NAMESPACE } from "../core/call.ts";
-import { checkSettings } from "../core/check-settings.ts";
-import { ToolError } from "../core/error.ts";
-import type { CallSettings, Tool } from "../core/tool.ts";
-import type { Toolset } from "../core/toolset.ts";
+import { DEFAULT_NAMESPACE } from "../../core/call.ts";
+import { checkSettings } from "../../core/check-settings.ts";
+import { ToolError } from "../../core/error.ts";
+import type { CallSettings, Tool } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
 import { DEFAULT_CALL_SETTINGS, inheritSettings } from "./call-settings.ts";
 import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
 import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";

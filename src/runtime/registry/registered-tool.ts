@@ -1,11 +1,11 @@
 /** One tool as the runtime knows it: in its toolset, with its settings, and checked when it is first used. */
-import { qualifiedName } from "../core/call.ts";
-import { ToolError } from "../core/error.ts";
-import type { CallSettings, JsonSchema, Tool } from "../core/tool.ts";
-import type { Toolset } from "../core/toolset.ts";
-import { compileSchema } from "../schema/compile-schema.ts";
-import type { Validator } from "../schema/compile-schema.ts";
-import { schemaFingerprint } from "../schema/fingerprint.ts";
+import { qualifiedName } from "../../core/call.ts";
+import { ToolError } from "../../core/error.ts";
+import type { CallSettings, JsonSchema, Tool } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import { compileSchema } from "../../schema/compile-schema.ts";
+import type { Validator } from "../../schema/compile-schema.ts";
+import { schemaFingerprint } from "../../schema/fingerprint.ts";
 import { inheritSettings } from "./call-settings.ts";
 
 type Checked =

@@ -1,6 +1,6 @@
 /** Refreshes a runtime when its sources change: once for changes that come together, never two at a time. */
-import { ToolError } from "../core/error.ts";
-import type { Ports } from "../core/ports.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Ports } from "../../core/ports.ts";
 import type { ToolsetLifecycle } from "./toolset-lifecycle.ts";
 
 /** Editors write a file in several steps. */

@@ -1,6 +1,6 @@
 /** Makes one toolset of those that bear the same name, wherever they come from. */
-import { ToolError } from "../core/error.ts";
-import type { Toolset } from "../core/toolset.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Toolset } from "../../core/toolset.ts";
 
 /** A toolset that cannot be used, or a source that gave none, by its name. */
 export interface ToolsetFailure {

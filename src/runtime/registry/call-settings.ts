@@ -1,5 +1,5 @@
 /** The four call settings with every gap filled: a tool's own, else its toolset's, else the runtime's, else ours. */
-import type { CallSettings } from "../core/tool.ts";
+import type { CallSettings } from "../../core/tool.ts";
 
 export const DEFAULT_CALL_SETTINGS: Required<CallSettings> = Object.freeze({
   timeoutMs: 30_000,

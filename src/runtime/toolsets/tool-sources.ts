@@ -1,10 +1,10 @@
 /** What the sources of a runtime gave last, each loaded in its time and none harming the others. */
-import { ToolError } from "../core/error.ts";
-import type { Ports } from "../core/ports.ts";
-import type { ToolSource } from "../core/source.ts";
-import type { Toolset } from "../core/toolset.ts";
-import { waitFor } from "../policy/deadline.ts";
-import type { Interruptible } from "../policy/deadline.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Ports } from "../../core/ports.ts";
+import type { ToolSource } from "../../core/source.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import { waitFor } from "../../policy/deadline.ts";
+import type { Interruptible } from "../../policy/deadline.ts";
 import type { ToolsetFailure } from "./merge-toolsets.ts";
 
 const LOAD_TIMEOUT_MS = 30_000;

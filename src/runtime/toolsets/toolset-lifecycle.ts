@@ -1,17 +1,17 @@
 /** Opens, refreshes and closes toolsets: all at once, each in its time, one failure never taking the others along. */
-import type { Engine } from "../core/engine.ts";
-import { ToolError } from "../core/error.ts";
-import type { ToolsetEvent } from "../core/event.ts";
-import type { Ports } from "../core/ports.ts";
-import type { ToolSource } from "../core/source.ts";
-import type { ToolPins } from "../core/tool-pins.ts";
-import type { Toolset } from "../core/toolset.ts";
+import type { Engine } from "../../core/engine.ts";
+import { ToolError } from "../../core/error.ts";
+import type { ToolsetEvent } from "../../core/event.ts";
+import type { Ports } from "../../core/ports.ts";
+import type { ToolSource } from "../../core/source.ts";
+import type { ToolPins } from "../../core/tool-pins.ts";
+import type { Toolset } from "../../core/toolset.ts";
 import { EngineLife } from "./engine-life.ts";
 import { EngineLives } from "./engine-lives.ts";
 import { mergeToolsets } from "./merge-toolsets.ts";
 import type { ToolsetFailure } from "./merge-toolsets.ts";
-import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
-import type { Registry } from "./registry.ts";
+import type { ToolsetChange, ToolsetParts } from "../registry/prepare-toolset.ts";
+import type { Registry } from "../registry/registry.ts";
 import { ToolSources } from "./tool-sources.ts";
 
 export interface LifecycleOptions {

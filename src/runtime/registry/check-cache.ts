@@ -1,8 +1,8 @@
 /** Checks a tool's cache settings: how they are written, and that answering from memory is the same as running the tool. */
-import { declaresNoWrites } from "../core/effects.ts";
-import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { CacheScope, CacheSettings, Tool } from "../core/tool.ts";
+import { declaresNoWrites } from "../../core/effects.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { CacheScope, CacheSettings, Tool } from "../../core/tool.ts";
 
 type Fields = Pick<Tool, "cache" | "effects" | "oncePerTurn" | "endsTurn" | "category" | "providerExecuted">;
 

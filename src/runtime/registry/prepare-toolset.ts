@@ -1,7 +1,7 @@
 /** Makes the registry's entry of one toolset, whole, before anybody sees it. */
-import { ToolError } from "../core/error.ts";
-import type { CallSettings, Tool } from "../core/tool.ts";
-import type { Toolset } from "../core/toolset.ts";
+import { ToolError } from "../../core/error.ts";
+import type { CallSettings, Tool } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
 import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { isSameDefinition } from "./same-definition.ts";

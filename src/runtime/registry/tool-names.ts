@@ -1,7 +1,7 @@
 /** What names mean: the toolsets and tools of a registry by every name they can be called. */
-import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../core/call.ts";
-import type { NameParts } from "../core/call.ts";
-import { ToolError } from "../core/error.ts";
+import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../../core/call.ts";
+import type { NameParts } from "../../core/call.ts";
+import { ToolError } from "../../core/error.ts";
 import { BareNames } from "./bare-names.ts";
 import { ConfusableNames, spell } from "./confusable-names.ts";
 import { ambiguousTool, missingTool, missingToolset } from "./missing-tool.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { external, pure, readOnly } from "../../src/core/effects.ts";
-import type { Effects } from "../../src/core/effects.ts";
-import type { Tool } from "../../src/core/tool.ts";
-import { Registry } from "../../src/runtime/registry.ts";
-import type { RegisteredTool } from "../../src/runtime/registered-tool.ts";
-import { toolDefinition, toolDefinitions, toolFromJson, toolToJson } from "../../src/runtime/tool-definition.ts";
+import { external, pure, readOnly } from "../../../src/core/effects.ts";
+import type { Effects } from "../../../src/core/effects.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { Registry } from "../../../src/runtime/registry/registry.ts";
+import type { RegisteredTool } from "../../../src/runtime/registry/registered-tool.ts";
+import { toolDefinition, toolDefinitions, toolFromJson, toolToJson } from "../../../src/runtime/registry/tool-definition.ts";
 
 function registered(tool: Partial<Tool>, namespace?: string): RegisteredTool {
   return new Registry().register({ name: "x", description: "Does x.", inputSchema: {}, ...tool }, namespace);

@@ -3,9 +3,9 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import type { Tool } from "../../src/core/tool.ts";
-import { Registry } from "../../src/runtime/registry.ts";
-import { toolDefinitions, toolFromJson } from "../../src/runtime/tool-definition.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { Registry } from "../../../src/runtime/registry/registry.ts";
+import { toolDefinitions, toolFromJson } from "../../../src/runtime/registry/tool-definition.ts";
 
 const CASES = process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases");
 const FOLDER = join(CASES, "fms-dgt");

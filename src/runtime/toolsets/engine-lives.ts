@@ -1,8 +1,8 @@
 /** The engines of a runtime, each opened once however many toolsets share it, and closed when none needs it. */
-import type { Engine } from "../core/engine.ts";
-import type { ToolError } from "../core/error.ts";
-import type { Ports } from "../core/ports.ts";
-import type { Toolset } from "../core/toolset.ts";
+import type { Engine } from "../../core/engine.ts";
+import type { ToolError } from "../../core/error.ts";
+import type { Ports } from "../../core/ports.ts";
+import type { Toolset } from "../../core/toolset.ts";
 import { EngineLife } from "./engine-life.ts";
 
 /** So many are opened at a time: each may start a process. */

@@ -1,5 +1,5 @@
 /** Whether two definitions of a tool are one and the same, so that what is remembered of it still holds. */
-import type { Tool } from "../core/tool.ts";
+import type { Tool } from "../../core/tool.ts";
 
 /** Deeper definitions are taken for different ones. */
 const MAX_DEPTH = 128;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Tool } from "../../src/core/tool.ts";
-import { Registry } from "../../src/runtime/registry.ts";
-import type { SearchQuery } from "../../src/runtime/tool-search.ts";
-import { splitWords } from "../../src/runtime/split-words.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { Registry } from "../../../src/runtime/registry/registry.ts";
+import type { SearchQuery } from "../../../src/runtime/registry/tool-search.ts";
+import { splitWords } from "../../../src/runtime/registry/split-words.ts";
 
 function tool(name: string, more: Partial<Tool> = {}): Tool {
   return { name, description: "", inputSchema: {}, ...more };

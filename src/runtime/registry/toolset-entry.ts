@@ -1,7 +1,7 @@
 /** What the registry keeps of one toolset: whether it can be called, and its tools by name. */
-import { ToolError } from "../core/error.ts";
-import type { CallSettings, Tool } from "../core/tool.ts";
-import type { Toolset } from "../core/toolset.ts";
+import { ToolError } from "../../core/error.ts";
+import type { CallSettings, Tool } from "../../core/tool.ts";
+import type { Toolset } from "../../core/toolset.ts";
 import { inheritSettings, sameSettings } from "./call-settings.ts";
 import { RegisteredTool } from "./registered-tool.ts";
 
