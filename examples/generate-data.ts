@@ -1,7 +1,16 @@
 /** Data for training a model: what tools return is inferred, which tool feeds which is worked out, and tools are drawn that belong together. */
 import assert from "node:assert/strict";
 import { createRuntime, type Tool } from "haft";
-import { chainSampler, dataflow, enrich, fanInSampler, outputSchemas, randomSampler, type SamplingError } from "haft/generate";
+import {
+  DataflowGraph,
+  chainSampler,
+  dataflow,
+  enrich,
+  fanInSampler,
+  outputSchemas,
+  randomSampler,
+  type SamplingError,
+} from "haft/generate";
 
 const tool = (name: string, ...inputs: readonly string[]): Tool => ({
   name,
@@ -25,6 +34,8 @@ const model = ({ user }: { readonly user: string }) => Promise.resolve(answers.g
 const log = { debug() {}, warn: (message: string) => console.log(`warning: ${message}`) };
 
 const enriched = await enrich(runtime.registry, [dataflow(), outputSchemas({ model })], { log });
+const graph = enriched.artifacts.require("dataflow", DataflowGraph);
+console.log(`${graph.edges.length} edges, of which weather::forecast has ${graph.out("weather::forecast").length}`);
 
 const names = (tools: readonly { readonly id: string }[]) => tools.map(({ id }) => id).join(" → ");
 console.log(`chain: ${names(chainSampler(enriched, { k: 3, seed: 1 }).sample())}`);
@@ -42,6 +53,7 @@ await runtime.close();
 
 /* Prints:
 warning: No output schema for weather::warn: Not valid JSON at line 1, column 1: expected a value, found "I".
+4 edges, of which weather::forecast has 1
 chain: maps::locate → weather::forecast → weather::warn
 fan-in: weather::forecast → maps::route → weather::warn
 The chain sampler was asked for 4 tools, and found 3 that feed each other so. The longest: maps::locate → weather::forecast → weather::warn

@@ -15,9 +15,9 @@ const next = defineTool({
 });
 const served = createRuntime({ toolsets: [{ name: "numbers", tools: [next] }] });
 await served.open();
-const { url, close } = await listenMcp(served, { port: 0 }); // it remembers each connection of its own
+const listener = await listenMcp(served, { port: 0 }); // it has a session for each connection
 
-const server = { url, protocol: "legacy" } as const; // over HTTP the newer protocol has no connections to remember
+const server = { url: listener.url, protocol: "legacy" } as const; // over HTTP the newer protocol has no connections to remember
 const runtime = createRuntime({
   toolsets: [
     { name: "shared", engine: mcpEngine(server) },
@@ -36,7 +36,7 @@ for (const toolset of ["shared", "own"]) {
 
 for (const session of sessions) await session.close();
 assert.deepEqual(await runtime.close(), []);
-await close();
+await listener.close();
 await served.close();
 
 /* Prints:

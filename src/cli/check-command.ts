@@ -1,4 +1,5 @@
 /** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
+import { OWN_TOOLSET, isSource } from "../config/toolset-config.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
@@ -14,21 +15,25 @@ export const checkCommand: Command = {
   summary: "Check the configuration, toolsets and schemas.",
   details: [
     "Reads the configuration, imports its modules, starts its servers, compiles every",
-    "schema, and calls no tool. Exits with 3 when anything is wrong. Text of",
-    "strangers that seems to be meant for the model is pointed out with !, and is no",
-    "problem.",
+    "schema, and calls no tool. Exits with 3 when anything is wrong or was left out.",
+    "Text of strangers that seems to be meant for the model is pointed out with !, and",
+    "is no problem.",
   ],
   args: [0, 0],
   options: ["config"],
   examples: ["haft check", "haft check --config ./haft.yaml", "haft check --json"],
   async run(context) {
-    return withRuntime(context, { reportFailures: false }, (open) => {
+    const said: string[] = [];
+    return withRuntime(context, { reportFailures: false, onWarning: (line) => void said.push(line) }, (open) => {
       const checks = checkToolsets(open);
-      const problems = checks.reduce((count, check) => count + check.problems.length, 0);
+      const problems = checks.reduce((count, check) => count + check.problems.length, said.length);
       if (context.options.json) {
         const { path, warnings } = open.config;
-        context.out.write(`${safeJson({ config: path, problems, warnings, toolsets: checks })}\n`);
-      } else print(context, checks, `${safeText(open.config.path)}: ${problems === 0 ? "no problems" : plural(problems, "problem")}`);
+        context.out.write(`${safeJson({ config: path, problems, warnings: [...warnings, ...said], toolsets: checks })}\n`);
+      } else {
+        const conclusion = `${safeText(open.config.path)}: ${problems === 0 ? "no problems" : plural(problems, "problem")}`;
+        print(context, checks, { said, conclusion });
+      }
       return problems === 0 ? 0 : EXIT_PROBLEMS;
     });
   },
@@ -43,21 +48,39 @@ interface ToolsetCheck {
   readonly suspicious?: readonly string[];
 }
 
-/** The toolsets of the file, in its order. */
+/** The toolsets of the file in its order, then those that its sources and entries have made. */
 function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): readonly ToolsetCheck[] {
+  const failed = new Set(report.failed.map(({ toolset }) => toolset));
+  const made = new Set([...report.opened, ...registry.namespaces(), ...failed]);
+  made.delete(OWN_TOOLSET);
+  const written = [...config.config.toolsets].filter(([name, toolset]) => !toolset.enabled || !isSource(toolset) || made.has(name));
+  const enabled = new Map([...written.map(([name, toolset]) => [name, toolset.enabled] as const)]);
+  for (const name of made) if (!enabled.has(name)) enabled.set(name, true);
   const strangers = strangersOf({ config });
   const quarantined = registry.check();
-  return [...config.config.toolsets].map(([name, { enabled }]) => {
+  return [...enabled].map(([name, isEnabled]) => {
     const tools = registry.list(name);
     const failures = report.failed.filter(({ toolset }) => toolset === name).map(({ error }) => failureText(name, error));
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
     const suspicious = tools.flatMap((tool) => suspicions(tool, strangers).map((finding) => `${tool.tool.name}: ${finding}`));
-    return { name, enabled, tools: tools.length, problems: [...failures, ...broken], ...(suspicious.length === 0 ? {} : { suspicious }) };
+    return {
+      name,
+      enabled: isEnabled,
+      tools: tools.length,
+      problems: [...failures, ...broken],
+      ...(suspicious.length === 0 ? {} : { suspicious }),
+    };
   });
 }
 
-function print({ out }: CommandContext, checks: readonly ToolsetCheck[], conclusion: string): void {
+interface Conclusion {
+  /** What the runtime said while it opened. */
+  readonly said: readonly string[];
+  readonly conclusion: string;
+}
+
+function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said, conclusion }: Conclusion): void {
   const column = columnFor(
     checks.map((check) => safeText(check.name)),
     Infinity,
@@ -70,5 +93,6 @@ function print({ out }: CommandContext, checks: readonly ToolsetCheck[], conclus
     for (const line of suspicious.flatMap((finding) => wrap(`! ${finding}`, out.width - 4)))
       out.write(`    ${out.paint("yellow", line)}\n`);
   }
+  for (const line of said.flatMap((warning) => wrap(warning, out.width))) out.write(`${out.paint("red", line)}\n`);
   out.write(`${conclusion}\n`);
 }

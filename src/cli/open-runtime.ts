@@ -9,9 +9,12 @@ import type { Store } from "../core/store.ts";
 import type { ToolPins } from "../core/tool-pins.ts";
 import { buildRuntimeParts } from "../config/build-runtime-parts.ts";
 import { toolCacheFiles, toolCacheFolder } from "../config/tool-cache-file.ts";
+import { routedOf } from "../config/haft-config.ts";
 import { findConfig, loadConfig } from "../config/load-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { lockPath, readLock } from "../config/lock-file.ts";
+import type { RegistryEntry } from "../config/registry-config.ts";
+import { isSource } from "../config/toolset-config.ts";
 import { toolPins } from "../policy/tool-pins.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Runtime, RuntimeOptions } from "../runtime/runtime.ts";
@@ -37,6 +40,8 @@ export interface WithRuntimeOptions {
   readonly only?: string | undefined;
   /** Say on standard error which toolsets did not open. @default true */
   readonly reportFailures?: boolean;
+  /** Is told what the runtime has to say, which then does not go to standard error. */
+  readonly onWarning?: (line: string) => void;
   /** Take the tools of strangers as they are, whatever was pinned. @default false */
   readonly unpinned?: boolean;
   /** The store the runtime keeps sessions and results in, told by the configuration; closed with the runtime. @default none */
@@ -56,8 +61,8 @@ export async function withRuntime<T>(
   const { signal } = context;
   const config = await readConfig(context);
   const store = options.store?.(config);
-  await requireTrust(context, config);
-  const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store }));
+  const trusted = await requireTrust(context, config);
+  const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted }));
   const said = new Set<string>();
   try {
     if (store !== undefined && options.storeMayWait !== true) await untilAborted(store.open(), signal);
@@ -79,13 +84,15 @@ export async function withRuntime<T>(
 interface Building extends WithRuntimeOptions {
   readonly config: LoadedConfig;
   readonly built: Store | undefined;
+  /** The descriptors that may start programs; undefined = all may. */
+  readonly trusted: ReadonlySet<string> | undefined;
 }
 
-async function runtimeOptions(context: CommandContext, { config, built, ...options }: Building): Promise<RuntimeOptions> {
+async function runtimeOptions(context: CommandContext, { config, built, trusted, ...options }: Building): Promise<RuntimeOptions> {
   const { runtime, retry, circuit, permission, approval, cache } = config.config;
   const pins = options.unpinned === true ? undefined : await pinsBeside(config);
   const memory = toolCacheFiles(toolCacheFolder(context.environment));
-  const parts = await untilAborted(buildRuntimeParts(pick(config, options.only), { memory }), context.signal);
+  const parts = await untilAborted(buildRuntimeParts(pick(config, options.only), { memory, ...present({ trusted }) }), context.signal);
   return {
     ...runtime,
     ...parts,
@@ -96,7 +103,7 @@ async function runtimeOptions(context: CommandContext, { config, built, ...optio
     cache,
     ...present({ ask: personAsk(context), pins, store: built, onEvent: options.onEvent }),
     ...(context.options.simulate ? { standIn: pretendEngine() } : {}),
-    ports: quietPorts(context),
+    ports: options.onWarning === undefined ? quietPorts(context) : { log: { debug() {}, warn: options.onWarning } },
   };
 }
 
@@ -149,7 +156,15 @@ function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
       hint: `Set enabled to true in toolsets.${only}.`,
     });
   }
-  return { ...loaded, config: { ...loaded.config, toolsets: new Map([[only, toolset]]), registry: [] } };
+  const giving = routedOf(loaded.config).filter((entry) => mayGive(entry, only));
+  const toolsets = [...loaded.config.toolsets].filter(([, config]) => giving.some((entry) => entry.toolset === config));
+  const registry = loaded.config.registry.filter((entry) => giving.includes(entry));
+  return { ...loaded, config: { ...loaded.config, toolsets: new Map(toolsets), registry } };
+}
+
+/** Whether an entry can have tools of this namespace: for some it says so itself, for others only their files do. */
+function mayGive({ namespace, toolset }: RegistryEntry, name: string): boolean {
+  return isSource(toolset) || namespace === name;
 }
 
 /** As it was given, or the name of the one in this folder. */

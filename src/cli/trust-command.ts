@@ -12,10 +12,11 @@ export const trustCommand: Command = {
   summary: "Let the configuration of a folder start programs.",
   details: [
     "A configuration that haft finds in the folder may have come with it from somebody",
-    "else. When it starts servers or imports code, its file must be trusted once, and",
-    "again after each change of it. One that is named with --config is not asked about.",
-    "Shows what would be started. With --forget the word is taken back. Where HAFT_TRUST",
-    "is set to all, as in a build of your own, nothing is asked.",
+    "else. When it starts servers, imports code or sends variables to servers, its file",
+    "and its descriptors must be trusted once, and again after each change of them. One",
+    "that is named with --config is not asked about. Shows what would be started and",
+    "sent. With --forget the word is taken back. Where HAFT_TRUST is set to all, as in",
+    "a build of your own, nothing is asked.",
   ],
   args: [0, 0],
   options: ["config", "forget"],
@@ -24,9 +25,10 @@ export const trustCommand: Command = {
     const { environment, options, out } = context;
     const loaded = await readConfig(context);
     const path = resolve(loaded.path);
-    const programs = startedPrograms(loaded);
+    const { starts, sends, digest } = await startedPrograms(loaded);
+    const programs = [...starts, ...sends];
     const trusted = !options.forget;
-    if (trusted) await trustFile(environment, path, loaded.digest);
+    if (trusted) await trustFile(environment, path, digest);
     else await distrustFile(environment, path);
     if (options.json) out.write(`${safeJson({ path, trusted, programs })}\n`);
     else {

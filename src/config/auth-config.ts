@@ -120,12 +120,12 @@ function readSeedBasic(table: TableReader, { variables }: ReadContext): Extract<
     return undefined;
   }
   const place = [...table.path, "basic_auth"];
-  return { type: "basic", username: variables.value(username, [...place, 0]), password: variables.value(password, [...place, 1]) };
+  return { type: "basic", username: variables.sentValue(username, [...place, 0]), password: variables.sentValue(password, [...place, 1]) };
 }
 
 function secretReader(table: TableReader, { variables }: ReadContext): Secret {
   return (key, meaning) => {
     const written = table.requiredText(key, meaning);
-    return written === undefined ? undefined : variables.value(written, [...table.path, key]);
+    return written === undefined ? undefined : variables.sentValue(written, [...table.path, key]);
   };
 }

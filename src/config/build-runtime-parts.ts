@@ -33,6 +33,8 @@ export interface BuildOptions {
   readonly memory?: ToolMemory;
   /** More engines and sources than `loadConfig` was given. */
   readonly extensions?: Extensions;
+  /** The digests of descriptors that may run something or send variables; others that would are left out. @default all may */
+  readonly trusted?: ReadonlySet<string>;
 }
 
 export interface RuntimeParts {
@@ -183,9 +185,9 @@ class Builder {
 
   #context(entry: RegistryEntry, engine: Engine | undefined): BuildContext {
     const { folder, environment, config } = this.#loaded;
-    const { clock = systemPorts.clock, memory } = this.#options;
+    const { clock = systemPorts.clock, memory, trusted } = this.#options;
     const common = { ...this.#commonOf(entry), ...present({ engine }) };
-    return { folder, clock, memory, environment, allowVariables: config.allowVariables, engine, common };
+    return { folder, clock, memory, environment, allowVariables: config.allowVariables, trusted, engine, common };
   }
 
   #commonOf(entry: RegistryEntry): CommonToolset {

@@ -4,8 +4,11 @@ import type { RuntimeOptions } from "../runtime/runtime.ts";
 import { buildRuntimeParts } from "./build-runtime-parts.ts";
 import type { BuildOptions } from "./build-runtime-parts.ts";
 import { buildStore } from "./build-store.ts";
+import { lockPath, readLock } from "./lock-file.ts";
 import { loadConfig } from "./load-config.ts";
 import type { LoadOptions } from "./load-config.ts";
+import { present } from "./present.ts";
+import { toolPins } from "../policy/tool-pins.ts";
 
 export { buildRuntimeParts } from "./build-runtime-parts.ts";
 export type { BuildOptions, RuntimeParts } from "./build-runtime-parts.ts";
@@ -15,13 +18,17 @@ export type { EngineFactory, ExtensionContext, Extensions, SourceFactory } from 
 export { fileSource } from "./file-source.ts";
 export type { CommonToolset, FileSourceOptions } from "./file-source.ts";
 export type { HaftConfig, RuntimeConfig } from "./haft-config.ts";
+export { lockPath, readLock } from "./lock-file.ts";
+export { toolPins } from "../policy/tool-pins.ts";
+export type { LockData } from "../policy/pinned-tool.ts";
 export { findConfig, loadConfig } from "./load-config.ts";
 export type { LoadOptions, LoadedConfig } from "./load-config.ts";
 
 export type ConfiguredRuntimeOptions = LoadOptions & BuildOptions;
 
 /**
- * The options for `createRuntime` that a configuration file says: toolsets, sources, settings, policies and store. Nothing is opened.
+ * The options for `createRuntime` that a configuration file says: toolsets, sources, settings, policies, store, and the
+ * pins of the `haft.lock` beside it. Nothing is opened. That it may start programs is for the caller to know.
  *
  * @throws ToolError `invalid_config` with every problem and its place
  */
@@ -31,5 +38,7 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
   const { toolsets, sources } = await buildRuntimeParts(loaded, building);
   const { runtime, retry, circuit, permission, approval, cache } = loaded.config;
   const store: Store | undefined = buildStore(loaded);
-  return { ...runtime, retry, circuit, permission, approval, cache, toolsets, sources, ...(store === undefined ? {} : { store }) };
+  const lock = await readLock(lockPath(path));
+  const pins = lock === undefined ? undefined : toolPins(lock);
+  return { ...runtime, retry, circuit, permission, approval, cache, toolsets, sources, ...present({ store, pins }) };
 }

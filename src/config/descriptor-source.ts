@@ -38,9 +38,41 @@ export interface DescriptorSourceOptions {
   /** @default the system's */
   readonly clock?: Clock;
   readonly memory?: ToolMemory;
+  /** The digests of descriptors that may run something or send variables; others that would are left out. @default all may */
+  readonly trusted?: ReadonlySet<string>;
 }
 
 const MAX_FILES = 1_000;
+
+/** The descriptors of a folder, or the one that is no folder. */
+function findDescriptors(path: string): { readonly paths: readonly string[]; readonly folder: string; readonly leftOut: number } {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return { paths: [path], folder: dirname(path), leftOut: 0 };
+  const names = readdirSync(path)
+    .filter((name) => extname(name) === ".toml")
+    .sort();
+  const paths = names.slice(0, MAX_FILES).map((name) => join(path, name));
+  return { paths, folder: path, leftOut: names.length - paths.length };
+}
+
+function startsAnything({ starts, sends }: Descriptor): boolean {
+  return starts.length > 0 || sends.length > 0;
+}
+
+/** Those that would run something or send variables, with the descriptors that they name. What cannot be read starts nothing. */
+export async function startingDescriptors(path: string, options: DescriptorOptions): Promise<readonly Descriptor[]> {
+  const read = new Map<string, Descriptor | undefined>();
+  const look = async (file: string): Promise<Descriptor | undefined> => {
+    if (!read.has(file)) read.set(file, await readDescriptor(file, options).catch(() => undefined));
+    return read.get(file);
+  };
+  for (const file of findDescriptors(path).paths) {
+    const descriptor = await look(file);
+    for (const source of (descriptor?.ensemble?.invokers ?? []).flatMap((entry) => entry.source ?? [])) {
+      await look(join(dirname(file), source));
+    }
+  }
+  return [...read.values()].flatMap((descriptor) => (descriptor !== undefined && startsAnything(descriptor) ? [descriptor] : []));
+}
 
 /**
  * The ensembles, tools and MCP servers that TOML descriptors describe. Whatever cannot be used is left out or put aside by itself, with
@@ -76,7 +108,8 @@ class DescriptorLoader {
 
   async load({ log, signal }: SourceContext): Promise<readonly Toolset[]> {
     this.#files = new Set([this.#options.path]);
-    const { paths, folder } = this.#find(log);
+    const { paths, folder, leftOut } = findDescriptors(this.#options.path);
+    if (leftOut > 0) log.warn(`Of the ${paths.length + leftOut} descriptors in ${folder} the first ${MAX_FILES} are read.`);
     const toolsets: Toolset[] = [];
     const failures: ToolError[] = [];
     for (const path of paths) {
@@ -94,19 +127,20 @@ class DescriptorLoader {
     return toolsets;
   }
 
-  #find(log: Log): { readonly paths: readonly string[]; readonly folder: string } {
-    const { path } = this.#options;
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return { paths: [path], folder: dirname(path) };
-    const names = readdirSync(path)
-      .filter((name) => extname(name) === ".toml")
-      .sort();
-    if (names.length > MAX_FILES) log.warn(`Of the ${names.length} descriptors in ${path} the first ${MAX_FILES} are read.`);
-    return { paths: names.slice(0, MAX_FILES).map((name) => join(path, name)), folder: path };
+  /** @throws ToolError `permission_denied` for one that would start something and is not as it was trusted */
+  async #read(path: string): Promise<Descriptor> {
+    const descriptor = await readDescriptor(path, this.#reading);
+    const { trusted } = this.#options;
+    if (trusted === undefined || !startsAnything(descriptor) || trusted.has(descriptor.digest)) return descriptor;
+    throw new ToolError("permission_denied", `${path} is not as it was when it was trusted.`, {
+      details: [...descriptor.starts, ...descriptor.sends],
+      hint: "Read it; then run haft trust.",
+    });
   }
 
   async #loadFile(path: string, folder: string, log: Log): Promise<readonly Toolset[]> {
     this.#files.add(path);
-    const descriptor = await readDescriptor(path, this.#reading);
+    const descriptor = await this.#read(path);
     const toolsets = descriptor.servers.flatMap((server) => this.#serverToolset(server, descriptor, folder));
     if (descriptor.ensemble !== undefined)
       toolsets.push(...(await this.#ensembleToolset(descriptor.ensemble, descriptor, { folder, log })));
@@ -170,13 +204,13 @@ class DescriptorLoader {
       if (inline !== undefined) return await this.#tool(inline, { ...at, file: descriptor.file });
       const file = filePath(source ?? "", dirname(descriptor.file));
       this.#files.add(file);
-      const { invoker, problems } = await readDescriptor(file, this.#reading);
+      const { invoker, problems } = await this.#read(file);
       problems.throwIfAny();
       if (invoker === undefined) throw new ToolError("invalid_config", `${file} describes no tool: it has no [invoker].`);
       return invoker.enabled ? await this.#tool(invoker, { ...at, file }) : undefined;
     } catch (thrown: unknown) {
       const { message } = ToolError.fromUnknown(thrown);
-      const aside = source === undefined ? undefined : missingTool(source);
+      const aside = source === undefined ? undefined : missingTool(source, message);
       const what = aside === undefined ? "A tool is left out" : `The tool ${JSON.stringify(aside.name)} is put aside`;
       at.log.warn(`${what}: ${descriptor.problems.line(path, message)}`);
       return aside;
@@ -206,15 +240,13 @@ class DescriptorLoader {
   }
 }
 
-/**
- * A tool whose descriptor could not be read. Its schema is in that file, and so cannot be resolved: the registry puts the tool aside
- * with that as the reason, and it keeps its name.
- */
-function missingTool(source: string): Tool | undefined {
+/** A tool whose descriptor could not be read: it keeps its name, and its calls are told why. */
+function missingTool(source: string, reason: string): Tool | undefined {
   const tool: Tool = {
     name: basename(source, ".toml"),
     description: `Described in ${source}, which cannot be used.`,
-    inputSchema: { $ref: source },
+    inputSchema: {},
+    unusable: reason,
   };
   try {
     checkTool(tool);

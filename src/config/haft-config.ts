@@ -20,7 +20,7 @@ import { TableReader, isTable, kindOf } from "./table-reader.ts";
 import { checkToolsetName, readCallSettings, readToolsets } from "./toolset-config.ts";
 import type { ToolsetConfig, ToolsetReadContext } from "./toolset-config.ts";
 import { Variables, isVariableName } from "./variables.ts";
-import type { Environment } from "./variables.ts";
+import type { Environment, SentVariable } from "./variables.ts";
 
 export interface HaftConfig {
   /** Settings of every call, unless a toolset has its own. */
@@ -81,6 +81,8 @@ export interface ReadConfig {
   readonly config: HaftConfig;
   /** Values of variables that stand in it, by name, to be struck out of what is said. */
   readonly secrets: Readonly<Record<string, string>>;
+  /** Variables of it that servers are given. */
+  readonly sent: readonly SentVariable[];
 }
 
 /** Reads a whole file; what cannot be used is reported and left out. Variables of disabled toolsets stay as written. */
@@ -101,7 +103,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const registry = [...readMcpEntries(mcp, context), ...block.registry];
   const config = { ...policies, extensions, allowVariables, toolsets, ...block, registry };
   checkRouting(routedOf(config), block.engines, (path, problem) => problems.add(path, problem));
-  return { config, secrets: variables.secrets };
+  return { config, secrets: variables.secrets, sent: variables.sent };
 }
 
 /** Every toolset and entry, as routing looks at it. */

@@ -13,7 +13,7 @@ import type { Redact } from "../engine/redact.ts";
 import { ExtensionTable } from "./extensions.ts";
 import type { Extensions } from "./extensions.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
-import type { Environment } from "./variables.ts";
+import type { Environment, SentVariable } from "./variables.ts";
 
 export interface LoadedConfig {
   /** As it was asked for. */
@@ -32,6 +32,8 @@ export interface LoadedConfig {
   readonly extensions: Extensions;
   /** Strikes the values of its variables out of a text. */
   readonly redact: Redact;
+  /** Variables of it that servers are given. */
+  readonly sent: readonly SentVariable[];
 }
 
 export interface LoadOptions {
@@ -72,7 +74,7 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
     hint: "Name the file itself, such as haft.toml.",
   });
   const problems = new Problems(path, positions);
-  const { config, secrets } = readHaftConfig(value, problems, {
+  const { config, secrets, sent } = readHaftConfig(value, problems, {
     environment,
     allowVariables,
     foreignKeys,
@@ -89,6 +91,7 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
     environment,
     extensions,
     redact: redactor(secrets),
+    sent,
   };
 }
 

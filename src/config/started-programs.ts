@@ -1,32 +1,77 @@
-/** What a configuration would run on this machine: servers that it starts, and code that it imports. */
+/** What a configuration would run on this machine or send from it: servers that it starts, code that it imports, variables it gives away. */
+import { createHash } from "node:crypto";
 import { jsonPath } from "../core/json.ts";
+import { ToolError } from "../core/error.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
+import { startingDescriptors } from "./descriptor-source.ts";
+import { filePath } from "./file-path.ts";
 import type { LoadedConfig } from "./load-config.ts";
 import { routedOf } from "./haft-config.ts";
+import { commandLine, importLine, sentLine } from "./started-line.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
 
-/** One line each, in the order of the file, without the values of variables; none for a configuration that runs nothing. */
-export function startedPrograms({ config, redact }: LoadedConfig): readonly string[] {
-  const lines: string[] = [];
-  const add = (path: KeyPath, what: string): void => void lines.push(redact(`${jsonPath(path).slice(2)} ${what}`));
-  for (const module of config.extensions) add(["extensions"], `imports ${JSON.stringify(module)}`);
+export interface StartedPrograms {
+  /** What is started, one line each, in the order of the file, without the values of variables. */
+  readonly starts: readonly string[];
+  /** Which variables are sent to servers, one line each. */
+  readonly sends: readonly string[];
+  /** SHA-256 of the configuration and of those descriptors that do, in hex: what whoever trusts it has seen. */
+  readonly digest: string;
+  /** The digests of these descriptors. */
+  readonly descriptors: ReadonlySet<string>;
+}
+
+/** Reads the descriptors that the configuration names, and starts nothing. */
+export async function startedPrograms(loaded: LoadedConfig): Promise<StartedPrograms> {
+  const { config, redact, sent, digest } = loaded;
+  const starts: string[] = [];
+  const sends = sent.map(({ place, name }) => `${keyOf(place)} ${sentLine(name)}`);
+  const descriptors = new Set<string>();
+  const add = (path: KeyPath, what: string): void => void starts.push(redact(`${keyOf(path)} ${what}`));
+  for (const module of config.extensions) add(["extensions"], importLine(module));
   for (const { path, toolset } of routedOf(config)) {
     const what = toolset.enabled ? startedBy(toolset) : undefined;
     if (what !== undefined) add(path, what);
+    for (const descriptor of await descriptorsOf(toolset, loaded)) {
+      descriptors.add(descriptor.digest);
+      starts.push(...descriptor.starts.map((line) => `${keyOf(path)}: ${line}`));
+      sends.push(...descriptor.sends.map((line) => `${keyOf(path)}: ${line}`));
+    }
   }
   for (const [name, engine] of config.engines) {
     if (engine.type === "mcp" && engine.server?.command !== undefined) add(["engines", name], commandLine(engine.server));
   }
-  return lines;
+  return { starts, sends, digest: digestOf(digest, descriptors), descriptors };
+}
+
+function keyOf(path: KeyPath): string {
+  return jsonPath(path).slice(2);
 }
 
 function startedBy(toolset: ToolsetConfig): string | undefined {
   if (toolset.type === "mcp") return toolset.command === undefined ? undefined : commandLine(toolset);
-  if (toolset.type === "module") return `imports ${JSON.stringify(toolset.path)}`;
-  if (toolset.type === "descriptors" && toolset.module !== undefined) return `imports ${JSON.stringify(toolset.module)}`;
+  if (toolset.type === "module") return importLine(toolset.path);
+  if (toolset.type === "descriptors" && toolset.module !== undefined) return importLine(toolset.module);
   return undefined;
 }
 
-function commandLine({ command, args }: { readonly command: string; readonly args: readonly string[] }): string {
-  return `runs ${[command, ...args].map((word) => (/^[\w./:@=-]+$/u.test(word) ? word : JSON.stringify(word))).join(" ")}`;
+async function descriptorsOf(
+  toolset: ToolsetConfig,
+  { folder, environment, config }: LoadedConfig,
+): ReturnType<typeof startingDescriptors> {
+  if (!toolset.enabled || toolset.type !== "descriptors") return [];
+  try {
+    const allowedInPaths = new Set(config.allowVariables);
+    return await startingDescriptors(filePath(toolset.path, folder), { environment, allowedInPaths });
+  } catch (thrown: unknown) {
+    if (thrown instanceof ToolError) return []; // opening says what is wrong with the path
+    throw thrown;
+  }
+}
+
+function digestOf(config: string, descriptors: ReadonlySet<string>): string {
+  if (descriptors.size === 0) return config;
+  return createHash("sha256")
+    .update([config, ...[...descriptors].toSorted()].join("\n"))
+    .digest("hex");
 }

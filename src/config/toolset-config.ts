@@ -58,7 +58,7 @@ export interface ToolsetReadContext extends ReadContext {
 }
 
 /** What the runtime calls the toolset of `read_result`. */
-const OWN_TOOLSET = "haft";
+export const OWN_TOOLSET = "haft";
 /** What would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
 const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
   ["openTimeoutMs", 'only a toolset of type "mcp" or "openapi" has it.'],
@@ -100,6 +100,11 @@ export function readToolset(table: TableReader, context: ToolsetReadContext): To
   const toolset = type.read(table, common, context);
   table.finish(NOT_OF_TOOLSET);
   return toolset;
+}
+
+/** Whether it is read for toolsets, whose names it says itself. */
+export function isSource({ type }: ToolsetConfig): boolean {
+  return type === "file" || type === "inline" || type === "descriptors" || type === "extension";
 }
 
 /** What is made of a toolset that is not an extension's. */

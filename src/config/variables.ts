@@ -77,12 +77,20 @@ export interface VariablesOptions {
   readonly problems: Problems;
 }
 
+/** A variable whose value leaves this machine. */
+export interface SentVariable {
+  readonly place: KeyPath;
+  readonly name: string;
+}
+
 /** Resolves the variables of one file and reports those it cannot; the text is empty then. */
 export class Variables {
   readonly environment: Environment;
   readonly allowed: ReadonlySet<string>;
   /** The values of variables that were put in where a secret may stand, by name. */
   readonly secrets: Record<string, string> = {};
+  /** Those that stand in addresses, headers and the like. */
+  readonly sent: SentVariable[] = [];
   readonly #problems: Problems;
 
   constructor({ environment, allowed, problems }: VariablesOptions) {
@@ -91,7 +99,7 @@ export class Variables {
     this.#problems = problems;
   }
 
-  /** A value that may be a secret. */
+  /** A value that may be a secret, and is for a program or folder of this machine. */
   value(text: string, place: KeyPath): string {
     Object.assign(this.secrets, variablesIn(text, this.environment));
     return this.#report(resolveVariables(text, this.environment), place);
@@ -99,6 +107,17 @@ export class Variables {
 
   values(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
     return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.value(text, [...place, name])]));
+  }
+
+  /** As `value`, for what is sent to a server. */
+  sentValue(text: string, place: KeyPath): string {
+    for (const name of Object.keys(variablesIn(text, this.environment))) this.sent.push({ place, name });
+    return this.value(text, place);
+  }
+
+  /** As `values`, for what is sent to a server. */
+  sentValues(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.sentValue(text, [...place, name])]));
   }
 
   /** The path of a file. */
@@ -120,6 +139,10 @@ export class Variables {
 
 class UntouchedVariables extends Variables {
   override value(text: string): string {
+    return text;
+  }
+
+  override sentValue(text: string): string {
     return text;
   }
 

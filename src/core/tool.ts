@@ -102,5 +102,7 @@ export interface Tool extends CallSettings {
   readonly documentation?: string;
   /** @default true */
   readonly enabled?: boolean;
+  /** Why it cannot be called, for one that is listed all the same, such as a tool whose description could not be read. @default it can */
+  readonly unusable?: string;
   readonly metadata?: Readonly<Record<string, unknown>>;
 }

@@ -17,6 +17,12 @@ export interface ExecuteOptions {
    * results, after a crash as well. 1 to 1,024 characters.
    */
   readonly idempotencyKey?: string;
+  /**
+   * In a session: do not wait for turns that run if those are `concurrent` as well. The calls run beside one another as those of one
+   * batch do, kept apart by their locks alone; a call of an engine that answers in sequence waits all the same. A branch that is taken
+   * meanwhile begins before all of them. @default false
+   */
+  readonly concurrent?: boolean;
   /** Answers the questions that handlers put to a person. @default what the runtime was given */
   readonly ask?: Ask;
   /** Told how far each call is, in the handler's own words. Throwing is logged and changes nothing. */

@@ -17,6 +17,7 @@ import { Session } from "./session/session.ts";
 import { closedSession, isBatch } from "./session/runtime-session.ts";
 import type { RuntimeSession } from "./session/runtime-session.ts";
 import { isInsideSimulation } from "./session/turn-queue.ts";
+import type { RunningTurn } from "./session/turn-queue.ts";
 import { Turn } from "./session/turn.ts";
 
 type Answer = ToolResult | readonly ToolResult[];
@@ -53,11 +54,15 @@ export class CallRunner {
   run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions, submission?: Submission): Promise<Answer> {
     const refusal = refuse(session) ?? (options === NO_OPTIONS ? undefined : wrongOptions(options));
     if (refusal !== undefined) return Promise.reject(refusal);
-    const waits = session.ready !== undefined || session.turns.busy;
+    const waits = session.ready !== undefined || session.turns.busy || options.concurrent === true;
     const sent = waits ? readAhead(calls, session.parts.inputLimits) : calls;
     if (session.ready !== undefined) return session.ready.then(() => this.run(session, sent, options, submission));
     try {
-      const answer = session.turns.run(() => this.#turn(session, sent, options, submission), options.signal);
+      const concurrent = options.concurrent === true && !answersInSequence(session, sent);
+      const answer = session.turns.run((turn) => this.#turn(session, sent, options, { submission, turn }), {
+        signal: options.signal,
+        concurrent,
+      });
       return whenDurable(session, answer);
     } catch (thrown: unknown) {
       return Promise.reject(thrown instanceof Error ? thrown : ToolError.fromUnknown(thrown));
@@ -78,11 +83,11 @@ export class CallRunner {
     session: RuntimeSession,
     calls: ToolCall | readonly ToolCall[],
     options: ExecuteOptions,
-    submission: Submission | undefined,
+    { submission, turn }: { readonly submission: Submission | undefined; readonly turn: RunningTurn | undefined },
   ): Answer | Promise<Answer> {
     const refusal = refuse(session); // it may have been closed while the turn waited
     if (refusal !== undefined) throw refusal;
-    return this.#runTurn(session.parts, beginTurn(session), calls, options, submission);
+    return this.#runTurn(session.parts, beginTurn(session, turn), calls, options, submission);
   }
 
   #runTurn(
@@ -111,13 +116,19 @@ export class CallRunner {
  * The turn that these calls belong to: their own, or one of their own within the turn whose handler makes them. Calls that were called off
  * while they waited for a turn are beside it, not in it.
  */
-function beginTurn(session: RuntimeSession): Turn {
-  const { activeTurn, turns } = session;
+function beginTurn(session: RuntimeSession, running: RunningTurn | undefined): Turn {
   const { ids } = session.parts.ports;
-  if (activeTurn !== undefined && turns.isInside) return new Turn(session, ids, { startsAt: activeTurn.startsAt, joins: activeTurn });
+  const joins = running?.held;
+  if (joins instanceof Turn) return new Turn(session, ids, { startsAt: joins.startsAt, joins });
   const turn = new Turn(session, ids);
-  session.activeTurn ??= turn;
+  if (running !== undefined) running.held = turn;
   return turn;
+}
+
+/** Whether an engine is called that may not be asked for one thing before it has answered another. */
+function answersInSequence({ parts }: RuntimeSession, calls: ToolCall | readonly ToolCall[]): boolean {
+  const list = isBatch(calls) ? calls : [calls];
+  return list.some(({ name }) => parts.registry.get(name)?.toolset.engine?.order === "sequential");
 }
 
 /** Engines that began with a call of no session end with it. */

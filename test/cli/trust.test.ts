@@ -54,6 +54,43 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await haft(["list"], { folder, environment: { HAFT_TRUST: "" } })).toMatchObject({ exitCode: 0 });
   });
 
+  test("J08 descriptors beside it may start nothing either, and a change of one takes the word back", async () => {
+    const files = {
+      "haft.toml": '[toolsets.d]\ntype = "descriptors"\npath = "d"\n',
+      "d/code.toml": '[ensemble]\nname = "e"\nmodule = "code.mjs"\n[[invokers]]\nname = "t"\ndescription = "T"\n',
+      "d/code.mjs": 'console.error("I ran"); export const t = () => 1;\n',
+      "state/x": "",
+    };
+    const folder = folderWith(files);
+    const run = (args: readonly string[]) => haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
+    expect(await run(["list"])).toEqual({
+      exitCode: 6,
+      stdout: "",
+      stderr: `haft: permission_denied: haft.toml starts programs, and nobody has said that it may.
+  toolsets.d: ${folder}/d/code.toml imports "code.mjs"
+  Read it; then run haft trust, or name it: --config haft.toml.
+`,
+    });
+    await run(["trust"]);
+    expect(await run(["list", "e"])).toMatchObject({ exitCode: 0, stderr: "I ran\n" });
+    writeFileSync(join(folder, "d/more.toml"), '[mcp.more]\ncommand = ["node", "-e", "1"]\n');
+    expect(await run(["list", "e"])).toMatchObject({ exitCode: 6, stdout: "" });
+  });
+
+  test("J08 E12 it sends no variable to a server before it is trusted", async () => {
+    const toolset = 'type = "mcp"\nurl = "https://example.com/${SECRET}"\nheaders = { key = "env:SECRET" }\n';
+    const folder = folderWith({ "haft.toml": `[toolsets.env]\n${toolset}[toolsets.off]\nenabled = false\n${toolset}` });
+    expect(await haft(["list"], { folder, environment: { HAFT_TRUST: "", SECRET: "swordfish" } })).toEqual({
+      exitCode: 6,
+      stdout: "",
+      stderr: `haft: permission_denied: haft.toml sends variables of yours to servers, and nobody has said that it may.
+  toolsets.env.url sends the variable SECRET
+  toolsets.env.headers.key sends the variable SECRET
+  Read it; then run haft trust, or name it: --config haft.toml.
+`,
+    });
+  });
+
   test("J08 a damaged list of trusted files trusts nobody, and is mended by the next word", async () => {
     const { folder, run } = strangers();
     await run(["trust"]);

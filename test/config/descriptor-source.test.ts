@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { descriptorSource } from "../../src/config/descriptor-source.ts";
+import { descriptorSource, startingDescriptors } from "../../src/config/descriptor-source.ts";
 import type { DescriptorSourceOptions } from "../../src/config/descriptor-source.ts";
 import { Registry } from "../../src/runtime/registry/registry.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -64,7 +64,8 @@ describe("the seed's examples", () => {
           {
             name: "write_file",
             description: "Described in io/invokers/write_file.toml, which cannot be used.",
-            inputSchema: { $ref: "io/invokers/write_file.toml" },
+            inputSchema: {},
+            unusable: `Cannot read the descriptor ${SEED}/io/invokers/write_file.toml: there is no such file.`,
           },
         ],
       },
@@ -80,7 +81,9 @@ describe("the seed's examples", () => {
     for (const toolset of toolsets) registry.addToolset(toolset);
 
     expect(registry.check().map(({ tool, error }) => [tool, error.code])).toEqual([["io::write_file", "unavailable"]]);
-    expect(registry.check()[0]?.error.message).toContain('"io/invokers/write_file.toml"');
+    expect(registry.check()[0]?.error.message).toBe(
+      `The tool "io::write_file" cannot be used: Cannot read the descriptor ${SEED}/io/invokers/write_file.toml: there is no such file.`,
+    );
   });
 
   test("F4.11 a single descriptor of a tool is a source as well", async () => {
@@ -239,11 +242,47 @@ describe("ensembles", () => {
     symlinkSync(outside, join(folder, "link.d"));
     const { toolsets, warnings } = await loadSource(source(folder));
 
-    expect(toolsets[0]?.tools?.map((tool) => tool.inputSchema)).toEqual([{ $ref: "../evil.toml" }, { $ref: "file:///etc/passwd" }]);
+    expect(toolsets[0]?.tools?.map(({ name, unusable }) => [name, unusable])).toEqual([
+      ["evil", expect.stringContaining('"../evil.toml" does not')],
+      ["passwd", expect.stringContaining('not the address "file:///etc/passwd"')],
+    ]);
     expect(warnings).toHaveLength(4); // the last says that two of them would bear one name
     expect(warnings.join("\n")).toContain('"../evil.toml" does not');
     expect(warnings.join("\n")).toContain('"link.d/evil.toml" does not');
     expect(warnings.join("\n")).toContain('not the address "file:///etc/passwd"');
+  });
+
+  test("J08 a descriptor that was changed since it was trusted starts nothing, and one that starts nothing is read", async () => {
+    const server = (name: string): string => `[mcp.${name}]\ncommand = ["node", "server.mjs"]\n`;
+    const folder = configFolder({
+      "plain.toml": '[ensemble]\nname = "plain"\n[[invokers]]\nname = "t"\ndescription = "T"\n[[invokers]]\nsource = "tools/u.toml"\n',
+      "tools/u.toml": '[invoker]\nname = "u"\ndescription = "U"\nmodule = "code.mjs"\n',
+      "server.toml": server("one"),
+      "sender.toml": '[mcp.two]\nurl = "https://example.com"\n[mcp.two.headers]\nkey = "env:KEY"\n',
+    });
+    const options = { environment: { KEY: "swordfish" }, allowedInPaths: new Set<string>() };
+    const starting = await startingDescriptors(folder, options);
+    const names = ({ file }: { readonly file: string }): string => file.replace(`${folder}/`, "");
+    const lines = starting.map(({ file, starts, sends }) => [
+      names({ file }),
+      [...starts, ...sends].map((line) => line.replace(`${folder}/`, "")),
+    ]);
+    expect(lines).toEqual([
+      ["tools/u.toml", ['tools/u.toml imports "code.mjs"']],
+      ["sender.toml", ["sender.toml sends the variable KEY"]],
+      ["server.toml", ["server.toml runs node server.mjs"]],
+    ]);
+
+    const trusted = new Set(starting.map(({ digest }) => digest));
+    writeFileSync(join(folder, "server.toml"), server("other"));
+    const { toolsets, warnings } = await loadSource(source(folder, { environment: options.environment, trusted }));
+    expect(namesOf(toolsets)).toEqual(["plain: t u", "two: "]);
+    expect(warnings).toEqual([`A descriptor is left out: ${folder}/server.toml is not as it was when it was trusted.`]);
+
+    const nobody = await loadSource(source(folder, { environment: options.environment, trusted: new Set() }));
+    expect(nobody.toolsets.map(({ name, tools }) => [name, tools?.map((tool) => tool.unusable)])).toEqual([
+      ["plain", [undefined, `${folder}/tools/u.toml is not as it was when it was trusted.`]],
+    ]);
   });
 
   test("J07 descriptors that name each other end at once, and ten thousand entries are cut", async () => {

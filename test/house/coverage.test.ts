@@ -3,10 +3,8 @@ import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 const REQUIREMENTS = [
-  ...range("F0.", 1, 10),
-  ...range("F0.", 26, 39),
-  ...range("F0.", 51, 55),
-  "F0.59",
+  ...range("F0.", 1, 39),
+  ...range("F0.", 48, 59),
   "F1.1",
   "F1.2",
   "F1.3",
@@ -25,16 +23,17 @@ const REQUIREMENTS = [
   "F1.66",
   "F1.67",
   "F1.68",
+  "F1.71",
   ...range("F2.", 1, 21),
+  "F2.29",
   "F2.30",
   ...range("F3.", 1, 20),
   ...range("F3.", 23, 30),
   "F3.36",
   "F3.38",
   "F3.40",
-  ...range("F4.", 1, 5),
-  ...range("F4.", 24, 32),
-  ...range("F4.", 36, 39),
+  ...range("F4.", 1, 15),
+  ...range("F4.", 24, 39),
 ];
 const ATTACKS = [
   ...range("A", 1, 24, 2),
@@ -45,27 +44,23 @@ const ATTACKS = [
   "G02",
   "G03",
   "G04",
-  "D06",
-  "D09",
-  "D10",
-  "D14",
-  "J01",
-  "J02",
-  "J03",
-  "J04",
-  "J05",
-  "J06",
-  "J09",
+  ...range("D", 1, 20, 2),
+  ...range("E", 1, 12, 2),
+  ...range("F", 1, 19, 2),
+  ...range("J", 1, 9, 2),
 ];
 
-const SCENARIOS = ["L01", "L02", "L03", "L04", "L05", "L09", "L10", "L23", "L35"];
+const SCENARIOS = ["L01", "L02", "L03", "L04", "L05", "L09", "L10", "L19", "L20", "L22", "L23", "L35"];
 
 /** What has no test of its own, and why. */
 const WAIVED: Readonly<Record<string, string>> = {
   A19: "text formats for tool calls come with the wire formats; nothing here parses model prose",
   A21: "as A19: calls are taken from structured messages only",
   B17: "handlers run in the program's own process and are trusted like it; docs/concepts/calls.md says so",
-  C08: "one connection for several clients comes with the server",
+  C08: "each MCP client has a connection and a session of its own; one connection for several comes with the HTTP API",
+  E05: "sessions, jobs and calls are not served over HTTP yet; what MCP clients may see of each other is C07 and L20",
+  E10: "there is no dashboard yet",
+  E11: "as E10: no file is served over HTTP",
   I05: "a database server that restarts comes with PostgreSQL",
   I06: "there is no broker",
   I07: "as I05: there are no notifications yet",

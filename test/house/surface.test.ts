@@ -1,15 +1,21 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import * as config from "../../src/config/config.ts";
 import * as mcp from "../../src/engine/mcp.ts";
+import * as rest from "../../src/engine/rest.ts";
+import * as search from "../../src/engine/search.ts";
+import * as generate from "../../src/generate/generate.ts";
 import * as haft from "../../src/index.ts";
 import * as testing from "../../src/testing/index.ts";
 import * as sqlite from "../../src/store/sqlite-store.ts";
+import * as mcpServer from "../../src/server/mcp.ts";
 import * as files from "../../src/toolsets/files.ts";
 import { readTree } from "./source-tree.ts";
 
 /** The public names. A line is added here on purpose, with its line in CHANGELOG.md; removing one breaks a user. */
 const HAFT_VALUES = [
   "ERROR_CODES",
+  "Job",
   "Registry",
   "Runtime",
   "ToolError",
@@ -23,6 +29,7 @@ const HAFT_VALUES = [
   "importSchema",
   "memoryStore",
   "parseRecording",
+  "perSession",
   "pure",
   "qualifiedName",
   "readOnly",
@@ -49,11 +56,14 @@ const HAFT_VALUES = [
 
 const HAFT_TYPES = [
   "Actor",
+  "Answer",
   "AnthropicConversation",
   "ApprovalAnswer",
   "ApprovalRequest",
   "ApprovalSettings",
   "Approver",
+  "Ask",
+  "AskRequest",
   "BranchPoint",
   "CacheOptions",
   "CacheRecord",
@@ -89,6 +99,7 @@ const HAFT_TYPES = [
   "ImportOptions",
   "ImportedRecording",
   "ImportedSchema",
+  "JobWork",
   "JsonObject",
   "JsonPatch",
   "JsonPatchStep",
@@ -112,13 +123,17 @@ const HAFT_TYPES = [
   "PastCall",
   "PermissionRules",
   "Ports",
+  "ProgressListener",
   "ProgressUpdate",
+  "ProgressingCall",
+  "Question",
   "Random",
   "ReadOptions",
   "ReconcileContext",
   "Reconciled",
   "RecordingHeader",
   "RecordingSource",
+  "RefreshReport",
   "RegisteredTool",
   "RegistryOptions",
   "Repair",
@@ -142,6 +157,7 @@ const HAFT_TYPES = [
   "SessionStart",
   "SimulateOptions",
   "Simulation",
+  "SourceContext",
   "StateDifference",
   "Store",
   "StoredSession",
@@ -158,10 +174,14 @@ const HAFT_TYPES = [
   "ToolJson",
   "ToolOptions",
   "ToolOutputOptions",
+  "ToolPins",
   "ToolResult",
+  "ToolSource",
   "ToolState",
   "Toolset",
+  "ToolsetChange",
   "ToolsetEvent",
+  "ToolsetFailure",
   "Truncation",
   "UndoContext",
 ];
@@ -195,13 +215,71 @@ test("haft/testing exports these types and no others", () => {
   expect(exportedTypes("src/testing/index.ts")).toEqual(TESTING_TYPES);
 });
 
-test("haft/mcp, haft/sqlite and haft/files export one factory each", () => {
-  expect([Object.keys(mcp), Object.keys(sqlite), Object.keys(files)]).toEqual([["mcpEngine"], ["sqliteStore"], ["filesToolset"]]);
+/** The values of the other entries. */
+const ENTRIES: Readonly<Record<string, { readonly module: object; readonly values: readonly string[] }>> = {
+  "haft/mcp": { module: mcp, values: ["mcpEngine"] },
+  "haft/rest": { module: rest, values: ["restEngine"] },
+  "haft/search": { module: search, values: ["searchEngine"] },
+  "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
+  "haft/files": { module: files, values: ["filesToolset"] },
+  "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
+  "haft/config": {
+    module: config,
+    values: [
+      "buildRuntimeParts",
+      "configuredRuntime",
+      "descriptorSource",
+      "fileSource",
+      "findConfig",
+      "loadConfig",
+      "lockPath",
+      "readLock",
+      "toolPins",
+    ],
+  },
+  "haft/generate": {
+    module: generate,
+    values: [
+      "Artifacts",
+      "DataflowGraph",
+      "Enriched",
+      "SamplingError",
+      "ToolNeighbors",
+      "ToolVectors",
+      "chainSampler",
+      "dataflow",
+      "embeddings",
+      "enrich",
+      "enrichedSource",
+      "fanInSampler",
+      "fanOutSampler",
+      "neighborSampler",
+      "neighbors",
+      "outputSchemas",
+      "randomSampler",
+    ],
+  },
+};
+
+test.each(Object.keys(ENTRIES))("%s exports its values and no others", (entry) => {
+  expect(Object.keys(ENTRIES[entry]?.module ?? {}).toSorted()).toEqual(ENTRIES[entry]?.values);
 });
 
 test("package.json offers these entries and no others", () => {
   const entries = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { exports: object };
-  expect(Object.keys(entries.exports)).toEqual([".", "./testing", "./mcp", "./sqlite", "./files", "./package.json"]);
+  expect(Object.keys(entries.exports)).toEqual([
+    ".",
+    "./testing",
+    "./mcp",
+    "./sqlite",
+    "./files",
+    "./rest",
+    "./search",
+    "./config",
+    "./generate",
+    "./mcp-server",
+    "./package.json",
+  ]);
 });
 
 /** Types leave no trace at run time, so they are read from the text: an index holds nothing but lists of re-exports. */

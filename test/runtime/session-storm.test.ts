@@ -48,6 +48,7 @@ const command = fc.record({
     "close",
   ),
   deeds,
+  concurrent: fc.boolean(),
   /** Promises that may settle before the next thing is asked. */
   promises: fc.constantFrom(0, 0, 1, 2, 3, 5, 8, 13),
   ms: fc.constantFrom(0, 0, 0, 1, 2),
@@ -107,23 +108,27 @@ class Weather {
     await this.ports.clock.advance(0);
   }
 
-  #ask(session: RuntimeSession, { what, deeds }: Command): void {
+  #ask(session: RuntimeSession, { what, deeds, concurrent }: Command): void {
     const calls = this.#callsOf(deeds);
     const data = { session };
     const controller = new AbortController();
     switch (what) {
       case "execute":
-        return this.#expect(what, session.execute(calls, { data }), (results) => this.results.push(...results));
+        return this.#expect(what, session.execute(calls, { data, concurrent }), (results) => this.results.push(...results));
       case "give up":
         this.ports.clock.timer(() => controller.abort(), 2);
-        return this.#expect(what, session.execute(calls, { data, signal: controller.signal }), (results) => this.results.push(...results));
-      case "throwing":
-        return this.#expect(what, session.execute(calls, { data, onError: "throw" }), (results) => this.results.push(...results));
-      case "keyed":
-        this.#expect(what, session.execute(calls, { data, idempotencyKey: `key ${this.#numbers}` }), (results) =>
+        return this.#expect(what, session.execute(calls, { data, concurrent, signal: controller.signal }), (results) =>
           this.results.push(...results),
         );
-        return this.#expect("again", session.execute(calls, { data, idempotencyKey: `key ${this.#numbers}` }), () => {});
+      case "throwing":
+        return this.#expect(what, session.execute(calls, { data, concurrent, onError: "throw" }), (results) =>
+          this.results.push(...results),
+        );
+      case "keyed":
+        this.#expect(what, session.execute(calls, { data, concurrent, idempotencyKey: `key ${this.#numbers}` }), (results) =>
+          this.results.push(...results),
+        );
+        return this.#expect("again", session.execute(calls, { data, concurrent, idempotencyKey: `key ${this.#numbers}` }), () => {});
       case "simulate":
         return this.#expect(what, session.simulate(calls, { data }), () => {});
       case "try":

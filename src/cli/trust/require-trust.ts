@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
+import type { StartedPrograms } from "../../config/started-programs.ts";
 import { startedPrograms } from "../../config/started-programs.ts";
 import type { CommandContext } from "../command.ts";
 import { safeText } from "../terminal-text.ts";
@@ -10,33 +11,41 @@ import { isTrusted, trustFile } from "./trusted-files.ts";
 const MAX_LINES = 20;
 
 /**
- * A file that was named with `--config` is meant, and one that starts nothing can do no harm. For any other the person at the terminal
- * is asked once.
+ * A file that was named with `--config` is meant, and one that neither starts anything nor sends variables can do no harm. For any other
+ * the person at the terminal is asked once.
  *
- * @throws ToolError `permission_denied` naming what would be started
+ * @returns the digests of the descriptors that may; undefined = all may
+ * @throws ToolError `permission_denied` naming what would be started and sent
  */
-export async function requireTrust(context: CommandContext, loaded: LoadedConfig): Promise<void> {
+export async function requireTrust(context: CommandContext, loaded: LoadedConfig): Promise<ReadonlySet<string> | undefined> {
   const { environment, options, ask, err, signal } = context;
-  if (options.config !== undefined || environment["HAFT_TRUST"] === "all") return;
-  const programs = startedPrograms(loaded);
+  if (options.config !== undefined || environment["HAFT_TRUST"] === "all") return undefined;
+  const programs = await startedPrograms(loaded);
+  const { starts, sends, digest, descriptors } = programs;
   const path = resolve(loaded.path);
-  if (programs.length === 0 || (await isTrusted(environment, path, loaded.digest))) return;
+  if (starts.length + sends.length === 0 || (await isTrusted(environment, path, digest))) return descriptors;
   if (ask === undefined) throw notTrusted(loaded.path, programs);
-  err.write(`\n  ${err.paint("yellow", `? ${safeText(loaded.path)} starts programs, and you have not said that it may:`)}\n`);
+  err.write(`\n  ${err.paint("yellow", `? ${safeText(loaded.path)} ${whatItDoes(programs)}, and you have not said that it may:`)}\n`);
   for (const line of shown(programs)) err.write(`    ${safeText(line)}\n`);
   const answer = await ask("  Trust it as it is now? [y]es, [n]o: ", signal);
   if (!/^y(?:es)?$/iu.test(answer.trim())) throw notTrusted(loaded.path, programs);
-  await trustFile(environment, path, loaded.digest);
+  await trustFile(environment, path, digest);
+  return descriptors;
 }
 
-function notTrusted(path: string, programs: readonly string[]): ToolError {
-  return new ToolError("permission_denied", `${path} starts programs, and nobody has said that it may.`, {
+function notTrusted(path: string, programs: StartedPrograms): ToolError {
+  return new ToolError("permission_denied", `${path} ${whatItDoes(programs)}, and nobody has said that it may.`, {
     details: shown(programs),
     hint: `Read it; then run haft trust, or name it: --config ${path}.`,
   });
 }
 
-function shown(programs: readonly string[]): readonly string[] {
-  const more = programs.length - MAX_LINES;
-  return more > 0 ? [...programs.slice(0, MAX_LINES), `and ${more} more`] : programs;
+function whatItDoes({ starts }: StartedPrograms): string {
+  return starts.length === 0 ? "sends variables of yours to servers" : "starts programs";
+}
+
+function shown({ starts, sends }: StartedPrograms): readonly string[] {
+  const lines = [...starts, ...sends];
+  const more = lines.length - MAX_LINES;
+  return more > 0 ? [...lines.slice(0, MAX_LINES), `and ${more} more`] : lines;
 }

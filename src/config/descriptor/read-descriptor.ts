@@ -1,9 +1,12 @@
 /** Reads one TOML descriptor in the words of seed 004, which leaves open what stands in which file. */
 import type { CallSettings } from "../../core/tool.ts";
-import type { ParsedFile } from "../../documents/key-positions.ts";
 import { Problems } from "../../documents/problems.ts";
 import { readDocument } from "../../documents/read-document.ts";
+import type { ReadDocument } from "../../documents/read-document.ts";
+import { redactor } from "../../engine/redact.ts";
+import type { Redact } from "../../engine/redact.ts";
 import { present } from "../present.ts";
+import { commandLine, importLine, sentLine } from "../started-line.ts";
 import { TableReader, isTable } from "../table-reader.ts";
 import { readMcpServer } from "../toolset/mcp.ts";
 import type { McpServer } from "../toolset/mcp.ts";
@@ -13,6 +16,12 @@ import type { Environment } from "../variables.ts";
 /** What one file says. A part that could not be used is among its problems, each told once. */
 export interface Descriptor {
   readonly file: string;
+  /** SHA-256 of its text, in hex. */
+  readonly digest: string;
+  /** What it would run on this machine, one line each, without the values of variables. */
+  readonly starts: readonly string[];
+  /** Which variables it would send to servers, one line each. */
+  readonly sends: readonly string[];
   readonly problems: Problems;
   readonly ensemble: Ensemble | undefined;
   /** A tool by itself: the file of an invoker. */
@@ -81,7 +90,7 @@ export async function readDescriptor(file: string, options: DescriptorOptions): 
   return describe(parsed, file, options);
 }
 
-function describe({ value, positions }: ParsedFile, file: string, options: DescriptorOptions): Descriptor {
+function describe({ value, positions, digest }: ReadDocument, file: string, options: DescriptorOptions): Descriptor {
   const problems = new Problems(file, positions);
   const root = new TableReader(isTable(value) ? value : {}, [], problems);
   const variables = new Variables({ environment: options.environment, allowed: options.allowedInPaths, problems });
@@ -93,7 +102,20 @@ function describe({ value, positions }: ParsedFile, file: string, options: Descr
     root.report(undefined, "a descriptor has [ensemble], [invoker] or [mcp.NAME].");
   else root.finish();
   const ensemble = read === undefined ? undefined : { ...read, sound: read.sound && problems.count === before };
-  return { file, problems, ensemble, invoker, servers };
+  const starts = startedBy({ ensemble, invoker, servers }, redactor(variables.secrets)).map((line) => `${file} ${line}`);
+  const sends = variables.sent.map(({ name }) => `${file} ${sentLine(name)}`);
+  return { file, digest, starts, sends, problems, ensemble, invoker, servers };
+}
+
+function startedBy(
+  { ensemble, invoker, servers }: Pick<Descriptor, "ensemble" | "invoker" | "servers">,
+  redact: Redact,
+): readonly string[] {
+  const modules = [ensemble, invoker, ...(ensemble?.invokers ?? []).map(({ inline }) => inline)].filter((part) => part?.enabled === true);
+  return [
+    ...modules.flatMap((part) => (part?.module === undefined ? [] : [importLine(part.module)])),
+    ...servers.flatMap(({ enabled, server }) => (enabled && server?.command !== undefined ? [redact(commandLine(server))] : [])),
+  ];
 }
 
 /** The tables `mcp.NAME` of a file. */

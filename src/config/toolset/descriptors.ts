@@ -21,10 +21,18 @@ export const descriptorsType: ToolsetType<DescriptorsConfig> = {
     const path = common.enabled ? variables.path(written, [...table.path, "path"]) : written;
     return { type: "descriptors", ...common, path, ...present({ module }) };
   },
-  build({ name }, { path, module }, { folder, common, clock, memory, environment, allowVariables }) {
+  build({ name }, { path, module }, { folder, common, clock, memory, environment, allowVariables, trusted }) {
     const file = filePath(path, folder);
     return {
-      source: descriptorSource({ name, path: file, environment, allowVariables, toolset: common, clock, ...present({ module, memory }) }),
+      source: descriptorSource({
+        name,
+        path: file,
+        environment,
+        allowVariables,
+        toolset: common,
+        clock,
+        ...present({ module, memory, trusted }),
+      }),
     };
   },
 };

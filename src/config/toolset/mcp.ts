@@ -112,10 +112,10 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   const { variables, seed } = context;
   const key = seed && !table.has("url") ? "base_url" : "url";
   const written = table.requiredText(key, "the address of the server");
-  const url = written === undefined ? undefined : variables.value(written, [...table.path, key]);
+  const url = written === undefined ? undefined : variables.sentValue(written, [...table.path, key]);
   const transport = seed ? table.choice("transport", SEED_TRANSPORTS) : table.choice("transport", TRANSPORTS);
   if (transport === "stdio") table.report("transport", 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');
-  const headers = variables.values(table.textTable("headers") ?? {}, [...table.path, "headers"]);
+  const headers = variables.sentValues(table.textTable("headers") ?? {}, [...table.path, "headers"]);
   const tls = readTls(table, context);
   const auth = readMcpAuth(table, context);
   if (url === undefined || url === "") return undefined;

@@ -66,12 +66,12 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
   const effects = table.table("effects");
   return present({
     document: readDocumentKey(table, context),
-    baseUrl: baseUrl === undefined ? undefined : variables.value(baseUrl, [...table.path, baseKey]),
+    baseUrl: baseUrl === undefined ? undefined : variables.sentValue(baseUrl, [...table.path, baseKey]),
     include: operations === undefined ? readFilter(table, "include") : { operations },
     exclude: readFilter(table, "exclude"),
     auth: readRestAuth(table, context),
-    headers: headers === undefined ? undefined : variables.values(headers, [...table.path, "headers"]),
-    documentHeaders: documentHeaders === undefined ? undefined : variables.values(documentHeaders, [...table.path, "documentHeaders"]),
+    headers: headers === undefined ? undefined : variables.sentValues(headers, [...table.path, "headers"]),
+    documentHeaders: documentHeaders === undefined ? undefined : variables.sentValues(documentHeaders, [...table.path, "documentHeaders"]),
     effects: effects === undefined ? undefined : readEffectsByName(effects),
     trustExtensions: table.flag("trustExtensions"),
     allowPrivate: table.texts("allowPrivate"),
@@ -88,7 +88,7 @@ function readDocumentKey(table: TableReader, { variables, seed }: ReadContext): 
   if (written === "") table.report(key, "must not be empty: the OpenAPI document, a file or an address.");
   if (written === undefined || written === "") return undefined;
   const place = [...table.path, key];
-  return isAddress(written) ? variables.value(written, place) : variables.path(written, place);
+  return isAddress(written) ? variables.sentValue(written, place) : variables.path(written, place);
 }
 
 function readFilter(table: TableReader, key: string): OperationFilter | undefined {

@@ -48,6 +48,8 @@ export interface BuildContext {
   readonly allowVariables: readonly string[];
   /** Where lazy servers keep what they listed; undefined = they are started like others. */
   readonly memory: ToolMemory | undefined;
+  /** The digests of descriptors that may run something or send variables; undefined = all may. */
+  readonly trusted: ReadonlySet<string> | undefined;
   /** The engine that the entry names, or the only one there is; undefined = none. */
   readonly engine: Engine | undefined;
   /** What the toolsets of a source have in common, the engine included. */

@@ -11,6 +11,7 @@ import {
   RpcFailure,
   ServerFault,
   SessionLost,
+  WorkBegun,
 } from "./failure.ts";
 import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
@@ -26,7 +27,9 @@ export interface Situation {
 }
 
 /** The error that a call ends with. Its outcome is `unknown` unless it is sure that the server did nothing, or said that it failed. */
-export function callError(error: unknown, { name, server, signal, wire }: Situation): ToolError {
+export function callError(error: unknown, situation: Situation): ToolError {
+  if (error instanceof WorkBegun) return begun(callError(error.cause, situation));
+  const { name, server, signal, wire } = situation;
   if (error instanceof ToolError && error.code === "cancelled" && !(error instanceof ServerFault)) return error;
   if (signal.aborted) return new ToolError("cancelled", `The call was cancelled; MCP server "${name}" was told.`, { cause: error });
   if (error instanceof RpcFailure) return rpcError(error, name);
@@ -44,6 +47,23 @@ export function callError(error: unknown, { name, server, signal, wire }: Situat
   const status = statusOf(error);
   if (status !== undefined) return httpError(status, name, error);
   return new ToolError("invalid_output", `MCP server "${name}": ${describeThrown(error)}`, { cause: error });
+}
+
+/** The same error, which no longer says that nothing happened: a call may only be made again where that is true. */
+function begun(error: ToolError): ToolError {
+  if (error.outcome === "unknown") return error;
+  const { code, message, retryable, hint, details, retryAfterMs, cause } = error;
+  const options: ToolErrorOptions = {
+    outcome: "unknown",
+    retryable,
+    details,
+    cause,
+    ...(hint === undefined ? {} : { hint }),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+  if (!(error instanceof PeerError)) return new ToolError(code, message, options);
+  const { rpcCode, rpcMessage, rpcData } = error;
+  return new PeerError(code, message, { ...options, rpcCode, rpcMessage, rpcData });
 }
 
 function lost(name: string, reason: string, options: ToolErrorOptions): ToolError {

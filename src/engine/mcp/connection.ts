@@ -130,7 +130,9 @@ export class McpConnection {
   #named(error: unknown): unknown {
     if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return error;
     // 404 is what the specification says; servers made with the older SDK say 400 and why.
-    const isLost = error.status === 404 || (error.status === 400 && /session/iu.test(error.message));
+    // An answer that bears the number of a request is about the call, which may have begun.
+    const isRefusal = error.status === 400 && /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message);
+    const isLost = error.status === 404 || isRefusal;
     if (!isLost) return error;
     this.wire.lose("its session is over");
     return new SessionLost("its session is over", { cause: error });

@@ -25,6 +25,11 @@ export class SessionLost extends Error {
   override readonly name = "SessionLost";
 }
 
+/** What went wrong, in `cause`, after the server had taken up the work: whatever it was, the work may have had its effect. */
+export class WorkBegun extends Error {
+  override readonly name = "WorkBegun";
+}
+
 /** Something that a server did wrong, told without its name: `it …`. */
 export class ServerFault extends ToolError {}
 

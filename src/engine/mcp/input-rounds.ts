@@ -6,7 +6,7 @@ import { answerRequest, isAnswerable } from "./answer-request.ts";
 import type { Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection, RequestOptions } from "./connection.ts";
-import { ConnectionLost, RpcFailure, ServerFault, SessionLost, URL_ELICITATION_REQUIRED } from "./failure.ts";
+import { RpcFailure, ServerFault, URL_ELICITATION_REQUIRED, WorkBegun } from "./failure.ts";
 import { pause } from "./pause.ts";
 
 export interface RoundsOptions extends RequestOptions {
@@ -25,7 +25,7 @@ const AGAIN_MS = 250;
  * Sends a request and, as often as the answer is `input_required`, sends it again with what was asked for and the server's state
  * as it was given.
  *
- * @throws as `McpConnection.request`; ToolError `execution_failed` for a server that does not stop asking
+ * @throws as `McpConnection.request`, `WorkBegun` around it after the first answer; ToolError `execution_failed` for a server that does not stop asking
  */
 export async function requestWithInput(
   connection: McpConnection,
@@ -58,10 +58,9 @@ async function sent(
   try {
     return await connection.request(method, params, request);
   } catch (error: unknown) {
-    // What came before may have had its effect: only the first request is one that nobody has begun.
-    if (error instanceof SessionLost && round > 0) throw new ConnectionLost(error.message, { cause: error });
     if (error instanceof RpcFailure && error.code === URL_ELICITATION_REQUIRED) return error;
-    throw error;
+    // What came before may have had its effect: only the first request is one that nobody has begun.
+    throw round > 0 ? new WorkBegun("the server had asked back", { cause: error }) : error;
   }
 }
 

@@ -8,7 +8,7 @@ import type { Clock } from "../../core/ports.ts";
 import type { Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection } from "./connection.ts";
-import { ConnectionLost, INTERNAL_ERROR, RpcFailure, ServerFault } from "./failure.ts";
+import { INTERNAL_ERROR, RpcFailure, ServerFault, WorkBegun } from "./failure.ts";
 import { inputResponses } from "./input-rounds.ts";
 import { pause, within } from "./pause.ts";
 
@@ -27,7 +27,7 @@ export interface TaskOptions {
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 60_000;
 const DEFAULT_POLL_MS = 1_000;
-/** A connection may break this often in a row while a task is followed: to ask again changes nothing. */
+/** So often in a row may what passes go wrong while a task is followed: to ask again changes nothing. */
 const MAX_BREAKS = 5;
 const CANCEL_MS = 5_000;
 const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]);
@@ -107,7 +107,7 @@ class FollowedTask {
     const keys = Object.keys(fresh);
     if (keys.length === 0) return;
     const responses = await inputResponses(fresh, this.#options);
-    await this.#options.connection.request("tasks/update", { taskId: this.id, inputResponses: responses }, this.#options);
+    await this.#request("tasks/update", { inputResponses: responses });
     for (const key of keys) answered.add(key);
   }
 
@@ -125,15 +125,32 @@ class FollowedTask {
 
   /** What the server says; undefined when the connection broke and it may be asked once more. */
   async #ask(method: "tasks/get" | "tasks/result"): Promise<unknown> {
-    const { connection, signal } = this.#options;
+    const { connection, signal, clock, explain } = this.#options;
     try {
-      const answer = await connection.request(method, { taskId: this.id }, { signal });
+      const answer = await this.#request(method, {});
       this.#breaks = 0;
       return answer;
     } catch (error: unknown) {
-      const mayAskAgain = error instanceof ConnectionLost && connection.ended === undefined && ++this.#breaks <= MAX_BREAKS;
-      if (!mayAskAgain) throw error;
+      const told = explain(error);
+      const passes = told instanceof ToolError && told.retryable && connection.ended === undefined && !signal.aborted;
+      if (!passes || ++this.#breaks > MAX_BREAKS) throw error;
+      if (told.retryAfterMs !== undefined) await pause(clock, Math.min(told.retryAfterMs, MAX_POLL_MS), signal);
       return undefined;
+    }
+  }
+
+  /** Whatever goes wrong with it, the work itself has begun. */
+  async #request(method: "tasks/get" | "tasks/result" | "tasks/update", params: JsonObject): Promise<unknown> {
+    const { connection, signal } = this.#options;
+    try {
+      return await connection.request(method, { taskId: this.id, ...params }, { signal });
+    } catch (error: unknown) {
+      // The older era answers `tasks/result` with the error of the call itself.
+      const isAboutTask = error instanceof RpcFailure && method !== "tasks/result";
+      const cause = isAboutTask
+        ? new ServerFault("execution_failed", `it does not tell of its task: ${error.message}`, { cause: error })
+        : error;
+      throw new WorkBegun("the task had begun", { cause });
     }
   }
 

@@ -72,6 +72,7 @@ const FIELDS = {
   requires: textList,
   documentation: anyText,
   enabled: flag,
+  unusable: anyText,
   metadata: record,
   timeoutMs: duration,
   deadlineMs: duration,

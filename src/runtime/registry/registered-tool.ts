@@ -22,7 +22,7 @@ export interface Registration {
  * A tool in a registry. Only the registry makes these.
  *
  * Schemas are compiled and hashed when somebody first asks, so that a hundred thousand tools load at once. A
- * schema that cannot be used puts aside this one tool: see `quarantine`.
+ * schema that cannot be used puts aside this one tool, and so does what it says itself: see `quarantine`.
  */
 export class RegisteredTool {
   readonly tool: Tool;
@@ -66,7 +66,7 @@ export class RegisteredTool {
     return checked.output;
   }
 
-  /** Why the tool cannot be used: it is blocked, or `unavailable`, naming the place in the schema; undefined when it can. */
+  /** Why the tool cannot be used: it is blocked, or `unavailable`, with its own reason or the place in the schema; undefined when it can. */
   get quarantine(): ToolError | undefined {
     this.#checked ??= this.#check();
     return this.#checked.quarantine;
@@ -74,7 +74,11 @@ export class RegisteredTool {
 
   #check(): Checked {
     if (this.blocked !== undefined) return { quarantine: this.blocked };
-    const { inputSchema, outputSchema } = this.tool;
+    const { inputSchema, outputSchema, unusable } = this.tool;
+    if (unusable !== undefined) {
+      const message = `The tool ${JSON.stringify(this.qualifiedName)} cannot be used: ${unusable}`;
+      return { quarantine: new ToolError("unavailable", message, { outcome: "not_started" }) };
+    }
     let part = "input";
     try {
       const input = compileSchema(inputSchema);

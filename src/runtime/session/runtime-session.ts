@@ -20,7 +20,6 @@ import type { MessagesOptions } from "./session-messages.ts";
 import type { SessionSnapshot } from "./snapshot.ts";
 import { Submissions, checkIdempotencyKey } from "./submissions.ts";
 import type { Submitted } from "./submissions.ts";
-import type { Turn } from "./turn.ts";
 
 export interface SimulateOptions extends Omit<ExecuteOptions, "recordHistory" | "idempotencyKey"> {
   /** The tools whose calls happen for real all the same, as patterns over qualified names; `true` = all. @default none */
@@ -75,8 +74,6 @@ export class RuntimeSession extends Session {
   readonly #parent: RuntimeSession | undefined;
   /** What its calls use of the runtime. @internal */
   readonly parts: CallParts;
-  /** The turn that runs. @internal */
-  activeTurn: Turn | undefined;
   /** What this branch did has become part of the session it came from. @internal */
   committed = false;
   /** As the branch was when it began. */
@@ -96,8 +93,8 @@ export class RuntimeSession extends Session {
   }
 
   /**
-   * As `Runtime.execute`, within this session. A turn begins when the one before is over; calls that a handler of the turn makes
-   * itself belong to its turn. Of a session that a store keeps, the results are durable before this resolves.
+   * As `Runtime.execute`, within this session. A turn begins when the one before is over, or beside it where both are `concurrent`;
+   * calls that a handler of the turn makes itself belong to its turn. Of a session that a store keeps, the results are durable before this resolves.
    *
    * @throws ToolError `invalid_argument` once the session is closed; `store_failed`, `conflict` or `duplicate` when what was done
    * could not be recorded durably. All by rejecting
@@ -234,12 +231,6 @@ export class RuntimeSession extends Session {
   /** How many of its events are those of the session it is a branch of. @internal */
   get baseLength(): number {
     return this.#base?.length ?? 0;
-  }
-
-  /** @internal */
-  protected override turnEnded(): void {
-    super.turnEnded();
-    this.activeTurn = undefined;
   }
 
   override recordAll(events: readonly SessionEvent[]): void {

@@ -114,7 +114,7 @@ export class Session {
   /** @internal */
   get turns(): TurnQueue {
     return (this.#turns ??= new TurnQueue(
-      { begin: () => this.#holdHead(), end: () => this.turnEnded() },
+      { begin: () => this.#holdHead(), end: () => this.#moveHead() },
       this.simulation?.mayBeReal === false,
     ));
   }
@@ -263,11 +263,7 @@ export class Session {
     this.#heldState = this.#state;
   }
 
-  /** What the turn did is part of the session now. @internal */
-  protected turnEnded(): void {
-    this.#moveHead();
-  }
-
+  /** What the turn did is part of the session now. */
   #moveHead(): void {
     this.#heldLength = -1;
     this.#heldState = NO_STATE;

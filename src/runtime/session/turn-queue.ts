@@ -1,4 +1,4 @@
-/** The turns of one session, one after the other. */
+/** The turns of one session: one after the other, but for those that may run beside one another. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { ToolError } from "../../core/error.ts";
 import { onAbort } from "../../policy/deadline.ts";
@@ -6,7 +6,7 @@ import { onAbort } from "../../policy/deadline.ts";
 /** The turn that the code running now belongs to: how a handler's own calls are told from those of others. */
 const CURRENT = new AsyncLocalStorage<RunningTurn>();
 
-interface RunningTurn {
+export interface RunningTurn {
   readonly queue: TurnQueue;
   /** The turn of another session that a handler of began this one. */
   readonly outer: RunningTurn | undefined;
@@ -15,7 +15,19 @@ interface RunningTurn {
   /** What is under way of it: its own work, and what joined it. */
   works: number;
   over: boolean;
+  /** What whoever runs it keeps with it. */
+  held: object | undefined;
 }
+
+export interface TurnOptions {
+  /** Aborts the wait for the turn. */
+  readonly signal?: AbortSignal | undefined;
+  /** Runs beside other turns that are concurrent as well; the others it waits for, and they for it. @default false */
+  readonly concurrent?: boolean;
+}
+
+/** The work of a turn, told which one it is part of; undefined for what was called off while it waited. */
+type Work<T> = (turn: RunningTurn | undefined) => T | Promise<T>;
 
 /** True in code that a turn called whose calls may not touch the world: what it calls elsewhere would be real. */
 export function isInsideSimulation(): boolean {
@@ -24,11 +36,14 @@ export function isInsideSimulation(): boolean {
   return turn !== undefined;
 }
 
+const NO_OPTIONS: TurnOptions = Object.freeze({});
+
 interface WaitingTurn {
+  readonly concurrent: boolean;
   start(): void;
 }
 
-/** Told when a turn begins and when it is over. */
+/** Told when a turn begins while none runs, and when none runs any more. */
 export interface TurnBounds {
   begin(): void;
   end(): void;
@@ -37,7 +52,9 @@ export interface TurnBounds {
 export class TurnQueue {
   readonly isSimulation: boolean;
   readonly #bounds: TurnBounds;
-  #running: RunningTurn | undefined;
+  /** Several only while all of them are concurrent. */
+  readonly #running = new Set<RunningTurn>();
+  #areConcurrent = false;
   #waiting: WaitingTurn[] | undefined;
   #isStarting = false;
 
@@ -49,46 +66,61 @@ export class TurnQueue {
 
   /** True while a turn runs. */
   get busy(): boolean {
-    return this.#running !== undefined;
+    return this.#running.size > 0;
   }
 
   /**
-   * Runs the work of a turn as soon as every earlier turn is over; at once and synchronously when none runs.
+   * Runs the work of a turn as soon as every earlier turn is over that it cannot run beside; at once and synchronously when there is
+   * none.
    *
-   * Work that is asked for by a handler of the running turn joins that turn: waiting for its end would be waiting for
-   * itself. So does work whose signal aborts while it waits, since it will start nothing. A turn is over when all of its work is.
+   * Work that is asked for by a handler of a running turn joins that turn: waiting for its end would be waiting for itself. So does
+   * work whose signal aborts while it waits, since it will start nothing. A turn is over when all of its work is.
    */
-  run<T>(work: () => T | Promise<T>, signal?: AbortSignal): T | Promise<T> {
-    if (this.#running === undefined) return this.#start(work);
-    return this.isInside ? this.#workIn(this.#running, work) : this.#wait(work, signal);
+  run<T>(work: Work<T>, { signal, concurrent = false }: TurnOptions = NO_OPTIONS): T | Promise<T> {
+    if (!this.busy) return this.#start(work, concurrent);
+    const own = this.#own;
+    if (own !== undefined) return this.#workIn(own, work);
+    const isNext = this.#waiting === undefined || this.#waiting.length === 0;
+    return isNext && this.#mayStart(concurrent) ? this.#start(work, concurrent) : this.#wait(work, signal, concurrent);
   }
 
   /** Resolves when no turn runs or waits. A handler of the running turn that awaits it waits for itself. */
   async whenIdle(): Promise<void> {
-    while (this.busy) await new Promise<void>((resolve) => this.#enqueue({ start: () => void this.#start(resolve) }));
+    while (this.busy)
+      await new Promise<void>((resolve) => this.#enqueue({ concurrent: false, start: () => void this.#start(() => resolve(), false) }));
   }
 
-  /** True in code that the running turn called, also by way of another session's turn. */
+  /** True in code that a running turn called, also by way of another session's turn. */
   get isInside(): boolean {
+    return this.#own !== undefined;
+  }
+
+  /** The turn of this queue that called the code running now. */
+  get #own(): RunningTurn | undefined {
     let turn = CURRENT.getStore();
     while (turn !== undefined && (turn.queue !== this || turn.over)) turn = turn.outer;
-    return turn !== undefined;
+    return turn;
   }
 
-  #start<T>(work: () => T | Promise<T>): T | Promise<T> {
+  #mayStart(concurrent: boolean): boolean {
+    return !this.busy || (concurrent && this.#areConcurrent);
+  }
+
+  #start<T>(work: Work<T>, concurrent: boolean): T | Promise<T> {
     let outer = CURRENT.getStore();
     while (outer?.over === true) outer = outer.outer;
-    const turn = { queue: this, outer, waitsIn: [], works: 0, over: false };
-    this.#running = turn;
-    this.#bounds.begin();
-    return this.#workIn(turn, () => CURRENT.run(turn, work));
+    const turn: RunningTurn = { queue: this, outer, waitsIn: [], works: 0, over: false, held: undefined };
+    if (!this.busy) this.#bounds.begin();
+    this.#running.add(turn);
+    this.#areConcurrent = concurrent;
+    return this.#workIn(turn, (own) => CURRENT.run(turn, work, own));
   }
 
-  #workIn<T>(turn: RunningTurn, work: () => T | Promise<T>): T | Promise<T> {
+  #workIn<T>(turn: RunningTurn, work: Work<T>): T | Promise<T> {
     turn.works++;
     let answer: T | Promise<T>;
     try {
-      answer = work();
+      answer = work(turn);
     } catch (thrown: unknown) {
       this.#end(turn);
       throw thrown;
@@ -110,7 +142,7 @@ export class TurnQueue {
     );
   }
 
-  #wait<T>(work: () => T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  #wait<T>(work: Work<T>, signal: AbortSignal | undefined, concurrent: boolean): Promise<T> {
     // What the caller keeps in its own asynchronous context is not the context of the turn that ends before this one.
     const asCaller = AsyncLocalStorage.snapshot();
     const callers = runningTurns(CURRENT.getStore());
@@ -121,10 +153,11 @@ export class TurnQueue {
     };
     return new Promise((resolve, reject) => {
       const waiting: WaitingTurn = {
+        concurrent,
         start: () => {
           forget?.();
           begun();
-          settle(() => asCaller(() => this.#start(work)), resolve, reject);
+          settle(() => asCaller(() => this.#start(work, concurrent)), resolve, reject);
         },
       };
       this.#enqueue(waiting);
@@ -135,20 +168,23 @@ export class TurnQueue {
               this.#waiting = this.#waiting?.filter((other) => other !== waiting);
               begun();
               settle(() => asCaller(() => this.#joinRunning(work)), resolve, reject);
+              this.#startWaiting(); // those behind it may have waited for it alone
             });
     });
   }
 
-  /** Whether the turn that runs here cannot end before another does. */
+  /** Whether the turns that run here cannot all end before another does. */
   #waitsFor(turn: RunningTurn, seen: Set<TurnQueue> = new Set()): boolean {
-    if (this.#running === turn) return true;
-    if (this.#running === undefined || seen.has(this)) return false;
+    if (this.#running.has(turn)) return true;
+    if (seen.has(this)) return false;
     seen.add(this);
-    return this.#running.waitsIn.some((queue) => queue.#waitsFor(turn, seen));
+    for (const { waitsIn } of this.#running) if (waitsIn.some((queue) => queue.#waitsFor(turn, seen))) return true;
+    return false;
   }
 
-  #joinRunning<T>(work: () => T | Promise<T>): T | Promise<T> {
-    return this.#running === undefined ? this.#start(work) : this.#workIn(this.#running, work);
+  #joinRunning<T>(work: Work<T>): T | Promise<T> {
+    const [running] = this.#running;
+    return running === undefined ? this.#start(work, false) : this.#workIn(running, () => work(undefined));
   }
 
   #enqueue(waiting: WaitingTurn): void {
@@ -159,13 +195,17 @@ export class TurnQueue {
   #end(turn: RunningTurn): void {
     if (--turn.works > 0) return;
     turn.over = true;
-    this.#bounds.end();
-    this.#running = undefined;
+    this.#running.delete(turn);
+    if (!this.busy) this.#bounds.end();
+    this.#startWaiting();
+  }
+
+  /** Begins what waits, in the order it came, as far as it may run now. */
+  #startWaiting(): void {
     if (this.#isStarting) return; // a turn that was over at once: the loop below, which began it, goes on
     this.#isStarting = true;
-    while (this.#running === undefined) {
-      const next = this.#waiting?.shift();
-      if (next === undefined) break;
+    for (let next = this.#waiting?.[0]; next !== undefined && this.#mayStart(next.concurrent); next = this.#waiting?.[0]) {
+      this.#waiting?.shift();
       next.start();
     }
     this.#isStarting = false;

@@ -15,8 +15,8 @@ export interface McpServerOptions {
   /** Serve only these toolsets. @default all */
   readonly toolsets?: readonly string[];
   /**
-   * `connection`: the calls of one connection share a session, so that state works, and run one after the other. A request over HTTP
-   * of the revision 2026-07-28 has no connection and no session. @default "connection"
+   * `connection`: the calls of one connection share a session, so that state works, and run side by side as far as their effects
+   * allow. A request over HTTP of the revision 2026-07-28 has no connection and no session. @default "connection"
    */
   readonly session?: "connection" | "none";
   /** Tools about the tools. `validate`: `haft_validate_input` checks an input without a call. @default none */

@@ -47,6 +47,7 @@ async function callTool({ tool, args, context, serving }: Call, { exchange, clie
   const { registered } = tool;
   const options: ExecuteOptions = {
     signal: exchange.signal,
+    concurrent: true, // a client sends several calls at once, and one that waits for a person must not hold up the others
     ask: client.ask,
     onProgress: progressTo(context, (method, params) => exchange.round?.notify(method, params)),
   };

@@ -1,0 +1,125 @@
+import { describe, expect, test } from "vitest";
+import { Job } from "../../../src/core/job.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import { mcpEngine } from "../../../src/engine/mcp.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { request, requestOf, toolContext } from "../engine-contexts.ts";
+import { rejection } from "../mcp-engine.ts";
+import { legacy, loopbackMcp, modern, openHttp, reply, text, toolList } from "./loopback-mcp.ts";
+import type { Answers, Asked } from "./loopback-mcp.ts";
+
+const task = { taskId: "t1", status: "working", createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z", ttlMs: null };
+
+function status(code: number): (asked: Asked) => undefined {
+  return ({ response }) => {
+    response.writeHead(code, { "retry-after": "0" }).end();
+  };
+}
+
+/** A JSON-RPC error, by default to the request itself. */
+function refusal(error: JsonObject, { id, code = 200 }: { readonly id?: null; readonly code?: number } = {}): (asked: Asked) => undefined {
+  return (asked) => {
+    reply(asked.response, { id: id === null || typeof asked.id !== "number" ? null : asked.id, error }, code);
+  };
+}
+
+/** What goes wrong with a question about work that has begun. */
+const TROUBLE: readonly (readonly [string, (asked: Asked) => undefined])[] = [
+  ["HTTP 429", status(429)],
+  ["a method it does not know", refusal({ code: -32601, message: "Method not found" })],
+  ["params it does not take", refusal({ code: -32602, message: "No such task" })],
+  ["headers that do not fit", refusal({ code: -32020, message: "Mismatch" })],
+  ["HTTP 401", status(401)],
+  ["HTTP 404", status(404)],
+];
+
+function withTask(more: Answers): Answers {
+  return { ...modern(), "tools/call": () => ({ ...task, resultType: "task", pollIntervalMs: 1 }), ...more };
+}
+
+async function jobOf(answer: unknown): Promise<Job> {
+  const job = await answer;
+  if (!(job instanceof Job)) throw new Error("no job was returned");
+  return job;
+}
+
+describe("D09 what goes wrong behind a task never says that the work did not begin", () => {
+  test.each(TROUBLE)("%s, in the newer era", async (_what, trouble) => {
+    const { url } = await loopbackMcp(withTask({ "tasks/get": trouble }));
+    const { engine } = await openHttp({ url });
+    const job = await jobOf(engine.call(request("echo"), toolContext()));
+    expect(await rejection(job.result)).toMatchObject({ outcome: "unknown" });
+  });
+
+  test.each(TROUBLE)("%s, in the older era with a session", async (_what, trouble) => {
+    const { url } = await loopbackMcp({
+      ...legacy({ tools: {}, tasks: { requests: { tools: { call: {} } } } }),
+      "tools/list": () => ({
+        ...toolList([]),
+        tools: [{ name: "slow", inputSchema: { type: "object" }, execution: { taskSupport: "required" } }],
+      }),
+      "tools/call": () => ({ task: { ...task, ttl: null, pollInterval: 1 } }),
+      "tasks/get": trouble,
+    });
+    const { engine, tools } = await openHttp({ url, protocol: "legacy" });
+    const [slow] = tools;
+    if (slow === undefined) throw new Error("no tool was listed");
+    const job = await jobOf(engine.call(requestOf(slow), toolContext()));
+    expect(await rejection(job.result)).toMatchObject({ outcome: "unknown" });
+  });
+
+  test("a server that is gone is asked a few times, and the call is not made again", async () => {
+    let effects = 0;
+    const { url, asked } = await loopbackMcp(
+      withTask({
+        "tools/call": () => {
+          effects++;
+          return { ...task, resultType: "task", pollIntervalMs: 1 };
+        },
+        "tasks/get": status(429),
+      }),
+    );
+    const far = { name: "far", engine: mcpEngine({ url }), defaults: { maxAttempts: 4 } };
+    await using runtime = createRuntime({ toolsets: [far], retry: { delayMs: 0 } });
+    await runtime.open();
+    const result = await runtime.execute({ name: "echo" });
+    expect([result.status, result.error?.code, result.error?.outcome, effects]).toEqual(["error", "rate_limited", "unknown", 1]);
+    expect(asked.filter(({ method }) => method === "tasks/get")).toHaveLength(6);
+  });
+
+  test("a moment of too many requests is waited out", async () => {
+    const answers: ((asked: Asked) => JsonObject | undefined)[] = [
+      status(429),
+      () => ({ resultType: "complete", ...task, status: "completed", result: text("okay") }),
+    ];
+    const { url } = await loopbackMcp(withTask({ "tasks/get": (asked) => answers.shift()?.(asked) }));
+    const { engine } = await openHttp({ url });
+    const job = await jobOf(engine.call(request("echo"), toolContext()));
+    expect(await job.result).toMatchObject({ content: [{ text: "okay" }] });
+  });
+});
+
+describe("D09 a call that the server has asked back about is not one that never began", () => {
+  test.each(TROUBLE)("%s at the second round", async (_what, trouble) => {
+    let rounds = 0;
+    const { url, asked } = await loopbackMcp({
+      ...modern(),
+      "tools/call": (it) => (rounds++ === 0 ? { resultType: "input_required", requestState: "s" } : trouble(it)),
+    });
+    const { engine } = await openHttp({ url });
+    expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({ outcome: "unknown" });
+    expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(2);
+  });
+});
+
+describe("D09 only a server that has forgotten the session is asked once more", () => {
+  test.each([
+    ["an error of the call itself that speaks of a session", refusal({ code: -32000, message: "The session crashed" }, { code: 400 }), 1],
+    ["a word of the transport", refusal({ code: -32000, message: "Bad Request: No valid session ID" }, { id: null, code: 400 }), 2],
+  ] as const)("HTTP 400 with %s", async (_what, refuse, calls) => {
+    const { url, asked } = await loopbackMcp({ ...legacy(), "tools/call": refuse });
+    const { engine } = await openHttp({ url, protocol: "legacy" });
+    await rejection(engine.call(request("echo"), toolContext()));
+    expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(calls);
+  });
+});

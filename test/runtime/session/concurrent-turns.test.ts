@@ -1,0 +1,226 @@
+/** Turns that run beside one another in one session: what keeps them apart, what waits for them, what they are to each other. */
+import { expect, test } from "vitest";
+import type { Engine } from "../../../src/core/engine.ts";
+import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import { FakeClock, settle } from "../../../src/testing/fake-ports.ts";
+import { gate, testRuntime, tool } from "../bench-runtime.ts";
+import { FailingStore } from "./failing-store.ts";
+
+const CONCURRENT = { concurrent: true } as const;
+
+/** A tool that says when it begins and ends, and goes on when it is let. */
+function gated(names: readonly string[]): {
+  readonly tools: readonly ReturnType<typeof tool>[];
+  readonly gates: Readonly<Record<string, ReturnType<typeof gate<void>>>>;
+  readonly trace: string[];
+} {
+  const trace: string[] = [];
+  const gates = Object.fromEntries(names.map((name) => [name, gate()]));
+  const tools = names.map((name) =>
+    tool(name, async () => {
+      trace.push(`${name} begins`);
+      await gates[name]?.promise;
+      trace.push(`${name} ends`);
+      return name;
+    }),
+  );
+  return { tools, gates, trace };
+}
+
+test("F0.36 concurrent calls of a session run side by side, each a turn with one result, in the order they came", async () => {
+  const clock = new FakeClock();
+  const nap = tool("nap", (_, context) => new Promise((resolve) => void clock.timer(() => resolve(context.callId), 300)));
+  const { runtime, events } = testRuntime({ tools: [nap], ports: { clock } });
+  const session = runtime.session();
+  const since = clock.now();
+  const calls = Array.from({ length: 4 }, () => session.execute({ name: "nap" }, CONCURRENT));
+  await settle();
+  await clock.advance(300);
+  const results = await Promise.all(calls);
+  expect([clock.now() - since, results.map((result) => result.status)]).toEqual([300, ["ok", "ok", "ok", "ok"]]);
+  expect(session.history.map(({ callId, result }) => [callId, result?.output])).toEqual(results.map(({ callId }) => [callId, callId]));
+  expect(new Set(session.history.map(({ turnId }) => turnId)).size).toBe(4);
+  expect(events.filter((event) => event.type === "call-end")).toHaveLength(4);
+});
+
+test("F0.36 locks keep concurrent calls apart: those that write the same wait for one another in the order they came", async () => {
+  const trace: string[] = [];
+  const write = tool(
+    "write",
+    async (input, { state }) => {
+      const text = String(input["text"]);
+      trace.push(`${text} begins`);
+      const before = String(state.get("text") ?? "");
+      await settle();
+      state.update("text", () => `${before}${text}`);
+      trace.push(`${text} ends`);
+      return state.get("text");
+    },
+    { effects: { writes: ["session:text"] } },
+  );
+  const { runtime } = testRuntime({ tools: [write] });
+  const session = runtime.session();
+  const results = await Promise.all(["a", "b", "c"].map((text) => session.execute({ name: "write", input: { text } }, CONCURRENT)));
+  expect(results.map((result) => result.output)).toEqual(["a", "ab", "abc"]);
+  expect(trace).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
+});
+
+test("F0.36 what is not concurrent waits for those that are, and those that come after it for it", async () => {
+  const { tools, gates, trace } = gated(["one", "two", "alone", "three", "four"]);
+  const { runtime } = testRuntime({ tools });
+  const session = runtime.session();
+  const all = [
+    session.execute({ name: "one" }, CONCURRENT),
+    session.execute({ name: "two" }, CONCURRENT),
+    session.execute({ name: "alone" }),
+    session.addMessage({ role: "user", content: "hello" }),
+    session.execute({ name: "three" }, CONCURRENT),
+    session.execute({ name: "four" }, CONCURRENT),
+  ];
+  for (const name of ["two", "one", "four", "alone", "three"]) {
+    await settle();
+    gates[name]?.open();
+  }
+  await Promise.all(all);
+  const beside = "one begins, two begins, two ends, one ends";
+  expect(trace.join(", ")).toBe(`${beside}, alone begins, alone ends, three begins, four begins, four ends, three ends`);
+  const pair = "call-start call-start call-end call-end";
+  expect(session.log.map((event) => event.type).join(" ")).toBe(`${pair} call-start call-end message-add ${pair}`);
+});
+
+test("F0.36 when what they waited for is called off, concurrent calls go on beside those that run", async () => {
+  const { tools, gates, trace } = gated(["one", "alone", "two"]);
+  const { runtime } = testRuntime({ tools });
+  const session = runtime.session();
+  const stop = new AbortController();
+  const one = session.execute({ name: "one" }, CONCURRENT);
+  const alone = session.execute({ name: "alone" }, { signal: stop.signal });
+  const two = session.execute({ name: "two" }, CONCURRENT);
+  await settle();
+  stop.abort();
+  gates["two"]?.open();
+  expect([(await alone).status, (await two).output]).toEqual(["cancelled", "two"]);
+  gates["one"]?.open();
+  await one;
+  expect(trace).toEqual(["one begins", "two begins", "two ends", "one ends"]);
+});
+
+test("F0.36 a concurrent call that is called off while it waits ends at once, and starts nothing", async () => {
+  const { tools, gates, trace } = gated(["alone", "one"]);
+  const { runtime } = testRuntime({ tools });
+  const session = runtime.session();
+  const stop = new AbortController();
+  const alone = session.execute({ name: "alone" });
+  const one = session.execute({ name: "one" }, { ...CONCURRENT, signal: stop.signal });
+  stop.abort();
+  expect(await one).toMatchObject({ status: "cancelled", attempts: 0 });
+  gates["alone"]?.open();
+  await alone;
+  expect(trace).toEqual(["alone begins", "alone ends"]);
+});
+
+test("F0.36 an engine that answers in sequence has its calls one by one, also the concurrent ones", async () => {
+  let together = 0;
+  let most = 0;
+  const engine: Engine = {
+    kind: "example",
+    order: "sequential",
+    open: async () => [{ name: "say", description: "", inputSchema: {}, effects: { reads: [], writes: [] } }],
+    call: async (_request, { history }) => {
+      most = Math.max(most, ++together);
+      await settle();
+      together--;
+      return history.length;
+    },
+  };
+  const { runtime } = testRuntime({ toolsets: [{ name: "lm", engine }] });
+  await runtime.open();
+  const session = runtime.session();
+  const results = await Promise.all([1, 2, 3].map(() => session.execute({ name: "lm::say" }, CONCURRENT)));
+  expect([most, results.map((result) => result.output)]).toEqual([1, [0, 1, 2]]);
+});
+
+test("F0.36 calls of a concurrent turn's handler belong to that turn: it alone takes them back", async () => {
+  const going = gate();
+  const note = tool("note", ({ key }, { state }) => state.update(String(key), () => 1), { effects: {} });
+  const { runtime } = testRuntime({
+    tools: [
+      note,
+      tool("keeps", async () => (await going.promise, (await session.execute({ name: "note", input: { key: "kept" } })).status)),
+      tool("fails", async () => {
+        await session.execute({ name: "note", input: { key: "lost" } });
+        going.open();
+        await settle();
+        throw new Error("no");
+      }),
+      tool("recall", (_, { state }) => [state.get("kept") ?? null, state.get("lost") ?? null]),
+    ],
+  });
+  const session: RuntimeSession = runtime.session();
+  // The one that fails began first: what the other's handler does meanwhile is not its own.
+  const fails = session.execute([{ name: "fails" }], { ...CONCURRENT, onError: "throw" });
+  const keeps = session.execute({ name: "keeps" }, CONCURRENT);
+  await expect(fails).rejects.toThrow("no");
+  expect((await keeps).output).toBe("ok");
+  expect((await session.execute({ name: "recall" })).output).toEqual([1, null]);
+  expect(session.history.map(({ call }) => call.name)).toEqual(["keeps", "note", "recall"]);
+});
+
+test("F0.36 concurrent turns of two sessions that wait for each other are refused, not stuck", async () => {
+  const met = gate();
+  let waiting = 0;
+  const meet = async (other: () => RuntimeSession): Promise<unknown> => {
+    if (++waiting === 2) met.open();
+    await met.promise;
+    return (await other().execute({ name: "answer" })).output;
+  };
+  const { runtime } = testRuntime({
+    tools: [
+      tool("ask-two", () => meet(() => two)),
+      tool("ask-one", () => meet(() => one)),
+      tool("answer", () => 42),
+      tool("idle", () => idle.promise),
+    ],
+  });
+  const idle = gate();
+  const one: RuntimeSession = runtime.session();
+  const two: RuntimeSession = runtime.session();
+  const others = [one, two].map((session) => session.execute({ name: "idle" }, CONCURRENT));
+  const both = [one.execute({ name: "ask-two" }, CONCURRENT), two.execute({ name: "ask-one" }, CONCURRENT)];
+  await settle();
+  idle.open();
+  const results = await Promise.all(both);
+  expect(results.map((result) => result.error?.code).filter((code) => code !== undefined)).toEqual(["resource_busy"]);
+  expect(results.map((result) => result.output).filter((output) => output !== undefined)).toEqual([42]);
+  await Promise.all(others);
+});
+
+test("F0.36 F0.26 a branch that is taken meanwhile begins before all of them; a snapshot has them whole", async () => {
+  const { tools, gates } = gated(["one", "two"]);
+  const { runtime } = testRuntime({ tools });
+  const session = runtime.session();
+  const calls = ["one", "two"].map((name) => session.execute({ name }, CONCURRENT));
+  gates["two"]?.open();
+  await calls[1];
+  const branch = session.fork();
+  const snapshot = session.snapshot();
+  gates["one"]?.open();
+  expect([branch.history.length, (await snapshot).events.length]).toEqual([0, 4]);
+  await Promise.all(calls);
+  expect(session.fork().history.map(({ result }) => result?.output)).toEqual(["one", "two"]);
+});
+
+test("F0.36 I03 concurrent turns that a crash cut off are taken up again, each with its result", async () => {
+  const store = new FailingStore();
+  const { tools } = gated(["one", "two"]);
+  const before = testRuntime({ store, tools }).runtime.session("s");
+  for (const name of ["one", "two"]) before.execute({ name }, CONCURRENT).catch(() => {});
+  await settle();
+  await store.logs.get("s")?.whenDurable();
+  const again = ["one", "two"].map((name) => tool(name, () => `${name} again`));
+  const session = await testRuntime({ store: store.crash(), tools: again }).runtime.resume("s");
+  expect(session.history.map(({ call, result }) => [call.name, result?.status, result?.output])).toEqual([
+    ["one", "ok", "one again"],
+    ["two", "ok", "two again"],
+  ]);
+});
