@@ -1,7 +1,8 @@
 /** `haft mcp`: the tools of the configuration as an MCP server. */
 import { Readable, Writable } from "node:stream";
-import { ToolError } from "../core/error.ts";
+import { ToolError, isToolError } from "../core/error.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { systemPorts } from "../runtime/system-ports.ts";
 import { listenMcp, serveMcpStdio } from "../server/mcp.ts";
 import { mcpApprover } from "../server/mcp/approver.ts";
 import type { McpServerOptions } from "../server/mcp/options.ts";
@@ -37,6 +38,8 @@ export const mcpCommand: Command = {
         ...(log === undefined ? {} : { ports: { log } }),
       };
       await (context.options.http === undefined ? overStdio(context, runtime, options) : overHttp(context, runtime, options));
+      const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
+      if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
       return 0;
     });
   },
@@ -51,10 +54,35 @@ async function overStdio(context: CommandContext, runtime: Runtime, options: Mcp
     context.signal.addEventListener("abort", stop, { once: true });
     if (context.signal.aborted) stop();
     await server.closed;
+    output.end();
+    await whenRead([output, process.stdout, process.stderr]);
   } finally {
     release();
   }
 }
+
+/** Waits while the client takes what is left for it. What it leaves unread must not keep the program running. */
+async function whenRead(streams: readonly Writable[]): Promise<void> {
+  const left = (): number => streams.reduce((sum, { writableLength }) => sum + writableLength, 0);
+  let before = Infinity;
+  for (let waited = 0; left() > 0 && waited < LAST_WORDS_MS; waited += READ_STEP_MS) {
+    if (left() < before) waited = 0;
+    before = left();
+    await pause();
+  }
+  if (left() === 0) return;
+  for (const stream of [process.stdout, process.stderr])
+    if (stream.writableLength > 0) stream.destroy(Object.assign(new Error("The client does not read."), { code: "EPIPE" }));
+  await pause(); // until those who listen have been told
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => void systemPorts.clock.timer(resolve, READ_STEP_MS));
+}
+
+/** So long may the client take to read some of what is left. */
+const LAST_WORDS_MS = 1_000;
+const READ_STEP_MS = 20;
 
 async function overHttp(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<void> {
   const { signal, environment, err } = context;

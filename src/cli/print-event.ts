@@ -14,6 +14,19 @@ const MAX_NAME_WIDTH = 40;
 /** Where there is no terminal to fit. */
 const FILE_WIDTH = 120;
 
+/** Most names of tools that one line tells. */
+const MAX_NAMES = 5;
+
+function changeText({ toolset, ...change }: Of<"toolset-change">): string {
+  const parts = (["added", "removed", "changed"] as const).flatMap((what) => {
+    const names = change[what];
+    if (names.length === 0) return [];
+    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+    return [`${what} ${names.slice(0, MAX_NAMES).map(safeText).join(", ")}${more}`];
+  });
+  return `the tools of ${safeText(toolset)} have changed: ${parts.join("; ")}`;
+}
+
 /** Prints the events of calls, which it numbers in the order they arrive. */
 export class EventPrinter {
   readonly #screen: Screen;
@@ -36,6 +49,7 @@ export class EventPrinter {
 
   print(event: RuntimeEvent): void {
     if ("callId" in event) for (const line of this.#callLines(event)) this.#screen.write(`${line}\n`);
+    if (event.type === "toolset-change") this.aside(changeText(event));
     if (event.type === "circuit-change") {
       const { toolName, state } = event;
       const meaning =

@@ -40,7 +40,10 @@ process.stdout.on("error", (error) => {
   if (outputIsLost) process.stderr.write(`haft: Standard output cannot be written: ${describeThrown(error)}\n`);
   stop.abort(new ToolError("cancelled", "Nobody reads the output any more."));
 });
-process.stderr.on("error", () => {});
+let errorsAreUnread = false;
+process.stderr.on("error", () => {
+  errorsAreUnread = true;
+});
 const stderr: Output = {
   write: (text) => readerIsGone || process.stderr.write(text),
   isTTY: process.stderr.isTTY,
@@ -84,7 +87,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   environment: process.env,
   signal: stop.signal,
 });
-await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+await Promise.all([readerIsGone ? undefined : flushed(process.stdout), errorsAreUnread ? undefined : flushed(process.stderr)]);
 // Not left to the event loop: a tool that was cut off may hold it for as long as it likes.
 isDone = true;
 process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : exitCode);

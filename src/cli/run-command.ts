@@ -132,9 +132,8 @@ async function simulationBase(
   return session;
 }
 
-function sayOpen({ options }: CommandContext, { printer }: Play, { runtime, config, report }: OpenRuntime): void {
+function sayOpen({ options }: CommandContext, { printer }: Play, { runtime, report }: OpenRuntime): void {
   if (options.json) return;
-  const toolsets = report.opened.filter((name) => config.config.toolsets.has(name));
-  const sizes = toolsets.map((name) => `${safeText(name)} (${plural(runtime.registry.list(name).length, "tool")})`);
+  const sizes = report.opened.map((name) => `${safeText(name)} (${plural(runtime.registry.list(name).length, "tool")})`);
   printer.aside(`open: ${sizes.join(", ") || "no toolsets"}`);
 }

@@ -9,7 +9,11 @@ export function strangersOf({ config }: Pick<OpenRuntime, "config">): ReadonlySe
   return new Set([...toolOrigins(config.config)].filter(([, { isStranger }]) => isStranger).map(([name]) => name));
 }
 
+/** Engines whose tools somebody else describes, also where a descriptor names the server. */
+const BRINGING: ReadonlySet<string> = new Set(["mcp", "rest"]);
+
 /** What is suspicious about a tool; nothing is about those that the user describes. */
 export function suspicions({ tool, toolset }: RegisteredTool, strangers: ReadonlySet<string>): readonly string[] {
-  return strangers.has(toolset.name) ? suspiciousText(tool) : [];
+  const brought = toolset.engine !== undefined && BRINGING.has(toolset.engine.kind);
+  return brought || strangers.has(toolset.name) ? suspiciousText(tool) : [];
 }

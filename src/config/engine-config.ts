@@ -136,7 +136,7 @@ export async function makeEngine(
       return server === undefined ? undefined : mcpEngineOf({ ...server, ...connectionOf(config) }, context);
     }
     case "rest": {
-      const service = { ...target.service, ...config.service };
+      const service = { ...target.service, ...config.service, secrets: { ...target.service?.secrets, ...config.service.secrets } };
       return service.document === undefined ? undefined : await restEngineOf(service, context);
     }
     case "search": {

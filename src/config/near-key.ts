@@ -45,15 +45,20 @@ const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ["maxsize", "maxBytes"],
 ]);
 
+/** Nobody spells a longer one, or has more to choose from, by mistake. */
+const MAX_LENGTH = 64;
+const MAX_KNOWN = 100;
+
 /** The key of `known` that is spelled most like `key`, in any case and with any separators; undefined when none is near. */
 export function nearKey(key: string, known: readonly string[]): string | undefined {
-  if (key.length > 64) return undefined;
+  if (key.length > MAX_LENGTH) return undefined;
   const wanted = plain(key);
   const other = OTHER_WORDS.get(wanted);
   if (other !== undefined && known.includes(other)) return other;
   let nearest: string | undefined;
   let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
-  for (const candidate of known) {
+  for (const candidate of known.slice(0, MAX_KNOWN)) {
+    if (candidate.length > MAX_LENGTH) continue;
     const distance = editDistance(wanted, plain(candidate));
     if (distance < least) {
       least = distance;

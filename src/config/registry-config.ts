@@ -74,10 +74,18 @@ function readEnrichment(table: TableReader): JsonObject {
  */
 export function engineFor({ toolset, defaultEngine }: RegistryEntry, engines: ReadonlyMap<string, EngineConfig>): string | undefined {
   if (toolset.engine !== undefined) return engines.get(toolset.engine)?.type === "multi" ? undefined : toolset.engine;
-  const real = [...engines].filter(([, engine]) => engine.type !== "multi");
-  const [only] = real;
-  if (only === undefined || real.length > 1) return undefined;
-  return defaultEngine ? only[0] : undefined;
+  return defaultEngine ? soleEngine(engines) : undefined;
+}
+
+/** The name of the only engine there is, if there is only one. */
+function soleEngine(engines: ReadonlyMap<string, EngineConfig>): string | undefined {
+  let sole: string | undefined;
+  for (const [name, { type }] of engines) {
+    if (type === "multi") continue;
+    if (sole !== undefined) return undefined;
+    sole = name;
+  }
+  return sole;
 }
 
 /** Reports engines that are not defined, and namespaces with two of them. */
@@ -87,10 +95,11 @@ export function checkRouting(
   report: (path: KeyPath, problem: string) => void,
 ): void {
   const seen = new Map<string, string>();
+  const names = [...engines.keys()];
   entries.forEach((entry, index) => {
     const { path, namespace, toolset } = entry;
     const { engine, type } = toolset;
-    if (engine !== undefined && !engines.has(engine)) report([...path, "engine"], undefinedEngine(engine, [...engines.keys()]));
+    if (engine !== undefined && !engines.has(engine)) report([...path, "engine"], undefinedEngine(engine, names));
     if (namespace === undefined || !toolset.enabled) return;
     const answering = engineFor(entry, engines) ?? (type === "mcp" || type === "openapi" ? `that of entry ${index + 1}` : "none");
     const before = seen.get(namespace);
@@ -99,9 +108,13 @@ export function checkRouting(
   });
 }
 
+/** So many engines are named. */
+const MAX_NAMED = 20;
+
 function undefinedEngine(engine: string, known: readonly string[]): string {
   const near = nearKey(engine, known);
-  const there = known.length === 0 ? "there are none under engines" : `there are: ${known.join(", ")}`;
+  const more = known.length > MAX_NAMED ? ", …" : "";
+  const there = known.length === 0 ? "there are none under engines" : `there are: ${known.slice(0, MAX_NAMED).join(", ")}${more}`;
   return `no engine ${JSON.stringify(engine)} is defined; ${there}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`;
 }
 

@@ -8,13 +8,15 @@ import { nearKey, unknownKey } from "./near-key.ts";
 import type { Problems } from "../documents/problems.ts";
 
 const NOWHERE: ReadonlyMap<string, string> = new Map();
+/** So many unknown keys of a table are named: more are no mistakes of spelling. */
+const MAX_UNKNOWN = 100;
 
 /** Every getter returns undefined for a key that is not there or not usable; the latter has then been reported. */
 export class TableReader {
   readonly path: KeyPath;
   readonly #table: object;
   readonly #problems: Problems;
-  readonly #known: string[] = [];
+  readonly #known = new Set<string>();
 
   constructor(table: object, path: KeyPath, problems: Problems) {
     this.#table = table;
@@ -131,7 +133,7 @@ export class TableReader {
   /** Every key that was not asked for, with its value, as plain JSON; they count as asked for. What is no JSON has been reported. */
   rest(): JsonObject {
     const rest: [key: string, value: JsonValue][] = [];
-    for (const key of this.names().filter((name) => !this.#known.includes(name))) {
+    for (const key of this.names().filter((name) => !this.#known.has(name))) {
       try {
         rest.push([key, copyJson(this.#read(key)).value]);
       } catch (error: unknown) {
@@ -143,7 +145,7 @@ export class TableReader {
 
   /** Takes every key for known, whatever it is. */
   ignoreRest(): void {
-    this.#known.push(...this.names());
+    for (const name of this.names()) this.#known.add(name);
   }
 
   /** All keys there are, for a table whose keys are names. */
@@ -152,18 +154,19 @@ export class TableReader {
   }
 
   /**
-   * Reports every key that was not asked for.
+   * Reports the keys that were not asked for.
    *
    * @param elsewhere what to say of keys that are known, but not here
    */
   finish(elsewhere: ReadonlyMap<string, string> = NOWHERE): void {
-    for (const key of Object.keys(this.#table)) {
-      if (!this.#known.includes(key)) this.report(key, elsewhere.get(key) ?? unknownKey(key, this.#known));
-    }
+    const unknown = Object.keys(this.#table).filter((key) => !this.#known.has(key));
+    const known = [...this.#known];
+    for (const key of unknown.slice(0, MAX_UNKNOWN)) this.report(key, elsewhere.get(key) ?? unknownKey(key, known));
+    if (unknown.length > MAX_UNKNOWN) this.report(undefined, `${unknown.length - MAX_UNKNOWN} more keys are unknown.`);
   }
 
   #read(key: string): unknown {
-    if (!this.#known.includes(key)) this.#known.push(key);
+    this.#known.add(key);
     if (!Object.hasOwn(this.#table, key)) return undefined;
     const value: unknown = Reflect.get(this.#table, key);
     return value ?? null;

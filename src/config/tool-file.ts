@@ -73,7 +73,7 @@ class ToolCollector {
   readonly #options: NamespaceOptions;
   readonly #tools = new Map<string, Tool[]>();
   /** By namespace and name. */
-  readonly #names = new Map<string, Map<string, Tool[]>>();
+  readonly #families = new Map<string, Map<string, Family>>();
   readonly #unknown: string[] = [];
   readonly #notes: string[] = [];
 
@@ -129,15 +129,13 @@ class ToolCollector {
   }
 
   #add(tool: Tool, namespace: string): void {
-    const names = entryOf(this.#names, namespace, () => new Map<string, Tool[]>());
-    const family = entryOf(names, tool.name, () => []);
-    if (family.some((other) => isSameInput(other, tool))) {
+    const names = entryOf(this.#families, namespace, () => new Map<string, Family>());
+    if (isRepeated(tool, entryOf(names, tool.name, () => ({ first: tool, schemas: new Set() })))) {
       throw new ToolError(
         "duplicate",
         `the tool ${JSON.stringify(tool.name)} is there already, with the same input schema; an overload needs another one.`,
       );
     }
-    family.push(tool);
     entryOf(this.#tools, namespace, () => []).push(tool);
   }
 }
@@ -161,12 +159,29 @@ function whatItIsNot(item: unknown): string {
   return "is neither a list of tools nor a tool: it has no description and no parameters.";
 }
 
-/** A schema that cannot be hashed is equal to no other; the registry puts its tool aside. */
-function isSameInput(one: Tool, other: Tool): boolean {
+/** Tools of one name. */
+interface Family {
+  readonly first: Tool;
+  /** The fingerprints of their input schemas, once there is a second. */
+  readonly schemas: Set<string | undefined>;
+}
+
+/** True for a tool whose input schema one of its name has already; one that has another joins them. */
+function isRepeated(tool: Tool, { first, schemas }: Family): boolean {
+  if (tool === first) return false;
+  if (schemas.size === 0) schemas.add(fingerprintOf(first));
+  const fingerprint = fingerprintOf(tool);
+  const isThere = fingerprint !== undefined && schemas.has(fingerprint);
+  schemas.add(fingerprint);
+  return isThere;
+}
+
+/** Undefined for a schema that cannot be hashed: it is equal to no other, and the registry puts its tool aside. */
+function fingerprintOf({ inputSchema }: Tool): string | undefined {
   try {
-    return schemaFingerprint(one.inputSchema) === schemaFingerprint(other.inputSchema);
+    return schemaFingerprint(inputSchema);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

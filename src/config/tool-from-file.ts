@@ -16,7 +16,7 @@ export interface ToolFromFile {
   readonly namespace: string | undefined;
   /** Type words that were changed, one line each. */
   readonly notes: readonly string[];
-  /** Keys that say nothing here, one line each. */
+  /** The first of the keys that say nothing here, one line each. */
   readonly unknown: readonly string[];
 }
 
@@ -48,6 +48,7 @@ const OWN_WORDS = [
 ];
 /** What other systems write beside them, and nothing here needs. */
 const OTHER_WORDS = ["type", "strict", "annotations", "_meta", "icons", "execution", "cache_control", "$schema"];
+const MAX_UNKNOWN = 20;
 const SUGGESTED = ["inputSchema", "outputSchema", ...OWN_WORDS];
 const KNOWN: ReadonlySet<string> = new Set([...INPUT_WORDS, ...OUTPUT_WORDS, ...OWN_WORDS, ...OTHER_WORDS]);
 
@@ -76,7 +77,7 @@ export function toolFromFile(value: unknown, key?: string): ToolFromFile {
     tool: withHints(tool, own(fields, "annotations")),
     namespace,
     notes,
-    unknown: unknown.map((word) => `${word}: ${unknownKey(word, SUGGESTED)}`),
+    unknown: unknown.slice(0, MAX_UNKNOWN).map((word) => `${word}: ${unknownKey(word, SUGGESTED)}`),
   };
 }
 
@@ -109,7 +110,7 @@ function schemaOf(fields: object, words: readonly string[], notes: string[]): Js
   const value = own(fields, word);
   if (typeof value !== "boolean" && !isJsonObject(value)) throw wrong(`${word} must be a JSON Schema, not ${kindOf(value)}.`);
   const imported = importSchema(value);
-  notes.push(...imported.notes.map((note) => `${word}${note.slice(1)}`));
+  for (const note of imported.notes) notes.push(`${word}${note.slice(1)}`);
   return imported.schema;
 }
 

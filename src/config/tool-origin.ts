@@ -17,13 +17,14 @@ export interface ToolOrigin {
 
 /** By name of the toolset, in the order of the file, whatever part of it they are in. */
 export function toolOrigins(config: HaftConfig): ReadonlyMap<string, ToolOrigin> {
-  return new Map(
-    routedOf(config).map(({ path, namespace, toolset }) => {
-      const name = path[0] === "toolsets" ? String(path[1]) : (namespace ?? DEFAULT_NAMESPACE);
-      const isStranger = toolset.enabled && (toolset.type === "mcp" || toolset.type === "openapi");
-      return [name, { isStranger, source: sourceHash(toolset) }] as const;
-    }),
-  );
+  const origins = new Map<string, ToolOrigin>();
+  for (const { path, namespace, toolset } of routedOf(config)) {
+    const name = path[0] === "toolsets" ? String(path[1]) : (namespace ?? DEFAULT_NAMESPACE);
+    if (origins.get(name)?.isStranger === true) continue; // it is one of several entries, and another is no stranger
+    const isStranger = toolset.enabled && (toolset.type === "mcp" || toolset.type === "openapi");
+    origins.set(name, { isStranger, source: sourceHash(toolset) });
+  }
+  return origins;
 }
 
 /** The keys of a toolset's table that decide whom it talks to. */

@@ -43,6 +43,8 @@ export class LazyServer {
   #engaged = false;
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
+  /** A start that was given up and has not come to an end: another one beside it would be ended by what it leaves behind. */
+  #givenUp: Promise<void> | undefined;
   #busy = 0;
   readonly #sessions = new Set<string>();
   #peerInUse = false;
@@ -58,7 +60,7 @@ export class LazyServer {
   }
 
   async open(context: EngineContext): Promise<readonly Tool[]> {
-    await this.#stopping;
+    await this.#rested();
     this.#closing = new AbortController();
     this.#context = context;
     const remembered = await this.#recall(context);
@@ -163,15 +165,21 @@ export class LazyServer {
     return context;
   }
 
+  /** Resolves when nothing of an earlier run is left. */
+  async #rested(): Promise<void> {
+    await Promise.all([this.#stopping, this.#givenUp]);
+  }
+
   async #start(context: EngineContext): Promise<void> {
-    await this.#stopping;
     const { openTimeoutMs } = this.#options;
     const late = new AbortController();
     const stop = (): void =>
       late.abort(new ToolError("timeout", `It did not open within ${openTimeoutMs} ms.`, { hint: "Give it longer with openTimeoutMs." }));
     const cancel = openTimeoutMs === 0 ? undefined : context.clock.timer(stop, openTimeoutMs, { background: true });
     try {
-      await this.#openInner(context, AbortSignal.any([late.signal, this.#closing.signal]));
+      const signal = AbortSignal.any([late.signal, this.#closing.signal]);
+      await untilAborted(this.#rested(), signal);
+      await this.#openInner(context, signal);
     } catch (thrown: unknown) {
       throw notStarted(context.toolset, late.signal.aborted ? late.signal.reason : thrown);
     } finally {
@@ -194,7 +202,7 @@ export class LazyServer {
     try {
       tools = await untilAborted(opening, signal);
     } catch (error: unknown) {
-      if (signal.aborted) void this.#closeLate(opening, context);
+      if (signal.aborted) this.#giveUp(opening, context);
       throw error;
     }
     this.#running = true;
@@ -202,6 +210,13 @@ export class LazyServer {
     this.#take(tools);
     this.#fresh = true;
     return tools;
+  }
+
+  #giveUp(opening: Promise<unknown>, context: EngineContext): void {
+    const ended = this.#closeLate(opening, context).finally(() => {
+      if (this.#givenUp === ended) this.#givenUp = undefined;
+    });
+    this.#givenUp = ended;
   }
 
   async #closeLate(opening: Promise<unknown>, context: EngineContext): Promise<void> {

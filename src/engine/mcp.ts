@@ -3,6 +3,7 @@ import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Tool } from "../core/tool.ts";
+import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import { answerRequest, isAnswerable } from "./mcp/answer-request.ts";
 import type { Answering } from "./mcp/answer-request.ts";
 import { callTool } from "./mcp/call-tool.ts";
@@ -15,6 +16,7 @@ import type { McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError } from "./mcp/peer.ts";
 import type { McpPeer } from "./mcp/peer.ts";
 import { ServerPeer } from "./mcp/server-peer.ts";
+import { sparingLog } from "./mcp/sparing-log.ts";
 import { listTools } from "./mcp/tools.ts";
 import type { ToolList } from "./mcp/tools.ts";
 import { redactError, redactor } from "./redact.ts";
@@ -44,7 +46,7 @@ const MAX_TTL_MS = 86_400_000;
  *
  * `open` connects and returns its tools. The client library is loaded only then. A connection that is lost fails the calls under
  * way with `network_error`, of unknown outcome and never sent again from here; the next call connects anew, at most three times
- * and then not for a minute. What the server asks while a call runs goes to `context.ask` of that call. `close` ends the
+ * and then not for a minute; a tool that is another then is not called before it was listed anew. What the server asks while a call runs goes to `context.ask` of that call. `close` ends the
  * connection, and a process with all it started. `mcpPeerOf` gives what the server offers beside its tools.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
@@ -64,6 +66,11 @@ class McpEngine implements Engine {
   /** Set while the engine is open. */
   #context: EngineContext | undefined;
   #stopTtl: (() => void) | undefined;
+  /** What the runtime was told, and the connection on which it was listed. */
+  #told: { readonly tools: readonly Tool[]; readonly on: McpConnection } | undefined;
+  /** What servers list that were started or connected to again since. */
+  readonly #live = new WeakMap<McpConnection, Promise<ToolList>>();
+  #closing = new AbortController();
 
   constructor(options: McpOptions) {
     this.#options = options;
@@ -78,8 +85,10 @@ class McpEngine implements Engine {
     });
   }
 
-  async open(context: EngineContext): Promise<readonly Tool[]> {
+  async open({ log, ...given }: EngineContext): Promise<readonly Tool[]> {
+    const context = { ...given, log: sparingLog(log, given.clock) };
     this.#context = context;
+    this.#closing = new AbortController();
     this.#peer.open({
       clock: context.clock,
       log: context.log,
@@ -114,14 +123,11 @@ class McpEngine implements Engine {
     const engine = this.#context;
     if (engine === undefined) throw new ToolError("unavailable", `MCP server "${this.#link.name}" is not open.`);
     try {
-      return await this.#link.use(signal, (connection) =>
-        callTool(connection, request, {
-          context,
-          answering: this.#answering(),
-          clock: engine.clock,
-          explain: (error) => this.#link.explain(error, connection, signal),
-        }),
-      );
+      return await this.#link.use(signal, async (connection) => {
+        if (this.#told?.on !== connection) await this.#checkSame(connection, request.tool.name);
+        const explain = (error: unknown): ToolError => this.#link.explain(error, connection, signal);
+        return await callTool(connection, request, { context, answering: this.#answering(), clock: engine.clock, explain });
+      });
     } catch (error: unknown) {
       if (error instanceof PeerError && error.rpcCode === HEADER_MISMATCH) engine.changed();
       throw error;
@@ -130,6 +136,8 @@ class McpEngine implements Engine {
 
   async close(): Promise<void> {
     this.#stopTtl?.();
+    this.#closing.abort();
+    this.#told = undefined;
     this.#peer.close();
     this.#context = undefined;
     await this.#link.close();
@@ -141,8 +149,29 @@ class McpEngine implements Engine {
     return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, signal, log });
   }
 
+  /** A server that was started again may be another: what the runtime was told of a tool must still hold before it is called. */
+  async #checkSame(connection: McpConnection, name: string): Promise<void> {
+    let live = this.#live.get(connection);
+    if (live === undefined) {
+      live = this.#listed(connection, this.#closing.signal);
+      this.#live.set(connection, live);
+      live.catch(() => this.#live.delete(connection)); // the next call asks again
+    }
+    const { tools } = await live;
+    const told = this.#told?.tools.find((tool) => tool.name === name);
+    if (told === undefined) return;
+    const now = tools.find((tool) => tool.name === name);
+    if (now !== undefined && definitionFingerprint(now) === definitionFingerprint(told)) return;
+    const what = now === undefined ? "no longer has the tool" : "has changed the definition of the tool";
+    throw new ToolError("definition_changed", `MCP server "${this.#link.name}" ${what} ${JSON.stringify(name)}; the call was not sent.`, {
+      hint: "The tools are listed anew: look at its definition, then call again.",
+    });
+  }
+
   /** A server that does not say when its list changes is asked again when the list is as old as it says it may get. */
-  #taken({ tools, ttlMs = 0 }: ToolList, { identity }: McpConnection): readonly Tool[] {
+  #taken({ tools, ttlMs = 0 }: ToolList, connection: McpConnection): readonly Tool[] {
+    const { identity } = connection;
+    this.#told = { tools, on: connection };
     this.#stopTtl?.();
     const context = this.#context;
     const announces = JSON.stringify(identity.capabilities["tools"] ?? {}).includes('"listChanged":true');

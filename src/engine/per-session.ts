@@ -1,7 +1,7 @@
 /** Gives every session an engine of its own, so that what one does in a server or a browser is nothing to the others. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest, EngineSession } from "../core/engine.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import type { Tool } from "../core/tool.ts";
 
 /**
@@ -28,6 +28,7 @@ class PerSessionEngine implements Engine {
   readonly #lister: Engine;
   readonly #engines = new Map<string, Promise<Engine>>();
   #context: EngineContext | undefined;
+  #closing = new AbortController();
 
   constructor(makeEngine: () => Engine) {
     this.#makeEngine = makeEngine;
@@ -66,12 +67,16 @@ class PerSessionEngine implements Engine {
 
   async close(): Promise<void> {
     this.#context = undefined;
+    this.#closing.abort();
     const engines = [...this.#engines];
     this.#engines.clear();
-    await Promise.all([this.#lister.close?.(), ...engines.map(([sessionId, engine]) => closeOpened(engine, sessionId))]);
+    const closing = engines.map(([sessionId, engine]) => closeOpened(engine, sessionId));
+    const ended = await Promise.allSettled([closeEngine(this.#lister), ...closing]);
+    for (const each of ended) if (each.status === "rejected") throw each.reason;
   }
 
   async #open(context: EngineContext): Promise<readonly Tool[]> {
+    this.#closing = new AbortController();
     const tools = (await this.#lister.open?.(context)) ?? [];
     this.#context = context;
     return tools;
@@ -81,8 +86,15 @@ class PerSessionEngine implements Engine {
     const context = this.#context;
     if (context === undefined) throw new ToolError("unavailable", `The ${this.kind} engine is not open.`, { outcome: "not_started" });
     const engine = this.#makeEngine();
-    await engine.open?.({ ...context, signal: session.signal, changed: () => {} });
-    await engine.openSession?.(session);
+    const signal = AbortSignal.any([session.signal, this.#closing.signal]);
+    await engine.open?.({ ...context, signal, changed: () => {} });
+    try {
+      signal.throwIfAborted(); // it has opened although it was given up
+      await engine.openSession?.(session);
+    } catch (error: unknown) {
+      await closeEngine(engine).catch((thrown: unknown) => context.log.warn(`An engine of kind ${this.kind}: ${describeThrown(thrown)}`));
+      throw error;
+    }
     return engine;
   }
 }
@@ -90,6 +102,14 @@ class PerSessionEngine implements Engine {
 /** One that never opened has closed itself. */
 async function closeOpened(opening: Promise<Engine> | undefined, sessionId: string): Promise<void> {
   const engine = await opening?.catch(() => undefined);
-  await engine?.closeSession?.(sessionId);
-  await engine?.close?.();
+  try {
+    await engine?.closeSession?.(sessionId);
+  } finally {
+    await engine?.close?.();
+  }
+}
+
+/** Also of one that throws at once. */
+async function closeEngine(engine: Engine): Promise<void> {
+  await engine.close?.();
 }

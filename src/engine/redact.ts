@@ -20,7 +20,7 @@ export function redactError(error: ToolError, redact: Redact): ToolError {
   const details = error.details.map(redact);
   const hint = error.hint === undefined ? undefined : redact(error.hint);
   const same = message === error.message && hint === error.hint && details.every((detail, index) => detail === error.details[index]);
-  if (same) return error;
+  if (same && !isTold(error.cause, redact)) return error;
   // Without its cause, which would still say it.
   return new ToolError(error.code, message, {
     details,
@@ -29,4 +29,17 @@ export function redactError(error: ToolError, redact: Redact): ToolError {
     ...(hint === undefined ? {} : { hint }),
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
   });
+}
+
+const MAX_CAUSES = 8;
+
+/** Whether an error, or one behind it, says in its message or stack what `redact` takes out. */
+function isTold(cause: unknown, redact: Redact): boolean {
+  let each = cause;
+  for (let depth = 0; depth < MAX_CAUSES && each instanceof Error; depth++) {
+    const text = `${each.message} ${each.stack ?? ""}`;
+    if (redact(text) !== text) return true;
+    each = each.cause;
+  }
+  return false;
 }

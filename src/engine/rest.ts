@@ -15,7 +15,7 @@ import { Credentials } from "./rest/credentials.ts";
 import type { Admission } from "./rest/credentials.ts";
 import { httpFailure } from "./rest/http-failure.ts";
 import { percentEncode } from "./rest/percent.ts";
-import { isSupplied, prepareOperations } from "./rest/prepare-operations.ts";
+import { checkOrigin, isSamePlace, isSupplied, prepareOperations } from "./rest/prepare-operations.ts";
 import type { PlacedOperation, PreparedOperations } from "./rest/prepare-operations.ts";
 import { MAX_DOCUMENT_BYTES, isAddress, readDocument } from "./rest/read-document.ts";
 import { readAnswer } from "./rest/read-answer.ts";
@@ -30,6 +30,8 @@ export type { OAuthClient, RestAuth, RestOptions } from "./rest/rest-options.ts"
 /** What changes nothing, so a repeated call needs no key. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 const MAX_WARNINGS = 5;
+/** For clients beside the first, which has warned of certificates that are not checked. */
+const QUIET: Log = { debug: () => undefined, warn: () => undefined };
 /** Headers that a redirect may take along wherever it leads. */
 const PLAIN_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "user-agent"]);
 
@@ -50,10 +52,13 @@ export function restEngine(options: RestOptions): Engine {
 /** What there is while the engine is open. */
 interface Service {
   readonly client: HttpClient;
+  readonly tokens: HttpClient;
   readonly credentials: Credentials;
   readonly clock: Clock;
   readonly log: Log;
   readonly ca: string | undefined;
+  /** Aborts when the engine closes, with what it still reads. */
+  readonly closing: AbortController;
 }
 
 class RestEngine implements Engine {
@@ -62,6 +67,8 @@ class RestEngine implements Engine {
   readonly #secrets: Secrets;
   #service: Service | undefined;
   #prepared: PreparedOperations | undefined;
+  /** What each tool that was ever listed stood for at that time. */
+  readonly #agreed = new WeakMap<Tool, PlacedOperation>();
 
   constructor(options: RestOptions) {
     this.#options = options;
@@ -69,13 +76,17 @@ class RestEngine implements Engine {
   }
 
   async open({ clock, log, signal }: EngineContext): Promise<readonly Tool[]> {
-    const { auth, ca, maxBytes, maxRedirects, verifyTls } = this.#options;
+    const { allowPrivate = [], auth, baseUrl, ca, document, maxBytes, maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
     const authorities = ca === undefined ? undefined : await readAuthorities(ca);
-    const allowPrivate = [...(this.#options.allowPrivate ?? []), ...allowedByProgram(this.#options)];
-    const client = httpClient({ allowPrivate, ...defined({ maxBytes, maxRedirects, verifyTls, ca: authorities }) }, { clock, log });
-    const credentials = new Credentials(auth, { client, clock, onToken: (token) => this.#secrets.add("access token", token) });
-    this.#service = { client, credentials, clock, log, ca: authorities };
+    const tls = defined({ verifyTls, ca: authorities });
+    const clientFor = (own: readonly string[], told: Log): HttpClient =>
+      httpClient({ allowPrivate: [...allowPrivate, ...own], ...defined({ maxBytes, maxRedirects }), ...tls }, { clock, log: told });
+    const client = clientFor(allowedByProgram(baseUrl === undefined ? { document } : { baseUrl }), log);
+    // a client of its own: no redirect of the API leads to a token server on a private address
+    const tokens = clientFor(allowedByProgram(defined({ auth })), verifyTls === false ? QUIET : log);
+    const credentials = new Credentials(auth, { client: tokens, clock, onToken: (token) => this.#secrets.add("access token", token) });
+    this.#service = { client, tokens, credentials, clock, log, ca: authorities, closing: new AbortController() };
     try {
       return await this.list(signal);
     } catch (error: unknown) {
@@ -87,13 +98,16 @@ class RestEngine implements Engine {
   async list(signal: AbortSignal): Promise<readonly Tool[]> {
     const service = this.#opened();
     try {
-      const { document, origin } = await this.#read(service, signal);
+      const { document, origin } = await this.#read(service, AbortSignal.any([signal, service.closing.signal]));
       const { importOpenApi } = await import("./openapi/import-openapi.ts");
       const { include, exclude, trustExtensions } = this.#options;
+      if (service.closing.signal.aborted) throw notOpen();
       const imported = importOpenApi(document, { origin, ...defined({ include, exclude, trustExtensions }) });
       const prepared = prepareOperations(imported.operations, this.#options, origin);
+      checkOrigin(this.#prepared?.origin, prepared.origin, this.#options);
       this.#prepared = prepared;
-      this.#warn(service.log, [...prepared.warnings, ...imported.warnings]);
+      for (const [tool, placed] of prepared.placed) this.#agreed.set(tool, placed);
+      this.#warn(service.log, [...this.#secrets.warnings(), ...prepared.warnings, ...imported.warnings]);
       return prepared.tools;
     } catch (error: unknown) {
       throw redactError(ToolError.fromUnknown(error, "invalid_config"), this.#secrets.redact);
@@ -102,7 +116,7 @@ class RestEngine implements Engine {
 
   async call(request: EngineRequest, context: ToolContext): Promise<unknown> {
     const service = this.#opened();
-    const placed = this.#prepared?.operations.get(request.tool.name);
+    const placed = this.#placedOf(request.tool);
     if (placed === undefined) {
       throw new ToolError("not_found", `The OpenAPI document has no operation ${JSON.stringify(request.tool.name)} any more.`, {
         hint: "It was there before the last refresh.",
@@ -117,15 +131,30 @@ class RestEngine implements Engine {
   }
 
   close(): Promise<void> {
+    this.#service?.closing.abort();
     this.#service?.credentials.close();
     this.#service?.client.close();
+    this.#service?.tokens.close();
     this.#service = undefined;
     this.#prepared = undefined;
     return Promise.resolve();
   }
 
+  /**
+   * What a call was agreed to do: it may have waited for a person while the document was read anew, or what was read then may not have
+   * been taken. What has changed in how it is written, and not in where it goes, is taken over.
+   */
+  #placedOf(tool: Tool): PlacedOperation | undefined {
+    const current = this.#prepared?.operations.get(tool.name);
+    const agreed = this.#agreed.get(tool);
+    if (current === undefined || agreed === undefined) return agreed ?? current;
+    if (!isSamePlace(current, agreed)) return agreed;
+    this.#agreed.set(tool, current);
+    return current;
+  }
+
   #opened(): Service {
-    if (this.#service === undefined) throw new ToolError("unavailable", "The REST engine is not open.");
+    if (this.#service === undefined) throw notOpen();
     return this.#service;
   }
 
@@ -134,10 +163,9 @@ class RestEngine implements Engine {
     const { document, documentHeaders = {}, allowPrivate = [], maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
     const allowed = typeof document === "string" && isAddress(document) ? [...allowPrivate, ...allowedByProgram({ document })] : [];
-    const quiet: Log = { debug: () => undefined, warn: () => undefined }; // an open certificate check was warned of before
     const client = httpClient(
       { allowPrivate: allowed, maxBytes: MAX_DOCUMENT_BYTES, ...defined({ maxRedirects, verifyTls, ca }) },
-      { clock, log: verifyTls === false ? quiet : log },
+      { clock, log: verifyTls === false ? QUIET : log },
     );
     try {
       // Effects are named after it, so that two services never wait for each other.
@@ -224,6 +252,10 @@ interface Call {
   readonly placed: PlacedOperation;
   readonly built: BuiltRequest;
   readonly context: ToolContext;
+}
+
+function notOpen(): ToolError {
+  return new ToolError("unavailable", "The REST engine is not open.");
 }
 
 function nameOfPair(pair: string): string {

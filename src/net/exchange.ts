@@ -75,7 +75,7 @@ class Exchange {
         else reject(this.#describe(error));
       };
       request.once("response", (message) => {
-        this.#take(message);
+        this.#take(request, message);
         resolve(message);
       });
       request.on("error", (error) => this.#fail(error));
@@ -123,10 +123,14 @@ class Exchange {
     });
   }
 
-  #take(message: http.IncomingMessage): void {
+  #take(request: http.ClientRequest, message: http.IncomingMessage): void {
     this.#message = message;
     message.on("error", () => {}); // told to whoever reads the body, which may be nobody
-    message.once("close", () => this.#release());
+    message.once("close", () => {
+      this.#release();
+      // a server that answers without taking the body would keep the connection for as long as it likes
+      if (!request.writableFinished) request.destroy();
+    });
   }
 
   #release(): void {

@@ -79,12 +79,21 @@ class Client implements HttpClient {
     let hop: Hop = { method: request.method, url: new URL(request.url), headers: request.headers, body: request.body };
     for (let redirects = 0; ; redirects++) {
       const message = await this.#send(hop, request.signal, redirects > 0);
-      const answer = { status: message.statusCode ?? 0, location: message.headers.location };
-      const next = request.keepRedirect === true ? undefined : nextHop(hop, answer, secrets);
+      const next = request.keepRedirect === true ? undefined : this.#next(hop, message, secrets);
       if (next === undefined) return this.#answer(request, hop, message);
       discardMessage(message, this.#ports.clock);
       if (redirects >= this.#limits.maxRedirects) throw tooManyRedirects(request.url, this.#limits.maxRedirects);
       hop = next;
+    }
+  }
+
+  /** Nobody reads an answer that leads nowhere, so its connection is freed here. */
+  #next(hop: Hop, message: http.IncomingMessage, secrets: HopSecrets): Hop | undefined {
+    try {
+      return nextHop(hop, { status: message.statusCode ?? 0, location: message.headers.location }, secrets);
+    } catch (error: unknown) {
+      discardMessage(message, this.#ports.clock);
+      throw error;
     }
   }
 
@@ -108,7 +117,9 @@ class Client implements HttpClient {
   #answer(request: HttpRequest, { method, url }: Hop, message: http.IncomingMessage): HttpResponse {
     const { maxBytes } = this.#limits;
     const capEachEvent = request.capEachEvent === true;
-    return new Answer(message, { method, url, server: serverName(url), maxBytes, capEachEvent, clock: this.#ports.clock });
+    const { clock, isClosed } = this.#ports;
+    const endedBy = (): ToolError | undefined => (isClosed() ? closed(url, "unknown") : undefined);
+    return new Answer(message, { method, url, server: serverName(url), maxBytes, capEachEvent, clock, endedBy });
   }
 }
 

@@ -15,6 +15,8 @@ export interface AnswerOptions {
   readonly maxBytes: number;
   readonly capEachEvent: boolean;
   readonly clock: Clock;
+  /** Why the body ended early, when the client itself ended it. */
+  readonly endedBy: () => ToolError | undefined;
 }
 
 /** A body that is known to be no longer than this is read to its end when it is given up, so that its connection can serve again. */
@@ -22,6 +24,9 @@ const DRAIN_BYTES = 16 * 1024;
 const DRAIN_MS = 1_000;
 /** So much may an encoding add to what cannot be made shorter. */
 const ENCODING_BYTES = 64 * 1024;
+
+/** A server may send each byte as a chunk of its own, which takes a hundred times the memory: so many are joined as they come. */
+const PIECE_CHUNKS = 1_000;
 
 export class Answer implements HttpResponse {
   readonly status: number;
@@ -44,10 +49,15 @@ export class Answer implements HttpResponse {
   }
 
   async bytes(): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of this.body) chunks.push(chunk);
+    const pieces: Uint8Array[] = [];
+    let chunks: Uint8Array[] = [];
+    for await (const chunk of this.body) {
+      if (chunks.push(chunk) < PIECE_CHUNKS) continue;
+      pieces.push(Buffer.concat(chunks));
+      chunks = [];
+    }
     const [first] = chunks;
-    return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+    return pieces.length === 0 && chunks.length === 1 && first !== undefined ? first : Buffer.concat([...pieces, ...chunks]);
   }
 
   discard(): void {
@@ -59,7 +69,7 @@ export class Answer implements HttpResponse {
     if (this.#isTaken) throw new ToolError("invalid_argument", "The body of an answer can be read once; it was read or given up before.");
     this.#isTaken = true;
     const message = this.#message;
-    const { maxBytes, server } = this.#options;
+    const { maxBytes, server, endedBy } = this.#options;
     const meter = this.#meter();
     try {
       if (this.#saysTooMuch()) throw tooLarge(server, maxBytes);
@@ -69,7 +79,8 @@ export class Answer implements HttpResponse {
       }
       if (message.errored !== null) throw message.errored;
     } catch (error: unknown) {
-      throw networkFailure(server, message.errored ?? error, "unknown");
+      const failure = networkFailure(server, message.errored ?? error, "unknown");
+      throw failure.code === "network_error" ? (endedBy() ?? failure) : failure;
     } finally {
       if (!message.readableEnded) message.destroy();
     }

@@ -21,7 +21,8 @@ export async function askQuestion(question: Question, { run, signal, asker = run
   const { ask } = run.options;
   if (ask === undefined || run.simulated || signal.aborted) return NOBODY;
   try {
-    if (++run.questions > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call asks at most ${MAX_QUESTIONS} questions`);
+    if (++run.questions > MAX_QUESTIONS + 1) return NOBODY; // it has been said
+    if (run.questions > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call asks at most ${MAX_QUESTIONS} questions`);
     const { callId, toolName, turn } = run;
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
     return checkAnswer(await untilAborted(() => ask(request), request));

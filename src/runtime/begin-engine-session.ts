@@ -18,10 +18,9 @@ export function beginEngineSession(run: CallRun): StepEnd | Promise<StepEnd> {
 async function begin(run: CallRun, { engine }: Route): Promise<StepEnd> {
   if (run.sessionForEngine.closed && run.sessionForEngine !== run.turn.session)
     return new ToolError("unavailable", `${run.toolName} was not started: the session whose engine it shares is closed.`);
-  const controller = new AbortController();
-  const beginning = run.sessionForEngine.engines.begin(engine, () => controller.signal);
+  const beginning = run.sessionForEngine.engines.begin(engine);
   if (beginning === undefined) return undefined;
-  const waited = await waitFor(run, beginning, {
+  const waited = await waitFor(run, beginning.done, {
     endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
     late: () =>
       new ToolError("timeout", `${run.toolName} was not started: its engine did not begin the session in time.`, {
@@ -31,7 +30,7 @@ async function begin(run: CallRun, { engine }: Route): Promise<StepEnd> {
   });
   if ("value" in waited) return undefined;
   if ("ended" in waited) {
-    controller.abort(waited.ended);
+    beginning.leave(waited.ended);
     return waited.ended;
   }
   return new ToolError("unavailable", `The engine of ${run.toolName} could not begin the session: ${describeThrown(waited.thrown)}`, {

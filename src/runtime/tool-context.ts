@@ -15,6 +15,8 @@ export class AttemptContext implements ToolContext {
   #state: ToolState | undefined;
   #history: readonly HistoryEntry[] | undefined;
   #ended: ToolError | "settled" | undefined;
+  /** Ends what is being asked when the attempt does, also when it ends well. */
+  #asking: AbortController | undefined;
 
   constructor(run: CallRun, attempt: number, deadline: number) {
     this.#run = run;
@@ -73,10 +75,11 @@ export class AttemptContext implements ToolContext {
 
   /** As `progress`, it may be taken out of the context. */
   get ask(): (question: Question, asker?: string) => Promise<Answer> {
-    return (question, asker) =>
-      this.#ended === undefined
-        ? askQuestion(question, { run: this.#run, signal: this.signal, asker })
-        : Promise.resolve({ action: "cancel" });
+    return (question, asker) => {
+      if (this.#ended !== undefined) return Promise.resolve({ action: "cancel" });
+      this.#asking ??= new AbortController();
+      return askQuestion(question, { run: this.#run, signal: this.#asking.signal, asker });
+    };
   }
 
   /** Made when asked for, so that a handler may take it out of its context: `(input, { progress }) => …`. */
@@ -110,6 +113,7 @@ export class AttemptContext implements ToolContext {
   end(reason: ToolError | "settled"): void {
     if (this.#ended !== undefined) return;
     this.#ended = reason;
+    this.#asking?.abort(reason === "settled" ? undefined : reason);
     if (reason !== "settled") this.#controller?.abort(reason);
   }
 }

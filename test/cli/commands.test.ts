@@ -185,6 +185,69 @@ describe.concurrent("haft check", { timeout: PATIENCE_MS }, () => {
   });
 });
 
+describe.concurrent("haft check of what sources bring", { timeout: PATIENCE_MS }, () => {
+  const files = {
+    "haft.toml": `[toolsets.all]
+type = "file"
+path = "tools.yaml"
+
+[[tools]]
+type = "inline"
+namespace = "inline"
+tools = [{ name = "one", description = "One." }]
+
+[[tools]]
+type = "file"
+path = "none.yaml"
+namespace = "gone"
+`,
+    "tools.yaml": `weather:
+  - { name: bad, description: B, parameters: { type: strin } }
+  - { name: wrong, description: [1] }
+  - { name: good, description: G }
+`,
+  };
+
+  test("F0.16 F4.10 names the namespaces of files and entries, a broken schema, a tool that is left out and a source that failed", async () => {
+    const sources = folderWith(files);
+    const { exitCode, stdout, stderr } = await haft(["check", "--config", "haft.toml"], { folder: sources });
+    expect({ exitCode, stdout: stdout.replaceAll(`${sources}/`, ""), stderr }).toEqual({
+      exitCode: 3,
+      stdout: `✗ weather  2 tools
+    The tool "weather::bad" cannot be used, its input schema is wrong: The schema cannot be used: at #/type, "strin" is not a JSON type.
+✓ inline   1 tool
+✗ gone     0 tools
+    The toolset "gone" could not be opened: Cannot read the tool file none.yaml: there is no such file.
+A tool is left out: tools.yaml:3:5: weather[1]: description of tool "wrong" is an array; it must be a string.
+haft.toml: 3 problems
+`,
+      stderr: "",
+    });
+  });
+
+  test("F4.10 says the same with --json", async () => {
+    const sources = folderWith(files);
+    const { exitCode, stdout } = await haft(["check", "--json"], { folder: sources });
+    const report: unknown = JSON.parse(stdout);
+    expect({ exitCode, report }).toMatchObject({
+      exitCode: 3,
+      report: { problems: 3, warnings: [expect.stringContaining("A tool is left out")], toolsets: [{ name: "weather" }, { name: "inline" }, { name: "gone" }] },
+    });
+  });
+
+  test("F0.15 haft list of one namespace has what every source brings to it", async () => {
+    const config = `${files["haft.toml"]}
+[[tools]]
+type = "inline"
+tools = [{ name = "more", namespace = "weather", description = "More." }]
+`;
+    const sources = folderWith({ ...files, "haft.toml": config });
+    const { stdout } = await haft(["list", "weather", "--json"], { folder: sources });
+    const listed: readonly { readonly name: string }[] = JSON.parse(stdout);
+    expect(listed.map(({ name }) => name)).toEqual(["weather::bad", "weather::good", "weather::more"]);
+  });
+});
+
 describe.concurrent("help and version", { timeout: PATIENCE_MS }, () => {
   test("without a command the help goes to standard error, and the exit code is 2", async () => {
     const [help, bare] = await Promise.all([run("--help"), run()]);

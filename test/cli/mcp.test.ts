@@ -1,5 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -34,6 +35,28 @@ export const tools = [
     effects: { writes: ["disk"], destructive: true },
     execute: () => "wiped",
   },
+  {
+    name: "paint",
+    description: "Answers with much, and prints as much.",
+    inputSchema: { type: "object" },
+    effects: { reads: [], writes: [] },
+    execute: () => {
+      console.log("x".repeat(300_000));
+      return { content: [{ type: "image", mediaType: "image/png", data: "A".repeat(300_000) }] };
+    },
+  },
+  {
+    name: "stray",
+    description: "Throws where nobody waits for it.",
+    inputSchema: { type: "object" },
+    effects: { reads: [], writes: [] },
+    execute: () => {
+      setTimeout(() => {
+        throw new Error("too late");
+      }, 0);
+      return "well";
+    },
+  },
 ];
 `;
 
@@ -59,7 +82,13 @@ test.each(["legacy", "modern"] as const)(
   { timeout: PATIENCE_MS },
   async (mode) => {
     const client = await connected(project(), { mode });
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["haft__read_result", "loud__shout", "loud__wipe"]);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
+      "haft__read_result",
+      "loud__paint",
+      "loud__shout",
+      "loud__stray",
+      "loud__wipe",
+    ]);
     expect(client.getServerVersion()?.name).toBe("haft");
     for (const text of ["once", "twice"])
       expect((await client.callTool({ name: "loud__shout", arguments: { text } })).content).toEqual([
@@ -84,14 +113,8 @@ test("a call that needs approval is put to the client's user", { timeout: PATIEN
 });
 
 test("standard output carries the protocol only; what tools print there goes to standard error", { timeout: PATIENCE_MS }, async () => {
-  const hello = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } };
-  const messages = [
-    { jsonrpc: "2.0", id: 1, method: "initialize", params: hello },
-    { jsonrpc: "2.0", method: "notifications/initialized" },
-    { jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "loud__shout", arguments: { text: "x" } } },
-  ];
   const { child, output } = start(project(), []);
-  child.stdin.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
+  child.stdin.write(lines([...HANDSHAKE, callOf(2, "loud__shout", { text: "x" })]));
   await vi.waitFor(() => expect(output.stdout.split("\n")).toHaveLength(3), { timeout: PATIENCE_MS });
   child.stdin.end();
   await output.closed;
@@ -105,6 +128,40 @@ test("standard output carries the protocol only; what tools print there goes to 
     exitCode: 0,
   });
 });
+
+test.each(["its input", "SIGTERM"] as const)(
+  "E15 it ends with %s even when the client reads neither what it answers nor what it says",
+  { timeout: PATIENCE_MS },
+  async (end) => {
+    const { child, output } = start(project(), []);
+    child.stdout.pause();
+    child.stderr.pause();
+    child.stdin.write(lines([...HANDSHAKE, ...[2, 3, 4].map((id) => callOf(id, "loud__paint"))]));
+    await once(child.stdout, "readable"); // the answers are on their way
+    if (end === "its input") child.stdin.end();
+    else child.kill(end);
+    await once(child, "exit");
+    expect([child.exitCode, child.signalCode]).toEqual([0, null]);
+    child.stdout.resume();
+    child.stderr.resume();
+    await output.closed;
+  },
+);
+
+test(
+  "a tool that throws where nobody waits for it ends the server, which says so and does not pass it for a good end",
+  { timeout: PATIENCE_MS },
+  async () => {
+    const { child, output } = start(project(), []);
+    child.stdin.write(lines([...HANDSHAKE, callOf(2, "loud__stray")]));
+    await output.closed;
+    expect([child.exitCode, output.stdout.includes('"text":"well"'), output.stderr]).toEqual([
+      1,
+      true,
+      "haft: execution_failed: Something threw outside any call: too late\n",
+    ]);
+  },
+);
 
 test("it ends with its input, its signals and its servers: nothing of it is left", { timeout: 2 * PATIENCE_MS }, async () => {
   const folder = project(
@@ -152,7 +209,9 @@ test("our own MCP engine is a client of it, like the inspector", { timeout: PATI
   });
   const listed = await inspect(folder, ["--method", "tools/list"]);
   expect(listed).toMatchObject({
-    tools: [{ name: "haft_validate_input" }, { name: "haft__read_result" }, { name: "loud__shout" }, { name: "loud__wipe" }],
+    tools: ["haft_validate_input", "haft__read_result", "loud__paint", "loud__shout", "loud__stray", "loud__wipe"].map((name) => ({
+      name,
+    })),
   });
   const args = ["--method", "tools/call", "--tool-name", "loud__shout", "--tool-arg", "text=ada"];
   expect(await inspect(folder, args)).toMatchObject({ content: [{ type: "text", text: "ADA" }] });
@@ -166,6 +225,25 @@ test("a port that is none is refused", async () => {
       stderr: expect.stringContaining("--http takes a port"),
     });
 });
+
+const HANDSHAKE = [
+  {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "x", version: "1" } },
+  },
+  { jsonrpc: "2.0", method: "notifications/initialized" },
+];
+
+function callOf(id: number, name: string, args: Readonly<Record<string, unknown>> = {}): unknown {
+  return { jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: args } };
+}
+
+/** One message a line. */
+function lines(messages: readonly unknown[]): string {
+  return messages.map((message) => `${JSON.stringify(message)}\n`).join("");
+}
 
 interface Running {
   readonly child: ChildProcessWithoutNullStreams;

@@ -139,6 +139,17 @@ describe("TOML", () => {
     expect((await problemsOf("haft.toml", text))[0]).toMatch(/^haft\.toml:1:\d+: /u);
   });
 
+  test("J04 ten thousand entries of ten thousand engines that are not defined are refused soon", async () => {
+    const engines = Array.from({ length: 10_000 }, (_, index) => `[engines.e${index}]\ntype = "local"\n`);
+    const entries = Array.from({ length: 10_000 }, (_, index) => `[[tools]]\ntype = "file"\npath = "a.yaml"\nengine = "x${index}"\n`);
+    const [problem] = await problemsOf("haft.toml", [...engines, ...entries].join(""));
+
+    const named = Array.from({ length: 20 }, (_, index) => `e${index}`).join(", ");
+    expect(problem).toBe(
+      `haft.toml:20004:1: tools[0].engine: no engine "x0" is defined; there are: ${named}, …. Did you mean "e0"?`,
+    );
+  });
+
   test("J04 a mebibyte of comments is a configuration of nothing", async () => {
     const { config } = await load("haft.toml", "# x\n".repeat(262_144));
 

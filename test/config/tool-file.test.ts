@@ -265,6 +265,14 @@ describe("hostile files", () => {
     expect(names(await read("tools.yaml", `${name}: { description: A }\n`))).toEqual([`default::${name}`]);
   });
 
+  test("J06 F0.16 tens of thousands of overloads of one name are told apart soon, and a repeated one is left out", async () => {
+    const overloads = Array.from({ length: 30_000 }, (_, index) => ({ name: "t", parameters: { properties: { [`a${index}`]: {} } } }));
+    const { tools, problems } = await read("many.json", JSON.stringify([...overloads, overloads[7]]));
+
+    expect([tools.get("default")?.length, problems.length]).toEqual([30_000, 1]);
+    expect(problems[0]).toContain("[30000]: the tool \"t\" is there already, with the same input schema");
+  });
+
   test("J03 a tool that comes twice in a table is refused", async () => {
     expect(await problem("tools.yaml", "a: { description: A }\na: { description: B }\n")).toBe('tools.yaml:2:1: the key "a" comes twice.');
   });

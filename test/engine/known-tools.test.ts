@@ -202,6 +202,35 @@ describe("a start that fails", () => {
     expect([aborted, server.seen, clock.pending]).toEqual([true, ["open", "close"], 0]);
   });
 
+  test("D08 a start after one that was given up waits for its end, so that neither ends the other", async () => {
+    const { server, engine, clock } = await opened([A], new FakeServer(A), { openTimeoutMs: 500 });
+    const gate = Promise.withResolvers<void>();
+    server.gate = gate.promise;
+    const failing = rejection(call(engine));
+    await clock.advance(500);
+    await failing;
+    server.gate = Promise.resolve();
+    const next = call(engine);
+    await settle();
+    const before = [...server.seen];
+    gate.resolve();
+    expect([before, await next, server.seen]).toEqual([["open"], "done", ["open", "close", "open", "call a"]]);
+  });
+
+  test("D08 a start that never ends, given up or not, keeps later calls no longer than the time for one", async () => {
+    const { server, engine, clock } = await opened([A], new FakeServer(A), { openTimeoutMs: 500 });
+    server.gate = new Promise(() => {});
+    const errors = [rejection(call(engine))];
+    await clock.advance(500);
+    errors.push(rejection(call(engine)));
+    await clock.advance(500);
+    expect([await Promise.all(errors), server.seen, clock.pending]).toEqual([
+      [expect.objectContaining({ code: "unavailable" }), expect.objectContaining({ code: "unavailable", outcome: "not_started" })],
+      ["open"],
+      0,
+    ]);
+  });
+
   test("F4.9 a call that is called off stops waiting; the start goes on for the others", async () => {
     const { server, engine } = await opened([A, B]);
     const gate = Promise.withResolvers<void>();

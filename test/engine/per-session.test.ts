@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
 import { perSession } from "../../src/engine/per-session.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
+import { engineContext } from "./engine-contexts.ts";
 
 const bump = { name: "bump", description: "Counts.", inputSchema: {}, effects: { writes: [] } };
 
@@ -63,4 +64,75 @@ test("an instance that does not open ends its call as unavailable, and the next 
   expect(await session.execute({ name: "bump" })).toMatchObject({ error: { code: "unavailable" } });
   broken = false;
   expect(await session.execute({ name: "bump" })).toMatchObject({ output: 1 });
+});
+
+test("F4.35 an instance whose session does not begin is closed, and so is one whose session does not end", async () => {
+  const { makeEngine, open } = counters();
+  let broken = true;
+  const engine = perSession(() => ({
+    ...makeEngine(),
+    openSession: () => (broken ? Promise.reject(new Error("no seat")) : Promise.resolve()),
+    closeSession: () => Promise.reject(new Error("the door is stuck")),
+  }));
+  await using runtime = createRuntime({ toolsets: [{ name: "c", engine }] });
+  await runtime.open();
+  const session = runtime.session();
+  expect(await session.execute({ name: "bump" })).toMatchObject({ error: { code: "unavailable" } });
+  expect(open.size).toBe(1);
+  broken = false;
+  expect(await session.execute({ name: "bump" })).toMatchObject({ output: 1 });
+  await session.close();
+  expect(open.size).toBe(1);
+});
+
+test("F4.35 one instance that cannot be closed keeps no other open, and is reported", async () => {
+  const { makeEngine, open } = counters();
+  let made = 0;
+  const engine = perSession(() => {
+    const inner = makeEngine();
+    return made++ === 0 ? { ...inner, close: () => Promise.reject(new Error("stuck")) } : inner;
+  });
+  await engine.open?.(engineContext());
+  for (const sessionId of ["a", "b"]) await engine.openSession?.({ sessionId, signal: new AbortController().signal });
+  expect(open.size).toBe(3);
+  await expect(engine.close?.()).rejects.toThrow("stuck");
+  expect([...open]).toEqual([1]);
+});
+
+test("F0.59 an instance that opens although it was given up is closed again", async () => {
+  const { makeEngine, open } = counters();
+  const opening = Promise.withResolvers<void>();
+  let slow = false;
+  const engine = perSession(() => {
+    const inner = makeEngine();
+    return { ...inner, open: async (context) => (slow ? await opening.promise : undefined, (await inner.open?.(context)) ?? []) };
+  });
+  await engine.open?.(engineContext());
+  slow = true;
+  const beginning = Promise.resolve(engine.openSession?.({ sessionId: "a", signal: new AbortController().signal }));
+  const closing = engine.close?.();
+  opening.resolve();
+  await expect(beginning).rejects.toThrow();
+  await closing;
+  expect(open.size).toBe(0);
+});
+
+test("F0.59 what a simulation and a fork have opened is closed with them", async () => {
+  const { makeEngine, open } = counters();
+  const looks = { ...bump, name: "look", effects: { reads: [], writes: [] } };
+  const engine = perSession(() => {
+    const inner = makeEngine();
+    return { ...inner, open: async (context) => (await inner.open?.(context), [bump, looks]) };
+  });
+  await using runtime = createRuntime({ toolsets: [{ name: "c", engine }] });
+  await runtime.open();
+  const session = runtime.session();
+  await session.execute({ name: "look" });
+  const simulated = await session.simulate({ name: "look" });
+  const fork = session.fork();
+  await fork.execute({ name: "look" });
+  expect([simulated.results.map(({ status }) => status), open.size]).toEqual([["ok"], 3]);
+  await fork.close();
+  await session.close();
+  expect(open.size).toBe(1);
 });

@@ -14,6 +14,7 @@ import { CERTIFICATE, httpsServer } from "../net/loopback-server.ts";
 import { engineContext, toolContext } from "./engine-contexts.ts";
 import { ONE_GET, apiDocument, openEngine, outcomeOf } from "./rest/open-engine.ts";
 import { recordingServer } from "./rest/recording-server.ts";
+import type { Reply } from "./rest/recording-server.ts";
 
 const OK: JsonObject = { 200: { description: "ok", content: { "application/json": {} } } };
 
@@ -172,7 +173,7 @@ describe("whole calls through a runtime", () => {
     expect(await outcomeOf(() => engine.call({ tool, input: {}, parsed: {} }, toolContext()))).toMatchObject({ output: 2 });
   });
 
-  test("F08 through a runtime, the call ends when its time is up", async () => {
+  test("F08 F0.49 through a runtime, the call ends when its time is up", async () => {
     let closed = 0;
     const server = await recordingServer([
       (response) => {
@@ -281,7 +282,7 @@ describe("where requests go", () => {
 
   test("credentials on an open line are warned of, but for the machine itself", async () => {
     const log = new MemoryLog();
-    const auth = { type: "bearer", token: "t0ken" } as const;
+    const auth = { type: "bearer", token: "t0ken-of-the-program" } as const;
     await openEngine({ document: ONE_GET, baseUrl: "http://api.example", auth }, { log });
     await openEngine({ document: ONE_GET, baseUrl: "http://localhost:1", auth }, { log });
     await openEngine({ document: ONE_GET, baseUrl: "http://api.example" }, { log });
@@ -314,6 +315,8 @@ describe("where requests go", () => {
       { auth: { one: { type: "digest" } as never } },
       { auth: { one: undefined as never } },
       { maxBytes: -1 },
+      { auth: null as never },
+      { allowPrivate: "canary" as never },
       { idempotencyHeader: "a b" },
     ];
     for (const options of wrong) {
@@ -397,6 +400,16 @@ paths:
     ]);
   });
 
+  test("F13 YAML without end is refused before it takes all memory", async () => {
+    const file = join(await folder(), "a.yaml");
+    await writeFile(file, `openapi: [${"a,".repeat(2_000_000)}]`);
+    expect(await outcomeOf(() => openEngine({ document: file }))).toMatchObject({
+      code: "invalid_config",
+      message: expect.stringMatching(/more than 4000000 YAML tokens are too many\.$/u),
+      hint: "Give the document as JSON, which takes far less to read.",
+    });
+  }, 60_000);
+
   test("an address that does not give it says why, without its query", async () => {
     const server = await recordingServer([{ status: 404 }]);
     expect(await outcomeOf(() => openEngine({ document: `${server.url}/x.json?key=canary` }))).toEqual({
@@ -415,10 +428,58 @@ paths:
     const again = (await engine.list?.(signal)) ?? [];
     expect([tools, again].map((list) => list.map((tool) => tool.name))).toEqual([["getItem"], ["readItem"]]);
     expect(await outcomeOf(() => engine.list?.(signal))).toMatchObject({ code: "invalid_config" });
-    expect(await call("getItem")).toMatchObject({ code: "not_found", outcome: "not_started" });
+    expect(await call("getItem")).toMatchObject({ output: 1 });
+    const unknown = { name: "dropItem", description: "", inputSchema: true };
+    expect(await outcomeOf(() => engine.call({ tool: unknown, input: {}, parsed: {} }, toolContext()))).toMatchObject({
+      code: "not_found",
+      outcome: "not_started",
+    });
     const [renamed] = again;
     if (renamed === undefined) throw new Error("No tool.");
     expect(await outcomeOf(() => engine.call({ tool: renamed, input: {}, parsed: {} }, toolContext()))).toMatchObject({ output: 1 });
+  });
+
+  test("F0.11 F11 a call does what was agreed on, whatever a later document calls by that name; how it is written follows the document", async () => {
+    const item = (method: string, explode: boolean): string =>
+      JSON.stringify(
+        apiDocument({
+          [method === "get" ? "/item" : "/all"]: {
+            [method]: {
+              operationId: "getItem",
+              parameters: [{ in: "query", name: "ids", explode, schema: { type: "array", items: { type: "integer" } } }],
+              responses: OK,
+            },
+          },
+        }),
+      );
+    const texts = [item("get", true), item("get", false), item("delete", false)];
+    const server = await recordingServer((request) => (request.url === "/spec" ? { body: texts.shift() ?? "" } : { body: "1" }));
+    const { engine, call } = await openEngine({ document: `${server.url}/spec`, baseUrl: server.url });
+    const signal = new AbortController().signal;
+    await call("getItem", { ids: [1, 2] });
+    await engine.list?.(signal);
+    await call("getItem", { ids: [1, 2] });
+    await engine.list?.(signal);
+    await call("getItem", { ids: [1, 2] });
+    const calls = server.received.filter(({ url }) => url !== "/spec").map(({ method, url }) => `${method} ${url}`);
+    expect(calls).toEqual(["GET /item?ids=1&ids=2", "GET /item?ids=1,2", "GET /item?ids=1,2"]);
+  });
+
+  test("F10 a document that moves to another server takes no credentials along", async () => {
+    const texts = ["http://one.example", "http://two.example", "http://one.example", "http://two.example"].map((url) =>
+      JSON.stringify({ ...ONE_GET, servers: [{ url }] }),
+    );
+    const server = await recordingServer(() => ({ body: texts.shift() ?? "" }));
+    const document = `${server.url}/spec`;
+    const signal = new AbortController().signal;
+    const secret = await openEngine({ document, auth: { type: "bearer", token: "t0ken-of-the-program" } });
+    expect(await outcomeOf(() => secret.engine.list?.(signal))).toMatchObject({
+      code: "invalid_config",
+      message:
+        "The OpenAPI document now sends calls to http://two.example, and before to http://one.example. What lets them in does not follow.",
+    });
+    const open = await openEngine({ document });
+    expect(await outcomeOf(() => open.engine.list?.(signal))).toMatchObject([{ name: "getItem" }]);
   });
 
   test("F09 nothing that a document refers to is fetched", async () => {
@@ -478,6 +539,33 @@ describe("opening and closing", () => {
       { output: {} },
       { output: {} },
     ]);
+  });
+
+  test("F08 closing ends a call whose answer is being read, and says so", async () => {
+    const server = await recordingServer([(response) => void response.writeHead(200).write("{")]);
+    const { engine, call } = await openEngine({ document: ONE_GET, baseUrl: server.url });
+    const calling = call("getItem");
+    while (server.received.length === 0) await settle();
+    await engine.close?.();
+    expect(await calling).toEqual({
+      code: "unavailable",
+      message: `The request to ${server.host} was ended: the client was closed.`,
+      retryable: false,
+      outcome: "unknown",
+    });
+  });
+
+  test("F08 closing ends the reading of a document, and its connection", async () => {
+    let closed: () => void = () => {};
+    const isClosed = new Promise<void>((resolve) => (closed = resolve));
+    const stalled: Reply = (response) => void response.on("close", closed).writeHead(200).write("{");
+    const server = await recordingServer([{ body: JSON.stringify(ONE_GET) }, stalled]);
+    const { engine } = await openEngine({ document: `${server.url}/spec`, baseUrl: server.url });
+    const listing = outcomeOf(() => engine.list?.(new AbortController().signal));
+    while (server.received.length < 2) await settle();
+    await engine.close?.();
+    await isClosed;
+    expect(await listing).toMatchObject({ code: "cancelled" });
   });
 
   test("calls before open and after close are errors, close is idempotent, and it opens again", async () => {

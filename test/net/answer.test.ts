@@ -221,6 +221,22 @@ describe("F08 endless bodies", () => {
     },
   );
 
+  test("F08 a server that answers and takes no more of a body keeps no connection", async () => {
+    const body = Buffer.alloc(32 * MIB);
+    const sockets: Socket[] = [];
+    const server = await socketServer((socket) => {
+      sockets.push(socket);
+      socket.once("data", () => socket.pause().write("HTTP/1.1 413 Payload Too Large\r\ncontent-length: 2\r\n\r\nno"));
+    });
+    const client = testClient({ allowPrivate: [server.host] });
+    expect(await ask(client, server.at("/"), { method: "POST", body })).toEqual({ status: 413, text: "no" });
+    const [socket] = sockets;
+    const isClosed = new Promise<void>((resolve) => socket?.once("close", () => resolve()));
+    socket?.resume();
+    await isClosed;
+    expect(socket?.bytesRead).toBeLessThan(body.byteLength);
+  });
+
   test("a short answer that is given up leaves its connection for the next, unless it does not come", async () => {
     const ports = new Set<number | undefined>();
     const clock = new FakeClock();
@@ -277,6 +293,14 @@ describe("F15 odd answers", () => {
     const server = await socketServer((socket) => socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\n\r\nhello")));
     const client = testClient({ allowPrivate: [server.host] });
     expect(await ask(client, server.at("/"))).toEqual({ status: 200, text: "hello" });
+  });
+
+  test("F08 F15 a body in thousands of tiny chunks is put together in order", async () => {
+    const bytes = Buffer.from(Array.from({ length: 4_321 }, (_, index) => 65 + (index % 26)));
+    const chunks = Array.from(bytes, (byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join("");
+    const server = await rawAnswer(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
+    const client = testClient({ allowPrivate: [server.host] });
+    expect(await ask(client, server.at("/"))).toEqual({ status: 200, text: bytes.toString() });
   });
 
   test("F15 interim answers come before the answer", async () => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import type { HttpHeader } from "../../src/net/http-request.ts";
@@ -77,6 +78,19 @@ describe("F03 redirects to the inside", () => {
     const client = testClient({ allowPrivate: [server.host] });
     const failure = await failureOf(client.request(toRequest(server.at("/"))));
     expect([failure.code, failure.message]).toEqual(["network_error", `${server.host} redirects to something that is no address.`]);
+  });
+
+  test("F03 F08 the answer of a redirect that leads nowhere is given up, and its connection with it", async () => {
+    let closed: () => void = () => {};
+    const isClosed = new Promise<void>((resolve) => (closed = resolve));
+    const server = await httpServer((_request, response) => {
+      response.writeHead(302, { location: "http://[" }).on("close", closed).write("endless");
+    });
+    const controller = new AbortController();
+    const client = testClient({ allowPrivate: [server.host] });
+    const failure = await failureOf(client.request(toRequest(server.at("/"), { signal: controller.signal })));
+    await isClosed;
+    expect([failure.code, getEventListeners(controller.signal, "abort")]).toEqual(["network_error", []]);
   });
 });
 

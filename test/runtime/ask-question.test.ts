@@ -37,12 +37,15 @@ test("D13 one call asks at most sixteen questions, and a page has an http or htt
     for (let index = 0; index < 20; index++) await ask({ message: "Again?" });
     return "done";
   });
-  const { runtime } = testRuntime({
+  const { runtime, ports } = testRuntime({
     tools: [many, asks({ message: "Look", url: "file:///etc/passwd" })],
     ask: () => (asked++, { action: "decline" }),
   });
   await runtime.execute({ name: "many" });
   expect(asked).toBe(16);
+  expect(ports.log.lines.map(({ message }) => message)).toEqual([
+    "A question of default::many in a call of default::many was not answered: one call asks at most 16 questions.",
+  ]);
   expect(await runtime.execute({ name: "paint" })).toMatchObject({ output: { action: "cancel" } });
   expect(asked).toBe(16);
 });
@@ -53,6 +56,20 @@ test("a question nobody answers ends with the call", async () => {
   const call = runtime.execute({ name: "paint" }, { ask: () => unanswered.promise });
   await ports.clock.advance(50);
   expect(await call).toMatchObject({ error: { code: "timeout" } });
+});
+
+test("D13 a question that its call did not wait for is taken back with the result, and a late answer reaches nobody", async () => {
+  const late = gate<Answer>();
+  let answer: Promise<Answer> | undefined;
+  const hasty = tool("hasty", (_input, context) => {
+    answer = context.ask(QUESTION);
+    return "done";
+  });
+  let signal: AbortSignal | undefined;
+  const { runtime } = testRuntime({ tools: [hasty], ask: (request) => ((signal = request.signal), late.promise) });
+  expect(await runtime.execute({ name: "hasty" })).toMatchObject({ output: "done" });
+  late.open({ action: "accept", content: { colour: "red" } });
+  expect([await answer, signal?.aborted]).toEqual([{ action: "cancel" }, true]);
 });
 
 test("progress reaches the caller of this call, and a listener that throws changes nothing", async () => {

@@ -9,6 +9,8 @@ import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { present } from "../present.ts";
 import type { TableReader } from "../table-reader.ts";
+import { variablesIn } from "../variables.ts";
+import type { Variables } from "../variables.ts";
 import { readTls } from "./mcp.ts";
 import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
 
@@ -35,6 +37,8 @@ export interface RestService {
   readonly verifyTls?: boolean;
   readonly ca?: string;
   readonly idempotencyHeader?: string;
+  /** Variables that stand in `document` and `baseUrl`, by name. */
+  readonly secrets?: Readonly<Record<string, string>>;
 }
 
 export const openApiType: ToolsetType<OpenApiConfig> = {
@@ -60,12 +64,13 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
   const { variables, seed } = context;
   const baseKey = seed && table.has("base_url") ? "base_url" : "baseUrl";
   const baseUrl = table.text(baseKey);
+  const documentKey = seed && table.has("spec") ? "spec" : "document";
   const operations = seed ? table.texts("operation_ids") : undefined;
   const headers = table.textTable("headers");
   const documentHeaders = table.textTable("documentHeaders");
   const effects = table.table("effects");
   return present({
-    document: readDocumentKey(table, context),
+    document: readDocumentKey(table, documentKey, variables),
     baseUrl: baseUrl === undefined ? undefined : variables.sentValue(baseUrl, [...table.path, baseKey]),
     include: operations === undefined ? readFilter(table, "include") : { operations },
     exclude: readFilter(table, "exclude"),
@@ -78,12 +83,18 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
     maxBytes: table.number("maxBytes", COUNT),
     maxRedirects: table.number("maxRedirects", { ...COUNT, min: 0 }),
     idempotencyHeader: table.text("idempotencyHeader"),
+    secrets: secretsIn([baseUrl, table.text(documentKey)], variables),
     ...readTls(table, context),
   });
 }
 
-function readDocumentKey(table: TableReader, { variables, seed }: ReadContext): string | undefined {
-  const key = seed && table.has("spec") ? "spec" : "document";
+/** Undefined where there are none. */
+function secretsIn(texts: readonly (string | undefined)[], { environment }: Variables): Readonly<Record<string, string>> | undefined {
+  const secrets: Record<string, string> = Object.assign({}, ...texts.map((text) => variablesIn(text ?? "", environment)));
+  return Object.keys(secrets).length === 0 ? undefined : secrets;
+}
+
+function readDocumentKey(table: TableReader, key: string, variables: Variables): string | undefined {
   const written = table.text(key);
   if (written === "") table.report(key, "must not be empty: the OpenAPI document, a file or an address.");
   if (written === undefined || written === "") return undefined;
@@ -102,11 +113,11 @@ function readFilter(table: TableReader, key: string): OperationFilter | undefine
 /** The engine is loaded only now. */
 export async function restEngineOf(service: RestService, { folder }: Pick<BuildContext, "folder">): Promise<Engine> {
   const { document = "", baseUrl, include, exclude, auth, headers, documentHeaders, effects } = service;
-  const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader } = service;
+  const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader, secrets } = service;
   const options: RestOptions = {
     document: isAddress(document) ? document : filePath(document, folder),
     ...present({ baseUrl, include, exclude, auth, headers, documentHeaders, effects, allowPrivate, maxBytes, maxRedirects, verifyTls }),
-    ...present({ trustExtensions, ca: ca === undefined ? undefined : filePath(ca, folder), idempotencyHeader }),
+    ...present({ trustExtensions, ca: ca === undefined ? undefined : filePath(ca, folder), idempotencyHeader, secrets }),
   };
   const { restEngine } = await import("../../engine/rest.ts");
   return restEngine(options);

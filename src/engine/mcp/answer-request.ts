@@ -55,7 +55,7 @@ export async function answerRequest(
   if (method !== "elicitation/create") throw new RpcFailure(METHOD_NOT_FOUND, `${method} was not offered to this server.`);
   if (caller === "several") {
     answering.log.warn(
-      `MCP server "${answering.server}" asks while calls of several sessions are under way: nobody is asked, for it may be the wrong person.`,
+      `MCP server "${answering.server}" asks while calls of several sessions are under way, or were just now: nobody is asked, for it may be the wrong person.`,
     );
     return NOBODY;
   }
@@ -69,6 +69,7 @@ async function sample(
   { sampling, server, signal, log }: Answering & { readonly signal: AbortSignal },
 ): Promise<JsonObject> {
   if (typeof caller === "string") throw new RpcFailure(INVALID_PARAMS, "No call is under way that a model could be asked for.");
+  if (caller.simulated === true) throw new RpcFailure(INVALID_PARAMS, "No model is asked in a simulation.");
   const count = (samples.get(caller) ?? 0) + 1;
   samples.set(caller, count);
   if (count > MAX_SAMPLES) throw new RpcFailure(INVALID_PARAMS, `One call may ask for a model at most ${MAX_SAMPLES} times.`);
@@ -111,9 +112,11 @@ async function askForVisit(params: JsonObject, caller: Caller, { server, log }: 
   return { action: answer?.action ?? "cancel" };
 }
 
-/** Never opened here; whoever is asked decides. */
+/** Never opened here; whoever is asked decides. A name before the host, as in `https://bank.example@evil.example`, only misleads. */
 export function isWebAddress(text: string): boolean {
-  return /^https?:\/\//iu.test(text) && URL.canParse(text) && !/[\s\p{Cc}]/u.test(text);
+  if (!/^https?:\/\//iu.test(text) || !URL.canParse(text) || /[\s\p{Cc}]/u.test(text)) return false;
+  const { username, password } = new URL(text);
+  return username === "" && password === "";
 }
 
 function messageOf(params: JsonObject): string {

@@ -25,8 +25,8 @@ export interface CallToolOptions {
 export async function callTool(connection: McpConnection, request: EngineRequest, options: CallToolOptions): Promise<unknown> {
   const { tool, input } = request;
   const { context, answering, clock, explain } = options;
-  const { signal } = context;
-  const caller: Caller = { session: context.sessionId, ask: (question, asker) => context.ask(question, asker), signal };
+  const { signal, simulated, sessionId: session } = context;
+  const caller: Caller = { session, ask: (question, asker) => context.ask(question, asker), signal, simulated };
   const isTask = connection.era === "modern" || wantsTask(tool, connection);
   const params: JsonObject = { name: tool.name, arguments: input, ...(isTask && connection.era === "legacy" ? { task: {} } : {}) };
   const onProgress: ToolContext["progress"] = (update) => context.progress(update);

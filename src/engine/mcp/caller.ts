@@ -1,5 +1,6 @@
 /** Who is behind the requests that are under way, so that a server's question reaches nobody else. */
 import type { Answer, Question } from "../../core/ask.ts";
+import type { Clock } from "../../core/ports.ts";
 
 export interface Caller {
   /** Questions that could belong to calls of several sessions are answered by nobody. */
@@ -7,11 +8,23 @@ export interface Caller {
   /** @default every question is declined */
   readonly ask?: ((question: Question, asker: string) => Promise<Answer>) | undefined;
   readonly signal: AbortSignal;
+  /** Its call only tries what would happen: no model is asked for it. @default false */
+  readonly simulated?: boolean;
 }
+
+/** So long may a server that was told of it still ask for a call that was called off. */
+const LINGER_MS = 60_000;
 
 /** The calls that one connection has under way. */
 export class Callers {
+  readonly #clock: Clock;
   readonly #callers = new Map<symbol, Caller>();
+  /** Until when the server may still ask for a call of a session that was called off, the oldest first. */
+  readonly #lingering = new Map<unknown, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /** Counts a call in while `work` runs. */
   async during<T>(caller: Caller, work: () => Promise<T>): Promise<T> {
@@ -27,13 +40,31 @@ export class Callers {
   join(caller: Caller): () => void {
     const key = Symbol("caller");
     this.#callers.set(key, caller);
-    return () => this.#callers.delete(key);
+    return () => {
+      if (this.#callers.delete(key) && caller.signal.aborted) this.#linger(caller.session);
+    };
   }
 
-  /** Whom a question that names no call is for: the oldest call, when all are of one session. */
+  /** Whom a question that names no call is for: the oldest call, when all are of one session, those just called off included. */
   owner(): Caller | "nobody" | "several" {
     const [first, ...others] = this.#callers.values();
     if (first === undefined) return "nobody";
-    return others.every((other) => other.session === first.session) ? first : "several";
+    this.#forget();
+    const sessions = [...others.map((other) => other.session), ...this.#lingering.keys()];
+    return sessions.every((session) => session === first.session) ? first : "several";
+  }
+
+  #linger(session: unknown): void {
+    this.#forget();
+    this.#lingering.delete(session);
+    this.#lingering.set(session, this.#clock.now() + LINGER_MS);
+  }
+
+  #forget(): void {
+    const now = this.#clock.now();
+    for (const [session, until] of this.#lingering) {
+      if (until > now) return;
+      this.#lingering.delete(session);
+    }
   }
 }

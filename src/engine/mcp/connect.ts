@@ -145,7 +145,7 @@ async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): 
   const { name, signal, log, events } = options;
   const debug = (what: string): void => log.debug(`MCP server "${name}": ${options.redact(what).slice(0, 500)}`);
   const client = makeClient(sdk, wire, options.server);
-  const callers = new Callers();
+  const callers = new Callers(options.clock);
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
   client.onerror = (error) => {
     debug(describeThrown(error));
@@ -212,10 +212,11 @@ function failure({ name, signal, redact }: ConnectOptions, transport: StdioTrans
   const { ended } = transport;
   let reason = ended === undefined || ended === CLOSED ? printable(redact(describeThrown(error))) : ended;
   if (signal.aborted) reason = "it did not answer in time";
-  return new ToolError("unavailable", `MCP server "${name}" could not be opened: ${reason}.`, {
+  const told = new ToolError("unavailable", `MCP server "${name}" could not be opened: ${reason}.`, {
     details: transport.lastWords,
     cause: error,
   });
+  return redactError(told, redact);
 }
 
 function httpFailure({ name, signal, redact, server }: ConnectOptions, error: unknown): ToolError {

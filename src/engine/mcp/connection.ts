@@ -38,7 +38,7 @@ export class McpConnection {
   readonly #client: Client;
   readonly #relay: Relay;
   readonly #sdk: ClientModule;
-  #loggingIn: Promise<void> | undefined;
+  #login: Login | undefined;
 
   /** Made once the client has connected. */
   constructor({ client, relay, wire, sdk, callers }: ConnectionParts) {
@@ -83,7 +83,7 @@ export class McpConnection {
         return this.#checked(method, await this.#relay.request({ method, params, ...options }));
       } catch (error: unknown) {
         if (login > MAX_LOGINS || !this.#wantsLogin(error)) throw this.#named(error);
-        await this.#login(options.signal);
+        await this.#loggedIn(options.signal);
       }
     }
   }
@@ -118,12 +118,31 @@ export class McpConnection {
     return this.wire.authorize !== undefined && error instanceof this.#sdk.UnauthorizedError;
   }
 
-  /** Several requests that are refused at once send a person to one page, not to several. */
-  #login(signal: AbortSignal): Promise<void> {
-    this.#loggingIn ??= (this.wire.authorize?.(signal) ?? Promise.resolve()).finally(() => {
-      this.#loggingIn = undefined;
+  /** Several requests that are refused at once send a person to one page, which is given up when none of them waits any more. */
+  async #loggedIn(signal: AbortSignal): Promise<void> {
+    const login = (this.#login ??= this.#startLogin());
+    login.waiting++;
+    const left = Promise.withResolvers<never>();
+    const leave = (): void => left.reject(signal.reason);
+    if (signal.aborted) leave();
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      await Promise.race([login.done, left.promise]);
+    } finally {
+      signal.removeEventListener("abort", leave);
+      if (--login.waiting === 0) login.controller.abort(signal.reason);
+    }
+  }
+
+  #startLogin(): Login {
+    const controller = new AbortController();
+    const done = (this.wire.authorize?.(controller.signal) ?? Promise.resolve()).finally(() => {
+      if (this.#login?.controller === controller) this.#login = undefined;
     });
-    return this.#loggingIn;
+    controller.signal.addEventListener("abort", () => {
+      if (this.#login?.controller === controller) this.#login = undefined;
+    });
+    return { controller, done, waiting: 0 };
   }
 
   /** A session that the server no longer knows is over for every request. */
@@ -137,6 +156,13 @@ export class McpConnection {
     this.wire.lose("its session is over");
     return new SessionLost("its session is over", { cause: error });
   }
+}
+
+/** One visit of a person to the page for logging in. */
+interface Login {
+  readonly controller: AbortController;
+  readonly done: Promise<void>;
+  waiting: number;
 }
 
 export interface ListenFilter {

@@ -101,6 +101,7 @@ export class ServerLink {
     if (connection !== undefined && connection.ended === undefined) return connection;
     const context = this.#context;
     if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.#name}" is not open.`);
+    if (signal.aborted) throw cancelledMeanwhile();
     // Callers that come meanwhile share it.
     this.#connecting ??= this.#restart(context).finally(() => {
       this.#connecting = undefined;
@@ -150,15 +151,15 @@ export class ServerLink {
   }
 }
 
-/** Waits for a promise that others wait for too, only as long as this caller wants. */
+/** Waits for a promise that others wait for too, only as long as this caller wants; the signal has not aborted yet. */
 function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = (): void =>
-      reject(
-        new ToolError("cancelled", "The call was cancelled while its MCP server was being started again.", { outcome: "not_started" }),
-      );
-    if (signal.aborted) return stop();
+    const stop = (): void => reject(cancelledMeanwhile());
     signal.addEventListener("abort", stop, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
+}
+
+function cancelledMeanwhile(): ToolError {
+  return new ToolError("cancelled", "The call was cancelled while its MCP server was being started again.", { outcome: "not_started" });
 }

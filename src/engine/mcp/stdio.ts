@@ -65,7 +65,7 @@ export class StdioTransport implements Transport, Wire {
     return new Promise((resolve, reject) => {
       const failed = (error: unknown): void => {
         void this.#end(startProblem(this.#server, error));
-        reject(new Error(this.ended, { cause: error }));
+        reject(new Error(this.ended)); // without what was thrown, which repeats all arguments
       };
       try {
         const child = startServer(this.#server);

@@ -35,23 +35,34 @@ const MAX_FIELDS = 1_000;
  * Undefined for everything else: other types, alternatives, conditions, and objects that take any further field.
  */
 export function fieldsOf(part: SchemaPart, converter: SchemaConverter): ObjectFields | undefined {
-  const draft: Draft = { fields: new Map(), required: new Set(), hidden: new Set(), description: undefined, isClosed: false };
+  const draft: Draft = {
+    parts: new Map(),
+    required: new Set(),
+    hidden: new Set(),
+    definitions: new Set(),
+    description: undefined,
+    isClosed: false,
+  };
   if (!gather(part, converter, draft, 0)) return undefined;
   // An object of which nothing is said takes whatever one likes.
-  if (draft.fields.size === 0 && !draft.isClosed && draft.hidden.size === 0) return undefined;
-  if (draft.fields.size > MAX_FIELDS) return undefined;
+  if (draft.parts.size === 0 && !draft.isClosed && draft.hidden.size === 0) return undefined;
+  if (draft.parts.size > MAX_FIELDS) return undefined;
+  const fields = new Map([...draft.parts].map(([name, parts]) => [name, all(parts)]));
   for (const name of draft.required) {
-    if (draft.fields.has(name)) continue;
+    if (fields.has(name)) continue;
     if (draft.hidden.has(name)) draft.required.delete(name);
-    else draft.fields.set(name, OPEN);
+    else fields.set(name, OPEN);
   }
-  return draft;
+  return { fields, required: draft.required, description: draft.description };
 }
 
 interface Draft {
-  readonly fields: Map<string, SchemaPart>;
+  /** What each part of the body says of a field. */
+  readonly parts: Map<string, SchemaPart[]>;
   readonly required: Set<string>;
   readonly hidden: Set<string>;
+  /** Those that were gathered: once is enough, and every way to them would be too many. */
+  readonly definitions: Set<string>;
   description: string | undefined;
   isClosed: boolean;
 }
@@ -65,13 +76,16 @@ function gather(part: SchemaPart, converter: SchemaConverter, draft: Draft, dept
   if (typeof description === "string") draft.description ??= description;
   if (isJsonArray(required)) for (const name of required) if (typeof name === "string") draft.required.add(name);
   for (const name of part.hidden ?? []) draft.hidden.add(name);
-  for (const [name, field] of part.fields ?? []) draft.fields.set(name, both(draft.fields.get(name), field));
+  for (const [name, field] of part.fields ?? []) {
+    const parts = draft.parts.get(name);
+    if (parts === undefined) draft.parts.set(name, [field]);
+    else parts.push(field);
+  }
   draft.isClosed ||= additionalProperties === false || unevaluatedProperties === false;
-  if (
-    Object.hasOwn(schema, "$ref") &&
-    !part.references.slice(0, 1).every((name) => gather(converter.definition(name), converter, draft, depth + 1))
-  ) {
-    return false;
+  const [definition] = Object.hasOwn(schema, "$ref") ? part.references : [];
+  if (definition !== undefined && !draft.definitions.has(definition)) {
+    draft.definitions.add(definition);
+    if (!gather(converter.definition(definition), converter, draft, depth + 1)) return false;
   }
   return (part.branches ?? []).every((branch) => gather(branch, converter, draft, depth + 1));
 }
@@ -89,12 +103,16 @@ function isObjectType(type: JsonValue | undefined): boolean {
   );
 }
 
-/** Two parts of a body that speak of the same field must both be right. */
-function both(one: SchemaPart | undefined, other: SchemaPart): SchemaPart {
-  if (one === undefined || one === other || JSON.stringify(one.schema) === JSON.stringify(other.schema)) return other;
+/** Parts of a body that speak of the same field must all be right. */
+function all(parts: readonly SchemaPart[]): SchemaPart {
+  const [first = OPEN] = parts;
+  if (parts.length < 2) return first;
+  const different = [...new Map(parts.map((part) => [JSON.stringify(part.schema), part])).values()];
+  const [only = first] = different;
+  if (different.length < 2) return only;
   return {
-    schema: Object.freeze({ allOf: Object.freeze([one.schema, other.schema]) }),
-    references: [...new Set([...one.references, ...other.references])],
-    weight: 1 + one.weight + other.weight,
+    schema: Object.freeze({ allOf: Object.freeze(different.map(({ schema }) => schema)) }),
+    references: [...new Set(different.flatMap(({ references }) => references))],
+    weight: different.reduce((sum, { weight }) => sum + weight, 1),
   };
 }

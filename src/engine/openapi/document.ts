@@ -25,17 +25,36 @@ export interface Member extends Target {
 }
 
 const MAX_REFERENCES = 20;
+/**
+ * Most members of objects and lists that are looked at for all operations together. Few bytes of a document can mean very much work,
+ * where many paths refer to one large part. The largest public documents take a quarter of it.
+ */
+const MAX_LOOKS = 2_000_000;
+/** Of a list of texts. */
+const MAX_TEXTS = 1_000;
 
 export class OpenApiDocument {
   readonly root: JsonObject;
   readonly version: OpenApiVersion;
   readonly warnings = new Warnings();
   readonly #targets = new Map<string, Target | undefined>();
+  #looksLeft = MAX_LOOKS;
 
   /** @throws ToolError `invalid_config` when it is no OpenAPI document */
   constructor(root: JsonObject, origin: string) {
     this.root = root;
     this.version = versionOf(root, origin);
+  }
+
+  /** Counts what is about to be looked at. @throws ToolError `too_large` once that is too much for one document */
+  look(count: number): void {
+    this.#looksLeft -= count;
+    if (this.#looksLeft < 0) {
+      throw new ToolError(
+        "too_large",
+        `the operations of the document have more than ${MAX_LOOKS} parts in all; those from here on are left out.`,
+      );
+    }
   }
 
   /** What a reference of the form `#/a/b` leads to, with its place; undefined for one that leads nowhere or out of the document. */
@@ -81,7 +100,9 @@ export class OpenApiDocument {
       this.warnings.add(below(parent.place, key), `${key} must be an object, not ${quote(map)}; it is left out.`);
       return [];
     }
-    return Object.entries(map)
+    const entries = Object.entries(map);
+    this.look(entries.length);
+    return entries
       .filter(([name]) => !name.startsWith("x-"))
       .map(([name, value]) => ({ key: name, value, place: below(parent.place, key, name) }));
   }
@@ -94,6 +115,7 @@ export class OpenApiDocument {
       this.warnings.add(below(parent.place, key), `${key} must be an array, not ${quote(list)}; it is left out.`);
       return [];
     }
+    this.look(list.length);
     return list.map((value, index) => ({ value, place: below(parent.place, key, String(index)) }));
   }
 
@@ -123,10 +145,10 @@ export function ownText(object: JsonObject, key: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The strings of an array property. */
+/** The strings of an array property, of the first thousand items. */
 export function ownTexts(object: JsonObject, key: string): readonly string[] | undefined {
   const value = own(object, key);
-  return isJsonArray(value) ? value.filter((item) => typeof item === "string") : undefined;
+  return isJsonArray(value) ? value.slice(0, MAX_TEXTS).filter((item) => typeof item === "string") : undefined;
 }
 
 function decode(step: string): string {

@@ -123,16 +123,20 @@ function titleOf({ root }: OpenApiDocument): string {
 function importOperation(whole: Import, listed: ListedOperation): ImportedOperation {
   const { document, inputs, outputs, servers } = whole;
   const { method, path, item, operation, tags } = listed;
+  document.look(1);
   const declared = readParameters(document, item, operation, path);
   const security = operationSecurity(document, operation);
+  document.look(declared.parameters.length * (security ?? []).flat().length); // each is compared with each
   const body = readBody({ document, converter: inputs.converter }, operation, declared);
   const isBrought = (parameter: Pick<HttpParameter, "name" | "in">): boolean => isSupplied(document, security, parameter);
   const input = operationInput({ schemas: inputs, isSupplied: isBrought }, declared, body);
   const { accepts, outputSchema } = operationOutput(document, outputs, operation, method);
   const server = servers.of(operation, item);
+  const text = operationText(operation.value, `${method} ${cutText(path, 500)}`);
+  document.look(Math.ceil((text.documentation ?? text.description).length / 100));
   const tool: Tool = {
     name: listed.name,
-    ...operationText(operation.value, `${method} ${cutText(path, 500)}`),
+    ...text,
     inputSchema: input.inputSchema,
     ...(outputSchema === undefined ? {} : { outputSchema }),
     effects: effectsOf(whole, listed),

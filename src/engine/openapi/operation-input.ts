@@ -121,7 +121,7 @@ function noted(part: SchemaPart, sentence: string): SchemaPart {
 }
 
 function httpBody(body: ReadBody, keys: readonly string[]): HttpBody {
-  const { required, mediaType, mediaTypes, fields, encoding } = body;
+  const { required, mediaType, mediaTypes, fields, encoding, binary } = body;
   return {
     required,
     mediaType,
@@ -130,6 +130,7 @@ function httpBody(body: ReadBody, keys: readonly string[]): HttpBody {
       fields === undefined
         ? { key: keys[0] ?? "body" }
         : fields.map((field, index) => ({ name: field.name, key: keys[index] ?? field.name, required: field.required })),
+    ...(binary === true ? { binary: true } : {}),
     ...(encoding === undefined || Object.keys(encoding).length === 0 ? {} : { encoding }),
   };
 }

@@ -20,11 +20,9 @@ export function operationSecurity(document: OpenApiDocument, operation: Found): 
       document.warnings.add(place, `a security requirement must be an object, not ${quote(value)}; it is left out.`);
       return [];
     }
-    return [
-      Object.keys(value)
-        .slice(0, MAX_REQUIREMENTS)
-        .map((name) => readUse(document, name, value, place)),
-    ];
+    const names = Object.keys(value).slice(0, MAX_REQUIREMENTS);
+    document.look(names.length);
+    return [names.map((name) => readUse(document, name, value, place))];
   });
 }
 

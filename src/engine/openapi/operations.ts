@@ -1,4 +1,5 @@
 /** Finds the operations of a document, and gives each its name. */
+import { describeThrown } from "../../core/error.ts";
 import { ownText, ownTexts } from "./document.ts";
 import type { Found, OpenApiDocument } from "./document.ts";
 import { distinctName, operationName } from "./operation-name.ts";
@@ -28,7 +29,12 @@ const MAX_TAGS = 20;
 export function listOperations(document: OpenApiDocument, isTrusted: boolean): readonly ListedOperation[] {
   const found = document.members({ value: document.root, place: ROOT }, "paths").flatMap(({ key, value, place }) => {
     const item = document.object(value, place, "a path");
-    return item === undefined ? [] : operationsOf(document, key, item, isTrusted);
+    try {
+      return item === undefined ? [] : operationsOf(document, key, item, isTrusted);
+    } catch (error: unknown) {
+      document.warnings.add(place, `the path cannot be read and is left out: ${describeThrown(error)}`);
+      return [];
+    }
   });
   if (found.length > MAX_OPERATIONS) {
     document.warnings.add(below(ROOT, "paths"), `there are ${found.length} operations; those after ${MAX_OPERATIONS} are left out.`);
@@ -37,7 +43,10 @@ export function listOperations(document: OpenApiDocument, isTrusted: boolean): r
 }
 
 function operationsOf(document: OpenApiDocument, path: string, item: Found, isTrusted: boolean): readonly ListedOperation[] {
-  return Object.entries(item.value).flatMap(([key, declared]) => {
+  document.look(1);
+  const entries = Object.entries(item.value);
+  document.look(entries.length);
+  return entries.flatMap(([key, declared]) => {
     if (!METHODS.has(key)) return [];
     const operation = document.object(declared, below(item.place, key), "an operation");
     if (operation === undefined) return [];

@@ -24,6 +24,8 @@ export interface ReadBody {
   readonly whole: SchemaPart;
   readonly description: string | undefined;
   readonly encoding: Readonly<Record<string, BodyEncoding>> | undefined;
+  /** Its one value is base64, although the media type is one of text. */
+  readonly binary?: boolean;
 }
 
 export interface ReadField {
@@ -95,7 +97,7 @@ interface Content {
   readonly required: boolean;
 }
 
-type Described = Pick<ReadBody, "mediaType" | "fields" | "whole" | "description" | "encoding">;
+type Described = Pick<ReadBody, "mediaType" | "fields" | "whole" | "description" | "encoding" | "binary">;
 
 function describe({ document, converter }: Reading, content: Content): Described {
   const { type } = parseMediaType(content.mediaType);
@@ -108,6 +110,7 @@ function describe({ document, converter }: Reading, content: Content): Described
   if (!isForm && !isAnything && !isJsonType(type)) return { mediaType, ...textOrBytes(mediaType, isBytes), description: undefined };
   const whole = converter.convert(schema?.value, schema?.place ?? { parent: undefined, step: "" });
   const object = fieldsOf(whole, converter);
+  document.look(object?.fields.size ?? 0);
   if (object === undefined) return { mediaType, fields: undefined, whole, description: undefined, encoding: undefined };
   const binary: (readonly [string, BodyEncoding])[] = [];
   const fields = [...object.fields].map(([name, part]): ReadField => {
@@ -120,13 +123,18 @@ function describe({ document, converter }: Reading, content: Content): Described
 }
 
 /** Text is given as it is, whatever the document says of the tree that it describes; bytes are given in Base64. */
-function textOrBytes(mediaType: string, isBytes: boolean): Pick<Described, "fields" | "whole" | "encoding"> {
+function textOrBytes(mediaType: string, isBytes: boolean): Pick<Described, "fields" | "whole" | "encoding" | "binary"> {
   const { type } = parseMediaType(mediaType);
   const isText = isTextType(type) && !isBytes;
   const schema: JsonObject = isText
     ? { type: "string", description: `The body, as text of the type ${mediaType}.` }
     : { type: "string", contentEncoding: "base64", description: `The body: the bytes of the type ${mediaType}, in Base64.` };
-  return { fields: undefined, whole: { schema: Object.freeze(schema), references: [], weight: 1 }, encoding: undefined };
+  return {
+    fields: undefined,
+    whole: { schema: Object.freeze(schema), references: [], weight: 1 },
+    encoding: undefined,
+    binary: isTextType(type) && isBytes,
+  };
 }
 
 function readEncoding({ document }: Reading, content: Found, described: Described): Readonly<Record<string, BodyEncoding>> {

@@ -83,6 +83,8 @@ export class SchemaConverter {
   readonly #byReference = new Map<string, Definition | undefined>();
   readonly #byName = new Map<string, Definition>();
   readonly #waiting: Definition[] = [];
+  /** What many places refer to, a parameter say, is converted once. */
+  readonly #converted = new WeakMap<JsonObject, SchemaPart>();
   readonly #hidden = new Map<JsonObject, ReadonlySet<string>>();
   #hiddenDepth = 0;
   #schemasLeft = MAX_SCHEMAS;
@@ -95,9 +97,12 @@ export class SchemaConverter {
 
   /** Never fails: what cannot be used becomes `{}`, with a warning. */
   convert(raw: JsonValue | undefined, place: Place): SchemaPart {
+    const known = isJsonObject(raw) ? this.#converted.get(raw) : undefined;
+    if (known !== undefined) return known;
     this.#partLeft = MAX_PART;
     const part = this.#convert(raw, { place, depth: 0, inPlace: false, hidden: NONE });
     for (let next = this.#waiting.pop(); next !== undefined; next = this.#waiting.pop()) this.#define(next, 0);
+    if (isJsonObject(raw)) this.#converted.set(raw, part);
     return part;
   }
 

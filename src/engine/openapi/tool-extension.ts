@@ -52,7 +52,9 @@ export function readExtension(document: OpenApiDocument, levels: readonly Found[
       continue;
     }
     at = place;
-    for (const [name, value] of Object.entries(declared)) {
+    const entries = Object.entries(declared);
+    document.look(entries.length);
+    for (const [name, value] of entries) {
       const isOfOne = name === "name" || name === "title" || name === "description";
       if (!KNOWN.includes(name)) warn(`${quote(name)} is unknown; there are ${KNOWN.join(", ")}.`);
       else if (isOfOne && index < levels.length - 1) warn(`${name} belongs to an operation; it is left out.`);

@@ -117,6 +117,8 @@ export class TokenKeeper {
       return new ToolError("network_error", `The token server ${this.#host()} did not answer within ${FETCH_TIMEOUT_MS} ms.`, {
         outcome: "not_started",
       });
+    if (this.#closing.signal.aborted)
+      return new ToolError("unavailable", "The REST engine was closed while an access token was fetched.", { outcome: "not_started" });
     const message = error.message.startsWith("The token server") ? error.message : `No access token could be fetched: ${error.message}`;
     return new ToolError(code, message, { retryable, outcome: "not_started", ...(hint === undefined ? {} : { hint }) });
   }

@@ -7,6 +7,7 @@ import type { ImportedOperation } from "../openapi/import-openapi.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";
 import { isLiteral } from "./private-hosts.ts";
 import { isAddress } from "./read-document.ts";
+import { bodyKeys } from "./request-body.ts";
 import { authEntries } from "./rest-options.ts";
 import type { RestOptions } from "./rest-options.ts";
 
@@ -18,6 +19,7 @@ export interface PlacedOperation {
 
 export interface PreparedOperations {
   readonly tools: readonly Tool[];
+  readonly placed: ReadonlyMap<Tool, PlacedOperation>;
   /** By tool name. */
   readonly operations: ReadonlyMap<string, PlacedOperation>;
   /** Where every request goes. */
@@ -33,16 +35,8 @@ export function prepareOperations(
 ): PreparedOperations {
   const placed = imported.map((each) => ({ ...each, base: baseOf(each.operation, options, documentOrigin) }));
   const origin = originOf(placed.map(({ base }) => base));
-  if (origin === undefined && imported.length > 0) {
-    throw new ToolError(
-      "invalid_config",
-      `${documentOrigin} does not say where the service is: it names no server with a whole http(s) address.`,
-      {
-        hint: 'Set baseUrl, such as "https://api.example.com/v1".',
-      },
-    );
-  }
-  const tools: Tool[] = [];
+  if (origin === undefined && imported.length > 0) throw noServer(documentOrigin);
+  const all = new Map<Tool, PlacedOperation>();
   const operations = new Map<string, PlacedOperation>();
   const elsewhere: string[] = [];
   const effects = new EffectRules(options.effects ?? {});
@@ -51,15 +45,64 @@ export function prepareOperations(
       elsewhere.push(tool.name);
       continue;
     }
-    tools.push(effects.applied(withoutSupplied(tool, operation, options)));
-    operations.set(tool.name, { operation, base });
+    const at = { operation, base };
+    all.set(effects.applied(withoutSupplied(tool, operation, options)), at);
+    operations.set(tool.name, at);
   }
   return {
-    tools,
+    tools: [...all.keys()],
+    placed: all,
     operations,
     origin: origin ?? "",
-    warnings: [...openWarning(origin, options), ...elsewhereWarning(elsewhere, origin), ...effects.warnings()],
+    warnings: [
+      ...openWarning(origin, options),
+      ...unusedAuthWarning(imported, options),
+      ...elsewhereWarning(elsewhere, origin),
+      ...effects.warnings(),
+    ],
   };
+}
+
+function noServer(documentOrigin: string): ToolError {
+  return new ToolError(
+    "invalid_config",
+    `${documentOrigin} does not say where the service is: it names no server with a whole http(s) address.`,
+    { hint: 'Set baseUrl, such as "https://api.example.com/v1".' },
+  );
+}
+
+/** True when input that was checked for one of them means the same for the other. */
+export function isSamePlace(one: PlacedOperation, other: PlacedOperation): boolean {
+  if (one === other) return true;
+  const { method, path } = one.operation;
+  return (
+    one.base === other.base &&
+    method === other.operation.method &&
+    path === other.operation.path &&
+    String(keysOf(one.operation)) === String(keysOf(other.operation))
+  );
+}
+
+function keysOf({ parameters, body }: HttpOperation): readonly string[] {
+  return [...parameters.map(({ key }) => key), ...bodyKeys(body)].toSorted();
+}
+
+/**
+ * A document that is fetched anew does not take credentials to another server than it did before.
+ *
+ * @throws ToolError `invalid_config`
+ */
+export function checkOrigin(before: string | undefined, now: string, { document, baseUrl, auth, headers }: RestOptions): void {
+  const isFetched = typeof document === "string" && isAddress(document);
+  const hasSecrets = authEntries(auth).length > 0 || headers !== undefined;
+  if (before === undefined || before === "" || now === "" || now === before || baseUrl !== undefined || !isFetched || !hasSecrets) return;
+  throw new ToolError(
+    "invalid_config",
+    `The OpenAPI document now sends calls to ${now}, and before to ${before}. What lets them in does not follow.`,
+    {
+      hint: `If ${now} is right, set baseUrl to it.`,
+    },
+  );
 }
 
 /** What the program says goes before what the document says (F10). */
@@ -88,6 +131,19 @@ function openWarning(origin: string | undefined, { auth, headers }: RestOptions)
   const url = origin === undefined ? undefined : new URL(origin);
   if (url?.protocol !== "http:" || isLiteral(url.hostname) || (authEntries(auth).length === 0 && headers === undefined)) return [];
   return [`Calls go to ${url.origin} unencrypted, and with them what lets them in. Use https.`];
+}
+
+/** A name that the document does not know lets nobody in, and every call would say so only when it is refused. */
+function unusedAuthWarning(imported: readonly ImportedOperation[], { auth }: RestOptions): readonly string[] {
+  if (imported.some(({ operation }) => operation.security === undefined)) return [];
+  const known = new Set(imported.flatMap(({ operation }) => (operation.security ?? []).flat().map(({ name }) => name)));
+  return authEntries(auth).flatMap(([scheme]) => {
+    if (scheme === undefined || known.has(scheme) || imported.length === 0) return [];
+    const names = [...known].slice(0, 5).map((name) => JSON.stringify(name));
+    return [
+      `auth has ${JSON.stringify(scheme)}, which is no security scheme of an operation${names.length === 0 ? "" : `; there are ${names.join(", ")}`}.`,
+    ];
+  });
 }
 
 function elsewhereWarning(names: readonly string[], origin: string | undefined): readonly string[] {

@@ -88,12 +88,17 @@ function textAnswer(text: string, { mediaType, context }: Received): Answered {
       replaceLongIntegers(text, (digits) => `"${digits}"`),
       { maxDepth: MAX_DEPTH, maxChars: Number.MAX_SAFE_INTEGER },
     );
-    return { output: context.secrets.isIn(text) ? context.secrets.redactValue(value) : value };
+    return { output: hasSecret(text, value, context.secrets) ? context.secrets.redactValue(value) : value };
   } catch (error: unknown) {
     const broken = promised ? brokenJson(text, error, context) : undefined;
     if (broken !== undefined) throw broken;
     return textContent(text, context);
   }
+}
+
+/** Also where the letters of a secret are escaped as JSON allows. */
+function hasSecret(text: string, value: JsonValue, secrets: Secrets): boolean {
+  return secrets.isIn(text) || (text.includes("\\u") && secrets.isIn(JSON.stringify(value)));
 }
 
 /** Servers that call their JSON plain text are believed when the document promises JSON. */

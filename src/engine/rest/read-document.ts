@@ -13,7 +13,16 @@ import { parseMediaType } from "./media-type.ts";
 /** The largest document that is read; the largest of 2,639 public ones has 33 MB. */
 export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
 const JSON_LIMITS = { maxDepth: 256, maxNodes: 10_000_000, maxChars: MAX_DOCUMENT_BYTES };
-const YAML_LIMITS = { maxTokens: 50_000_000, maxDepth: 256, maxAliases: 10_000, maxNodes: 5_000_000, positionDepth: 4, plainKeys: true };
+/** About 16 MB as documents are written. Reading takes some 300 bytes of memory a token, and a hostile document would take all there is. */
+const MAX_YAML_TOKENS = 4_000_000;
+const YAML_LIMITS = {
+  maxTokens: MAX_YAML_TOKENS,
+  maxDepth: 256,
+  maxAliases: 10_000,
+  maxNodes: 5_000_000,
+  positionDepth: 4,
+  plainKeys: true,
+};
 
 export interface ReadOptions {
   /** What a document in memory is called. */
@@ -100,7 +109,13 @@ async function parseDocument(text: string, origin: string): Promise<unknown> {
   if (/^\s*[{[]/u.test(text) && !/\.ya?ml$/iu.test(origin)) return parseJsonDocument(text, origin);
   if (/^\s*</u.test(text)) throw new ToolError("invalid_config", `${origin} is no OpenAPI document but a page: ${excerpt(text, 80)}`);
   const { parseYaml } = await import("../../documents/parse-yaml.ts");
-  return parseYaml(text, origin, YAML_LIMITS).value;
+  try {
+    return parseYaml(text, origin, YAML_LIMITS).value;
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown);
+    if (!error.message.includes("YAML tokens are too many")) throw error;
+    throw new ToolError(error.code, error.message, { hint: "Give the document as JSON, which takes far less to read.", cause: error });
+  }
 }
 
 /** Bounds of 64-bit numbers are common in documents; as what a number can hold they are bounds all the same. */

@@ -30,7 +30,7 @@ export interface OAuthClient {
 }
 
 export interface RestOptions {
-  /** The OpenAPI document (2.0, 3.0, 3.1): the path of a file, an http(s) address, or the document itself. JSON or YAML. */
+  /** The OpenAPI document (2.0, 3.0, 3.1): the path of a file, an http(s) address, or the document itself. JSON, or YAML up to about 16 MB. */
   readonly document: string | JsonObject;
   /** Where paths begin. Wins over what the document says. @default the first server of the document */
   readonly baseUrl?: string;
@@ -40,7 +40,8 @@ export interface RestOptions {
   readonly exclude?: OperationFilter;
   /**
    * How calls are let in: one way for every operation, or one for each security scheme of the document, by its name. Sent to the
-   * origin of `baseUrl` only, and not to operations that the document says need nothing.
+   * origin of `baseUrl` only, and not to operations that the document says need nothing. Without `baseUrl`, a refresh of a fetched
+   * document that names another server is refused.
    */
   readonly auth?: RestAuth | Readonly<Record<string, RestAuth>>;
   /** Sent with every call, whatever the model says. Taken for secrets. */
@@ -69,6 +70,8 @@ export interface RestOptions {
   readonly documentHeaders?: Readonly<Record<string, string>>;
   /** The header that carries the call's idempotency key in calls that may write, such as `Idempotency-Key`. @default false: none */
   readonly idempotencyHeader?: string | false;
+  /** Other values that are not told of in errors and logs, each by its name: what a secret part of `document` or `baseUrl` holds. */
+  readonly secrets?: Readonly<Record<string, string>>;
 }
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/u;
@@ -87,8 +90,17 @@ export function checkRestOptions(options: RestOptions): void {
   checkHeaders(options.documentHeaders, "documentHeaders");
   if (typeof idempotencyHeader === "string" && !HEADER_NAME.test(idempotencyHeader))
     throw wrong("idempotencyHeader is no name of a header.");
+  checkShapes(options);
   for (const [name, auth] of authEntries(options.auth)) checkAuth(auth, name);
   for (const name of ["maxBytes", "maxRedirects"] as const) checkMs(options[name], name, "a REST engine");
+}
+
+/** What JavaScript lets through. */
+function checkShapes({ auth, allowPrivate }: RestOptions): void {
+  if (auth !== undefined && (typeof auth !== "object" || auth === null || Array.isArray(auth))) {
+    throw wrong("auth must be an object with a type, or with such an object for each security scheme.");
+  }
+  if (allowPrivate !== undefined && !Array.isArray(allowPrivate)) throw wrong('allowPrivate must be a list, such as ["localhost:8080"].');
 }
 
 /** One way for all has no scheme's name. */

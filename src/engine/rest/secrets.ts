@@ -34,7 +34,18 @@ export class Secrets {
     for (const [name, value] of Object.entries({ ...options.documentHeaders, ...options.headers })) {
       if (!PLAIN_HEADERS.test(name)) secrets.push(...headerSecrets(name, value));
     }
+    for (const [name, value] of Object.entries(options.secrets ?? {})) secrets.push(secretOf(name, value, false));
     this.#fixed = secrets;
+  }
+
+  /** Which secrets are too short to be told from ordinary words: they are left in answers that repeat them. */
+  warnings(): readonly string[] {
+    return this.#fixed
+      .filter(({ inAnswers, value }) => inAnswers && value !== "" && value.length < MIN_LENGTH_IN_ANSWER)
+      .map(
+        ({ label }) =>
+          `The ${label.slice(1, -1)} has fewer than ${MIN_LENGTH_IN_ANSWER} characters: an answer that repeats it shows it to the model. Use a longer one.`,
+      );
   }
 
   /** A token that was fetched. */

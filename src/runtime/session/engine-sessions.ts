@@ -13,6 +13,8 @@ export class EngineSessions {
   readonly #sessionId: () => string;
   /** Engines that have begun, or are beginning, with this session. */
   readonly #begun = new Map<Engine, Promise<void>>();
+  /** What beginnings that are under way are ended by, and how many calls wait for each. */
+  readonly #waits = new WeakMap<Promise<void>, BeginningWait>();
   #snapshots: ReadonlyMap<Engine, JsonValue> | undefined;
 
   constructor(sessionId: () => string) {
@@ -24,23 +26,35 @@ export class EngineSessions {
     this.#snapshots = snapshots;
   }
 
-  /** Begins with the session, once; a failed beginning is tried again by the next call. Undefined when there is nothing to wait for. */
-  begin(engine: Engine, signal: () => AbortSignal): Promise<void> | undefined {
+  /**
+   * Begins with the session, once; a failed beginning is tried again by the next call. Undefined when there is nothing to wait for.
+   * Calls that come meanwhile share it, and it is called off when the last of them has left.
+   */
+  begin(engine: Engine): Beginning | undefined {
     const begun = this.#begun.get(engine);
-    if (begun !== undefined) return begun;
+    const wait = begun === undefined ? undefined : this.#waits.get(begun);
+    if (begun !== undefined && wait?.controller.signal.aborted !== true) return this.#shared(begun);
     if (engine.openSession === undefined) return undefined;
+    const controller = new AbortController();
     const snapshot = this.#snapshots?.get(engine);
-    const session = {
-      sessionId: this.#sessionId(),
-      get signal() {
-        return signal();
+    const session = { sessionId: this.#sessionId(), signal: controller.signal, ...(snapshot === undefined ? {} : { snapshot }) };
+    const open = (): void | Promise<void> => engine.openSession?.(session);
+    // Behind one that was called off and has not ended, and only where that one failed.
+    const done = this.#note(engine, begun === undefined ? attempt(open) : begun.catch(open));
+    this.#waits.set(done, { controller, count: 0 });
+    return this.#shared(done);
+  }
+
+  #shared(done: Promise<void>): Beginning {
+    const wait = this.#waits.get(done);
+    if (wait === undefined) return { done, leave: () => {} };
+    wait.count++;
+    return {
+      done,
+      leave: (reason) => {
+        if (--wait.count === 0) wait.controller.abort(reason);
       },
-      ...(snapshot === undefined ? {} : { snapshot }),
     };
-    return this.#note(
-      engine,
-      attempt(() => engine.openSession?.(session)),
-    );
   }
 
   /** Gives a branch its own copy of what engines remember now. An engine that cannot copy begins anew with the branch, or serves it reads only. */
@@ -111,6 +125,18 @@ export class EngineSessions {
     });
     return beginning;
   }
+}
+
+/** A session's beginning in an engine, as one call waits for it. */
+export interface Beginning {
+  readonly done: Promise<void>;
+  /** The call no longer wants it. To be called once, and not after `done`. */
+  leave(reason: unknown): void;
+}
+
+interface BeginningWait {
+  readonly controller: AbortController;
+  count: number;
 }
 
 /** Listens to the second from the start, however long the first takes. */

@@ -21,8 +21,13 @@ export class EngineLife {
   readonly #engine: Engine | undefined;
   readonly #ports: Ports;
   readonly #changed: () => void;
-  readonly #wait: Interruptible;
+  readonly #opening: Interruptible;
+  readonly #listing: Interruptible;
   #isOpen: boolean;
+  /** Set while a closing is under way. */
+  #closing: Promise<ToolError | undefined> | undefined;
+  /** Set while an opening that was given up has not come to an end. */
+  #givenUp: Promise<void> | undefined;
 
   /** @param toolsets one or more toolsets of the same engine, or one without */
   constructor(toolsets: readonly [Toolset, ...Toolset[]], ports: Ports, changed: (life: EngineLife) => void) {
@@ -30,7 +35,8 @@ export class EngineLife {
     this.toolsets = toolsets;
     this.#engine = toolsets[0].engine;
     this.#ports = ports;
-    this.#wait = { clock: ports.clock, wait: undefined };
+    this.#opening = { clock: ports.clock, wait: undefined };
+    this.#listing = { clock: ports.clock, wait: undefined };
     this.#isOpen = this.#engine?.open === undefined;
   }
 
@@ -52,7 +58,7 @@ export class EngineLife {
     const controller = new AbortController();
     const timeoutMs = this.#openTimeoutMs();
     const waited = await waitFor(
-      { clock: this.#ports.clock, wait: undefined },
+      this.#listing,
       begin(() => this.#engine?.list?.(controller.signal) ?? NO_TOOLS),
       {
         endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
@@ -67,8 +73,8 @@ export class EngineLife {
   /**
    * Opens the engine and returns the tools it brings; nothing to do where the engine has no `open`.
    *
-   * An engine that is given up, late or abandoned, has its signal aborted; should it open after all, it is closed.
-   * Rejects with the reason.
+   * An engine that is given up, late or abandoned, has its signal aborted; should it open after all, it is closed. It is not asked
+   * again before that has ended. Rejects with the reason.
    */
   async open(): Promise<readonly Tool[]> {
     const engine = this.#engine;
@@ -77,35 +83,45 @@ export class EngineLife {
     const { log, clock } = this.#ports;
     const context = { toolset: this.toolsets[0].name, signal: controller.signal, log, clock, changed: this.#changed };
     const timeoutMs = this.#openTimeoutMs();
-    const waited = await waitFor(
-      this.#wait,
-      begin(() => engine.open?.(context)),
-      {
-        endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
-        late: () => new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { hint: "Give it longer with openTimeoutMs." }),
-        onLate: (outcome) => {
-          if (outcome === "returned") void this.#closeLate();
-        },
-      },
-    );
-    if ("ended" in waited) controller.abort(waited.ended);
+    const opening = this.#begin(() => engine.open?.(context), controller.signal);
+    const waited = await waitFor(this.#opening, opening, {
+      endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
+      late: () => new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { hint: "Give it longer with openTimeoutMs." }),
+    });
+    if ("ended" in waited) {
+      controller.abort(waited.ended);
+      this.#giveUp(opening);
+    }
     this.brought = listOf(valueOf(waited) ?? NO_TOOLS);
     this.#isOpen = true;
     return this.brought;
   }
 
-  /** Ends an `open` that is under way with this error; does nothing at other times. */
+  /** Ends an `open` or `list` that is under way with this error; does nothing at other times. */
   abandon(error: ToolError): void {
-    this.#wait.wait?.interrupt(error);
+    this.#opening.wait?.interrupt(error);
+    this.#listing.wait?.interrupt(error);
   }
 
-  /** Closes an engine that is open; the error, if any, is what went wrong. Never rejects. */
-  async close(): Promise<ToolError | undefined> {
-    const engine = this.#engine;
-    if (engine?.close === undefined || !this.#isOpen) return undefined;
+  /** Resolves when no opening that was given up is left behind. Never rejects. */
+  async settled(): Promise<void> {
+    await this.#givenUp;
+  }
+
+  /** Closes an engine that is open; the error, if any, is what went wrong. Never rejects. Who comes meanwhile waits for the same. */
+  close(): Promise<ToolError | undefined> {
+    if (this.#engine?.close === undefined || !this.#isOpen) return this.#closing ?? Promise.resolve(undefined);
     this.#isOpen = false;
+    const closing = this.#closeNow(this.#engine).finally(() => {
+      this.#closing = undefined;
+    });
+    this.#closing = closing;
+    return closing;
+  }
+
+  async #closeNow(engine: Engine): Promise<ToolError | undefined> {
     const waited = await waitFor(
-      this.#wait,
+      { clock: this.#ports.clock, wait: undefined },
       begin(() => engine.close?.()),
       {
         endsAt: this.#ports.clock.now() + CLOSE_TIMEOUT_MS,
@@ -130,7 +146,30 @@ export class EngineLife {
     return times.includes(0) ? 0 : Math.max(...times);
   }
 
-  async #closeLate(): Promise<void> {
+  /** Starts to open once what went before has ended: two openings of one engine at a time would end each other. */
+  #begin<T>(open: () => T | Promise<T>, signal: AbortSignal): Promise<T> {
+    const before = this.#givenUp ?? this.#closing;
+    if (before === undefined) return begin(open);
+    return before.then(() => {
+      signal.throwIfAborted();
+      return open();
+    });
+  }
+
+  #giveUp(opening: Promise<unknown>): void {
+    const ended = this.#closeLate(opening).finally(() => {
+      if (this.#givenUp === ended) this.#givenUp = undefined;
+    });
+    this.#givenUp = ended;
+  }
+
+  /** Never rejects. */
+  async #closeLate(opening: Promise<unknown>): Promise<void> {
+    try {
+      await opening;
+    } catch {
+      return; // it was given up, and that has been said
+    }
     this.#isOpen = true;
     const error = await this.close();
     if (error !== undefined) this.#ports.log.warn(`${error.message} It had opened after it was given up.`);

@@ -13,8 +13,10 @@ export class EngineLives {
   readonly #changed: (life: EngineLife) => void;
   /** By engine; a toolset without one stands alone under its name. */
   #lives: ReadonlyMap<Engine | string, EngineLife> = new Map();
-  /** Those that no toolset has any more, until they are closed. */
+  /** Those that no toolset has any more, until nobody uses them. */
   readonly #dropped = new Set<EngineLife>();
+  /** Those of them that are being closed, or were given up while they opened and have not come to an end. */
+  readonly #ending = new Set<EngineLife>();
   #work: Promise<unknown> = Promise.resolve();
 
   /** @param changed told when an engine says that its tools have changed */
@@ -36,7 +38,7 @@ export class EngineLives {
   serve(toolsets: readonly Toolset[]): void {
     const lives = new Map<Engine | string, EngineLife>();
     for (const [key, sharing] of groupByEngine(toolsets)) {
-      const life = this.#lives.get(key) ?? new EngineLife(sharing, this.#ports, this.#changed);
+      const life = this.#lives.get(key) ?? this.#takeBack(key) ?? new EngineLife(sharing, this.#ports, this.#changed);
       life.toolsets = sharing;
       lives.set(key, life);
     }
@@ -64,8 +66,10 @@ export class EngineLives {
     const errors = await Promise.all(
       Array.from(this.#dropped, async (life) => {
         if (life.engine !== undefined) await whenUnused(life.engine);
+        if (!this.#dropped.delete(life)) return undefined; // it is needed again
+        this.#ending.add(life);
         const error = await life.close();
-        this.#dropped.delete(life);
+        void life.settled().then(() => this.#ending.delete(life));
         return error;
       }),
     );
@@ -79,8 +83,15 @@ export class EngineLives {
 
   /** Closes all, needed or not, and says of each what went wrong. */
   async close(): Promise<readonly (readonly [EngineLife, ToolError | undefined])[]> {
-    const lives = [...this.all, ...this.#dropped];
+    const lives = [...new Set([...this.all, ...this.#dropped, ...this.#ending])];
     return await Promise.all(lives.map(async (life) => [life, await life.close()] as const));
+  }
+
+  /** The life of an engine that had been dropped: it must not have two. */
+  #takeBack(key: Engine | string): EngineLife | undefined {
+    const life = [...this.#dropped, ...this.#ending].find(({ engine }) => engine === key);
+    if (life !== undefined) this.#dropped.delete(life);
+    return life;
   }
 }
 

@@ -1,5 +1,5 @@
 /** What the sources of a runtime gave last, each loaded in its time and none harming the others. */
-import { ToolError } from "../../core/error.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { ToolSource } from "../../core/source.ts";
 import type { Toolset } from "../../core/toolset.ts";
@@ -75,7 +75,10 @@ class SourceLife {
     try {
       if (!("value" in waited)) throw "ended" in waited ? waited.ended : waited.thrown;
       if (!Array.isArray(waited.value)) throw new ToolError("invalid_argument", "its load() did not return a list of toolsets.");
-      this.toolsets = waited.value;
+      const faults = waited.value.map(faultOf);
+      this.toolsets = waited.value.filter((_toolset, index) => faults[index] === undefined);
+      const fault = faults.find((found) => found !== undefined);
+      if (fault !== undefined) throw new ToolError("invalid_argument", `of what its load() returned, ${fault} is left out.`);
       return undefined;
     } catch (thrown: unknown) {
       return { toolset: this.#source.name, error: ToolError.fromUnknown(thrown, "unavailable") };
@@ -87,11 +90,34 @@ class SourceLife {
   }
 
   watch(changed: () => void): () => void {
+    const stop = this.#attempt("cannot be watched", () => this.#source.watch?.(changed));
+    return () => {
+      this.#attempt("cannot be left alone", () => stop?.());
+    };
+  }
+
+  /** One source that fails does not keep the others from being watched, nor from being left alone. */
+  #attempt<T>(problem: string, work: () => T): T | undefined {
     try {
-      return this.#source.watch?.(changed) ?? (() => {});
+      return work();
     } catch (thrown: unknown) {
-      this.#ports.log.warn(`The source ${JSON.stringify(this.#source.name)} cannot be watched: ${ToolError.fromUnknown(thrown).message}`);
-      return () => {};
+      this.#ports.log.warn(`The source ${JSON.stringify(this.#source.name)} ${problem}: ${ToolError.fromUnknown(thrown).message}`);
+      return undefined;
     }
+  }
+}
+
+/** What makes a value unfit to be looked at as a toolset; everything else about it is checked when it is registered. */
+function faultOf(toolset: unknown, index: number): string | undefined {
+  const which = `toolset ${index + 1}`;
+  try {
+    if (typeof toolset !== "object" || toolset === null) return `${which}, which is not an object,`;
+    const { name, engine, tools }: { readonly [Field in keyof Toolset]?: unknown } = toolset;
+    if (typeof name !== "string") return `${which}, which has no name,`;
+    if (tools !== undefined && !Array.isArray(tools)) return `${which}, whose tools are not a list,`;
+    const isEngine = typeof engine === "object" && engine !== null && "call" in engine && typeof engine.call === "function";
+    return engine === undefined || isEngine ? undefined : `${which}, whose engine has no function call(),`;
+  } catch (error: unknown) {
+    return `${which}, which cannot be read (${describeThrown(error)}),`;
   }
 }

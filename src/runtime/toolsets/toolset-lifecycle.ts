@@ -49,8 +49,8 @@ export class ToolsetLifecycle {
   readonly #lives: EngineLives;
   /** By toolset or source, the first to fail first. */
   readonly #failures = new Map<string, ToolError>();
-  /** Engines whose tools are to be listed anew. */
-  readonly #relisting = new Set<EngineLife>();
+  /** Engines whose tools are to be listed anew, each with what takes that back. */
+  readonly #relisting = new Map<EngineLife, () => void>();
   /** Toolsets that somebody was told are open. */
   readonly #opened = new Set<string>();
   /** What there is now, in order. */
@@ -157,6 +157,7 @@ export class ToolsetLifecycle {
 
   async #openOne(life: EngineLife): Promise<void> {
     try {
+      if (this.#closing !== undefined) throw closedMeanwhile();
       await life.open();
       if (this.#closing !== undefined) throw closedMeanwhile();
       if (life.brought.length > 0) this.#options.registry.replace([this.#partsOf(life.toolsets[0])]);
@@ -174,6 +175,7 @@ export class ToolsetLifecycle {
     await this.#opening;
     this.#refuseClosed();
     const unread = await this.#sources.load();
+    this.#refuseClosed();
     const { toolsets, failed } = mergeToolsets([...this.#declared, ...this.#sources.toolsets]);
     this.#lives.serve(toolsets.filter(isEnabled));
     const failures = [...unread, ...failed, ...(await this.#renewEngines())];
@@ -189,6 +191,7 @@ export class ToolsetLifecycle {
     const failures: ToolsetFailure[] = [];
     await this.#lives.forEach(async (life) => {
       try {
+        if (this.#closing !== undefined) throw closedMeanwhile();
         if (!life.isOpen) await life.open();
         else if (life.canList) await life.list();
       } catch (thrown: unknown) {
@@ -253,22 +256,24 @@ export class ToolsetLifecycle {
 
   /** Lists the tools of an engine anew, as it asked for: soon, once for all changes until then, and not more than once a second. */
   #relist(life: EngineLife): void {
-    if (this.#relisting.has(life)) return;
-    this.#relisting.add(life);
+    if (this.#closing !== undefined || this.#relisting.has(life)) return;
     const { clock } = this.#options.ports;
     const begin = (): void => {
       this.#relisting.delete(life);
       life.askedAt = clock.now();
       this.#refreshed = this.#refreshed.then(() => this.#listOne(life));
     };
-    clock.timer(begin, Math.max(0, life.askedAt + MIN_RELIST_MS - clock.now()), { background: true });
+    const delayMs = Math.max(0, life.askedAt + MIN_RELIST_MS - clock.now());
+    this.#relisting.set(life, clock.timer(begin, delayMs, { background: true }));
   }
 
   async #listOne(life: EngineLife): Promise<void> {
-    if (this.#closing !== undefined || !life.canList) return;
     const [first] = life.toolsets;
+    const isNeeded = (): boolean => this.#closing === undefined && this.#lives.of(first) === life;
+    if (!isNeeded() || !life.canList) return;
     try {
       await life.list();
+      if (!isNeeded()) return;
       this.#tell(this.#options.registry.replace([this.#partsOf(first)]), []);
     } catch (thrown: unknown) {
       const { message } = ToolError.fromUnknown(thrown);
@@ -321,6 +326,7 @@ export class ToolsetLifecycle {
   async #closeAll(whenUnused: () => Promise<void>): Promise<readonly ToolError[]> {
     const { registry } = this.#options;
     for (const name of registry.namespaces()) registry.setToolsetState(name, "closed");
+    for (const cancel of this.#relisting.values()) cancel();
     this.#lives.abandon(closedMeanwhile());
     this.#sources.abandon(closedMeanwhile());
     await Promise.all([this.#lives.settled(), whenUnused()]);

@@ -20,6 +20,13 @@ import { ToolList } from "./tool-list.ts";
 
 type Handler = (request: McpRequest, context: ServerContext) => unknown;
 
+interface Asked {
+  readonly method: string;
+  readonly handler: Handler;
+  readonly request: McpRequest;
+  readonly context: ServerContext;
+}
+
 export class Gateway implements Shared {
   readonly runtime: Runtime;
   readonly settings: Settings;
@@ -69,7 +76,7 @@ export class Gateway implements Shared {
       handle: (method, handler) => {
         // The SDK types each method's result by the schema that it is checked against when it is sent.
         const untyped = server as unknown as { setRequestHandler(method: string, handler: Handler): void };
-        untyped.setRequestHandler(method, (request, context) => this.#answer(method, () => handler(request, context)));
+        untyped.setRequestHandler(method, (request, context) => this.#answerIn(seat, { method, handler, request, context }));
       },
       atEnd: (end) => void ends.push(end),
     };
@@ -111,6 +118,16 @@ export class Gateway implements Shared {
     };
     this.#offered = { version, capabilities };
     return capabilities;
+  }
+
+  async #answerIn({ requests }: Seat, { method, handler, request, context }: Asked): Promise<unknown> {
+    const { id } = context.mcpReq;
+    requests?.add(id);
+    try {
+      return await this.#answer(method, () => handler(request, context));
+    } finally {
+      requests?.delete(id);
+    }
   }
 
   async #answer(method: string, answer: () => unknown): Promise<unknown> {

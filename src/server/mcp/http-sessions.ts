@@ -6,15 +6,18 @@ import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
 import type { Gateway } from "./gateway.ts";
 import { refusal } from "./http-guard.ts";
 import type { HttpSettings } from "./http-options.ts";
+import { newSecret } from "./secret.ts";
+import type { RequestId } from "./serving.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 const SESSION_NOT_FOUND = -32_001;
+const INVALID_REQUEST = -32_600;
 
 interface ClientSession {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly close: () => Promise<void>;
-  /** Requests that are being answered. */
-  busy: number;
+  /** The ids of the requests that are being answered. */
+  readonly requests: ReadonlySet<RequestId>;
   forgetIdle: () => void;
 }
 
@@ -36,12 +39,10 @@ export class HttpSessions {
     const session = this.#sessions.get(id);
     if (session === undefined) return refusal(404, "There is no such session (any more).", {}, SESSION_NOT_FOUND);
     this.#touch(id, session);
-    session.busy++;
-    try {
-      return await session.transport.handleRequest(request, { parsedBody: body });
-    } finally {
-      session.busy--;
-    }
+    const repeated = repeatedId(body, session.requests);
+    if (repeated !== undefined)
+      return refusal(400, `The request id ${JSON.stringify(repeated)} is that of a request that is being answered.`, {}, INVALID_REQUEST);
+    return session.transport.handleRequest(request, { parsedBody: body });
   }
 
   async close(): Promise<void> {
@@ -52,14 +53,15 @@ export class HttpSessions {
     const { sdk, runtime, settings } = this.#gateway;
     let session: RuntimeSession | undefined;
     const seatSession = (): RuntimeSession | undefined => (settings.session === "none" ? undefined : (session ??= runtime.session()));
-    const server = this.#gateway.makeServer({ era: "legacy", isTold: true, session: seatSession });
+    const requests = new Set<RequestId>();
+    const server = this.#gateway.makeServer({ era: "legacy", isTold: true, requests, session: seatSession });
     const close = async (): Promise<void> => {
       await server.close();
       await session?.close();
     };
     const transport: WebStandardStreamableHTTPServerTransport = new sdk.WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: () => settings.ids.next("mcp"),
-      onsessioninitialized: (id) => this.#add(id, { transport, close, busy: 0, forgetIdle: () => {} }),
+      sessionIdGenerator: newSecret,
+      onsessioninitialized: (id) => this.#add(id, { transport, close, requests, forgetIdle: () => {} }),
       onsessionclosed: (id) => this.#end(id),
     });
     await server.connect(transport);
@@ -70,7 +72,7 @@ export class HttpSessions {
 
   #add(id: string, session: ClientSession): void {
     while (this.#sessions.size >= this.#settings.maxSessions) {
-      const [idle] = [...this.#sessions].find(([, { busy }]) => busy === 0) ?? [...this.#sessions][0] ?? [];
+      const [idle] = [...this.#sessions].find(([, { requests }]) => requests.size === 0) ?? [...this.#sessions][0] ?? [];
       if (idle === undefined) break;
       void this.#end(idle);
     }
@@ -80,7 +82,7 @@ export class HttpSessions {
   #touch(id: string, session: ClientSession): void {
     session.forgetIdle();
     session.forgetIdle = this.#gateway.settings.clock.timer(
-      () => (session.busy > 0 ? this.#touch(id, session) : void this.#end(id)),
+      () => (session.requests.size > 0 ? this.#touch(id, session) : void this.#end(id)),
       this.#settings.sessionIdleMs,
       { background: true },
     );
@@ -96,7 +98,22 @@ export class HttpSessions {
   }
 }
 
+/** An id that two requests would have at a time: the answer of one would be taken for the other's, and the other would get none. */
+function repeatedId(body: JsonValue | undefined, running: ReadonlySet<RequestId>): RequestId | undefined {
+  const ids = new Set<RequestId>();
+  for (const message of messagesOf(body)) {
+    const id = isJsonObject(message) && message["method"] !== undefined ? message["id"] : undefined;
+    if (typeof id !== "string" && typeof id !== "number") continue;
+    if (running.has(id) || ids.has(id)) return id;
+    ids.add(id);
+  }
+  return undefined;
+}
+
+function messagesOf(body: JsonValue | undefined): readonly unknown[] {
+  return Array.isArray(body) ? body : [body];
+}
+
 function isInitialize(body: JsonValue | undefined): boolean {
-  const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
-  return messages.some((message) => isJsonObject(message) && message["method"] === "initialize");
+  return messagesOf(body).some((message) => isJsonObject(message) && message["method"] === "initialize");
 }

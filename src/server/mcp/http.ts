@@ -13,7 +13,7 @@ import { HttpSessions } from "./http-sessions.ts";
 import { settingsOf } from "./options.ts";
 import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
 import { loadServer } from "./sdk.ts";
-import { listenedTo } from "./stdio.ts";
+import { listenedTo } from "./listened.ts";
 
 /** Answers requests of MCP clients; the path that it is mounted at is whoever mounts it's. */
 export interface McpHandler {

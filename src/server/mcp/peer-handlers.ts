@@ -11,6 +11,7 @@ import { isLogLevel } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { INVALID_PARAMS, textParam } from "./serving.ts";
 import type { McpRequest, Serving } from "./serving.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;
 
@@ -44,8 +45,8 @@ function addPrompts(serving: Serving): void {
     serveExchange<JsonObject>({ request, context, serving }, async ({ exchange, client }) => {
       const { signal } = exchange;
       const { source, own } = await gateway.peers.findPrompt(textParam(request, "name"), signal);
-      const answer = await source.getPrompt?.({ ...plainParams(request), name: own }, { signal, ask: askThrough(client) });
-      return answer ?? notOffered(source, "prompts");
+      const answer = source.getPrompt?.({ ...plainParams(request), name: own }, { signal, ask: askThrough(client) });
+      return answer === undefined ? notOffered(source, "prompts") : untilAborted(answer, signal);
     }),
   );
 }
@@ -106,16 +107,16 @@ async function complete({ gateway }: Serving, request: McpRequest, { mcpReq }: S
   const ref = isJsonObject(params["ref"]) ? params["ref"] : {};
   if (ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
     const { source, own } = await peers.findPrompt(ref["name"], signal);
-    return (await source.complete?.({ ...params, ref: { ...ref, name: own } }, { signal })) ?? NO_COMPLETION;
+    return untilAborted(source.complete?.({ ...params, ref: { ...ref, name: own } }, { signal }) ?? NO_COMPLETION, signal);
   }
   if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
     throw new ToolError("invalid_input", "What is completed is a ref/prompt with a name or a ref/resource with a uri.");
   const source = (await peers.findTemplate(ref["uri"], signal)) ?? (await peers.findResource(ref["uri"], signal));
   if (source === undefined) throw new ToolError("not_found", `No resource template ${JSON.stringify(ref["uri"])}.`);
-  return (await source.complete?.(params, { signal })) ?? NO_COMPLETION;
+  return untilAborted(source.complete?.(params, { signal }) ?? NO_COMPLETION, signal);
 }
 
-const NO_COMPLETION: JsonObject = Object.freeze({ completion: { values: [], hasMore: false } });
+const NO_COMPLETION: Promise<JsonObject> = Promise.resolve(Object.freeze({ completion: { values: [], hasMore: false } }));
 
 interface ListRequest {
   readonly method: "listPrompts" | "listResources" | "listResourceTemplates";

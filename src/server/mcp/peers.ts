@@ -9,6 +9,7 @@ import type { Registry } from "../../runtime/registry/registry.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import type { McpProvider } from "./provider.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 export type Kind = "resources" | "prompts" | "completions";
 type ListMethod = "listResources" | "listResourceTemplates" | "listPrompts";
@@ -43,6 +44,8 @@ export class Peers {
   readonly #registry: Registry;
   readonly #settings: Settings;
   readonly #known = new Map<ListMethod, Entries>();
+  /** Lists that are being made: whoever asks meanwhile waits for the same. */
+  readonly #loading = new Map<ListMethod, Promise<Entries>>();
   readonly #warned = new Set<string>();
 
   constructor(registry: Registry, settings: Settings) {
@@ -97,8 +100,8 @@ export class Peers {
     let last: unknown;
     for (const source of candidates) {
       try {
-        const answer = await source.readResource?.(params, options);
-        if (answer !== undefined) return answer;
+        const asked = source.readResource?.(params, options);
+        if (asked !== undefined) return await untilAborted(asked, options.signal);
       } catch (error: unknown) {
         if (!isNotFound(error)) throw error;
         last = error;
@@ -110,31 +113,54 @@ export class Peers {
   /** What was listed may have changed. */
   forget(): void {
     this.#known.clear();
+    this.#loading.clear();
   }
 
-  async #load(method: ListMethod, signal: AbortSignal): Promise<Entries> {
+  /** Not ended by the signal of one who asks: others may wait for it. */
+  #load(method: ListMethod, signal: AbortSignal): Promise<Entries> {
+    const known = this.#loading.get(method);
+    if (known !== undefined) return untilAborted(known, signal);
+    const loading = this.#list(method);
+    this.#loading.set(method, loading);
+    void this.#keep(method, loading);
+    return untilAborted(loading, signal);
+  }
+
+  /** What was forgotten while it was being made is out of date. */
+  async #keep(method: ListMethod, loading: Promise<Entries>): Promise<void> {
+    const entries = await loading;
+    if (this.#loading.get(method) !== loading) return;
+    this.#loading.delete(method);
+    this.#known.set(method, entries);
+  }
+
+  async #list(method: ListMethod): Promise<Entries> {
     const { kind } = LISTS[method];
     const sources = this.sources().filter((source) => source[method] !== undefined && isUsable(source, kind));
-    const lists = await Promise.all(sources.map((source) => this.#listOf(source, method, signal)));
+    const lists = await Promise.all(sources.map((source) => this.#listOf(source, method)));
     const entries = new Map<string, Entry>();
     for (const entry of lists.flat()) {
       const [name, shown] = this.#shown(entry, method);
       if (entries.has(name)) this.#warnTwice(name, entry.source, kind);
       else entries.set(name, { ...entry, item: shown });
     }
-    this.#known.set(method, entries);
     return entries;
   }
 
   /** All pages of one source; what fails is left out with a warning. */
-  async #listOf(source: Source, method: ListMethod, outer: AbortSignal): Promise<readonly Entry[]> {
+  async #listOf(source: Source, method: ListMethod): Promise<readonly Entry[]> {
     const { field, key } = LISTS[method];
-    const signal = AbortSignal.any([outer, AbortSignal.timeout(LIST_TIMEOUT_MS)]);
+    const stop = new AbortController();
+    const { clock } = this.#settings;
+    const late = (): void => stop.abort(new ToolError("timeout", `no answer within ${LIST_TIMEOUT_MS / 1_000} s`));
+    const forget = clock.timer(late, LIST_TIMEOUT_MS, { background: true });
+    const { signal } = stop;
     const entries: Entry[] = [];
     try {
       let cursor: unknown;
       for (let page = 0; page < MAX_PAGES && entries.length < MAX_ENTRIES; page++) {
-        const answer = (await source[method]?.(typeof cursor === "string" ? { cursor } : {}, { signal })) ?? {};
+        const asked = source[method]?.(typeof cursor === "string" ? { cursor } : {}, { signal });
+        const answer = (asked === undefined ? undefined : await untilAborted(asked, signal)) ?? {};
         const items = answer[field];
         for (const item of isJsonArray(items) ? items : []) {
           const own = isJsonObject(item) ? item[key] : undefined;
@@ -145,6 +171,8 @@ export class Peers {
       }
     } catch (error: unknown) {
       this.#settings.log.warn(`The ${field} of ${titleOf(source)} are not listed: ${describeThrown(error)}`);
+    } finally {
+      forget();
     }
     return entries;
   }

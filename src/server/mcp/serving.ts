@@ -27,9 +27,14 @@ export interface Seat {
   readonly era: "legacy" | "modern";
   /** Changes are sent to this instance itself. */
   readonly isTold: boolean;
+  /** The ids of the requests that are being answered, where somebody wants to know. */
+  readonly requests?: Set<RequestId>;
   /** The session of the connection; undefined where it has none. */
   session(): RuntimeSession | undefined;
 }
+
+/** As the client numbers its requests. */
+export type RequestId = string | number;
 
 /** A request as the SDK hands it over, checked by it as far as the protocol goes. */
 export interface McpRequest {

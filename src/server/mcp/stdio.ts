@@ -1,11 +1,11 @@
 /** Serves one client over standard input and output. */
 import type { Readable, Writable } from "node:stream";
-import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
+import { HeardTransport } from "./heard-transport.ts";
+import { Listened } from "./listened.ts";
 import type { McpServerOptions } from "./options.ts";
 import { loadServer, loadStdio } from "./sdk.ts";
 
@@ -26,8 +26,6 @@ export interface McpStdioServer {
   close(): Promise<void>;
 }
 
-/** As many resources of one request to listen are followed. */
-const MAX_WATCHED = 1_000;
 const DEFAULT_GRACE_MS = 5_000;
 /** What does not heed that it was cancelled is not waited for any longer. */
 const LAST_WORDS_MS = 1_000;
@@ -40,17 +38,16 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   let session: RuntimeSession | undefined;
   const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  const watched: (() => void)[] = [];
-  const transport = new HeardTransport(new stdio.StdioServerTransport(options.input, options.output), {
-    message: (message) => {
-      for (const uri of listenedTo(message)) if (watched.length < MAX_WATCHED) watched.push(gateway.announcer.watch(uri));
-    },
+  const listened = new Listened((uri) => gateway.announcer.watch(uri));
+  const { input, output = process.stdout } = options;
+  const transport = new HeardTransport(new stdio.StdioServerTransport(input, output), output, {
+    message: (message) => listened.hear(message),
     closed: () => void end(),
   });
   let hasEnded = false;
   const end = async (): Promise<void> => {
     hasEnded = true;
-    for (const stop of watched.splice(0)) stop();
+    listened.end();
     gateway.close();
     await gateway.stop(LAST_WORDS_MS);
     try {
@@ -72,48 +69,4 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
       await closed;
     },
   };
-}
-
-/** The resources whose changes a message asks for. */
-export function listenedTo(message: unknown): readonly string[] {
-  if (!isJsonObject(message) || message["method"] !== "subscriptions/listen" || !isJsonObject(message["params"])) return [];
-  const { notifications } = message["params"];
-  const uris = isJsonObject(notifications) ? notifications["resourceSubscriptions"] : undefined;
-  return isJsonArray(uris) ? uris.filter((uri) => typeof uri === "string").slice(0, MAX_WATCHED) : [];
-}
-
-/* oxlint-disable unicorn/prefer-add-event-listener -- the SDK knows only this way */
-/** A transport that is listened to on its way: the SDK keeps to itself what a client subscribes to. */
-class HeardTransport implements Transport {
-  onclose?: () => void;
-  onerror?: (error: Error) => void;
-  onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
-  readonly #inner: Transport;
-  readonly #ears: { message(message: unknown): void; closed(): void };
-
-  constructor(inner: Transport, ears: { message(message: unknown): void; closed(): void }) {
-    this.#inner = inner;
-    this.#ears = ears;
-  }
-
-  async start(): Promise<void> {
-    this.#inner.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) => {
-      this.#ears.message(message);
-      this.onmessage?.(message, extra);
-    };
-    this.#inner.onerror = (error) => this.onerror?.(error);
-    this.#inner.onclose = () => {
-      this.onclose?.();
-      this.#ears.closed();
-    };
-    await this.#inner.start();
-  }
-
-  send(message: JSONRPCMessage): Promise<void> {
-    return this.#inner.send(message);
-  }
-
-  close(): Promise<void> {
-    return this.#inner.close();
-  }
 }

@@ -1,8 +1,8 @@
 /** Work that waits in memory for its client to come back: bounded in number and time, found again by a signed state. */
-import { createHash } from "node:crypto";
 import type { RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
 import type { Exchange } from "./exchange.ts";
 import type { Settings } from "./options.ts";
+import { newSecret } from "./secret.ts";
 import type { ServerModule } from "./sdk.ts";
 
 /** What the state of a request says of the work it belongs to. Signed, not secret. */
@@ -28,11 +28,9 @@ export class Suspensions {
 
   constructor(sdk: ServerModule, settings: Settings) {
     this.#settings = settings;
-    const { ids, suspendedTtlMs } = settings;
+    const { suspendedTtlMs } = settings;
     this.#codec = sdk.createRequestStateCodec<State>({
-      key: createHash("sha256")
-        .update(`${ids.next("key")}${ids.next("key")}${ids.next("key")}`)
-        .digest(),
+      key: newSecret(),
       ttlSeconds: Math.max(1, Math.ceil(suspendedTtlMs / 1_000)),
       bind: (context) => `${context.mcpReq.method}\0${context.http?.authInfo?.clientId ?? ""}`,
     });

@@ -1,6 +1,7 @@
 /** `tools/list` and `tools/call`. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { ProgressUpdate } from "../../core/context.ts";
+import type { Clock } from "../../core/ports.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ToolResult } from "../../core/result.ts";
@@ -49,7 +50,7 @@ async function callTool({ tool, args, context, serving }: Call, { exchange, clie
     signal: exchange.signal,
     concurrent: true, // a client sends several calls at once, and one that waits for a person must not hold up the others
     ask: client.ask,
-    onProgress: progressTo(context, (method, params) => exchange.round?.notify(method, params)),
+    onProgress: progressTo(context, gateway.settings.clock, (method, params) => exchange.round?.notify(method, params)),
   };
   const call = { name: registered.qualifiedName, input: args };
   const session = seat.session();
@@ -69,15 +70,27 @@ function projected(project: (result: never, schema: never) => object, answer: Ca
   return project(answer as never, schema as never) as JsonObject; // the SDK's types name every field of both
 }
 
-/** Reports to the token that the client gave; values that do not grow are left out, as the protocol wants it. */
-function progressTo({ mcpReq }: ServerContext, notify: (method: string, params: JsonObject) => void): (update: ProgressUpdate) => void {
+/**
+ * Reports to the token that the client gave. Values that do not grow are left out, as the protocol wants it, and so is what comes
+ * too often: a client that does not read would have it pile up here.
+ */
+function progressTo(
+  { mcpReq }: ServerContext,
+  clock: Clock,
+  notify: (method: string, params: JsonObject) => void,
+): (update: ProgressUpdate) => void {
   const { progressToken } = mcpReq["_meta"] ?? {};
   let last: number | undefined;
+  let sent = 0;
+  let nextAt = 0;
   return ({ done, total, message }) => {
     if (progressToken === undefined) return;
     const progress = done ?? (last ?? 0) + 1;
     if (last !== undefined && progress <= last) return;
+    if (sent >= FREE_REPORTS && clock.now() < nextAt) return;
     last = progress;
+    sent++;
+    nextAt = clock.now() + REPORT_EVERY_MS;
     notify("notifications/progress", {
       progressToken,
       progress,
@@ -86,6 +99,10 @@ function progressTo({ mcpReq }: ServerContext, notify: (method: string, params: 
     });
   };
 }
+
+/** So many reports of a call are passed on as they come; later ones at most once in so many milliseconds. */
+const FREE_REPORTS = 100;
+const REPORT_EVERY_MS = 100;
 
 function knownTools({ gateway: { tools, runtime } }: Serving): Parameters<typeof validateCall>[1] {
   return {

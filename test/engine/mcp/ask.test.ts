@@ -205,8 +205,22 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect(answers).toEqual([said({ action: "cancel" }), said({ action: "cancel" })]);
     expect([...one.asked, ...other.asked]).toEqual([]);
     expect(log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
-      'MCP server "strange" asks while calls of several sessions are under way: nobody is asked, for it may be the wrong person.',
+      'MCP server "strange" asks while calls of several sessions are under way, or were just now: nobody is asked, for it may be the wrong person.',
     ]);
+  });
+
+  test("D13 a question that may belong to a call of another session that was just called off reaches nobody", async () => {
+    const { engine } = await openStrange("asks");
+    const [one, other] = [person({ action: "accept" }), person({ action: "accept" })];
+    const controller = new AbortController();
+    const first = rejection(engine.call(request("wait-for-two"), Object.assign(one, { signal: controller.signal })));
+    await engine.call(request("echo"), toolContext()); // the server has the first one by now
+    controller.abort();
+    await first;
+
+    const answer = await engine.call(request("wait-for-two"), Object.assign(other, { sessionId: "session_2" }));
+
+    expect([answer, one.asked, other.asked]).toEqual([said({ action: "cancel" }), [], []]);
   });
 
   test("a call that needs a page visited first is made again once the person has been there", async () => {

@@ -165,6 +165,34 @@ describe("crashes", () => {
     ]);
   });
 
+  test("D02 D09 a tool whose definition is another after a restart is not called before the tools were listed anew", async () => {
+    const { engine } = await openStrange("reborn");
+    const [, hangUp] = [await engine.call(request("pid"), toolContext()), await rejection(engine.call(request("hang-up"), toolContext()))];
+
+    const errors = await Promise.all([1, 2].map(() => rejection(engine.call(request("pid"), toolContext()))));
+    await engine.list?.(new AbortController().signal);
+
+    const changed = {
+      code: "definition_changed",
+      message: 'MCP server "strange" has changed the definition of the tool "pid"; the call was not sent.',
+      hint: "The tools are listed anew: look at its definition, then call again.",
+      retryable: false,
+      outcome: "not_started",
+    };
+    expect([hangUp, errors]).toEqual([expect.objectContaining({ code: "network_error" }), [changed, changed]]);
+    expect(await engine.call(request("pid"), toolContext())).toBeInstanceOf(ToolOutput);
+  });
+
+  test("D09 a call that was cancelled before it came neither starts the server again nor leaves a failure to nobody", async () => {
+    const { engine, log } = await openStrange("crash 1");
+    await rejection(engine.call(request("echo"), toolContext()));
+
+    const error = await rejection(engine.call(request("echo"), toolContext({ signal: AbortSignal.abort() })));
+
+    expect(error).toMatchObject({ code: "cancelled", outcome: "not_started" });
+    expect(log.lines.filter((line) => line.level === "warn")).toEqual([]);
+  });
+
   test("calls that find the server dead share one restart", async () => {
     const { engine, log } = await openStrange("crash 1");
     await rejection(engine.call(request("echo"), toolContext()));

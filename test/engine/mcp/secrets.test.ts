@@ -1,10 +1,12 @@
+import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../src/core/error.ts";
 import { guardedProvider, withOwnHeaders } from "../../../src/engine/mcp/authorization.ts";
 import { secretsOf } from "../../../src/engine/mcp/options.ts";
 import { redactor } from "../../../src/engine/redact.ts";
-import { openStrange, rejection } from "../mcp-engine.ts";
+import { engineContext } from "../engine-contexts.ts";
+import { openStrange, rejection, strangeEngine } from "../mcp-engine.ts";
 
 test.each([
   [{ command: "x", env: { DOOR_KEY: "swordfish" } }, "swordfish", "[DOOR_KEY]"],
@@ -36,6 +38,21 @@ test("E12 D04 a secret argument is struck out of a server's last lines", async (
   expect(JSON.stringify(error)).not.toContain("swordfish");
 });
 
+test("E12 a program that cannot be started leaves nothing of its arguments in the error or behind it", async () => {
+  const engine = strangeEngine("good", { command: "/no/such/program", args: ["--token", "swordfish"], env: { DOOR_KEY: "swordfish" } });
+  const error: unknown = await Promise.resolve(engine.open?.(engineContext())).catch((thrown: unknown) => thrown);
+
+  expect(error).toBeInstanceOf(ToolError);
+  expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("swordfish");
+});
+
+test("E12 what a server says when it refuses to open leaves no secret behind the error either", async () => {
+  const error: unknown = await openStrange("tells", { env: { DOOR_KEY: "swordfish" } }).catch((thrown: unknown) => thrown);
+
+  expect(error).toBeInstanceOf(ToolError);
+  expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("swordfish");
+});
+
 test("D12 headers and credentials go to the server's own origin and to no other", async () => {
   const seen: (string | null)[] = [];
   const fetch = withOwnHeaders(
@@ -53,20 +70,24 @@ test("D12 headers and credentials go to the server's own origin and to no other"
   expect(seen).toEqual(["Bearer swordfish", null, null]);
 });
 
-test.each(["javascript:alert(1)", "file:///etc/passwd", "http://x/$(calc)\u0007", "--upload-pack=x", "vscode://run"])(
-  "D11 a page to log in at, %j, is never handed on",
-  (address) => {
-    const visited: string[] = [];
-    const provider = guardedProvider({
-      redirectToAuthorization: (url: URL) => void visited.push(String(url)),
-    } as unknown as OAuthClientProvider);
+test.each([
+  "javascript:alert(1)",
+  "file:///etc/passwd",
+  "http://x/$(calc)\u0007",
+  "--upload-pack=x",
+  "vscode://run",
+  "https://bank.example@evil.example/",
+])("D11 a page to log in at, %j, is never handed on", (address) => {
+  const visited: string[] = [];
+  const provider = guardedProvider({
+    redirectToAuthorization: (url: URL) => void visited.push(String(url)),
+  } as unknown as OAuthClientProvider);
 
-    expect(() => provider.redirectToAuthorization(address as unknown as URL)).toThrow(
-      new ToolError("permission_denied", "The authorization server named an address to log in at that is no http or https page."),
-    );
-    expect(visited).toEqual([]);
-  },
-);
+  expect(() => provider.redirectToAuthorization(address as unknown as URL)).toThrow(
+    new ToolError("permission_denied", "The authorization server named an address to log in at that is no http or https page."),
+  );
+  expect(visited).toEqual([]);
+});
 
 test("D11 a web page is handed on as it is, to the provider's own function", async () => {
   class Provider {

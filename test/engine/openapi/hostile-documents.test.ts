@@ -165,6 +165,36 @@ test("F13 readOnly parts that lead to each other in circles end", () => {
   expect(compileSchema(tool.inputSchema).check({})).toBe(true);
 });
 
+test("F13 parts of a body that come together again on every level are read once, not in every way that leads to them", () => {
+  const levels = Array.from({ length: 9 }, (_, level): [string, JsonValue] => [
+    `L${level}`,
+    { allOf: Array.from({ length: 20 }, () => ({ $ref: `#/components/schemas/L${level + 1}` })) },
+  ]);
+  const schemas = { ...Object.fromEntries(levels), L9: { type: "object", required: ["f"], properties: { f: { type: "string" } } } };
+  const operation = withBody({ $ref: "#/components/schemas/L0" }, { components: { schemas } });
+  expect(operation.operation.body?.fields).toEqual([{ name: "f", key: "f", required: true }]);
+  expect(property(operation, "f")).toEqual({ type: "string" });
+});
+
+test("F13 thousands of parts of a body that speak of one field leave its operation usable", () => {
+  const allOf = Array.from({ length: 4_000 }, (_, index) => ({ properties: { f: { type: "string", minLength: index % 10 } } }));
+  const operation = withBody({ allOf });
+  const lengths = Array.from({ length: 10 }, (_, minLength) => ({ type: "string", minLength }));
+  expect(property(operation, "f")).toEqual({ allOf: lengths });
+  expect(compileSchema(operation.tool.inputSchema).check({ f: "123456789" })).toBe(true);
+});
+
+test("F13 a large part that very many paths refer to is read until it is too much; the operations before that work", () => {
+  const paths = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`/p${index}`, { $ref: "#/x-item" }]));
+  const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`a/b${index}`, {}]));
+  const item = { get: { responses: { 200: { description: "ok", content: wide } } } };
+  const { operations, warnings } = imported(openApi("3.0", paths, { "x-item": item }));
+  expect([operations[0]?.operation.path, operations.length > 50 && operations.length < 100]).toEqual(["/p0", true]);
+  expect(warnings).toEqual([
+    "#/x-item/get: the operation cannot be read and is left out: the operations of the document have more than 2000000 parts in all; those from here on are left out.",
+  ]);
+});
+
 test("F11 huge texts are cut, huge lists too", () => {
   const huge = "x".repeat(20_000_000);
   const parameters = [

@@ -289,6 +289,9 @@ test("F0.20 text is given as text and bytes in Base64, whatever the document des
   const bytes = { type: "string", contentEncoding: "base64", description: "The body: the bytes of the type image/png, in Base64." };
   expect(property(bodyOf({ "image/png": { schema: { type: "string", format: "binary" } } }), "body")).toEqual(bytes);
   expect(property(bodyOf({ "image/png": {} }), "body")).toEqual(bytes);
+  const file = bodyOf({ "text/csv": { schema: { type: "string", format: "binary" } } });
+  expect(property(file, "body")).toEqual({ ...bytes, description: "The body: the bytes of the type text/csv, in Base64." });
+  expect(file.operation.body?.binary).toBe(true);
 });
 
 test("F0.20 the parts of a multipart body that are bytes are said to be, of either version and behind any $ref", () => {

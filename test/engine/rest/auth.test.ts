@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/core/json.ts";
 import type { RestAuth, RestOptions } from "../../../src/engine/rest.ts";
-import { FakeClock } from "../../../src/testing/fake-ports.ts";
+import { FakeClock, MemoryLog, settle } from "../../../src/testing/fake-ports.ts";
 import { ONE_GET, apiDocument, openEngine } from "./open-engine.ts";
 import { recordingServer } from "./recording-server.ts";
 import type { ReceivedRequest, Reply } from "./recording-server.ts";
@@ -99,6 +99,15 @@ describe("F0.49 the document says which auth an operation takes", () => {
     const needed = await calledWith({ document: secured([{ key: [] }]), auth: one });
     const open = await calledWith({ document: secured([]), auth: one });
     expect([needed.headers.authorization, open.headers.authorization]).toEqual(["Bearer t", undefined]);
+  });
+
+  test("a name that is no scheme of the document is warned of", async () => {
+    const log = new MemoryLog();
+    const auth: RestOptions["auth"] = { tokne: { type: "bearer", token: "t0ken-of-the-program" } };
+    await openEngine({ document: secured([{ token: [] }, { key: [] }]), baseUrl: "https://api.example", auth }, { log });
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      'auth has "tokne", which is no security scheme of an operation; there are "token", "key".',
+    ]);
   });
 
   test("a model is not asked for what the program supplies", async () => {
@@ -314,6 +323,19 @@ describe("F0.49 OAuth client credentials", () => {
     expect(await second).toMatchObject({ code: "network_error", outcome: "not_started", retryable: true });
     expect(tokenServer.received.length).toBe(1);
   });
+
+  test("F08 closing while a token is fetched ends the call as not started, not as cancelled", async () => {
+    const { tokenServer, call, engine } = await oauth([() => undefined]);
+    const calling = call("getItem");
+    while (tokenServer.received.length === 0) await settle();
+    await engine.close?.();
+    expect(await calling).toEqual({
+      code: "unavailable",
+      message: "The REST engine was closed while an access token was fetched.",
+      retryable: false,
+      outcome: "not_started",
+    });
+  });
 });
 
 describe("F04 credentials stay with their origin", () => {
@@ -342,6 +364,17 @@ describe("F04 credentials stay with their origin", () => {
     const { url, headers } = other.received[0] ?? { url: "", headers: {} };
     expect(JSON.stringify([url, headers])).not.toMatch(/canary|dTpjYW5hcnktc2VjcmV0/u);
     expect(JSON.stringify([api.received[0]?.url, api.received[0]?.headers])).toMatch(/canary-secret|dTpjYW5hcnktc2VjcmV0/u);
+  });
+
+  test("F03 a private address that is written for tokens or for the document is none that a redirect may lead to", async () => {
+    const inside = await recordingServer((request) =>
+      request.url === "/spec" ? { body: JSON.stringify(ONE_GET) } : { body: '{"access_token":"at"}' },
+    );
+    const api = await recordingServer((request) => ({ status: 302, headers: { location: `${inside.url}/admin${request.url}` } }));
+    const auth: RestAuth = { type: "oauth2", tokenUrl: `${inside.url}/token`, clientId: "id", clientSecret: "canary-secret" };
+    const { call } = await openEngine({ document: `${inside.url}/spec`, baseUrl: api.url, auth });
+    expect(await call("getItem")).toMatchObject({ code: "permission_denied", message: expect.stringMatching(/^After a redirect: /u) });
+    expect(inside.received.map(({ url }) => url)).toEqual(["/spec", "/token"]);
   });
 
   test("on the same origin they go along", async () => {

@@ -173,6 +173,11 @@ describe("F0.20 other bodies", () => {
     expect([[...image.bytes], image.headers["content-type"]]).toEqual([[0, 1], "image/png"]);
   });
 
+  test("a file of a text type is sent as its bytes, whatever their encoding", async () => {
+    const got = await posted({ ...wholeBody("text/csv"), binary: true }, { body: Buffer.from([0xe9, 0x3b, 0x0a]).toString("base64") });
+    expect([[...got.bytes], got.headers["content-type"]]).toEqual([[0xe9, 0x3b, 0x0a], "text/csv"]);
+  });
+
   test("text and XML are sent as the model wrote them", async () => {
     const xml = await posted(wholeBody("application/xml"), { body: "<a>é</a>" });
     const text = await posted(wholeBody("text/plain; charset=latin1"), { body: "é" });

@@ -6,7 +6,7 @@ import type { RestAuth, RestOptions } from "../../../src/engine/rest.ts";
 import { Secrets } from "../../../src/engine/rest/secrets.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { engineContext, requestOf, toolContext } from "../engine-contexts.ts";
-import { ONE_GET } from "./open-engine.ts";
+import { ONE_GET, openEngine } from "./open-engine.ts";
 import { recordingServer } from "./recording-server.ts";
 import type { Reply } from "./recording-server.ts";
 
@@ -101,6 +101,27 @@ describe("E12 no secret comes out", () => {
       secrets.redact("europe-west text/plain"),
       secrets.isIn("europe-west"),
     ]).toEqual(["europe-west [X-Auth] text/plain", "[X-Region] text/plain", false]);
+  });
+
+  test("a secret that is too short to be struck out of answers is warned of, without telling it", async () => {
+    const log = new MemoryLog();
+    const engine = restEngine({
+      document: ONE_GET,
+      baseUrl: "https://api.example",
+      auth: { type: "apiKey", in: "query", name: "k", value: "s3cret7" },
+    });
+    await engine.open?.(engineContext({ log }));
+    await engine.close?.();
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      "The API key has fewer than 8 characters: an answer that repeats it shows it to the model. Use a longer one.",
+    ]);
+  });
+
+  test("a secret whose letters come back as JSON escapes is struck out as well", async () => {
+    const server = await recordingServer([{ body: '{"sent":"\\u0073\\u0065cret-of-the-program"}' }]);
+    const auth = { type: "bearer", token: "secret-of-the-program" } as const;
+    const { call } = await openEngine({ document: ONE_GET, baseUrl: server.url, auth });
+    expect(await call("getItem")).toMatchObject({ output: { sent: "[bearer token]" } });
   });
 
   test("only the last few fetched tokens are remembered", () => {

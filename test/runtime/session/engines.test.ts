@@ -359,3 +359,39 @@ test("F0.26 an engine whose state is a value forks with the session, is rolled b
   const values = await Promise.all([session, branch, restored].map(async (one) => (await one.execute({ name: "c::get" })).output));
   expect(values).toEqual([1, 3, 3]);
 });
+
+test("F0.59 a beginning that several calls wait for is called off with the last of them, and the next call begins behind it", async () => {
+  const signals: AbortSignal[] = [];
+  const gates = [gate(), gate()];
+  const engine: Engine = {
+    kind: "slow",
+    call: () => "answered",
+    openSession: async ({ signal }) => {
+      const place = signals.push(signal) - 1;
+      await gates[place]?.promise;
+      signal.throwIfAborted();
+    },
+  };
+  const read = { description: "", inputSchema: {}, effects: { reads: [], writes: [] } };
+  const tools = [
+    { ...read, name: "x", deadlineMs: 50 },
+    { ...read, name: "y", deadlineMs: 100 },
+  ];
+  const { runtime, ports } = testRuntime({ toolsets: [{ name: "a", engine, tools }] });
+  await runtime.open();
+  const session = runtime.session();
+  const calls = session.execute([{ name: "x" }, { name: "y" }]);
+  await ports.clock.advance(50);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  await ports.clock.advance(50);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  expect(await calls).toMatchObject([{ error: { code: "timeout" } }, { error: { code: "timeout" } }]);
+
+  const next = session.execute({ name: "x" });
+  await settle();
+  expect(signals).toHaveLength(1);
+  for (const { open } of gates) open();
+  expect(await next).toMatchObject({ output: "answered" });
+  expect(signals).toHaveLength(2);
+  await runtime.close();
+});

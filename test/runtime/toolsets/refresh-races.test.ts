@@ -6,7 +6,12 @@ import type { Toolset } from "../../../src/core/toolset.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime } from "../bench-runtime.ts";
 
-const brought = (name: string): Tool => ({ name, description: `Does ${name}.`, inputSchema: { type: "object" } });
+const brought = (name: string): Tool => ({
+  name,
+  description: `Does ${name}.`,
+  inputSchema: { type: "object" },
+  effects: { reads: [], writes: [] },
+});
 
 /** An engine that brings one tool and notes its openings and closings. */
 function noted(name: string, trace: string[], more: Partial<Engine> = {}): Engine & { context: EngineContext | undefined } {
@@ -61,6 +66,23 @@ describe("F0.11 what a source gives is looked at before anybody uses it", () => 
     );
     const { runtime } = testRuntime({ sources: [source([trap], "bad"), source([{ name: "y", engine: noted("y", []) }])] });
     expect(await runtime.open()).toMatchObject({ opened: ["y"], failed: [{ toolset: "bad" }] });
+  });
+
+  test("one whose watch gives or throws nonsense keeps no other from being watched, nor the runtime from its end", async () => {
+    const trace: string[] = [];
+    const watched = (name: string, watch: () => unknown): ToolSource => ({ ...source([], name), watch: watch as () => () => void });
+    const refuse = (): never => {
+      throw new Error("no");
+    };
+    const sources = [watched("five", () => 5), watched("refuses", () => refuse), watched("good", () => () => trace.push("left alone"))];
+    const { runtime, ports } = testRuntime({ sources });
+    await runtime.open();
+    runtime.watch();
+    expect(await runtime.close()).toEqual([]);
+    expect([trace, ports.log.lines.map(({ message }) => message)]).toEqual([
+      ["left alone"],
+      [expect.stringContaining('The source "five" cannot be left alone'), 'The source "refuses" cannot be left alone: no'],
+    ]);
   });
 });
 
@@ -147,6 +169,37 @@ describe("F0.11 engines that come and go", () => {
     expect(await runtime.execute({ name: "a::x" })).toMatchObject({ output: "by a" });
     await runtime.close();
     expect([trace.length, ports.clock.pending]).toEqual([4, 0]);
+  });
+
+  test("an engine that is dropped while it was given up, and comes back, is not opened twice at a time", async () => {
+    const first = gate();
+    let opening = 0;
+    let most = 0;
+    const engine = noted("a", [], {
+      open: async () => {
+        most = Math.max(most, ++opening);
+        await first.promise;
+        opening--;
+        return [brought("x")];
+      },
+    });
+    const files = source([{ name: "a", engine }]);
+    const { runtime, ports } = testRuntime({ sources: [files] });
+    const beginning = runtime.open();
+    await settle();
+    await ports.clock.advance(10_000);
+    await beginning;
+    const { toolsets } = files;
+    files.toolsets = [];
+    await runtime.refresh();
+    await settle();
+    files.toolsets = toolsets;
+    const refreshing = runtime.refresh();
+    await settle();
+    first.open();
+    await refreshing;
+    expect([most, await runtime.execute({ name: "a::x" })]).toMatchObject([1, { output: "by a" }]);
+    await runtime.close();
   });
 
   test("F0.18 an engine that is on its way out no longer decides what its toolset has", async () => {

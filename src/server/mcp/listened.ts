@@ -1,0 +1,49 @@
+/** Which resources a client of 2026-07-28 listens to: the SDK keeps that to itself. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+
+/** As many resources of one connection are followed. */
+const MAX_WATCHED = 1_000;
+
+/** The requests to listen that are open on one connection. */
+export class Listened {
+  readonly #watch: (uri: string) => () => void;
+  /** How to stop, by the id of the request. */
+  readonly #open = new Map<JsonValue | undefined, readonly (() => void)[]>();
+  #count = 0;
+
+  constructor(watch: (uri: string) => () => void) {
+    this.#watch = watch;
+  }
+
+  /** Takes notice of a message: it may begin to listen, or cease to. */
+  hear(message: unknown): void {
+    if (!isJsonObject(message)) return;
+    if (message["method"] === "notifications/cancelled" && isJsonObject(message["params"])) this.#stop(message["params"]["requestId"]);
+    const uris = listenedTo(message).slice(0, MAX_WATCHED - this.#count);
+    if (uris.length === 0) return;
+    const { id } = message;
+    this.#stop(id);
+    this.#count += uris.length;
+    this.#open.set(id, uris.map(this.#watch));
+  }
+
+  end(): void {
+    for (const id of this.#open.keys()) this.#stop(id);
+  }
+
+  #stop(id: JsonValue | undefined): void {
+    const stops = this.#open.get(id) ?? [];
+    this.#open.delete(id);
+    this.#count -= stops.length;
+    for (const stop of stops) stop();
+  }
+}
+
+/** The resources whose changes a message asks for. */
+export function listenedTo(message: unknown): readonly string[] {
+  if (!isJsonObject(message) || message["method"] !== "subscriptions/listen" || !isJsonObject(message["params"])) return [];
+  const { notifications } = message["params"];
+  const uris = isJsonObject(notifications) ? notifications["resourceSubscriptions"] : undefined;
+  return isJsonArray(uris) ? uris.filter((uri) => typeof uri === "string").slice(0, MAX_WATCHED) : [];
+}

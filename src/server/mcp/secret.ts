@@ -1,0 +1,10 @@
+/** What nobody may guess: ids will not do, since those of one process begin alike and are told to every client. */
+// oxlint-disable-next-line no-restricted-imports -- it must be none that whoever gives the ports can know
+import { randomBytes } from "node:crypto";
+
+const BYTES = 32;
+
+/** Letters, digits, `-` and `_`. */
+export function newSecret(): string {
+  return randomBytes(BYTES).toString("base64url");
+}
