@@ -54,7 +54,7 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
   const made = new Set([...report.opened, ...registry.namespaces(), ...failed]);
   made.delete(OWN_TOOLSET);
   const written = [...config.config.toolsets].filter(([name, toolset]) => !toolset.enabled || !isSource(toolset) || made.has(name));
-  const enabled = new Map([...written.map(([name, toolset]) => [name, toolset.enabled] as const)]);
+  const enabled = new Map(written.map(([name, toolset]) => [name, toolset.enabled] as const));
   for (const name of made) if (!enabled.has(name)) enabled.set(name, true);
   const strangers = strangersOf({ config });
   const quarantined = registry.check();

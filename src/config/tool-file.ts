@@ -130,7 +130,12 @@ class ToolCollector {
 
   #add(tool: Tool, namespace: string): void {
     const names = entryOf(this.#families, namespace, () => new Map<string, Family>());
-    if (isRepeated(tool, entryOf(names, tool.name, () => ({ first: tool, schemas: new Set() })))) {
+    if (
+      isRepeated(
+        tool,
+        entryOf(names, tool.name, () => ({ first: tool, schemas: new Set() })),
+      )
+    ) {
       throw new ToolError(
         "duplicate",
         `the tool ${JSON.stringify(tool.name)} is there already, with the same input schema; an overload needs another one.`,

@@ -231,7 +231,11 @@ haft.toml: 3 problems
     const report: unknown = JSON.parse(stdout);
     expect({ exitCode, report }).toMatchObject({
       exitCode: 3,
-      report: { problems: 3, warnings: [expect.stringContaining("A tool is left out")], toolsets: [{ name: "weather" }, { name: "inline" }, { name: "gone" }] },
+      report: {
+        problems: 3,
+        warnings: [expect.stringContaining("A tool is left out")],
+        toolsets: [{ name: "weather" }, { name: "inline" }, { name: "gone" }],
+      },
     });
   });
 

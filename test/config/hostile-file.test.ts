@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "smol-toml";
 import { loadConfig } from "../../src/config/load-config.ts";
+import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
 import { configError, configFolder, load, problemsOf } from "./config-folder.ts";
 
 describe("files", () => {
@@ -18,6 +19,15 @@ describe("files", () => {
     const error = await configError(loadConfig(path));
 
     expect({ message: error.message, hint: error.hint }).toEqual({ message: `Cannot read the configuration ${path}: ${reason}`, hint });
+  });
+
+  test.skipIf(!existsSync("/dev/zero"))("J06 an endless device as the authorities of a server is refused unread", async () => {
+    const loaded = await load("haft.toml", '[toolsets.x]\ntype = "mcp"\nurl = "https://example.com"\nca = "/dev/zero"\n');
+    const error = await configError(buildRuntimeParts(loaded));
+
+    expect(error.message).toMatch(
+      /haft\.toml:3:1: toolsets\.x\.url: ca must be a file in PEM of at most 4194304 bytes, and \/dev\/zero is none\.$/u,
+    );
   });
 
   test.skipIf(!existsSync("/dev/zero"))("J06 an endless device is refused unread", async () => {
@@ -145,9 +155,7 @@ describe("TOML", () => {
     const [problem] = await problemsOf("haft.toml", [...engines, ...entries].join(""));
 
     const named = Array.from({ length: 20 }, (_, index) => `e${index}`).join(", ");
-    expect(problem).toBe(
-      `haft.toml:20004:1: tools[0].engine: no engine "x0" is defined; there are: ${named}, …. Did you mean "e0"?`,
-    );
+    expect(problem).toBe(`haft.toml:20004:1: tools[0].engine: no engine "x0" is defined; there are: ${named}, …. Did you mean "e0"?`);
   });
 
   test("J04 a mebibyte of comments is a configuration of nothing", async () => {

@@ -56,7 +56,10 @@ test.each([
   ["an argument beside a wrong one", mcp('command = "x"\nargs = ["${KEY}", 1]')],
   ["a variable beside one that is not set", mcp('command = "x"\nenv = { A = "env:KEY", B = "${KEY}${NONE}" }')],
   ["a program that is not there", mcp('command = "./none"\nargs = ["--token=${KEY}"]\nenv = { A = "env:KEY" }')],
-  ["the address of a document that is not there", rest('document = "http://127.0.0.1:1/${KEY}/spec.json"').replace('document = "none.json"\n', "")],
+  [
+    "the address of a document that is not there",
+    rest('document = "http://127.0.0.1:1/${KEY}/spec.json"').replace('document = "none.json"\n', ""),
+  ],
   ["the address of a service, whose document is not there", rest('baseUrl = "https://example.com/bot${KEY}"')],
   ["an address that is none", mcp('url = "${KEY}"')],
   ["an address with a name and password", mcp('url = "ftp://me:${KEY}@localhost:1/x?token=${KEY}"')],

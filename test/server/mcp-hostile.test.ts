@@ -251,3 +251,19 @@ test("E08 ten thousand requests to listen follow a thousand resources at most, a
   await settle();
   expect(watched.size).toBe(0);
 });
+
+test("F2.29 names that collide are listed once each: a tool called as ours gives way, and two of one name are told apart", async () => {
+  const named = (name: string): Tool => defineTool({ name, description: "", effects: pure, execute: () => name });
+  const { runtime } = await openRuntime({
+    tools: [named("haft_validate_input")],
+    toolsets: [
+      { name: "a", tools: [named("b__c")] },
+      { name: "a__b", tools: [named("c")] },
+    ],
+  });
+  const { client } = await overStdio(runtime, { era: "modern", session: "none", tools: { validate: true } });
+  const names = (await client.listTools()).tools.map(({ name }) => name);
+  expect(names).toEqual(["haft_validate_input", "a__b__c", expect.stringMatching(/^a__b__c__[0-9a-f]{16}$/u)]);
+  const answers = await Promise.all(names.slice(1).map((name) => client.callTool({ name })));
+  expect(new Set(answers.map(({ content }) => String(Reflect.get(Object(content[0]), "text"))))).toEqual(new Set(["b__c", "c"]));
+});

@@ -6,6 +6,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/runtime/define-tool.ts";
 import { mcpClientOf } from "../../src/server/mcp.ts";
 import type { McpClient } from "../../src/server/mcp.ts";
+import { mcpApprover } from "../../src/server/mcp/approver.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { ERAS, listening, openRuntime, overHttp, overStdio } from "./mcp-clients.ts";
 
@@ -270,4 +271,55 @@ describe("a call that waits for its client between two requests (2026-07-28)", (
       expect(textOf(await client.callTool({ name: "greet" }))).toBe(`{"action":"accept","content":{"name":"${era}"}}`);
     }
   });
+});
+
+describe.each(ERAS)("a question that nobody waits for any more (%s)", (era) => {
+  const patient = defineTool({
+    name: "patient",
+    description: "",
+    effects: { external: true, writes: ["x"] },
+    timeoutMs: 1_000,
+    execute: async (_input, { ask }) => (await ask({ message: "Still there?" })).action,
+  });
+
+  test("D13 is withdrawn when its call has ended: the person is not left with it", async () => {
+    const clock = new FakeClock();
+    const { runtime } = await openRuntime({ tools: [patient], ports: { clock } });
+    const { client } = await overStdio(runtime, { era });
+    const withdrawn = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    client.setRequestHandler("elicitation/create", (_request, { mcpReq }) => {
+      mcpReq.signal.addEventListener("abort", () => withdrawn.resolve());
+      asked.resolve();
+      return era === "legacy" ? new Promise(() => {}) : withdrawn.promise.then(() => ({ action: "cancel" as const }));
+    });
+    const call = client.callTool({ name: "patient" });
+    await asked.promise;
+    await clock.advance(1_000);
+    if (era === "legacy") await withdrawn.promise;
+    else withdrawn.resolve(); // its client holds the request itself, and finds the result when it comes back
+    expect(await call).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("did not answer within 1000 ms") }] });
+    expect(runtime.running).toEqual([]);
+  });
+});
+
+test("D11 what a person is to approve is shown as it is: what would hide or turn text round is written out", async () => {
+  const burn = defineTool({
+    name: "burn",
+    description: "",
+    inputSchema: { type: "object" },
+    effects: { destructive: true, writes: ["x"] },
+    execute: () => "",
+  });
+  const { runtime } = await openRuntime({ tools: [burn], approval: { approve: mcpApprover } });
+  const { client } = await overStdio(runtime, { era: "legacy" });
+  let shown = "";
+  client.setRequestHandler("elicitation/create", ({ params }) => {
+    shown = params.message;
+    return { action: "decline" };
+  });
+  const path = "a\u202etxt.exe\u200b\u0007";
+  await client.callTool({ name: "burn", arguments: { path } });
+  expect(shown).toContain(String.raw`"path": "a\u202etxt.exe\u200b\u0007"`);
+  expect(JSON.parse(shown.slice(shown.indexOf("{")))).toEqual({ path });
 });

@@ -1,6 +1,7 @@
 /** `type = "mcp"`: an MCP server, run by a command or reached by its address. */
-import { readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import type { Engine } from "../../core/engine.ts";
+import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { copyJson, isJsonObject } from "../../core/json.ts";
 import { knownTools } from "../../engine/known-tools.ts";
@@ -150,8 +151,22 @@ function optionsOf(config: McpServer, folder: string): McpOptions {
   const common = { trustAnnotations, ...present({ maxTools, protocol }) };
   if (config.url === undefined) return { ...common, command: config.command, args: config.args, env: config.env, cwd: folder };
   const { url, transport, headers, auth, allowPrivate, verifyTls, ca } = config;
-  const pem = ca === undefined ? undefined : readFileSync(filePath(ca, folder), "utf8");
+  const pem = ca === undefined ? undefined : readAuthorities(filePath(ca, folder));
   return { ...common, url, headers, ...present({ transport, auth, allowPrivate, verifyTls, ca: pem }) };
+}
+
+const MAX_CA_BYTES = 4 * 1024 * 1024;
+
+/** A pipe or device would be waited for, or read, without end. @throws what the system says of a file that cannot be read */
+function readAuthorities(path: string): string {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const info = fstatSync(file);
+    if (info.isFile() && info.size <= MAX_CA_BYTES) return readFileSync(file, "utf8");
+    throw new ToolError("invalid_config", `ca must be a file in PEM of at most ${MAX_CA_BYTES} bytes, and ${path} is none.`);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** All of it is JSON. */

@@ -36,40 +36,50 @@ export class CallClient implements McpClient {
 
   /** Answers a question that the runtime passes on: who asks is said where it is not the tool that was called. */
   readonly ask = (request: AskRequest): Promise<Answer> => {
-    const { asker, toolName, message, schema, url } = request;
+    const { asker, toolName, message, schema, url, signal } = request;
     const question = { ...(schema === undefined ? {} : { schema }), ...(url === undefined ? {} : { url }) };
-    return this.elicit({ message: asker === toolName ? message : `${asker}: ${message}`, ...question });
+    return this.elicit({ message: asker === toolName ? message : `${asker}: ${message}`, ...question }, { signal });
   };
 
-  async elicit(question: Question, { key }: InputOptions = {}): Promise<Answer> {
+  async elicit(question: Question, { key, signal }: InputOptions = {}): Promise<Answer> {
     const number = ++this.#questions;
     if (!this.#canElicit(question.url === undefined ? "form" : "url")) return NOBODY;
     // Only the older revision wants pages to have an id.
     const id = question.url !== undefined && this.era === "legacy" ? { elicitationId: this.#newId() } : {};
     const request = { method: "elicitation/create", params: { ...elicitation(question), ...id } } as const;
     try {
-      return await this.#exchange.ask(key ?? `question_${number}`, request, (answer) => readAnswer(answer, question));
+      return await this.#exchange.ask(request, {
+        key: key ?? `question_${number}`,
+        read: (answer) => readAnswer(answer, question),
+        ...(signal === undefined ? {} : { signal }),
+      });
     } catch (error: unknown) {
       if (this.#exchange.over || this.#exchange.signal.aborted) throw error;
       return NOBODY; // the client refused to ask, or its answer is none
     }
   }
 
-  async sample(params: JsonObject, { key }: InputOptions = {}): Promise<JsonObject> {
+  async sample(params: JsonObject, { key, signal }: InputOptions = {}): Promise<JsonObject> {
     const number = ++this.#samples;
     this.#require("sampling", params["tools"] === undefined ? {} : { tools: {} });
     const request = { method: "sampling/createMessage", params } as const;
-    return this.#exchange.ask(key ?? `sample_${number}`, request, (answer) =>
-      isJsonObject(answer) && typeof answer["role"] === "string" && answer["content"] !== undefined ? answer : undefined,
-    );
+    return this.#exchange.ask(request, {
+      key: key ?? `sample_${number}`,
+      read: (answer) =>
+        isJsonObject(answer) && typeof answer["role"] === "string" && answer["content"] !== undefined ? answer : undefined,
+      ...(signal === undefined ? {} : { signal }),
+    });
   }
 
-  async listRoots({ key }: InputOptions = {}): Promise<JsonObject> {
+  async listRoots({ key, signal }: InputOptions = {}): Promise<JsonObject> {
     const number = ++this.#roots;
     this.#require("roots", {});
-    return this.#exchange.ask(key ?? `roots_${number}`, { method: "roots/list", params: {} }, (answer) =>
-      isJsonObject(answer) && isJsonArray(answer["roots"]) ? answer : undefined,
-    );
+    const request = { method: "roots/list", params: {} } as const;
+    return this.#exchange.ask(request, {
+      key: key ?? `roots_${number}`,
+      read: (answer) => (isJsonObject(answer) && isJsonArray(answer["roots"]) ? answer : undefined),
+      ...(signal === undefined ? {} : { signal }),
+    });
   }
 
   log(level: McpLogLevel, data: JsonValue, logger?: string): void {

@@ -9,6 +9,8 @@ export type McpLogLevel = "debug" | "info" | "notice" | "warning" | "error" | "c
 export interface InputOptions {
   /** What the request is called among those of its call, on the wire. @default its kind and number */
   readonly key?: string;
+  /** Aborts when the answer is not wanted any more: the client is told, and the method rejects or answers `cancel`. */
+  readonly signal?: AbortSignal;
 }
 
 /**

@@ -33,8 +33,14 @@ interface Waiting {
   readonly fail: (error: ToolError) => void;
 }
 
-/** Makes of an answer what the handler gets; undefined when it is not one. */
-export type ReadAnswer<T> = (answer: unknown) => T | undefined;
+export interface AskOptions<T> {
+  /** What the request is called among those of its work. */
+  readonly key: string;
+  /** Makes of an answer what the handler gets; undefined when it is not one. */
+  readonly read: (answer: unknown) => T | undefined;
+  /** Aborts when nobody waits for the answer any more: the client is told, or not asked at all. */
+  readonly signal?: AbortSignal;
+}
 
 export class Exchange<T> {
   readonly #stop = new AbortController();
@@ -43,6 +49,8 @@ export class Exchange<T> {
   #round: Round | undefined;
   #wake: (() => void) | undefined;
   #over = false;
+  /** The client was asked something while a round was open. */
+  #hasSent = false;
 
   /** The work begins at once, in the first round. */
   constructor(round: Round, work: (exchange: Exchange<T>) => Promise<T>) {
@@ -88,17 +96,19 @@ export class Exchange<T> {
   }
 
   /** Puts a request to the client and resolves to what `read` makes of the answer. */
-  async ask<A>(key: string, request: InputRequest, read: ReadAnswer<A>): Promise<A> {
-    if (this.#over || this.#stop.signal.aborted) throw calledOff();
+  async ask<A>(request: InputRequest, options: AskOptions<A>): Promise<A> {
+    const { key, read, signal } = options;
+    if (this.#over || this.#stop.signal.aborted || signal?.aborted === true) throw calledOff();
     const send = this.#round?.send;
     if (send !== undefined) {
-      const answer = read(await send(request, this.#stop.signal));
+      this.#hasSent = true;
+      const answer = read(await send(request, signal === undefined ? this.#stop.signal : AbortSignal.any([this.#stop.signal, signal])));
       if (answer === undefined) throw new ToolError("invalid_output", `The client's answer to ${request.method} is none.`);
       return answer;
     }
     const early = this.#round?.answers.get(key);
     const known = early === undefined ? undefined : read(early);
-    return known ?? (await this.#wait(key, request, read));
+    return known ?? (await this.#wait(request, options));
   }
 
   /** Ends what waits for the client, and the work with it where it heeds its signal. */
@@ -120,10 +130,11 @@ export class Exchange<T> {
     } finally {
       this.#over = true;
       if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
+      if (this.#hasSent) this.#stop.abort(calledOff()); // what the client is still asked is asked for nothing
     }
   }
 
-  #wait<A>(key: string, request: InputRequest, read: ReadAnswer<A>): Promise<A> {
+  async #wait<A>(request: InputRequest, { key, read, signal }: AskOptions<A>): Promise<A> {
     const { promise, resolve, reject } = Promise.withResolvers<A>();
     let unique = key;
     for (let count = 2; this.#waiting.has(unique); count++) unique = `${key}_${count}`;
@@ -134,8 +145,16 @@ export class Exchange<T> {
       return true;
     };
     this.#waiting.set(unique, { request, take, fail: reject });
+    const withdraw = (): void => {
+      if (this.#waiting.delete(unique)) reject(calledOff());
+    };
+    signal?.addEventListener("abort", withdraw, { once: true });
     this.#wakeSoon();
-    return promise;
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener("abort", withdraw);
+    }
   }
 
   /** Other requests that the work makes in the same breath go out with this one. */

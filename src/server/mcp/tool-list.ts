@@ -9,7 +9,7 @@ import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import { pageOf } from "./page.ts";
 import type { Page } from "./page.ts";
-import { VALIDATE_TOOL } from "./validate-tool.ts";
+import { VALIDATE_NAME, VALIDATE_TOOL } from "./validate-tool.ts";
 
 /** A tool under the name that clients call it by. */
 export interface OfferedTool {
@@ -66,7 +66,8 @@ export class ToolList {
     listed.forEach(({ qualifiedName }, index) => {
       if (listed[index + 1]?.qualifiedName === qualifiedName) shared.add(qualifiedName);
     });
-    const tools = listed.map((registered) => ({ name: nameOf(registered, shared.has(registered.qualifiedName)), registered }));
+    const named = listed.map((registered) => ({ name: nameOf(registered, shared.has(registered.qualifiedName)), registered }));
+    const tools = this.#settings.validate ? named.filter(({ name }) => name !== VALIDATE_NAME) : named;
     this.#offer = { version, tools, byName: new Map(tools.map((tool) => [tool.name, tool])) };
     return this.#offer;
   }
