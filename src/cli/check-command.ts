@@ -16,8 +16,8 @@ export const checkCommand: Command = {
   details: [
     "Reads the configuration, imports its modules, starts its servers, compiles every",
     "schema, and calls no tool. Exits with 3 when anything is wrong or was left out.",
-    "Text of strangers that seems to be meant for the model is pointed out with !, and",
-    "is no problem.",
+    "Text of strangers that seems to be meant for the model is pointed out with !,",
+    "and is no problem.",
   ],
   args: [0, 0],
   options: ["config"],

@@ -71,7 +71,21 @@ describe("colours and width", () => {
 
   test("every help fits 80 columns", async () => {
     const SESSIONS = ["list", "show", "resume", "export", "import", "check", "remove"].map((name) => ["sessions", name]);
-    for (const command of [[], ["run"], ["call"], ["list"], ["search"], ["info"], ["check"], ["sessions"], ["replay"], ...SESSIONS]) {
+    for (const command of [
+      [],
+      ["run"],
+      ["call"],
+      ["list"],
+      ["search"],
+      ["info"],
+      ["check"],
+      ["lock"],
+      ["trust"],
+      ["mcp"],
+      ["sessions"],
+      ["replay"],
+      ...SESSIONS,
+    ]) {
       const { exitCode, stdout } = await atTerminal(["help", ...command]);
       expect(exitCode).toBe(0);
       expect(stdout).toMatch(/^Usage: haft .*\n[^]*\nOptions:\n[^]*\nExamples:\n {2}\S/mu);

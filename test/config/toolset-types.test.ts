@@ -145,6 +145,7 @@ add = { writes = ["pets"], idempotent = true, external = true, destructive = fal
         "get*": { writes: [], idempotent: true },
         add: { writes: ["pets"], idempotent: true, external: true, destructive: false, commutative: true },
       },
+      secrets: { HOST: "example.com" },
       trustExtensions: true,
       allowPrivate: ["10.0.0.0/8"],
       maxBytes: 10,
