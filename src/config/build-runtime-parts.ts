@@ -87,7 +87,8 @@ class Builder {
           else toolsets.push(made);
         }
       } catch (thrown: unknown) {
-        problems.add([...path, keyAtFault(toolset)], this.#say(thrown));
+        const problem = this.#say(thrown);
+        problems.add([...path, namedKey(toolset, problem) ?? keyAtFault(toolset)], problem);
       }
     }
     problems.throwIfAny();
@@ -230,4 +231,10 @@ function reachOf({ url, command, ...server }: { readonly url?: string | undefine
 
 function unreachable(engine: string): string {
   return `engine ${JSON.stringify(engine)} says no server of its own, and this entry is none that it could reach.`;
+}
+
+/** The key that a problem begins with: `baseUrl has a query`. */
+function namedKey(toolset: ToolsetConfig, problem: string): string | undefined {
+  const [word = ""] = /^\w+/u.exec(problem) ?? [];
+  return Object.hasOwn(toolset, word) ? word : undefined;
 }

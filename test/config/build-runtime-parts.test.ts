@@ -26,6 +26,13 @@ const module = (path: string): string => `[toolsets.m]\ntype = "module"\npath = 
 const tool = (name: string): string => `{ name: "${name}", description: "Does ${name}.", inputSchema: {}, execute: () => "${name}" }`;
 
 describe("problems", () => {
+  test("an engine that refuses one of its options is told with the place of that key", async () => {
+    const config = '[toolsets.api]\ntype = "openapi"\ndocument = "api.json"\nbaseUrl = "https://a.example/?key=1"\n';
+    expect(await problems({ "haft.toml": config, "api.json": "{}" })).toEqual([
+      "haft.toml:4:1: toolsets.api.baseUrl: baseUrl has a query or a fragment; paths are put behind it. A key in the query is auth of type apiKey.",
+    ]);
+  });
+
   test("a workspace that is not there is named with its place", async () => {
     const [line] = await problems({ "haft.toml": '[toolsets.fs]\ntype = "files"\nroot = "./none"\n' });
 

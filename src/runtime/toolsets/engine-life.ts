@@ -12,7 +12,7 @@ const CLOSE_TIMEOUT_MS = 10_000;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
 export class EngineLife {
-  /** Those that share the engine, in the order given; changes at a refresh. The engine is told the name of the first when it opens. */
+  /** Those that share the engine, one that has no tools of its own first, else in the order given; changes at a refresh. The engine is told the name of the first when it opens. */
   toolsets: readonly [Toolset, ...Toolset[]];
   /** The tools it brought when it was opened or last asked. */
   brought: readonly Tool[] = NO_TOOLS;

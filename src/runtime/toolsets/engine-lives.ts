@@ -95,6 +95,11 @@ export class EngineLives {
   }
 }
 
+/** What its engine brings is all that it can have. */
+function bringsNone(toolset: Toolset): boolean {
+  return toolset.tools === undefined || toolset.tools.length === 0;
+}
+
 function keyOf(toolset: Toolset): Engine | string {
   return toolset.engine ?? toolset.name;
 }
@@ -104,6 +109,7 @@ function groupByEngine(toolsets: readonly Toolset[]): ReadonlyMap<Engine | strin
   for (const toolset of toolsets) {
     const group = groups.get(keyOf(toolset));
     if (group === undefined) groups.set(keyOf(toolset), [toolset]);
+    else if (bringsNone(toolset) && !bringsNone(group[0])) group.unshift(toolset);
     else group.push(toolset);
   }
   return groups;

@@ -86,7 +86,7 @@ export class ToolsetLifecycle {
 
   /**
    * Reads the sources and opens everything, once; further calls share the first run. The tools an engine brings join the first of its
-   * toolsets.
+   * toolsets that has none of its own, else the first.
    *
    * Rejects when `strict` and a toolset or source failed, after closing those that were open, and once `close` was called.
    */
@@ -276,6 +276,7 @@ export class ToolsetLifecycle {
       if (!isNeeded()) return;
       this.#tell(this.#options.registry.replace([this.#partsOf(first)]), []);
     } catch (thrown: unknown) {
+      if (!isNeeded()) return;
       const { message } = ToolError.fromUnknown(thrown);
       this.#options.ports.log.warn(`The tools of ${JSON.stringify(first.name)} have changed, but could not be listed: ${message}`);
     }

@@ -101,6 +101,15 @@ describe("sources", () => {
     expect(await runtime.execute({ name: "a::x" })).toMatchObject({ error: { code: "unavailable" } });
   });
 
+  test("F0.58 the tools an engine brings join the toolset that has none of its own, wherever it stands", async () => {
+    const engine = lister([foreign("brought")]);
+    const own = { name: "own", engine, tools: [foreign("mine")] };
+    const { runtime } = testRuntime({ toolsets: [own], sources: [source([{ name: "served", engine, tools: [] }])] });
+    await runtime.open();
+    expect(runtime.registry.names(["own", "served"])).toEqual(["own::mine", "served::brought"]);
+    expect(await runtime.execute({ name: "served::brought" })).toMatchObject({ output: "answered brought" });
+  });
+
   test("what is no source is refused at once", () => {
     expect(() => testRuntime({ sources: [{ name: "x" } as unknown as ToolSource] })).toThrow("load()");
   });
@@ -247,6 +256,17 @@ describe("changes that come by themselves", () => {
     await ports.clock.advance(0);
     expect(runtime.registry.names("a")).toEqual(["a::x"]);
     expect(ports.log.lines.map((line) => line.message)).toEqual(['The tools of "a" have changed, but could not be listed: not now']);
+  });
+
+  test("a list that is under way when the runtime closes is given up without a word", async () => {
+    const engine = lister([foreign("x")]);
+    const { runtime, ports } = testRuntime({ toolsets: [{ name: "a", engine }] });
+    await runtime.open();
+    engine.list = () => new Promise(() => {});
+    engine.context?.changed();
+    await ports.clock.advance(0);
+    expect(await runtime.close()).toEqual([]);
+    expect(ports.log.lines).toEqual([]);
   });
 
   test("watch refreshes once for changes that come together, and not after it was ended", async () => {
