@@ -12,7 +12,7 @@ import { findSession, withSession } from "./open-store.ts";
 import type { EventPrinter } from "./print-event.ts";
 import { Progress, counted } from "./progress.ts";
 import { plural, safeText } from "./terminal-text.ts";
-import { untilAborted } from "./until-aborted.ts";
+import { untilAborted } from "../core/until-aborted.ts";
 
 export interface TakeUpOptions {
   readonly runtime: Runtime;

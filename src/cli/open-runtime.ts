@@ -25,7 +25,7 @@ import type { CommandContext } from "./command.ts";
 import { pretendEngine } from "./pretend-engine.ts";
 import { oneLine } from "./terminal-text.ts";
 import { requireTrust } from "./trust/require-trust.ts";
-import { untilAborted } from "./until-aborted.ts";
+import { untilAborted } from "../core/until-aborted.ts";
 
 export interface OpenRuntime {
   readonly runtime: Runtime;

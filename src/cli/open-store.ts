@@ -10,7 +10,7 @@ import { nearNames } from "../runtime/registry/near-names.ts";
 import { sqliteStore } from "../store/sqlite-store.ts";
 import type { CommandContext } from "./command.ts";
 import { readConfig } from "./open-runtime.ts";
-import { untilAborted } from "./until-aborted.ts";
+import { untilAborted } from "../core/until-aborted.ts";
 
 export interface WithStoreOptions {
   /** Reads, also from a file that is damaged, and changes nothing. */

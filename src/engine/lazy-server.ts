@@ -4,6 +4,7 @@ import type { Engine, EngineContext, EngineRequest, EngineSession } from "../cor
 import { ToolError, describeThrown } from "../core/error.ts";
 import { Job } from "../core/job.ts";
 import type { Tool } from "../core/tool.ts";
+import { untilAborted } from "../core/until-aborted.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 
 /** `configured`: not open; `known`: its tools are, and it does not run; `started`: it runs; `used`: it has answered a call since. */
@@ -161,7 +162,7 @@ export class LazyServer {
     this.#starting ??= this.#start(context).finally(() => {
       this.#starting = undefined;
     });
-    await untilAborted(this.#starting, signal);
+    await untilAborted(this.#starting, signal, () => cancelledMeanwhile(signal));
     return context;
   }
 
@@ -178,7 +179,7 @@ export class LazyServer {
     const cancel = openTimeoutMs === 0 ? undefined : context.clock.timer(stop, openTimeoutMs, { background: true });
     try {
       const signal = AbortSignal.any([late.signal, this.#closing.signal]);
-      await untilAborted(this.#rested(), signal);
+      await untilAborted(this.#rested(), signal, () => cancelledMeanwhile(signal));
       await this.#openInner(context, signal);
     } catch (thrown: unknown) {
       throw notStarted(context.toolset, late.signal.aborted ? late.signal.reason : thrown);
@@ -200,7 +201,7 @@ export class LazyServer {
     const opening = Promise.resolve(this.#inner.open?.({ ...context, signal, changed }) ?? []);
     let tools: readonly Tool[];
     try {
-      tools = await untilAborted(opening, signal);
+      tools = await untilAborted(opening, signal, () => cancelledMeanwhile(signal));
     } catch (error: unknown) {
       if (signal.aborted) this.#giveUp(opening, context);
       throw error;
@@ -342,18 +343,9 @@ function notStarted(toolset: string, thrown: unknown): ToolError {
   });
 }
 
-/** Waits for what others may wait for too, only as long as this caller wants. */
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void =>
-      reject(
-        new ToolError("cancelled", "The call was cancelled while its server was being started.", {
-          outcome: "not_started",
-          cause: signal.reason,
-        }),
-      );
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+function cancelledMeanwhile(signal: AbortSignal): ToolError {
+  return new ToolError("cancelled", "The call was cancelled while its server was being started.", {
+    outcome: "not_started",
+    cause: signal.reason,
   });
 }

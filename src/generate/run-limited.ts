@@ -1,5 +1,6 @@
 /** Works through a list, several at a time, until a signal says stop. */
 import { ToolError } from "../core/error.ts";
+import { untilAborted } from "../core/until-aborted.ts";
 
 export interface RunLimitedOptions {
   /** Most that are under way at a time. Integer ≥ 1. */
@@ -32,21 +33,11 @@ export async function runLimited<Item>(
       }
     }
   };
-  await untilAborted(Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker)), signal);
+  await untilAborted(Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker)), signal, cancelled);
 }
 
-async function untilAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  let stop: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(new ToolError("cancelled", "The work was cancelled."));
-  });
-  if (signal.aborted) stop();
-  else signal.addEventListener("abort", stop, { once: true });
-  try {
-    await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
+function cancelled(): ToolError {
+  return new ToolError("cancelled", "The work was cancelled.");
 }
 
 /** @throws ToolError `invalid_argument` for anything but a whole number of at least 1 */

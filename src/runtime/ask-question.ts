@@ -1,7 +1,8 @@
 /** Puts a handler's question to whoever runs the call, within the bounds of what a stranger may ask. */
-import type { Answer, AskRequest, Question } from "../core/ask.ts";
+import type { Answer, Question } from "../core/ask.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/json.ts";
+import { untilAborted } from "../core/until-aborted.ts";
 import type { CallRun } from "./call-run.ts";
 
 /** One call may not keep a person busy for ever. */
@@ -25,8 +26,10 @@ export async function askQuestion(question: Question, { run, signal, asker = run
     if (run.questions > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call asks at most ${MAX_QUESTIONS} questions`);
     const { callId, toolName, turn } = run;
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
-    return checkAnswer(await untilAborted(() => ask(request), request));
+    const answer = new Promise<Answer>((resolve) => resolve(ask(request))); // it may also throw at once
+    return checkAnswer(await untilAborted(answer, signal));
   } catch (error: unknown) {
+    if (signal.aborted) return NOBODY;
     run.parts.ports.log.warn(`A question of ${asker} in a call of ${run.toolName} was not answered: ${describeThrown(error)}.`);
     return NOBODY;
   }
@@ -49,12 +52,4 @@ function checkAnswer(answer: Answer): Answer {
   const copy = copyJson(content).value;
   if (!isJsonObject(copy)) throw new ToolError("invalid_argument", "the content of its answer must be an object");
   return { action: "accept", content: copy };
-}
-
-function untilAborted(ask: () => Answer | Promise<Answer>, { signal }: AskRequest): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => resolve(NOBODY);
-    signal.addEventListener("abort", stop, { once: true });
-    new Promise<Answer>((begin) => begin(ask())).then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }

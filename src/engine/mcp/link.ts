@@ -1,6 +1,7 @@
 /** Keeps one server within reach: connects, connects again when it was lost, and repeats nothing that may have begun. */
 import type { EngineContext } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
+import { untilAborted } from "../../core/until-aborted.ts";
 import { redactError } from "../redact.ts";
 import type { Redact } from "../redact.ts";
 import { callError } from "./call-error.ts";
@@ -106,7 +107,7 @@ export class ServerLink {
     this.#connecting ??= this.#restart(context).finally(() => {
       this.#connecting = undefined;
     });
-    return await untilAborted(this.#connecting, signal);
+    return await untilAborted(this.#connecting, signal, cancelledMeanwhile);
   }
 
   async #start({ clock, log }: OpenContext, signal: AbortSignal, isAgain: boolean): Promise<McpConnection> {
@@ -149,15 +150,6 @@ export class ServerLink {
       throw new ToolError("network_error", error.message, { outcome: "not_started", details: error.details, cause: error, ...hint });
     }
   }
-}
-
-/** Waits for a promise that others wait for too, only as long as this caller wants; the signal has not aborted yet. */
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(cancelledMeanwhile());
-    signal.addEventListener("abort", stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }
 
 function cancelledMeanwhile(): ToolError {

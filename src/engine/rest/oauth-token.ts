@@ -4,6 +4,7 @@ import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
 import type { Clock } from "../../core/ports.ts";
+import { untilAborted } from "../../core/until-aborted.ts";
 import type { HttpClient, HttpHeader } from "../../net/http-request.ts";
 import type { OAuthClient } from "./rest-options.ts";
 import { clientCredentials } from "./secrets.ts";
@@ -52,7 +53,7 @@ export class TokenKeeper {
     this.#fetching ??= this.#fetch().finally(() => {
       this.#fetching = undefined;
     });
-    return (await untilAborted(this.#fetching, signal)).token;
+    return (await untilAborted(this.#fetching, signal, cancelledMeanwhile)).token;
   }
 
   /** The server of the API did not take this token: it is not used again. */
@@ -168,13 +169,6 @@ async function readAnswer(body: AsyncIterable<Uint8Array>): Promise<JsonObject> 
   }
 }
 
-/** Waits for what others wait for too, only as long as this caller wants. */
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void =>
-      reject(new ToolError("cancelled", "The call was cancelled while its access token was fetched.", { outcome: "not_started" }));
-    signal.addEventListener("abort", stop, { once: true });
-    void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-    if (signal.aborted) stop();
-  });
+function cancelledMeanwhile(): ToolError {
+  return new ToolError("cancelled", "The call was cancelled while its access token was fetched.", { outcome: "not_started" });
 }

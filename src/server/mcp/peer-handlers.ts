@@ -11,7 +11,7 @@ import { isLogLevel } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { INVALID_PARAMS, textParam } from "./serving.ts";
 import type { McpRequest, Serving } from "./serving.ts";
-import { untilAborted } from "./until-aborted.ts";
+import { untilAborted } from "../../core/until-aborted.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;
 

@@ -9,7 +9,7 @@ import type { Registry } from "../../runtime/registry/registry.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import type { McpProvider } from "./provider.ts";
-import { untilAborted } from "./until-aborted.ts";
+import { untilAborted } from "../../core/until-aborted.ts";
 
 export type Kind = "resources" | "prompts" | "completions";
 type ListMethod = "listResources" | "listResourceTemplates" | "listPrompts";
