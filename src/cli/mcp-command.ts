@@ -4,6 +4,7 @@ import { ToolError, isToolError } from "../core/error.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { systemPorts } from "../runtime/system-ports.ts";
 import { listenMcp, serveMcpStdio } from "../server/mcp.ts";
+import type { McpListenOptions } from "../server/mcp.ts";
 import { mcpApprover } from "../server/mcp/approver.ts";
 import type { McpServerOptions } from "../server/mcp/options.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -31,6 +32,8 @@ export const mcpCommand: Command = {
   options: ["config", "http", "watch", "validate", "yes"],
   examples: ["haft mcp", "haft mcp --http 3000", "haft mcp --validate --config ./haft.toml"],
   async run(context) {
+    const { http } = context.options;
+    const port = http === undefined ? undefined : portOf(http);
     const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
     return withRuntime(context, { approve }, async ({ runtime }) => {
       const { log } = quietPorts(context);
@@ -39,7 +42,7 @@ export const mcpCommand: Command = {
         tools: { validate: context.options.validate },
         ...(log === undefined ? {} : { ports: { log } }),
       };
-      await (context.options.http === undefined ? overStdio(context, runtime, options) : overHttp(context, runtime, options));
+      await (port === undefined ? overStdio(context, runtime, options) : overHttp(context, runtime, { ...options, port }));
       const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
       if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
       return 0;
@@ -86,10 +89,10 @@ function pause(): Promise<void> {
 const LAST_WORDS_MS = 1_000;
 const READ_STEP_MS = 20;
 
-async function overHttp(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<void> {
+async function overHttp(context: CommandContext, runtime: Runtime, options: McpListenOptions): Promise<void> {
   const { signal, environment, err } = context;
   const token = environment[TOKEN_VARIABLE];
-  const listener = await listenMcp(runtime, { ...options, port: portOf(context.options.http), ...(token ? { token } : {}) });
+  const listener = await listenMcp(runtime, { ...options, ...(token ? { token } : {}) });
   err.write(`haft: MCP at ${listener.url}\n`);
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
@@ -134,8 +137,8 @@ function protocolOutput({ out }: CommandContext): { readonly output: Writable; r
   return { output, release };
 }
 
-function portOf(text: string | undefined): number {
+function portOf(text: string): number {
   const port = Number(text);
-  if (/^\d{1,5}$/u.test(text ?? "") && port <= 65_535) return port;
+  if (/^\d{1,5}$/u.test(text) && port <= 65_535) return port;
   throw new ToolError("invalid_argument", `--http takes a port from 0 to 65535, not ${JSON.stringify(text)}.`);
 }

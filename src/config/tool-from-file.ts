@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { checkTool } from "../runtime/registry/check-registration.ts";
-import { toolFromJson } from "../runtime/registry/tool-definition.ts";
+import { PLAIN_FIELDS, toolFromJson } from "../runtime/registry/tool-definition.ts";
 import { importSchema } from "../schema/import-schema.ts";
 import { EFFECT_PRESETS } from "./effects-config.ts";
 import { kindOf } from "./table-reader.ts";
@@ -23,29 +23,7 @@ export interface ToolFromFile {
 /** What a schema is called: by us and MCP, by Anthropic, by OpenAI and seed 000, by seed 004. */
 const INPUT_WORDS = ["inputSchema", "input_schema", "parameters", "arguments"];
 const OUTPUT_WORDS = ["outputSchema", "output_schema", "output_parameters", "returns"];
-const OWN_WORDS = [
-  "name",
-  "namespace",
-  "title",
-  "description",
-  "effects",
-  "metadata",
-  "cache",
-  "tags",
-  "category",
-  "documentation",
-  "requires",
-  "unknownKeys",
-  "oncePerTurn",
-  "endsTurn",
-  "providerExecuted",
-  "enabled",
-  "maxConcurrent",
-  "timeoutMs",
-  "deadlineMs",
-  "maxAttempts",
-  "maxResultBytes",
-];
+const OWN_WORDS = ["name", "namespace", "description", "effects", "metadata", "cache", ...PLAIN_FIELDS];
 /** What other systems write beside them, and nothing here needs. */
 const OTHER_WORDS = ["type", "strict", "annotations", "_meta", "icons", "execution", "cache_control", "$schema"];
 const MAX_UNKNOWN = 20;

@@ -12,8 +12,11 @@ import type { Tool } from "../core/tool.ts";
  * its own is not there. The instances' tools must be the same.
  *
  * @param makeEngine a new engine, not opened, each time
+ * @throws ToolError `invalid_argument` at once for what is no function
  */
 export function perSession(makeEngine: () => Engine): Engine {
+  if (typeof makeEngine !== "function")
+    throw new ToolError("invalid_argument", "perSession needs a function that makes a new engine each time.");
   return new PerSessionEngine(makeEngine);
 }
 

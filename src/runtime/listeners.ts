@@ -1,4 +1,5 @@
 /** Those who are told of a runtime's events. */
+import { ToolError } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Log } from "../core/ports.ts";
 import { safeListener } from "./safe-ears.ts";
@@ -16,8 +17,9 @@ export class Listeners {
     return this.#listeners.length > 0;
   }
 
-  /** The returned function ends it. */
+  /** The returned function ends it. @throws ToolError `invalid_argument` for what is no function */
   add(listener: EventListener): () => void {
+    if (typeof listener !== "function") throw new ToolError("invalid_argument", "A listener of events is a function.");
     const safe = safeListener(listener, this.#log);
     this.#listeners = [...this.#listeners, safe];
     return () => {

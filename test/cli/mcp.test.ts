@@ -217,12 +217,12 @@ test("our own MCP engine is a client of it, like the inspector", { timeout: PATI
   expect(await inspect(folder, args)).toMatchObject({ content: [{ type: "text", text: "ADA" }] });
 });
 
-test("a port that is none is refused", async () => {
-  const folder = project();
+test("a port that is none is refused before anything is opened", async () => {
+  const folder = project('[toolsets.gone]\ntype = "file"\npath = "gone.yaml"\n');
   for (const port of ["x", "70000", "-1", "1.5"])
     expect(await haft(["mcp", `--http=${port}`], { folder })).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining("--http takes a port"),
+      stderr: `haft: invalid_argument: --http takes a port from 0 to 65535, not "${port}".\n`,
     });
 });
 

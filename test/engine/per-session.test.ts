@@ -42,6 +42,10 @@ test("F0.59 each session and each branch has an instance of its own, opened with
   expect(open.size).toBe(0);
 });
 
+test("what makes no engines is refused at once", () => {
+  expect(() => perSession({ kind: "one" } as unknown as () => Engine)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+});
+
 test("a call outside any session has an instance for itself, gone with its answer", async () => {
   const { makeEngine, open, made } = counters();
   await using runtime = createRuntime({ toolsets: [{ name: "c", engine: perSession(makeEngine) }] });

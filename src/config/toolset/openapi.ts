@@ -1,8 +1,7 @@
 /** `type = "openapi"`, and `rest` in the words of seed 000: the operations of a REST service. */
 import type { Engine } from "../../core/engine.ts";
-import type { Effects } from "../../core/effects.ts";
 import type { OperationFilter } from "../../engine/openapi/import-openapi.ts";
-import type { RestAuth, RestOptions } from "../../engine/rest/rest-options.ts";
+import type { RestOptions } from "../../engine/rest/rest-options.ts";
 import { readRestAuth } from "../auth-config.ts";
 import { COUNT, MILLISECONDS } from "../bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
@@ -20,25 +19,10 @@ export interface OpenApiConfig extends CommonConfig, RestService {
 }
 
 /** How a service is reached; an engine may leave out the document, and takes that of the entry it answers for. */
-export interface RestService {
+export interface RestService extends Omit<RestOptions, "document" | "idempotencyHeader"> {
   /** An http(s) address, or a file: relative to the configuration file and inside its folder, or absolute. */
   readonly document?: string;
-  readonly baseUrl?: string;
-  readonly include?: OperationFilter;
-  readonly exclude?: OperationFilter;
-  readonly auth?: RestAuth | Readonly<Record<string, RestAuth>>;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly documentHeaders?: Readonly<Record<string, string>>;
-  readonly effects?: Readonly<Record<string, Effects>>;
-  readonly trustExtensions?: boolean;
-  readonly allowPrivate?: readonly string[];
-  readonly maxBytes?: number;
-  readonly maxRedirects?: number;
-  readonly verifyTls?: boolean;
-  readonly ca?: string;
   readonly idempotencyHeader?: string;
-  /** Variables that stand in `document` and `baseUrl`, by name. */
-  readonly secrets?: Readonly<Record<string, string>>;
 }
 
 export const openApiType: ToolsetType<OpenApiConfig> = {

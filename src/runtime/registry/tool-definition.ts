@@ -66,8 +66,8 @@ function annotationsOf({ effects }: Tool): ToolAnnotations {
   };
 }
 
-/** The fields that are written as they are. */
-const PLAIN_FIELDS = [
+/** The fields that a file holds as they are. */
+export const PLAIN_FIELDS = [
   "title",
   "tags",
   "category",

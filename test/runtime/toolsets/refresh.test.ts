@@ -319,6 +319,10 @@ describe("pins", () => {
   });
 });
 
+test("a listener that is no function is refused at once", () => {
+  expect(() => testRuntime().runtime.subscribe(5 as unknown as () => void)).toThrow("is a function");
+});
+
 test("subscribe hears events from now on, also of sessions that are open, until it is ended", async () => {
   const { runtime } = testRuntime({ tools: [says("x", "1")] });
   const session = runtime.session();
