@@ -242,6 +242,16 @@ export const ERROR_CODES = {
     jsonRpc: -32002,
     exit: 7,
   },
+  model_failed: {
+    when: "The model's provider refused the request, failed in the middle of its answer, or answered what cannot be read.",
+    actor: "operator",
+    category: "execution",
+    retryable: false,
+    outcome: "failed",
+    http: 502,
+    jsonRpc: -32603,
+    exit: 1,
+  },
   execution_failed: {
     when: "The tool ran and failed.",
     actor: "model",

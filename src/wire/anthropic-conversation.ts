@@ -4,7 +4,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
 import { IMAGE_TYPES, answerText, contentParts, contentText, conversationSteps, inputObject, isErrorAnswer } from "./conversation-steps.ts";
-import type { CallStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 
 export interface AnthropicConversation {
   /** The `system` of a request: what every system message said, wherever it stood. Left out when there is none. */
@@ -32,9 +32,9 @@ export function toAnthropicMessages(messages: readonly ModelMessage[]): Anthropi
   const system: JsonObject[] = [];
   const turns = new Turns();
   for (const step of steps) {
-    if (step.kind === "calls") writeCalls(step, turns);
+    if (step.kind === "assistant") writeAssistant(step, turns);
     else if (step.kind === "system") system.push(...textBlock(contentText(step.content)));
-    else turns.add(step.kind === "assistant" ? "assistant" : "user", spokenBlocks(step));
+    else turns.add("user", spokenBlocks(step));
   }
   return { ...(system.length === 0 ? {} : { system }), messages: turns.written, toolNames };
 }
@@ -55,11 +55,11 @@ class Turns {
   }
 }
 
-function writeCalls({ calls }: CallStep, turns: Turns): void {
-  turns.add(
-    "assistant",
-    calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input: inputObject(input) })),
-  );
+function writeAssistant({ content, calls }: AssistantStep, turns: Turns): void {
+  turns.add("assistant", [
+    ...textBlock(contentText(content)),
+    ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input: inputObject(input) })),
+  ]);
   turns.add("user", calls.map(resultBlock));
 }
 
@@ -72,7 +72,6 @@ function resultBlock({ id, result }: WireCall): JsonObject {
 }
 
 function spokenBlocks({ kind, content, title }: SpokenStep): readonly JsonObject[] {
-  if (kind === "assistant") return textBlock(contentText(content));
   if (kind === "user") return contentParts(content).flatMap(partBlock);
   const named = title === undefined || title === "" ? {} : { title: title.slice(0, MAX_TITLE_LENGTH).toWellFormed() };
   const source = documentSource(content);

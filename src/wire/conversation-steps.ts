@@ -3,26 +3,34 @@ import { hash } from "node:crypto";
 import type { ContentPart } from "../core/content.ts";
 import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
-import type { CallMessage, ModelMessage } from "../core/message.ts";
+import type { CallMessage, ModelMessage, NativeMessage } from "../core/message.ts";
 import { partText, resultText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";
 import { ProviderNames } from "./provider-name.ts";
 
 export interface SpokenStep {
-  readonly kind: "user" | "assistant" | "system" | "document";
+  readonly kind: "user" | "system" | "document";
   readonly content: string | readonly ContentPart[];
   readonly title: string | undefined;
 }
 
-/** Calls of one message of the model. */
-export interface CallStep {
-  readonly kind: "calls";
+/** One message of the model: what it said, then the calls it made, each with its result. */
+export interface AssistantStep {
+  readonly kind: "assistant";
+  /** Empty text where it only called. */
+  readonly content: string | readonly ContentPart[];
+  readonly native: NativeMessage | undefined;
   readonly calls: readonly WireCall[];
 }
+
+export type ConversationStep = SpokenStep | AssistantStep;
 
 export interface WireCall {
   /** Unique in the conversation, of the characters the provider allows. */
   readonly id: string;
+  /** As the model's provider gave it. */
+  readonly providerId: string | undefined;
+  /** As the provider is given it. */
   readonly name: string;
   /** As the model sent it. */
   readonly input: JsonValue;
@@ -30,7 +38,7 @@ export interface WireCall {
 }
 
 export interface ConversationSteps {
-  readonly steps: readonly (SpokenStep | CallStep)[];
+  readonly steps: readonly ConversationStep[];
   /** By the name the provider is given, the tool's own. */
   readonly toolNames: ReadonlyMap<string, string>;
 }
@@ -42,8 +50,8 @@ export interface IdRule {
 }
 
 /**
- * Calls that stand next to each other and are of one turn are one step, with their results wherever those stood. A result without a
- * call is left out; a call that is there twice, or has two results, counts the first time.
+ * Calls that stand next to each other and are of one turn are one message with what the assistant said before them, their results
+ * wherever those stood. A result without a call is left out; a call that is there twice, or has two results, counts the first time.
  */
 export function conversationSteps(messages: readonly ModelMessage[], idRule: IdRule): ConversationSteps {
   const results = new Map<string, ToolResult>();
@@ -51,31 +59,45 @@ export function conversationSteps(messages: readonly ModelMessage[], idRule: IdR
     if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message.result);
   const names = new ProviderNames();
   const ids = new WireIds(idRule);
-  const steps: (SpokenStep | CallStep)[] = [];
-  for (const group of groupsOf(messages)) {
-    if (!Array.isArray(group)) steps.push(group);
-    else {
-      const calls = group.map((message) => wireCall(message, results.get(message.callId), { names, ids }));
-      steps.push({ kind: "calls", calls });
-    }
-  }
+  const steps = groupsOf(messages).map((group): ConversationStep => {
+    if (group.kind !== "assistant") return group;
+    const { content, native, calls } = group;
+    return {
+      kind: "assistant",
+      content,
+      native,
+      calls: calls.map((message) => wireCall(message, results.get(message.callId), { names, ids })),
+    };
+  });
   return { steps, toolNames: names.decoded };
 }
 
-function groupsOf(messages: readonly ModelMessage[]): readonly (SpokenStep | CallMessage[])[] {
-  const groups: (SpokenStep | CallMessage[])[] = [];
-  const makers = new Map<string, CallMessage[]>();
-  let open: CallMessage[] | undefined;
+interface AssistantGroup extends Pick<AssistantStep, "kind" | "content" | "native"> {
+  readonly calls: CallMessage[];
+}
+
+function groupsOf(messages: readonly ModelMessage[]): readonly (SpokenStep | AssistantGroup)[] {
+  const groups: (SpokenStep | AssistantGroup)[] = [];
+  const makers = new Map<string, AssistantGroup>();
+  let open: AssistantGroup | undefined;
+  const begin = (content: AssistantGroup["content"], native?: NativeMessage): AssistantGroup => {
+    open = { kind: "assistant", content, native, calls: [] };
+    groups.push(open);
+    return open;
+  };
   for (const message of messages) {
     if (message.role === "result") {
       if (open !== undefined && makers.get(message.callId) === open) open = undefined;
+    } else if (message.role === "assistant") {
+      begin(message.content, message.native);
     } else if (message.role !== "call") {
       open = undefined;
       groups.push({ kind: message.role, content: message.content, title: message.title });
     } else if (!makers.has(message.callId)) {
-      if (open === undefined || open[0]?.turnId !== message.turnId) groups.push((open = []));
-      open.push(message);
-      makers.set(message.callId, open);
+      const [first] = open?.calls ?? [];
+      const group = open === undefined || (first !== undefined && first.turnId !== message.turnId) ? begin("") : open;
+      group.calls.push(message);
+      makers.set(message.callId, group);
     }
   }
   return groups;
@@ -89,10 +111,34 @@ interface Encoders {
 function wireCall({ callId, call }: CallMessage, result: ToolResult | undefined, { names, ids }: Encoders): WireCall {
   return {
     id: ids.take(call.id ?? callId, callId),
+    providerId: call.id,
     name: names.encode(result?.name ?? call.name),
     input: wellFormed((call.input ?? {}) as JsonValue), // a recorded call is JSON
     result,
   };
+}
+
+/**
+ * The blocks of a message as this provider made them, without the calls that the conversation no longer has; undefined where the
+ * message must be written in our words: another provider made it, or its calls are not those of the conversation.
+ *
+ * @param callIdOf the id of a block that is a call of ours; undefined for every other block
+ */
+export function nativeBlocks(
+  { native, calls }: AssistantStep,
+  format: string,
+  callIdOf: (block: JsonValue) => string | undefined,
+): readonly JsonValue[] | undefined {
+  if (native?.format !== format) return undefined;
+  const wanted = new Set(calls.map(({ id, providerId }) => (id === providerId ? id : undefined)));
+  const found = new Set<string>();
+  const blocks = native.blocks.filter((block) => {
+    const id = callIdOf(block);
+    if (id === undefined) return true;
+    found.add(id);
+    return wanted.has(id);
+  });
+  return calls.every(({ id, providerId }) => id === providerId && found.has(id)) ? blocks : undefined;
 }
 
 /** Gives every call an id of its own, its provider's where that will do. */

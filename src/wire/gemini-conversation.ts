@@ -14,7 +14,7 @@ import {
   isErrorAnswer,
   wellFormed,
 } from "./conversation-steps.ts";
-import type { CallStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 
 export interface GeminiConversation {
   /** What every system message said, wherever it stood. Left out when there is none. */
@@ -50,9 +50,9 @@ export function toGeminiContents(messages: readonly ModelMessage[], options: Gem
   const system: JsonObject[] = [];
   const contents = new Contents();
   for (const step of steps) {
-    if (step.kind === "calls") writeCalls(step, contents, options);
+    if (step.kind === "assistant") writeAssistant(step, contents, options);
     else if (step.kind === "system") system.push(...textPart(contentText(step.content)));
-    else contents.add(step.kind === "assistant" ? "model" : "user", spokenParts(step));
+    else contents.add("user", spokenParts(step));
   }
   return { ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }), contents: contents.written, toolNames };
 }
@@ -73,14 +73,14 @@ class Contents {
   }
 }
 
-function writeCalls({ calls }: CallStep, contents: Contents, { thoughtSignature }: GeminiOptions): void {
-  contents.add(
-    "model",
-    calls.map(({ id, name, input }, index) => ({
+function writeAssistant({ content, calls }: AssistantStep, contents: Contents, { thoughtSignature }: GeminiOptions): void {
+  contents.add("model", [
+    ...textPart(contentText(content)),
+    ...calls.map(({ id, name, input }, index) => ({
       functionCall: { id, name, args: inputObject(input) },
       ...(thoughtSignature === undefined || index > 0 ? {} : { thoughtSignature }),
     })),
-  );
+  ]);
   contents.add("user", calls.map(responsePart));
   contents.add("user", calls.flatMap(mediaParts));
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
 import { IMAGE_TYPES, answerText, contentParts, contentText, conversationSteps, documentHeading } from "./conversation-steps.ts";
-import type { CallStep, SpokenStep } from "./conversation-steps.ts";
+import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
 
 export interface OpenAiConversation {
   /** The `messages` of a request. */
@@ -27,16 +27,16 @@ const ID_RULE = { allowed: /^[\x21-\x7e]+$/u, maxLength: 40 };
 export function toOpenAiMessages(messages: readonly ModelMessage[]): OpenAiConversation {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const written: JsonObject[] = [];
-  for (const [index, step] of steps.entries()) {
-    const next = steps[index + 1];
-    if (step.kind === "calls") written.push(...writeCalls(step, steps[index - 1]));
-    else if (step.kind !== "assistant" || next?.kind !== "calls") written.push(writeSpoken(step));
+  for (const step of steps) {
+    if (step.kind !== "assistant") written.push(writeSpoken(step));
+    else if (step.calls.length > 0) written.push(...writeCalls(step));
+    else written.push({ role: "assistant", content: contentText(step.content) });
   }
   return { messages: written, toolNames };
 }
 
 function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
-  if (kind === "system" || kind === "assistant") return { role: kind, content: contentText(content) };
+  if (kind === "system") return { role: kind, content: contentText(content) };
   const heading = kind === "document" ? documentHeading(title) : undefined;
   if (contentParts(content).every((part) => !isMedia(part))) {
     const text = contentText(content);
@@ -46,11 +46,11 @@ function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
   return { role: "user", content: heading === undefined ? parts : [{ type: "text", text: heading }, ...parts] };
 }
 
-function writeCalls({ calls }: CallStep, before: SpokenStep | CallStep | undefined): readonly JsonObject[] {
+function writeCalls({ content, calls }: AssistantStep): readonly JsonObject[] {
   const written: JsonObject[] = [
     {
       role: "assistant",
-      content: before?.kind === "assistant" ? contentText(before.content) : null,
+      content: content === "" ? null : contentText(content),
       tool_calls: calls.map(({ id, name, input }) => ({ id, type: "function", function: { name, arguments: JSON.stringify(input) } })),
     },
   ];

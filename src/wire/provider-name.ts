@@ -14,13 +14,27 @@ const MAX_BASE_LENGTH = 64 - "__".length - 16;
  * `web::search` is `web__search`, and `default::` is left out. A name that this would not lead back from (other characters, more than
  * 64, a second `__`) is made fit and ends with `__` and 16 digits of the SHA-256 of its JSON. A pure function of the name, so that the
  * definitions sent to a provider and the calls it has seen agree, whatever other tools there are.
+ *
+ * @param fingerprint tells overloads of one name apart
  */
-export function providerName(qualifiedName: string): string {
+export function providerName(qualifiedName: string, fingerprint?: string): string {
   const short = shortName(qualifiedName);
   const plain = short.replace("::", "__");
-  if (ALLOWED.test(plain) && !MARKED.test(plain) && plain.replace("__", "::") === short) return plain;
+  if (fingerprint === undefined && ALLOWED.test(plain) && !MARKED.test(plain) && plain.replace("__", "::") === short) return plain;
   const fit = plain.replaceAll(/[^A-Za-z0-9_-]/gu, "_").replace(/^(?=[^A-Za-z_])/u, "_");
-  return `${fit.slice(0, MAX_BASE_LENGTH)}__${hash("sha256", JSON.stringify(short)).slice(0, 16)}`;
+  const of = fingerprint === undefined ? short : [short, fingerprint];
+  return `${fit.slice(0, MAX_BASE_LENGTH)}__${hash("sha256", JSON.stringify(of)).slice(0, 16)}`;
+}
+
+/**
+ * The tool that a model meant by a name: by the names it was given, else by what `providerName` leaves readable, else the name as it is.
+ * `functions.`, which some models put before it, is taken off.
+ */
+export function qualifiedNameOf(name: string, given: ReadonlyMap<string, string>): string {
+  const bare = name.startsWith("functions.") && !given.has(name) ? name.slice("functions.".length) : name;
+  const known = given.get(bare);
+  if (known !== undefined) return known;
+  return ALLOWED.test(bare) && !MARKED.test(bare) ? bare.replace(/^([^]+?)__(?=[^])/u, "$1::") : bare;
 }
 
 /** The names of one conversation, and the way back from them. */
@@ -28,8 +42,8 @@ export class ProviderNames {
   readonly #decoded = new Map<string, string>();
 
   /** @throws ToolError `duplicate` when two names come to the same: 64 bits of their hashes are equal */
-  encode(name: string): string {
-    const encoded = providerName(name);
+  encode(name: string, fingerprint?: string): string {
+    const encoded = providerName(name, fingerprint);
     const known = this.#decoded.get(encoded);
     if (known !== undefined && shortName(known) !== shortName(name))
       throw new ToolError(

@@ -36,7 +36,7 @@ describe("a tool's name as providers allow it", () => {
     fc.assert(
       fc.property(fc.uniqueArray(name, { maxLength: 20 }), (names) => {
         const canonical = new Set(names.map((one) => (/^default::(?!.*::)/su.test(one) ? one.slice("default::".length) : one)));
-        const encoded = new Set(names.map(providerName));
+        const encoded = new Set(names.map((name) => providerName(name)));
         expect(encoded.size).toBe(canonical.size);
         expect([...encoded].filter((one) => !/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u.test(one))).toEqual([]);
       }),

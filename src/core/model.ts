@@ -1,0 +1,142 @@
+/** The seam behind which a language model answers: what it is shown, and what it says, piece by piece. */
+import type { ToolCall } from "./call.ts";
+import type { ContentPart } from "./content.ts";
+import type { JsonObject, JsonValue } from "./json.ts";
+import type { ModelMessage, NativeMessage } from "./message.ts";
+import type { JsonSchema } from "./tool.ts";
+
+/** A tool as a model is told of it. */
+export interface ModelTool {
+  /** Qualified; what the provider is given instead is up to the wire format. */
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  /** Told to the few providers that take one. */
+  readonly outputSchema?: JsonSchema;
+  /** Tells overloads of one name apart: the fingerprint of the input schema. Left out where the name has one tool. */
+  readonly fingerprint?: string;
+  /** The provider runs it: told of by `providers`, and left out for every other. @default false */
+  readonly providerExecuted?: boolean;
+  /** By the name of a wire format, the tool in that provider's own words, sent as it is. */
+  readonly providers?: Readonly<Record<string, JsonObject>>;
+}
+
+/** Whether the model may, must or must not call. A name is a qualified one. */
+export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
+/** What a model is asked. */
+export interface ModelRequest {
+  /** Before everything else; system messages of the conversation stand where they stand. */
+  readonly system?: string;
+  /** Paired and in order, as `RuntimeSession.messages` gives them. */
+  readonly messages: readonly ModelMessage[];
+  readonly tools?: readonly ModelTool[];
+  /** @default "auto" */
+  readonly toolChoice?: ToolChoice;
+  /** Whether one message may hold several calls. @default what the provider does */
+  readonly parallelCalls?: boolean;
+  /** Most tokens of the reply, reasoning included. @default what the provider does; 8,192 where one must be named */
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  /** Fields of the provider's own for the body of the request; they win over ours. */
+  readonly native?: JsonObject;
+}
+
+/**
+ * Why a message ended. Calls of one that ended other than `stop` or `calls` are not to be run: something of it may be missing.
+ *
+ * `pause`: the provider wants the conversation back as it is, to go on; `truncated`: the stream ended without a reason; `other`: a
+ * reason we do not know.
+ */
+export type FinishReason = "stop" | "calls" | "length" | "content-filter" | "refusal" | "pause" | "error" | "truncated" | "other";
+
+/** Tokens of one reply, as far as the provider tells. */
+export interface TokenUsage {
+  /** All of the request, those read from a cache included. */
+  readonly inputTokens: number;
+  /** All of the reply, reasoning included. */
+  readonly outputTokens: number;
+  readonly cachedInputTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly reasoningTokens?: number;
+}
+
+/** A call of a model's message that is ours to run. `input` is text where the model's JSON could not be read as it stands. */
+export interface ModelCall extends ToolCall {
+  /** `custom`: the model wrote plain text, which stands under the key `input`. @default "function" */
+  readonly kind?: "function" | "custom";
+}
+
+/** A call that the provider has run, or runs: never ours. */
+export interface ProviderCall {
+  readonly id?: string;
+  readonly name: string;
+  /** The provider's own word for it: `server_tool_use`, `web_search_call`. */
+  readonly kind: string;
+  readonly input?: JsonValue;
+}
+
+/** One whole message of a model. */
+export interface ModelReply {
+  readonly text: string;
+  /** What it thought, as far as the provider shows it; for people, never sent anywhere. */
+  readonly reasoning: string;
+  /** Images and sounds that it made. */
+  readonly media: readonly ContentPart[];
+  /** In the order the model made them. Empty where `finish` says that the message is not whole. */
+  readonly calls: readonly ModelCall[];
+  readonly providerCalls: readonly ProviderCall[];
+  readonly finish: FinishReason;
+  /** The provider's own word for `finish`, where it gave one. */
+  readonly finishDetail?: string;
+  readonly usage: TokenUsage;
+  /** The message in the provider's form; set when it holds what the fields above do not say (reasoning, signatures, provider calls). */
+  readonly native?: NativeMessage;
+  /** As the provider names it. */
+  readonly model?: string;
+  readonly id?: string;
+}
+
+/**
+ * What a model says, as it says it.
+ *
+ * `call-seal` is the promise of this seam: the call is whole, its JSON will not grow. It comes in call order, as early as the format
+ * allows. `reply-void` takes back everything since the beginning, calls included; what follows is a new message. `reply-end` is the last.
+ */
+export type ModelEvent =
+  | { readonly type: "text-delta"; readonly text: string }
+  | { readonly type: "reasoning-delta"; readonly text: string }
+  | { readonly type: "call-open"; readonly index: number; readonly name: string }
+  | { readonly type: "call-delta"; readonly index: number; readonly text: string }
+  | { readonly type: "call-seal"; readonly index: number; readonly call: ModelCall }
+  | { readonly type: "provider-call"; readonly call: ProviderCall }
+  | { readonly type: "reply-void"; readonly reason: string }
+  | { readonly type: "reply-end"; readonly reply: ModelReply };
+
+export interface ModelOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface Model {
+  /** For people: `openai/gpt-5`. */
+  readonly name: string;
+  /**
+   * Answers. Yields at least `reply-end`, last; ends early only by throwing.
+   *
+   * @throws ToolError `rate_limited`, `unavailable`, `network_error`, `timeout`, `permission_denied`, `too_large` (more than its
+   * context holds), `model_failed`; `cancelled` when the signal aborts
+   */
+  stream(request: ModelRequest, options?: ModelOptions): AsyncIterable<ModelEvent>;
+}
+
+/** The whole reply of a stream. @throws what the stream throws */
+export async function collectReply(events: AsyncIterable<ModelEvent>): Promise<ModelReply | undefined> {
+  let reply: ModelReply | undefined;
+  for await (const event of events) if (event.type === "reply-end") reply = event.reply;
+  return reply;
+}
+
+/** Whether the calls of a message that ended so may be run. */
+export function endedWell(finish: FinishReason): boolean {
+  return finish === "stop" || finish === "calls";
+}

@@ -1,0 +1,38 @@
+/** The wrapper that OpenAI's models invent for several calls at once, taken apart. */
+import { isJsonArray, isJsonObject } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { ModelCall } from "../core/model.ts";
+import { qualifiedNameOf } from "./provider-name.ts";
+
+const WRAPPERS: ReadonlySet<string> = new Set(["parallel", "multi_tool_use.parallel", "multi_tool_use::parallel", "multi_tool_use"]);
+const MAX_CALLS = 64;
+
+/**
+ * The calls inside `{ tool_uses: [{ recipient_name: "functions.x", parameters }] }`, with ids of their own; the call itself where it is
+ * no such wrapper, or a tool bears that name.
+ */
+export function expandParallel(call: ModelCall, toolNames: ReadonlyMap<string, string>): readonly ModelCall[] {
+  if (!WRAPPERS.has(call.name) || [...toolNames.values()].includes(call.name)) return [call];
+  const { input } = call;
+  const uses = isJsonObject(input) ? input["tool_uses"] : undefined;
+  if (!isJsonArray(uses) || uses.length === 0 || uses.length > MAX_CALLS) return [call];
+  const calls = uses.map((use, index) => readUse(use, { call, index, toolNames }));
+  return calls.every((one) => one !== undefined) ? calls : [call];
+}
+
+interface UsePlace {
+  readonly call: ModelCall;
+  readonly index: number;
+  readonly toolNames: ReadonlyMap<string, string>;
+}
+
+function readUse(use: JsonValue, { call, index, toolNames }: UsePlace): ModelCall | undefined {
+  if (!isJsonObject(use)) return undefined;
+  const { recipient_name: name, parameters = {} } = use;
+  if (typeof name !== "string" || name === "" || !isJsonObject(parameters)) return undefined;
+  return {
+    ...(call.id === undefined ? {} : { id: `${call.id}_${index}` }),
+    name: qualifiedNameOf(name, toolNames),
+    input: parameters,
+  };
+}

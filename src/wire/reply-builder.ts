@@ -1,0 +1,276 @@
+/** Puts a model's message together from its pieces: the one place where calls are opened, filled and sealed, whatever the format. */
+import { ToolError } from "../core/error.ts";
+import type { ContentPart } from "../core/content.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { NativeMessage } from "../core/message.ts";
+import { endedWell } from "../core/model.ts";
+import type { FinishReason, ModelCall, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../core/model.ts";
+import { parseJson } from "../core/parse-json.ts";
+import { expandParallel } from "./parallel-calls.ts";
+import { qualifiedNameOf } from "./provider-name.ts";
+import type { DecodeOptions } from "./wire-format.ts";
+
+const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;
+const MAX_CALLS = 4_096;
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
+
+/** A call on its way. */
+interface OpenCall {
+  readonly index: number;
+  readonly kind: "function" | "custom";
+  id: string | undefined;
+  name: string;
+  /** Pieces of the arguments as text. */
+  pieces: string[];
+  /** The input as JSON, where the format sends it so. */
+  input: JsonValue | undefined;
+  /** `call-open` was told. */
+  told: boolean;
+  sealed: boolean;
+}
+
+export interface CallParts {
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
+  readonly kind?: "function" | "custom" | undefined;
+}
+
+/**
+ * Collects one message. Decoders say what they see; this says what it means.
+ *
+ * Calls are known by any key of the decoder's (an index, an item id) and are sealed in the order they were opened: one that is sealed
+ * before an earlier one is told of when that one is. Empty ids count as none. `end` seals what is open if the message ended well and
+ * drops it otherwise.
+ */
+export class ReplyBuilder {
+  readonly #names: ReadonlyMap<string, string>;
+  readonly #maxChars: number;
+  #events: ModelEvent[] = [];
+  #calls = new Map<string | number, OpenCall>();
+  /** How many calls, in order, were told of as sealed. */
+  #told = 0;
+  #sealed: ModelCall[] = [];
+  #providerCalls: ProviderCall[] = [];
+  #media: ContentPart[] = [];
+  #text: string[] = [];
+  #reasoning: string[] = [];
+  #chars = 0;
+  #finish: FinishReason | undefined;
+  #finishDetail: string | undefined;
+  #usage: Partial<TokenUsage> = {};
+  #native: NativeMessage | undefined;
+  #expanded = false;
+  #about: Pick<ModelReply, "id" | "model"> = {};
+  #ended: ModelReply | undefined;
+
+  constructor({ toolNames = NO_NAMES, maxChars = DEFAULT_MAX_CHARS }: DecodeOptions = {}) {
+    this.#names = toolNames;
+    this.#maxChars = maxChars;
+  }
+
+  /** What has happened since the last time. */
+  take(): readonly ModelEvent[] {
+    const events = this.#events;
+    if (events.length > 0) this.#events = [];
+    return events;
+  }
+
+  text(text: string): void {
+    if (text === "") return;
+    this.#grow(text.length);
+    this.#text.push(text);
+    this.#events.push({ type: "text-delta", text });
+  }
+
+  reasoning(text: string): void {
+    if (text === "") return;
+    this.#grow(text.length);
+    this.#reasoning.push(text);
+    this.#events.push({ type: "reasoning-delta", text });
+  }
+
+  media(part: ContentPart): void {
+    this.#grow("data" in part ? part.data.length : 0);
+    this.#media.push(part);
+  }
+
+  hasCall(key: string | number): boolean {
+    return this.#calls.has(key);
+  }
+
+  /** Opens a call, or adds to one what was not known of it; what is known stays. */
+  open(key: string | number, { id, name, kind = "function" }: CallParts): void {
+    let call = this.#calls.get(key);
+    if (call === undefined) {
+      if (this.#calls.size >= MAX_CALLS) throw new ToolError("too_large", `A message of the model has more than ${MAX_CALLS} calls.`);
+      call = { index: this.#calls.size, kind, id: undefined, name: "", pieces: [], input: undefined, told: false, sealed: false };
+      this.#calls.set(key, call);
+    }
+    if (call.id === undefined && id !== undefined && id !== "") call.id = id;
+    if (call.name === "" && name !== undefined) call.name = name;
+    if (call.told || call.name === "") return;
+    call.told = true;
+    this.#events.push({ type: "call-open", index: call.index, name: this.#qualified(call.name) });
+  }
+
+  /** The next piece of a call's arguments, or of a custom call's text. */
+  argumentText(key: string | number, text: string): void {
+    const call = this.#calls.get(key);
+    if (call === undefined || call.sealed || text === "") return;
+    this.#grow(text.length);
+    call.pieces.push(text);
+    this.#events.push({ type: "call-delta", index: call.index, text });
+  }
+
+  /** The whole arguments, as text or JSON, in place of the pieces. */
+  setInput(key: string | number, input: JsonValue): void {
+    const call = this.#calls.get(key);
+    if (call === undefined || call.sealed) return;
+    if (typeof input === "string") call.pieces = [input];
+    else call.input = input;
+  }
+
+  /** Nothing more will come for this call. */
+  seal(key: string | number): void {
+    const call = this.#calls.get(key);
+    if (call === undefined || call.sealed) return;
+    call.sealed = true;
+    this.#tellSealed();
+  }
+
+  /** Nothing more will come for any call. */
+  sealAll(): void {
+    for (const call of this.#calls.values()) call.sealed = true;
+    this.#tellSealed();
+  }
+
+  providerCall(call: ProviderCall): void {
+    this.#providerCalls.push(call);
+    this.#events.push({ type: "provider-call", call });
+  }
+
+  usage(usage: Partial<TokenUsage>): void {
+    this.#usage = { ...this.#usage, ...usage };
+  }
+
+  /** Why the message ends, and the provider's own word for it. */
+  finish(reason: FinishReason, detail?: string): void {
+    this.#finish = reason;
+    this.#finishDetail = detail;
+  }
+
+  get finished(): FinishReason | undefined {
+    return this.#finish;
+  }
+
+  about(about: { readonly id?: string | undefined; readonly model?: string | undefined }): void {
+    const { id = this.#about.id, model = this.#about.model } = about;
+    this.#about = { ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) };
+  }
+
+  /** The message as the provider has it; only for what our words leave out. */
+  native(native: NativeMessage): void {
+    this.#native = native;
+  }
+
+  /** Takes back everything: what comes now is another message. */
+  void(reason: string): void {
+    this.#events.push({ type: "reply-void", reason });
+    this.#calls = new Map();
+    this.#told = 0;
+    this.#sealed = [];
+    this.#providerCalls = [];
+    this.#media = [];
+    this.#text = [];
+    this.#reasoning = [];
+    this.#chars = 0;
+    this.#finish = undefined;
+    this.#finishDetail = undefined;
+    this.#usage = {};
+    this.#native = undefined;
+    this.#expanded = false;
+    this.#about = {};
+  }
+
+  /** Ends the message: the first time with `reply-end`. */
+  end(): ModelReply {
+    if (this.#ended !== undefined) return this.#ended;
+    const finish = this.#finish ?? "truncated";
+    if (endedWell(finish)) this.sealAll();
+    const calls = endedWell(finish) ? this.#sealed : [];
+    const { inputTokens = 0, outputTokens = 0, ...rest } = this.#usage;
+    this.#ended = {
+      text: this.#text.join(""),
+      reasoning: this.#reasoning.join(""),
+      media: this.#media,
+      calls,
+      providerCalls: this.#providerCalls,
+      finish: calls.length > 0 ? "calls" : finish,
+      ...(this.#finishDetail === undefined ? {} : { finishDetail: this.#finishDetail }),
+      usage: { inputTokens, outputTokens, ...rest },
+      ...(this.#native === undefined || this.#expanded || !endedOrPaused(finish) ? {} : { native: this.#native }),
+      ...this.#about,
+    };
+    this.#events.push({ type: "reply-end", reply: this.#ended });
+    return this.#ended;
+  }
+
+  #tellSealed(): void {
+    for (const call of [...this.#calls.values()].slice(this.#told)) {
+      if (!call.sealed) return;
+      this.#told++;
+      const calls = expandParallel(this.#modelCall(call), this.#names);
+      if (calls.length !== 1) this.#expanded = true;
+      for (const one of calls) {
+        this.#events.push({ type: "call-seal", index: this.#sealed.length, call: one });
+        this.#sealed.push(one);
+      }
+    }
+  }
+
+  #modelCall({ kind, id, name, pieces, input }: OpenCall): ModelCall {
+    const text = pieces.join("");
+    return {
+      ...(id === undefined ? {} : { id }),
+      name: this.#qualified(name),
+      input: kind === "custom" ? { input: text } : (input ?? readArguments(text)),
+      ...(kind === "custom" ? { kind } : {}),
+    };
+  }
+
+  #qualified(name: string): string {
+    return qualifiedNameOf(name, this.#names);
+  }
+
+  #grow(chars: number): void {
+    this.#chars += chars;
+    if (this.#chars > this.#maxChars) throw new ToolError("too_large", `A message of the model has more than ${this.#maxChars} characters.`);
+  }
+}
+
+/** A message that pauses goes back as it is; one that was cut off must not. */
+function endedOrPaused(finish: FinishReason): boolean {
+  return endedWell(finish) || finish === "pause" || finish === "refusal";
+}
+
+/** The JSON of the arguments; `{}` for none; the text itself where it cannot be read, for the runtime to mend or refuse. */
+export function readArguments(text: string): JsonValue {
+  if (text.trim() === "") return {};
+  try {
+    const value = parseJson(text);
+    return isJsonObject(value) || typeof value !== "string" ? value : readNested(value);
+  } catch {
+    return text;
+  }
+}
+
+/** Some models send the JSON as a JSON text. */
+function readNested(text: string): JsonValue {
+  try {
+    const value = parseJson(text);
+    return isJsonObject(value) ? value : text;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,109 @@
+/** The seam behind which a provider's JSON is: our words to its requests, its replies to our words. */
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { ModelEvent, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
+import type { ModelMessage } from "../core/message.ts";
+import type { ToolResult } from "../core/result.ts";
+
+/** How the pieces of a streamed reply are framed. `event-stream` is AWS's binary `application/vnd.amazon.eventstream`. */
+export type Framing = "sse" | "json-lines" | "event-stream";
+
+export interface WireFormat {
+  /** `openai-chat`, `anthropic-messages`: what `NativeMessage.format` and `ModelTool.providers` go by. */
+  readonly name: string;
+  readonly framing: Framing;
+  /** The path of a request behind the provider's base address: `/chat/completions`, `/models/x:streamGenerateContent?alt=sse`. */
+  path(target: WireTarget): string;
+  /** The tools of a request. A tool that this provider would refuse is left out and named; the others stay. */
+  encodeTools(tools: readonly ModelTool[], options?: EncodeToolsOptions): EncodedTools;
+  /** The conversation of a request. */
+  encodeMessages(messages: readonly ModelMessage[], options?: EncodeMessagesOptions): EncodedMessages;
+  /** The whole body of a request. @throws ToolError `invalid_argument` for a choice of a tool that is not there */
+  encodeRequest(request: ModelRequest, target: WireTarget): EncodedRequest;
+  /** The messages that answer calls, for programs that keep the provider's own conversation. */
+  encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[];
+  /** Reads a whole reply. @throws ToolError `model_failed` for what is no reply; another code for an error in a reply's place */
+  decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply;
+  /** Reads a streamed reply, piece by piece. */
+  decodeStream(options?: DecodeOptions): StreamDecoder;
+}
+
+/** Where a request goes, and how. */
+export interface WireTarget {
+  /** As the provider names it. */
+  readonly model: string;
+  /** @default true */
+  readonly stream?: boolean;
+  /** Ask the provider to hold the model to the tools' schemas, where it can and nothing of them is lost. @default false */
+  readonly strict?: boolean;
+}
+
+export type EncodeToolsOptions = Pick<WireTarget, "strict"> & { readonly model?: string };
+
+export interface EncodeMessagesOptions {
+  /** False where the request offers no tools: calls and results become text, as some providers refuse them then. @default true */
+  readonly tools?: boolean;
+  readonly model?: string;
+}
+
+export interface EncodedTools {
+  /** As they stand in the request. */
+  readonly tools: readonly JsonObject[];
+  /** By the provider's name, the tool's own. */
+  readonly toolNames: ReadonlyMap<string, string>;
+  readonly notes: readonly WireNote[];
+}
+
+export interface EncodedMessages {
+  readonly messages: readonly JsonObject[];
+  /** Where system messages stand apart. */
+  readonly system?: readonly JsonObject[];
+  readonly toolNames: ReadonlyMap<string, string>;
+}
+
+export interface EncodedRequest {
+  readonly body: JsonObject;
+  /** Of the tools and the conversation: what a decoder is given. */
+  readonly toolNames: ReadonlyMap<string, string>;
+  readonly notes: readonly WireNote[];
+}
+
+/** What a provider is not told as the tool has it. */
+export interface WireNote {
+  /** `schema-loss`: a part of a schema was left out or changed; `quarantined`: the tool was left out; `unsupported`: the provider has no such thing. */
+  readonly kind: "schema-loss" | "quarantined" | "unsupported";
+  /** Qualified; left out for what concerns no tool. */
+  readonly tool?: string;
+  /** `$` path in the schema. */
+  readonly path?: string;
+  readonly note: string;
+}
+
+export interface AnsweredCall {
+  /** The provider's id, as the call brought it. */
+  readonly id?: string;
+  /** Qualified. */
+  readonly name: string;
+  /** `custom` where the model made a custom call. @default "function" */
+  readonly kind?: "function" | "custom";
+  readonly result: ToolResult;
+}
+
+export interface DecodeOptions {
+  /** By the provider's name, the tool's own; of `EncodedRequest`. @default names are read back as far as they are readable */
+  readonly toolNames?: ReadonlyMap<string, string>;
+  /** Most characters of a reply. @default 16_777_216 */
+  readonly maxChars?: number;
+}
+
+/** Reads one streamed reply. What it does not know it passes over. */
+export interface StreamDecoder {
+  /**
+   * Takes the next piece: of `sse` the JSON of one event's data (`[DONE]` is a text), of `json-lines` one line, of `event-stream` one
+   * message's payload with its `:event-type` as the one key around it.
+   *
+   * @throws ToolError for an error that the provider sends in the stream, and `too_large`
+   */
+  push(piece: JsonValue): readonly ModelEvent[];
+  /** The stream is over, well or not. Returns at least `reply-end`. Idempotent. */
+  end(): readonly ModelEvent[];
+}
