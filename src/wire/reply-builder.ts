@@ -245,7 +245,8 @@ export class ReplyBuilder {
 
   #grow(chars: number): void {
     this.#chars += chars;
-    if (this.#chars > this.#maxChars) throw new ToolError("too_large", `A message of the model has more than ${this.#maxChars} characters.`);
+    if (this.#chars > this.#maxChars)
+      throw new ToolError("too_large", `A message of the model has more than ${this.#maxChars} characters.`);
   }
 }
 

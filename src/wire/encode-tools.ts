@@ -1,0 +1,83 @@
+/** Writes the tools of a request one by one, so that a bad one spoils nothing but itself. */
+import { ToolError } from "../core/error.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ModelTool } from "../core/model.ts";
+import { fitSchema } from "./fit-schema.ts";
+import type { SchemaSubset } from "./fit-schema.ts";
+import { ProviderNames } from "./provider-name.ts";
+import type { EncodedTools, WireNote } from "./wire-format.ts";
+
+export interface ToolRules {
+  /** The name of the wire format. */
+  readonly format: string;
+  readonly subset: SchemaSubset;
+  /** Set where the provider can hold the model to a schema, and is asked to. */
+  readonly strictSubset?: SchemaSubset | undefined;
+  /** Most tools that the provider takes. */
+  readonly maxTools?: number;
+  /** Most characters of a description. @default no limit */
+  readonly maxDescription?: number;
+}
+
+/** A tool with what the format's own shape needs of it. */
+export interface WireTool {
+  readonly tool: ModelTool;
+  /** As the provider is given it. */
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonObject;
+  /** The model can be held to the schema: nothing of it is lost in the strict subset. */
+  readonly strict: boolean;
+}
+
+/**
+ * Tools in the order given; `write` gives one its provider's shape. Left out, each with a note: tools whose schema or name cannot be
+ * sent, tools that another provider runs, and those beyond `maxTools`. A tool with `providers[format]` is sent as that says.
+ */
+export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, write: (tool: WireTool) => JsonObject): EncodedTools {
+  const names = new ProviderNames();
+  const notes: WireNote[] = [];
+  const written: JsonObject[] = [];
+  for (const tool of tools) {
+    try {
+      if (rules.maxTools !== undefined && written.length >= rules.maxTools)
+        throw new ToolError("limit_exceeded", `${rules.format} takes at most ${rules.maxTools} tools.`);
+      const own = tool.providers !== undefined && Object.hasOwn(tool.providers, rules.format) ? tool.providers[rules.format] : undefined;
+      if (own !== undefined) written.push(own);
+      else if (tool.providerExecuted === true)
+        notes.push({ kind: "unsupported", tool: tool.name, note: `${rules.format} does not run this tool, so it is left out.` });
+      else written.push(write(wireTool(tool, rules, names, notes)));
+    } catch (thrown: unknown) {
+      notes.push({ kind: "quarantined", tool: tool.name, note: ToolError.fromUnknown(thrown).message });
+    }
+  }
+  return { tools: written, toolNames: names.decoded, notes };
+}
+
+function wireTool(tool: ModelTool, rules: ToolRules, names: ProviderNames, notes: WireNote[]): WireTool {
+  const { schema, strict } = fitTool(tool, rules, notes);
+  const { maxDescription = Infinity } = rules;
+  const description = tool.description.length <= maxDescription ? tool.description : `${tool.description.slice(0, maxDescription - 1)}…`;
+  if (description !== tool.description)
+    notes.push({ kind: "unsupported", tool: tool.name, note: `The description was cut to ${maxDescription} characters.` });
+  return { tool, name: names.encode(tool.name, tool.fingerprint), description: description.toWellFormed(), schema, strict };
+}
+
+function fitTool(
+  tool: ModelTool,
+  { subset, strictSubset }: ToolRules,
+  notes: WireNote[],
+): { readonly schema: JsonObject; readonly strict: boolean } {
+  if (strictSubset !== undefined) {
+    const strict = fitSchema(tool.inputSchema, strictSubset);
+    if (strict.losses.length === 0) return { schema: strict.schema, strict: true };
+    notes.push({
+      kind: "unsupported",
+      tool: tool.name,
+      note: `Not strict: ${strict.losses[0]?.path ?? "$"} ${strict.losses[0]?.note ?? ""}`,
+    });
+  }
+  const { schema, losses } = fitSchema(tool.inputSchema, subset);
+  for (const { path, note } of losses) notes.push({ kind: "schema-loss", tool: tool.name, path, note });
+  return { schema, strict: false };
+}
