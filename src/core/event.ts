@@ -6,6 +6,7 @@ import type { ErrorInfo } from "./error.ts";
 import type { JsonPatch } from "./json-patch.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { SessionMessage } from "./message.ts";
+import type { FinishReason, TokenUsage } from "./model.ts";
 import type { ToolResult } from "./result.ts";
 
 interface SessionFact {
@@ -60,6 +61,20 @@ export type SessionEvent =
       readonly toolName: string;
       /** The effect happened after all. */
       readonly outcome: "applied";
+    })
+  | (SessionFact & {
+      /** A message of the model is over; its calls began before, in this order, unless they are not recorded. */
+      readonly type: "round-end";
+      readonly turnId: string;
+      readonly callIds: readonly string[];
+      /** What it said beside its calls. */
+      readonly message: SessionMessage;
+      readonly finish: FinishReason;
+      readonly usage: TokenUsage;
+      /** As the provider names it. */
+      readonly model?: string;
+      /** Why it counts as never said: its calls were cancelled, and the model is not shown them. */
+      readonly voided?: string;
     })
   | (SessionFact & { readonly type: "batch-rollback"; readonly turnId: string; readonly callIds: readonly string[] })
   | (SessionFact & {

@@ -48,7 +48,8 @@ export interface ModelRequest {
  * `pause`: the provider wants the conversation back as it is, to go on; `truncated`: the stream ended without a reason; `other`: a
  * reason we do not know.
  */
-export type FinishReason = "stop" | "calls" | "length" | "content-filter" | "refusal" | "pause" | "error" | "truncated" | "other";
+export const FINISH_REASONS = ["stop", "calls", "length", "content-filter", "refusal", "pause", "error", "truncated", "other"] as const;
+export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /** Tokens of one reply, as far as the provider tells. */
 export interface TokenUsage {

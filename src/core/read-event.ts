@@ -22,6 +22,7 @@ import { ERROR_CODES } from "./error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError } from "./error.ts";
 import type { SessionEvent } from "./event.ts";
 import { copyJson, isJsonObject } from "./json.ts";
+import { FINISH_REASONS } from "./model.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "./json.ts";
 
 /** Longest id, key or name in an event, in UTF-16 units. Whoever makes one may not make it longer. */
@@ -113,7 +114,19 @@ function missingError({ status, error }: JsonObject): ReturnType<ShapeCheck> {
 }
 
 const spoken: ShapeCheck = (value) => (typeof value === "string" ? undefined : content(value));
-const message = shape({ role: oneOf(["user", "assistant", "system", "document"]), content: spoken, title: optional(anyText) });
+const message = shape({
+  role: oneOf(["user", "assistant", "system", "document"]),
+  content: spoken,
+  title: optional(anyText),
+  native: optional(shape({ format: textOf(1, MAX_ID_LENGTH), blocks: listOf(anyJson) })),
+});
+const usage = shape({
+  inputTokens: count,
+  outputTokens: count,
+  cachedInputTokens: optional(count),
+  cacheWriteTokens: optional(count),
+  reasoningTokens: optional(count),
+});
 const branchPoint = shape({ sessionId: id, length: count });
 
 const pointer = textLike(/^(?:\/(?:[^~]|~[01])*)?$/su, "a JSON Pointer");
@@ -136,6 +149,16 @@ const FIELDS = {
   "call-end": { ...OF_CALL, result, input: optional(jsonObject) },
   "output-keep": { ...OF_CALL, output: optional(anyJson), content: optional(content) },
   "outcome-resolve": { ...OF_CALL, toolName: name, outcome: oneOf(["applied"]) },
+  "round-end": {
+    ...FACT,
+    turnId: id,
+    callIds: ids,
+    message,
+    finish: oneOf(FINISH_REASONS),
+    usage,
+    model: optional(anyText),
+    voided: optional(anyText),
+  },
   "batch-rollback": { ...FACT, turnId: id, callIds: ids },
   "branch-commit": { ...FACT, branchId: id, events: count },
 } as const satisfies Record<SessionEvent["type"], Fields>;

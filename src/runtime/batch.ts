@@ -31,7 +31,7 @@ export interface Submission {
   readonly digest: string;
 }
 
-type Answer = ToolResult | Promise<ToolResult>;
+export type Answer = ToolResult | Promise<ToolResult>;
 
 /** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
 export function runOne(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
@@ -68,7 +68,7 @@ export async function runBatch(
       if (breaks.due && options.submission === undefined) await breaks.take();
     }
     if (options.submission !== undefined) recordSubmission(runs, options.submission);
-    const results = await new Batch(runs, breaks, options.throwOnError).run();
+    const results = await new Batch(runs, breaks, { failFast: options.throwOnError }).run();
     const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
     if (failed === undefined) return results;
     const joined = joinedRuns(turn);
@@ -106,7 +106,7 @@ function readItem(calls: readonly unknown[], index: number): unknown {
 }
 
 /** Takes a call in: from here on it has an id, is recorded, and will have a result. */
-function begin(
+export function begin(
   parts: CallParts,
   turn: Turn,
   raw: unknown,
@@ -148,23 +148,34 @@ function recordSubmission(runs: readonly CallRun[], submission: Submission): voi
 }
 
 /** Calls that have all begun, on their way to their results. */
-class Batch {
+export class Batch {
   readonly #runs: readonly CallRun[];
   readonly #breaks: LoopBreaks;
   readonly #failFast: boolean;
   /** In call order; undefined while a call is admitted and not yet started. */
-  readonly #answers: (Answer | undefined)[] = [];
+  readonly #answers: (Answer | undefined)[];
   /** Answers that a call in sequence still has to wait for, and the wait for all before them. */
   #unsettled: Promise<unknown>[] = [];
 
-  constructor(runs: readonly CallRun[], breaks: LoopBreaks, failFast: boolean) {
+  /** @param answers what calls are answered already that were admitted before, in call order; undefined for those that are not started */
+  constructor(
+    runs: readonly CallRun[],
+    breaks: LoopBreaks,
+    options: { readonly failFast?: boolean; readonly answers?: (Answer | undefined)[] } = {},
+  ) {
     this.#runs = runs;
     this.#breaks = breaks;
-    this.#failFast = failFast;
+    this.#failFast = options.failFast ?? false;
+    this.#answers = options.answers ?? [];
   }
 
   async run(): Promise<readonly ToolResult[]> {
     await this.#admitAll();
+    return this.start();
+  }
+
+  /** Starts every admitted call, and resolves to all results. */
+  async start(): Promise<readonly ToolResult[]> {
     await this.#startAll();
     const results: ToolResult[] = [];
     for (const answer of this.#answers) if (answer !== undefined) results.push(answer instanceof Promise ? await answer : answer);
@@ -174,23 +185,16 @@ class Batch {
   async #admitAll(): Promise<void> {
     const ids = new Set<string>();
     for (const run of this.#runs) {
-      const early = run.unreadable ?? duplicateId(run, ids);
-      const skipped = early === undefined ? turnEnded(run) : undefined;
-      if (skipped !== undefined) {
-        this.#answers.push(finishCall(run, skipped, "skipped"));
-        continue;
-      }
-      const admitted = early ?? admitCall(run);
-      const end = admitted instanceof Promise ? await this.#admitted(admitted) : admitted;
-      this.#answers.push(end === undefined ? undefined : finishCall(run, end));
+      const admitted = admitNext(run, ids);
+      this.#answers.push(admitted instanceof Promise ? await this.#admitted(admitted) : admitted.answer);
       if (this.#breaks.due) await this.#breaks.take();
     }
   }
 
-  async #admitted(admitted: Promise<StepEnd>): Promise<StepEnd> {
-    const end = await admitted;
+  async #admitted(admitted: Promise<Admission>): Promise<Answer | undefined> {
+    const { answer } = await admitted;
     this.#breaks.restart();
-    return end;
+    return answer;
   }
 
   async #startAll(): Promise<void> {
@@ -209,6 +213,24 @@ class Batch {
     this.#unsettled = [earlier];
     return startAfter(run, earlier);
   }
+}
+
+/** What the admission of a call comes to: its answer where it may not run. */
+export interface Admission {
+  readonly answer: Answer | undefined;
+}
+
+/** Admits the next call of a message. `ids` are those of the calls before it. */
+export function admitNext(run: CallRun, ids: Set<string>): Admission | Promise<Admission> {
+  const early = run.unreadable ?? duplicateId(run, ids);
+  const skipped = early === undefined ? turnEnded(run) : undefined;
+  if (skipped !== undefined) return { answer: finishCall(run, skipped, "skipped") };
+  const admitted = early ?? admitCall(run);
+  return admitted instanceof Promise ? admitted.then((end) => admission(run, end)) : admission(run, admitted);
+}
+
+function admission(run: CallRun, end: StepEnd): Admission {
+  return { answer: end === undefined ? undefined : finishCall(run, end) };
 }
 
 function duplicateId(run: CallRun, ids: Set<string>): StepEnd {
@@ -266,5 +288,5 @@ export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly To
   const [first] = runs;
   if (first === undefined) return [];
   for (const run of runs) run.parts.running.set(run.callId, run);
-  return new Batch(runs, new LoopBreaks(first.clock), false).run();
+  return new Batch(runs, new LoopBreaks(first.clock)).run();
 }

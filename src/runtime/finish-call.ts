@@ -5,7 +5,7 @@ import type { Hook } from "../core/hook.ts";
 import type { Origin, ResultStatus, ToolResult } from "../core/result.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
-import type { CallRun } from "./call-run.ts";
+import type { CallRun, ResultNotes } from "./call-run.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
@@ -83,6 +83,7 @@ function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown)
 
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   if (run.registered !== undefined) limitSize(run, result);
+  if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
   Object.freeze(result.repairs);
   Object.freeze(result.warnings);
   run.result = Object.freeze(result);
@@ -91,4 +92,13 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.parts.counters.repairs += run.repairs.length;
   if (run.noticed) run.record({ ...run.eventBase, type: "call-end", result, ...(run.input === undefined ? {} : { input: run.input }) });
   return result;
+}
+
+function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult>): void {
+  try {
+    const notes = notesOf(result);
+    if (notes !== undefined) result.metadata = { ...result.metadata, ...notes };
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`What was to be kept with the result of ${run.toolName} could not be had: ${describeThrown(thrown)}`);
+  }
 }

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { ERROR_CODES } from "../../src/core/error-codes.ts";
 import type { ErrorCode } from "../../src/core/error-codes.ts";
+import { FINISH_REASONS } from "../../src/core/model.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JsonObject, JsonValue } from "../../src/core/json.ts";
 
@@ -129,6 +130,24 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     toolName: id,
     outcome: fc.constant("applied" as const),
   }),
+  fc.record(
+    {
+      type: fc.constant("round-end" as const),
+      ...fact,
+      turnId: id,
+      callIds: fc.array(id, { maxLength: 2 }),
+      message: fc.record({
+        role: fc.constant("assistant" as const),
+        content: text,
+        native: fc.record({ format: id, blocks: fc.array(object, { maxLength: 2 }) }),
+      }),
+      finish: fc.constantFrom(...FINISH_REASONS),
+      usage: fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat() }),
+      model: text,
+      voided: text,
+    },
+    { requiredKeys: ["type", "sessionId", "at", "turnId", "callIds", "message", "finish", "usage"] },
+  ),
   fc.record({ type: fc.constant("batch-rollback" as const), ...fact, turnId: id, callIds: fc.array(id, { maxLength: 2 }) }),
   fc.record({ type: fc.constant("branch-commit" as const), ...fact, branchId: id, events: fc.nat() }),
 );

@@ -61,6 +61,7 @@ const WORDS = {
   "state-change": "change",
   "call-end": "end",
   "outcome-resolve": "resolve",
+  "round-end": "round",
   "batch-rollback": "rollback",
   "output-keep": "output",
   "branch-commit": "commit",

@@ -127,7 +127,7 @@ async function* asMessages(
 }
 
 /** What a conversation is made of. */
-const SHOWN: ReadonlySet<SessionEvent["type"]> = new Set(["message-add", "call-start", "call-end", "batch-rollback"] as const);
+const SHOWN: ReadonlySet<SessionEvent["type"]> = new Set(["message-add", "call-start", "call-end", "round-end", "batch-rollback"] as const);
 
 const PROVIDERS = {
   openai: toOpenAiMessages,

@@ -1,11 +1,13 @@
 /** Tells what a stored session holds as `haft run` told it when it happened. */
 import type { SessionEvent } from "../../core/event.ts";
+import type { SessionMessage } from "../../core/message.ts";
 import { EventPrinter } from "../print-event.ts";
 import { printMessage } from "../print-message.ts";
 import { plural, safeText } from "../terminal-text.ts";
 import type { Screen } from "../terminal-text.ts";
 import { timeText } from "./session-words.ts";
 
+type RoundEnd = Extract<SessionEvent, { readonly type: "round-end" }>;
 type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
 
 /** Takes events one by one, and holds those of one turn, so that its lines are aligned. */
@@ -42,12 +44,15 @@ export class LogPrinter {
     this.#turn = [];
     this.#turnId = undefined;
     if (turn.length === 0) return;
-    if (!this.#modelSpoke && turn.some((event) => event.type === "call-start"))
-      printMessage({ screen: this.#screen, width: this.#printer.width }, { role: "assistant", content: "" });
+    const rounds = roundsOf(turn);
+    if (!this.#modelSpoke && rounds.size === 0 && turn.some((event) => event.type === "call-start"))
+      this.#say({ role: "assistant", content: "" });
     this.#modelSpoke = false;
     const open = new Map<string, CallStart>();
     this.#printer.expect(turn.flatMap(namesOf));
     for (const event of turn) {
+      const round = rounds.get(event);
+      if (round !== undefined) this.#tellRound(round);
       if (event.type === "call-start") open.set(event.callId, event);
       else if (event.type === "call-end") open.delete(event.callId);
       if (event.type === "batch-rollback") this.#printer.note("the batch was rolled back: a model sees none of it");
@@ -56,10 +61,19 @@ export class LogPrinter {
     for (const { callId, call } of open.values()) this.#printer.note(`${this.#printer.labelOf(callId)} ${safeText(call.name)}  ${unended}`);
   }
 
+  #tellRound({ message, voided }: RoundEnd): void {
+    this.#say(message);
+    if (voided !== undefined) this.#printer.note(`a model sees none of this: ${safeText(voided)}`);
+  }
+
+  #say(message: SessionMessage): void {
+    printMessage({ screen: this.#screen, width: this.#printer.width }, message);
+  }
+
   /** What belongs to no turn. */
   #tell(event: SessionEvent): void {
     this.#modelSpoke = event.type === "message-add" && event.message.role === "assistant";
-    if (event.type === "message-add") printMessage({ screen: this.#screen, width: this.#printer.width }, event.message);
+    if (event.type === "message-add") this.#say(event.message);
     else if (event.type === "session-start" && event.parent === undefined)
       this.#printer.aside(`session ${safeText(event.sessionId)}, begun ${timeText(event.at)}`);
     else if (event.type === "session-start")
@@ -67,6 +81,14 @@ export class LogPrinter {
     else if (event.type === "branch-commit")
       this.#printer.aside(`what follows, ${plural(event.events, "event")}, was done in the branch ${safeText(event.branchId)}`);
   }
+}
+
+/** Where each message of the model is told: before the first of its calls. */
+function roundsOf(turn: readonly SessionEvent[]): ReadonlyMap<SessionEvent, RoundEnd> {
+  const starts = new Map(turn.flatMap((event) => (event.type === "call-start" ? [[event.callId, event]] : [])));
+  const rounds = new Map<SessionEvent, RoundEnd>();
+  for (const event of turn) if (event.type === "round-end") rounds.set(starts.get(event.callIds[0] ?? "") ?? event, event);
+  return rounds;
 }
 
 function namesOf(event: SessionEvent): readonly string[] {

@@ -15,6 +15,7 @@ import { Session } from "./session.ts";
 import type { SessionHead, SessionOptions } from "./session.ts";
 import { stateDiff } from "./session-diff.ts";
 import type { SessionDiff } from "./session-diff.ts";
+import type { SessionTurn } from "./session-turn.ts";
 import { messagesFor } from "./session-messages.ts";
 import type { MessagesOptions } from "./session-messages.ts";
 import type { SessionSnapshot } from "./snapshot.ts";
@@ -43,6 +44,7 @@ export interface Simulation {
 /** What a session needs of its runtime. */
 export interface SessionHost {
   run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<ToolResult | readonly ToolResult[]>;
+  turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T>;
   submit(
     session: RuntimeSession,
     calls: readonly ToolCall[],
@@ -108,6 +110,17 @@ export class RuntimeSession extends Session {
     } catch (thrown: unknown) {
       return Promise.reject(unreadableOptions(thrown));
     }
+  }
+
+  /**
+   * Holds one turn for all that the work does: the rounds of a loop, each a message of a model with its calls. It begins as a turn of
+   * `execute` does, and calls that the work makes by `execute` belong to it. A round that is still open when the work ends is voided.
+   *
+   * @throws what the work throws; ToolError `invalid_argument` once the session is closed; `cancelled` when the signal aborts before it
+   * begins. All by rejecting
+   */
+  turn<T>(work: (turn: SessionTurn) => Promise<T>, { signal }: { readonly signal?: AbortSignal } = {}): Promise<T> {
+    return this.#host.turn(this, work, signal);
   }
 
   /**

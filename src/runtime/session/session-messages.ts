@@ -17,16 +17,63 @@ export interface MessagesOptions extends Omit<ModelHistoryOptions, "trim"> {
   };
 }
 
-/** Everything that was said, called and answered, the oldest first, without the batches that were rolled back. */
+type RoundEnd = SessionEvent & { readonly type: "round-end" };
+
+/**
+ * Everything that was said, called and answered, the oldest first, without the batches that were rolled back and the rounds that
+ * came to nothing. The calls of a round stand together behind what the model said with them, whenever they began.
+ */
 export function conversationOf(events: readonly SessionEvent[]): readonly ModelMessage[] {
-  const rolledBack = new Set(events.flatMap((event) => (event.type === "batch-rollback" ? event.callIds : [])));
-  return events.flatMap((event): readonly ModelMessage[] => {
-    if (event.type === "message-add") return [{ ...event.message, at: event.at }];
-    if (!("callId" in event) || rolledBack.has(event.callId)) return [];
-    const { callId, turnId, at } = event;
-    if (event.type === "call-start") return [{ role: "call", at, callId, turnId, call: event.call }];
-    return event.type === "call-end" ? [{ role: "result", at, callId, result: event.result }] : [];
-  });
+  return new Conversation(events).messages;
+}
+
+class Conversation {
+  readonly messages: ModelMessage[] = [];
+  readonly #left = new Set<string>();
+  readonly #rounds = new Map<string, RoundEnd>();
+  readonly #calls = new Map<string, ModelMessage>();
+  /** Rounds that are written down. */
+  readonly #written = new Set<RoundEnd>();
+
+  constructor(events: readonly SessionEvent[]) {
+    for (const event of events) this.#look(event);
+    for (const event of events) this.#write(event);
+  }
+
+  #look(event: SessionEvent): void {
+    if (event.type === "batch-rollback" || (event.type === "round-end" && event.voided !== undefined))
+      for (const callId of event.callIds) this.#left.add(callId);
+    else if (event.type === "round-end") for (const callId of event.callIds) this.#rounds.set(callId, event);
+    else if (event.type === "call-start") {
+      const { callId, turnId, at, call } = event;
+      this.#calls.set(callId, { role: "call", at, callId, turnId, call });
+    }
+  }
+
+  #write(event: SessionEvent): void {
+    if (event.type === "message-add") this.messages.push({ ...event.message, at: event.at });
+    else if (event.type === "round-end") this.#writeRound(event);
+    else if ("callId" in event && !this.#left.has(event.callId)) {
+      const round = this.#rounds.get(event.callId);
+      if (event.type === "call-end") this.messages.push({ role: "result", at: event.at, callId: event.callId, result: event.result });
+      else if (event.type !== "call-start") return;
+      else if (round === undefined) this.#writeCall(event.callId);
+      else this.#writeRound(round);
+    }
+  }
+
+  #writeRound(round: RoundEnd): void {
+    if (round.voided !== undefined || this.#written.has(round)) return;
+    this.#written.add(round);
+    const { message, at } = round;
+    if (message.content.length > 0 || message.native !== undefined) this.messages.push({ ...message, at });
+    for (const callId of round.callIds) if (!this.#left.has(callId)) this.#writeCall(callId);
+  }
+
+  #writeCall(callId: string): void {
+    const call = this.#calls.get(callId);
+    if (call !== undefined) this.messages.push(call);
+  }
 }
 
 /** The conversation as a model is shown it; see `modelHistory`. @throws ToolError `invalid_argument` */

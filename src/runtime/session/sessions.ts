@@ -21,6 +21,7 @@ import type { ForkOptions } from "./fork-options.ts";
 import type { RuntimeSessionOptions, SessionHost } from "./runtime-session.ts";
 import type { SessionHead } from "./session.ts";
 import { checkSessionId } from "./session-id.ts";
+import type { SessionTurn } from "./session-turn.ts";
 import { sideEffects, simulationParts } from "./simulation-parts.ts";
 import { SimulationMode } from "./simulation-mode.ts";
 import { makeSnapshot, readSnapshot } from "./snapshot.ts";
@@ -135,6 +136,10 @@ export class Sessions implements SessionHost {
     options: ExecuteOptions,
   ): Promise<ToolResult | readonly ToolResult[]> {
     return this.#options.runner.run(session, calls, options);
+  }
+
+  turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    return this.#options.runner.turn(session, work, signal);
   }
 
   submit(

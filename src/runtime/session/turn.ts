@@ -24,8 +24,8 @@ interface EarlierTurn {
 
 export class Turn {
   readonly session: Session;
-  /** How many events the session had when it began: what its calls see as history. */
-  readonly startsAt: number;
+  /** How many events the session had when its round began: what the calls of it see as history. */
+  startsAt: number;
   /** The turn whose handler made these calls: what they did is taken back with it. */
   readonly joins: Turn | undefined;
   readonly #ids: Ids;
@@ -61,6 +61,13 @@ export class Turn {
     }
     this.#used.add(qualifiedName);
     return undefined;
+  }
+
+  /** Gives the one use of a once-per-turn tool back: its call was not run after all. */
+  giveBack(qualifiedName: string): void {
+    if (this.joins !== undefined) this.joins.giveBack(qualifiedName);
+    else this.#used?.delete(qualifiedName);
+    if (this.endedBy === qualifiedName) this.endedBy = undefined;
   }
 
   /** The state that the tools of one toolset see during a call, with each change noted so that it can be taken back. */

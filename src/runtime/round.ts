@@ -1,0 +1,226 @@
+/** The calls of one message of a model, taken while it is still being said. */
+import type { ContentPart } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
+import type { NativeMessage, SessionMessage } from "../core/message.ts";
+import { endedWell } from "../core/model.ts";
+import type { ModelCall, ModelReply } from "../core/model.ts";
+import type { ToolResult } from "../core/result.ts";
+import { onAbort } from "../policy/deadline.ts";
+import { Batch, admitNext, begin } from "./batch.ts";
+import type { Admission, Answer } from "./batch.ts";
+import type { CallOptions, CallParts, CallRun, ResultNotes } from "./call-run.ts";
+import type { ExecuteOptions } from "./execute-options.ts";
+import { lockKeysOf } from "./hold.ts";
+import { LoopBreaks } from "./loop-breaks.ts";
+import { executeCall } from "./pipeline.ts";
+import { ResourceLocks } from "./resource-locks.ts";
+import { toolOf } from "./resolve-tool.ts";
+import { copyContent } from "./copy-content.ts";
+import { readNative } from "./session/read-message.ts";
+import type { Turn } from "./session/turn.ts";
+
+export interface RoundOptions extends Omit<ExecuteOptions, "idempotencyKey" | "onError" | "concurrent"> {
+  /** What is to be kept with each result, beside what its tool said for programs. */
+  readonly metadata?: ResultNotes;
+}
+
+export interface AddOptions {
+  /** Ends the call with this, and its tool is not run. */
+  readonly refusal?: ToolError | undefined;
+}
+
+/** What the model said, once it has said it. */
+export interface RoundReply extends Pick<ModelReply, "finish" | "usage"> {
+  readonly content: string | readonly ContentPart[];
+  readonly native?: NativeMessage;
+  /** As the provider names it. */
+  readonly model?: string;
+}
+
+/** What a round needs of its turn. */
+export interface RoundPlace {
+  readonly parts: CallParts;
+  readonly turn: Turn;
+  readonly callOptions: CallOptions;
+  readonly metadata: ResultNotes | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Why nothing more may be called; undefined while it may. */
+  refusal(): ToolError | undefined;
+  /** Holds results back until a crash cannot take them back. */
+  whenDurable(results: Promise<readonly ToolResult[]>): Promise<readonly ToolResult[]>;
+  ended(): void;
+}
+
+const NO_USAGE: ModelReply["usage"] = Object.freeze({ inputTokens: 0, outputTokens: 0 });
+
+/**
+ * One message of a model and its calls. A call is recorded when it is added, and has its result when the round is over, whichever way.
+ *
+ * A call that only reads starts as soon as it is added, unless a call before it that still waits would write what it reads. All others
+ * (writes, calls of undeclared, external or destructive tools, those that somebody has to approve, those of engines that answer in
+ * sequence, and those whose input is not whole JSON) start when the round is ended well, in call order.
+ */
+export class Round {
+  readonly #place: RoundPlace;
+  readonly #options: CallOptions;
+  readonly #runs: CallRun[] = [];
+  /** In call order, of those that are admitted; undefined for one that waits for the end. */
+  readonly #answers: (Answer | undefined)[] = [];
+  readonly #ids = new Set<string>();
+  /** What waits in this message, in line with what it touches. */
+  readonly #line = new ResourceLocks();
+  readonly #forget: (() => void) | undefined;
+  #admission: Promise<void> | undefined;
+  #over: Promise<readonly ToolResult[]> | undefined;
+
+  constructor(place: RoundPlace) {
+    this.#place = place;
+    const { callOptions, metadata, signal, turn } = place;
+    this.#options = metadata === undefined ? callOptions : { ...callOptions, metadata };
+    turn.startsAt = turn.session.length;
+    this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#cancelAll("the caller aborted"));
+  }
+
+  /**
+   * Takes the next call of the message; it must be whole. Returns the id that it is recorded by.
+   *
+   * @throws ToolError `invalid_argument` when the round is over or the session closed
+   */
+  add(call: ModelCall, { refusal }: AddOptions = {}): string {
+    const wrong = this.#over === undefined ? this.#place.refusal() : new ToolError("invalid_argument", "The round is over.");
+    if (wrong !== undefined) throw wrong;
+    const { parts, turn, signal } = this.#place;
+    const run = begin(parts, turn, withoutKind(call), this.#options);
+    run.unreadable ??= refusal;
+    if (signal?.aborted === true) run.cancel("the caller had aborted");
+    this.#runs.push(run);
+    this.#admission ??= this.#admit();
+    return run.callId;
+  }
+
+  /**
+   * The message is over and whole: it is recorded, and what waits starts. Resolves to one result for each call, in call order, once
+   * they are durable. A message whose `finish` says that it is not whole is voided instead.
+   *
+   * @throws ToolError `invalid_argument` when the round is over already; `store_failed`. By rejecting
+   */
+  end(reply: RoundReply): Promise<readonly ToolResult[]> {
+    if (this.#over !== undefined) return Promise.reject(new ToolError("invalid_argument", "The round is over."));
+    const isWhole = endedWell(reply.finish) || (this.#runs.length === 0 && reply.finish !== "truncated" && reply.finish !== "error");
+    if (!isWhole) return this.void(`the message of the model ended with ${JSON.stringify(reply.finish)}`, reply);
+    return (this.#over = this.#finish(() => this.#record(reply)));
+  }
+
+  /**
+   * The message came to nothing: what waits or runs is cancelled. The round stays in the log, and the model is not shown it. Idempotent.
+   */
+  void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
+    return (this.#over ??= this.#finish(() => {
+      this.#record({ content: "", finish: "truncated", usage: NO_USAGE, ...reply }, reason);
+      this.#giveBack();
+      this.#cancelAll(reason);
+    }));
+  }
+
+  async #finish(close: () => void): Promise<readonly ToolResult[]> {
+    const { parts } = this.#place;
+    try {
+      if (this.#admission !== undefined) await this.#admission;
+      close();
+      const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { answers: this.#answers });
+      return await this.#place.whenDurable(batch.start());
+    } finally {
+      this.#forget?.();
+      this.#place.ended();
+    }
+  }
+
+  /** Admits what is not admitted yet, in call order; whoever adds a call meanwhile need not begin anew. */
+  #admit(): Promise<void> | undefined {
+    const waiting = this.#admitReady();
+    return waiting === undefined ? undefined : this.#goOn(waiting);
+  }
+
+  /** Admits calls up to the first whose admission has to be waited for. */
+  #admitReady(): { readonly run: CallRun; readonly admission: Promise<Admission> } | undefined {
+    for (let run = this.#nextRun; run !== undefined; run = this.#nextRun) {
+      const admission = admitNext(run, this.#ids);
+      if (admission instanceof Promise) return { run, admission };
+      this.#take(run, admission);
+    }
+    return undefined;
+  }
+
+  get #nextRun(): CallRun | undefined {
+    return this.#runs[this.#answers.length];
+  }
+
+  async #goOn(first: { readonly run: CallRun; readonly admission: Promise<Admission> }): Promise<void> {
+    for (let next: typeof first | undefined = first; next !== undefined; next = this.#admitReady())
+      this.#take(next.run, await next.admission);
+    this.#admission = undefined;
+  }
+
+  #take(run: CallRun, { answer }: Admission): void {
+    this.#answers.push(answer ?? (this.#mayStart(run) ? executeCall(run) : undefined));
+  }
+
+  /** Whether the call may run before the message is known to be whole. One that may not keeps its place in line before later ones. */
+  #mayStart(run: CallRun): boolean {
+    const lock = lockKeysOf(run);
+    if (lock === undefined) return false;
+    const ticket = this.#line.request({ owner: run.callId, ...lock });
+    if (!ticket.granted || !isEarly(run)) return false;
+    ticket.release();
+    return true;
+  }
+
+  #record(reply: RoundReply, voided?: string): void {
+    const { turn } = this.#place;
+    const { session } = turn;
+    if (!session.recorded || !this.#options.recordHistory) return;
+    const { finish, usage, model } = reply;
+    session.recordAndTell({
+      type: "round-end",
+      sessionId: session.id,
+      turnId: turn.id,
+      at: this.#place.parts.ports.clock.wallTime(),
+      callIds: this.#runs.map((run) => run.callId),
+      message: messageOf(reply),
+      finish,
+      usage,
+      ...(model === undefined ? {} : { model }),
+      ...(voided === undefined ? {} : { voided }),
+    });
+  }
+
+  /** What may happen once a turn has not happened. */
+  #giveBack(): void {
+    for (const [index, run] of this.#runs.entries())
+      if (this.#answers[index] === undefined && run.registered !== undefined) this.#place.turn.giveBack(run.registered.qualifiedName);
+  }
+
+  #cancelAll(reason: string): void {
+    for (const run of this.#runs) run.cancel(reason);
+  }
+}
+
+function isEarly(run: CallRun): boolean {
+  const { effects, route, call } = run;
+  if (effects === undefined || route?.via !== "live" || typeof call.input === "string") return false;
+  if (effects.undeclared || effects.writes.length > 0 || effects.external || effects.destructive) return false;
+  if (route.engine.order === "sequential") return false;
+  return run.parts.approvals.needed(toolOf(run).qualifiedName, false) === undefined;
+}
+
+function withoutKind({ kind: _kind, ...call }: ModelCall): ModelCall {
+  return call;
+}
+
+function messageOf({ content, native }: RoundReply): SessionMessage {
+  return Object.freeze({
+    role: "assistant",
+    content: typeof content === "string" ? content : copyContent(content),
+    ...(native === undefined ? {} : { native: readNative(native) }),
+  });
+}

@@ -1,0 +1,81 @@
+/** A turn of a session that is held for several rounds, as a loop does. */
+import type { SessionMessage } from "../../core/message.ts";
+import { ToolError } from "../../core/error.ts";
+import type { ToolResult } from "../../core/result.ts";
+import type { CallOptions } from "../call-run.ts";
+import { Round } from "../round.ts";
+import type { RoundOptions } from "../round.ts";
+import { readMessage } from "./read-message.ts";
+import type { RuntimeSession } from "./runtime-session.ts";
+import type { Turn } from "./turn.ts";
+
+export interface TurnPlace {
+  readonly session: RuntimeSession;
+  readonly turn: Turn;
+  readonly callOptions: (options: RoundOptions) => CallOptions;
+  readonly refusal: () => ToolError | undefined;
+  readonly whenDurable: (results: Promise<readonly ToolResult[]>) => Promise<readonly ToolResult[]>;
+}
+
+const NO_OPTIONS: RoundOptions = Object.freeze({});
+
+/** What the rules of a turn (once a turn, the end of a turn, the turn's cache) hold for: all of its rounds together. */
+export class SessionTurn {
+  readonly session: RuntimeSession;
+  readonly #place: TurnPlace;
+  #open: Round | undefined;
+  #isOver = false;
+
+  constructor(place: TurnPlace) {
+    this.session = place.session;
+    this.#place = place;
+  }
+
+  get id(): string {
+    return this.#place.turn.id;
+  }
+
+  /** The tool that has ended the turn: later calls of it are skipped. */
+  get endedBy(): string | undefined {
+    return this.#place.turn.endedBy;
+  }
+
+  /** Adds what a person or a program said, between two rounds. @throws ToolError `invalid_argument` */
+  addMessage(message: SessionMessage): void {
+    this.#check();
+    const at = this.session.parts.ports.clock.wallTime();
+    this.session.recordAndTell({ type: "message-add", sessionId: this.session.id, at, message: readMessage(message) });
+  }
+
+  /** Begins the next message of the model. @throws ToolError `invalid_argument` while the round before is not over, and after the turn */
+  round(options: RoundOptions = NO_OPTIONS): Round {
+    this.#check();
+    if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
+    const { turn, callOptions, refusal, whenDurable } = this.#place;
+    const { metadata, signal } = options;
+    const round = new Round({
+      parts: this.session.parts,
+      turn,
+      callOptions: callOptions(options),
+      metadata,
+      signal,
+      refusal,
+      whenDurable,
+      ended: () => {
+        this.#open = undefined;
+      },
+    });
+    return (this.#open = round);
+  }
+
+  /** Ends the turn: a round that nobody ended is voided. @internal */
+  async close(): Promise<void> {
+    this.#isOver = true;
+    await this.#open?.void("the turn was over");
+  }
+
+  #check(): void {
+    const wrong = this.#isOver ? new ToolError("invalid_argument", "The turn is over.") : this.#place.refusal();
+    if (wrong !== undefined) throw wrong;
+  }
+}
