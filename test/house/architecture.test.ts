@@ -20,6 +20,7 @@ const RULES: HouseRules = {
     toolsets: 5,
     testing: 5,
     generate: 5,
+    adapters: 5,
     config: 6,
     server: 7,
     "index.ts": 7,

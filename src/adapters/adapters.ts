@@ -1,0 +1,6 @@
+/** The public names of `haft/adapters`, listed by hand: our tools for other frameworks, and theirs for us. */
+export { type AiSdkTool, type AiSdkToolLike, fromAiSdkTools, toAiSdkTools } from "./ai-sdk.ts";
+export type { AdapterOptions } from "./bridge.ts";
+export { type LangChainFields, type LangChainToolLike, fromLangChainTools, toLangChainTools } from "./langchain.ts";
+export { type MastraFields, type MastraToolLike, fromMastraTools, toMastraTools } from "./mastra.ts";
+export { type OpenAiAgentsFields, type OpenAiAgentsToolLike, fromOpenAiAgentsTools, toOpenAiAgentsTools } from "./openai-agents.ts";

@@ -1,0 +1,116 @@
+/** What all adapters share: our tools as plain functions under names that every provider takes, and theirs as our tools. */
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import type { ToolCall } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import type { JsonValue } from "../core/json.ts";
+import { resultText } from "../core/result.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { JsonSchema, Tool } from "../core/tool.ts";
+import { nameMatcher } from "../policy/permission.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import { copySchema } from "../schema/import-schema.ts";
+import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
+import { ProviderNames } from "../wire/provider-name.ts";
+
+export interface AdapterOptions {
+  /** Where the calls are kept, and whose state they share. @default each call stands alone */
+  readonly session?: RuntimeSession;
+  /** Patterns over the qualified names of the tools to give: `weather::*`. @default all that are listed */
+  readonly only?: readonly string[];
+}
+
+/** One of our tools, for a framework that calls functions. */
+export interface BridgedTool {
+  /** Of characters that every provider takes; leads back to one tool. */
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly outputSchema: JsonSchema | undefined;
+  /** Runs a call through the runtime, with all that it checks. Never throws for what the call did. */
+  readonly call: (input: unknown, options?: BridgedCallOptions) => Promise<ToolResult>;
+}
+
+export interface BridgedCallOptions {
+  readonly id?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The tools of a runtime that a model may be given, sorted by name. */
+export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions): readonly BridgedTool[] {
+  const isWanted = only === undefined ? undefined : nameMatcher(only, "only");
+  const names = new ProviderNames();
+  const listed = runtime.registry
+    .list()
+    .filter(
+      ({ tool, qualifiedName }) => tool.providerExecuted !== true && (isWanted === undefined || isWanted(qualifiedName) !== undefined),
+    );
+  const count = new Map<string, number>();
+  for (const { qualifiedName } of listed) count.set(qualifiedName, (count.get(qualifiedName) ?? 0) + 1);
+  return listed.map((registered) => {
+    const { tool, qualifiedName, fingerprint } = registered;
+    return {
+      name: names.encode(qualifiedName, count.get(qualifiedName) === 1 ? undefined : fingerprint),
+      description: tool.description,
+      inputSchema: tool.inputSchema,
+      outputSchema: tool.outputSchema,
+      call: (input, { id, signal } = {}) => {
+        const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
+        const options = signal === undefined ? {} : { signal };
+        // a framework sends the calls of one message one by one, all at the same time
+        return session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true });
+      },
+    };
+  });
+}
+
+/** The answer as JSON. @throws Error with what the model reads, where there is none */
+export function outputOf(result: ToolResult): JsonValue {
+  if (result.status !== "ok" && result.status !== "partial") throw new Error(resultText(result), { cause: result.error });
+  return result.output ?? resultText(result);
+}
+
+/** A JSON Schema that is a Standard Schema too, and lets everything through: the runtime checks, mends and refuses by itself. */
+export function openSchema(schema: JsonSchema): OpenSchema {
+  const json = typeof schema === "boolean" ? { type: "object" } : schema;
+  const write = (): Record<string, unknown> => structuredClone({ ...json });
+  return {
+    ...json,
+    "~standard": { version: 1, vendor: "haft", validate: (value) => ({ value }), jsonSchema: { input: write, output: write } },
+  };
+}
+
+export type OpenSchema = { readonly [keyword: string]: unknown } & {
+  readonly "~standard": StandardSchemaV1.Props & StandardJSONSchemaV1.Props;
+};
+
+/** What a framework says of one of its tools. */
+export interface ForeignTool extends Pick<Tool, "name" | "description" | "execute"> {
+  /** A JSON Schema, or a schema of a library that speaks Standard Schema. */
+  readonly schema: unknown;
+  readonly outputSchema?: unknown;
+}
+
+/**
+ * A tool of a framework as ours. It declares no effects, so it counts as one that may write everything of its toolset: spread it and add
+ * `effects` where you know better.
+ *
+ * @throws ToolError `invalid_schema` naming the tool
+ */
+export function foreignTool({ name, description, execute, schema, outputSchema }: ForeignTool): Tool {
+  return {
+    name,
+    description,
+    inputSchema: jsonSchemaOf(schema, name),
+    ...(outputSchema === undefined ? {} : { outputSchema: jsonSchemaOf(outputSchema, name) }),
+    ...(execute === undefined ? {} : { execute }),
+  };
+}
+
+function jsonSchemaOf(schema: unknown, name: string): JsonSchema {
+  if (isStandardSchema(schema)) return copySchema(fromStandardSchema(schema).jsonSchema);
+  if (typeof schema === "object" && schema !== null && !("_def" in schema)) return copySchema(schema);
+  throw new ToolError("invalid_schema", `The tool ${JSON.stringify(name)} has no schema that can be read as JSON Schema.`, {
+    hint: "Give a JSON Schema, or a schema of a library that speaks Standard Schema (zod ≥ 4.2).",
+  });
+}

@@ -1,0 +1,59 @@
+/** Tools for LangChain and LangGraph, and their tools for us. */
+import type { ToolContext } from "../core/context.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { bridgedTools, foreignTool, outputOf } from "./bridge.ts";
+import type { AdapterOptions } from "./bridge.ts";
+
+/** What LangChain tells of a tool, with its schema as JSON Schema. */
+export interface LangChainFields {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
+type LangChainHandler = (
+  input: unknown,
+  config?: { readonly signal?: AbortSignal; readonly toolCall?: { readonly id?: string } },
+) => Promise<JsonValue>;
+
+/**
+ * The tools of a runtime as LangChain's. Give it LangChain's own `tool` function, of the version you use.
+ *
+ * @example toLangChainTools(runtime, (handler, fields) => tool(handler, fields))
+ * @see https://docs.langchain.com/oss/javascript/langchain/tools
+ */
+export function toLangChainTools<Made>(
+  runtime: Runtime,
+  tool: (handler: LangChainHandler, fields: LangChainFields) => Made,
+  options: AdapterOptions = {},
+): readonly Made[] {
+  return bridgedTools(runtime, options).map(({ name, description, inputSchema, call }) =>
+    tool(async (input, config) => outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal })), {
+      name,
+      description,
+      schema: typeof inputSchema === "boolean" ? { type: "object", properties: {} } : { ...inputSchema },
+    }),
+  );
+}
+
+/** What we look at of a tool of LangChain. */
+export interface LangChainToolLike {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: unknown;
+  invoke(input: never, config?: { readonly signal?: AbortSignal }): unknown;
+}
+
+/** Tools of LangChain as ours. @throws ToolError `invalid_schema` naming the tool */
+export function fromLangChainTools(tools: readonly LangChainToolLike[]): readonly Tool[] {
+  return tools.map((tool) =>
+    foreignTool({
+      name: tool.name,
+      description: tool.description,
+      schema: tool.schema,
+      execute: (input: never, { signal }: ToolContext) => tool.invoke(input, { signal }),
+    }),
+  );
+}

@@ -1,0 +1,70 @@
+/** Tools for Mastra, and its tools for us. */
+import type { ToolContext } from "../core/context.ts";
+import { ToolError } from "../core/error.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { bridgedTools, foreignTool, openSchema, outputOf } from "./bridge.ts";
+import type { AdapterOptions } from "./bridge.ts";
+
+export interface MastraFields {
+  readonly id: string;
+  readonly description: string;
+  readonly inputSchema: ReturnType<typeof openSchema>;
+  readonly execute: (input: unknown, context?: { readonly abortSignal?: AbortSignal | undefined }) => Promise<JsonValue>;
+}
+
+/**
+ * The tools of a runtime as Mastra's, by their ids. Give it Mastra's own `createTool`.
+ *
+ * @see https://mastra.ai/docs/agents/using-tools
+ */
+export function toMastraTools<Made>(
+  runtime: Runtime,
+  createTool: (fields: MastraFields) => Made,
+  options: AdapterOptions = {},
+): Readonly<Record<string, Made>> {
+  return Object.fromEntries(
+    bridgedTools(runtime, options).map(({ name, description, inputSchema, call }) => [
+      name,
+      createTool({
+        id: name,
+        description,
+        inputSchema: openSchema(inputSchema),
+        execute: async (input, context) => outputOf(await call(input, { signal: context?.abortSignal })),
+      }),
+    ]),
+  );
+}
+
+/** What we look at of a tool of Mastra. */
+export interface MastraToolLike {
+  readonly id: string;
+  readonly description: string;
+  readonly inputSchema?: unknown;
+  readonly execute?: unknown;
+}
+
+/**
+ * Tools of Mastra as ours. Mastra returns its validation errors; here they are errors.
+ *
+ * @throws ToolError `invalid_schema`, `not_executable` naming the tool
+ */
+export function fromMastraTools(tools: readonly MastraToolLike[]): readonly Tool[] {
+  return tools.map(({ id, description, inputSchema = { type: "object" }, execute }) => {
+    if (typeof execute !== "function") throw new ToolError("not_executable", `The Mastra tool ${JSON.stringify(id)} has no execute.`);
+    return foreignTool({
+      name: id,
+      description,
+      schema: inputSchema,
+      execute: async (input: unknown, { signal }: ToolContext) => refuseFailure(id, await execute(input, { abortSignal: signal })),
+    });
+  });
+}
+
+function refuseFailure(id: string, output: unknown): unknown {
+  if (typeof output !== "object" || output === null || !("error" in output) || output.error !== true || !("validationErrors" in output))
+    return output;
+  const message = "message" in output && typeof output.message === "string" ? output.message : "its validation failed";
+  throw new ToolError("invalid_input", `${id}: ${message}`, { outcome: "not_started" });
+}

@@ -1,0 +1,98 @@
+/** Tools for the OpenAI Agents SDK, and its tools for us. */
+import type { ToolContext } from "../core/context.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import { resultText } from "../core/result.ts";
+import type { JsonSchema, Tool } from "../core/tool.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { bridgedTools, foreignTool } from "./bridge.ts";
+import type { AdapterOptions } from "./bridge.ts";
+
+export interface OpenAiAgentsFields {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: OpenAiParameters;
+  readonly strict: false;
+  readonly execute: (input: unknown, context?: unknown, details?: OpenAiCallDetails) => Promise<string>;
+}
+
+interface OpenAiParameters {
+  readonly type: "object";
+  readonly properties: Readonly<Record<string, never>>;
+  // mutable, as that SDK declares it
+  readonly required: string[];
+  readonly additionalProperties: true;
+}
+
+interface OpenAiCallDetails {
+  readonly toolCall?: { readonly callId?: string };
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The tools of a runtime as the Agents SDK's. Give it that SDK's own `tool` function. Failures are answered in words, as a result.
+ *
+ * @example toOpenAiAgentsTools(runtime, (fields) => tool(fields))
+ * @see https://openai.github.io/openai-agents-js/guides/tools/
+ */
+export function toOpenAiAgentsTools<Made>(
+  runtime: Runtime,
+  tool: (fields: OpenAiAgentsFields) => Made,
+  options: AdapterOptions = {},
+): readonly Made[] {
+  return bridgedTools(runtime, options).map(({ name, description, inputSchema, call }) =>
+    tool({
+      name,
+      description,
+      parameters: parametersOf(inputSchema),
+      strict: false,
+      execute: async (input, _context, details) =>
+        resultText(await call(input, { id: details?.toolCall?.callId, signal: details?.signal })),
+    }),
+  );
+}
+
+/** In the loose mode, which takes any schema; the runtime checks. */
+function parametersOf(schema: JsonSchema): OpenAiParameters {
+  const own = typeof schema === "boolean" ? {} : schema;
+  return { properties: {}, required: [], ...own, type: "object", additionalProperties: true };
+}
+
+/** What we look at of a function tool of the Agents SDK. */
+export interface OpenAiAgentsToolLike<Context> {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: unknown;
+  needsApproval?(context: Context, input: unknown, callId?: string): Promise<boolean>;
+  invoke(context: Context, input: string, details?: { readonly signal?: AbortSignal }): Promise<unknown>;
+}
+
+/**
+ * Function tools of the Agents SDK as ours; `contextFor` makes what that SDK gives its tools: `() => new RunContext()`.
+ *
+ * A tool that asks for approval ends with `approval_required`: whom to ask is for the runtime to know (`approval: { always }`). What
+ * the SDK answers for a tool that threw is a text like any other; give such tools `errorFunction: null` to have failures told as such.
+ *
+ * @throws ToolError `invalid_schema` naming the tool
+ */
+export function fromOpenAiAgentsTools<Context>(
+  tools: readonly OpenAiAgentsToolLike<Context>[],
+  contextFor: (context: ToolContext) => Context,
+): readonly Tool[] {
+  return tools.map((tool) =>
+    foreignTool({
+      name: tool.name,
+      description: tool.description,
+      schema: tool.parameters,
+      execute: async (input: unknown, context: ToolContext) => {
+        const theirs = contextFor(context);
+        if ((await tool.needsApproval?.(theirs, input, context.callId)) === true)
+          throw new ToolError("approval_required", `${tool.name} asks for approval.`, { outcome: "not_started" });
+        try {
+          return await tool.invoke(theirs, JSON.stringify(input), { signal: context.signal });
+        } catch (thrown: unknown) {
+          throw new ToolError("execution_failed", describeThrown(thrown), { cause: thrown });
+        }
+      },
+    }),
+  );
+}

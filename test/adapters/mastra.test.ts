@@ -1,0 +1,53 @@
+/** With the real package `@mastra/core` where the benchmark's packages are installed (`npm ci` in bench/): it brings 386 others. */
+import { existsSync } from "node:fs";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { fromMastraTools, toMastraTools } from "../../src/adapters/mastra.ts";
+import type { MastraFields, MastraToolLike } from "../../src/adapters/mastra.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { adapterRuntime } from "./adapter-world.ts";
+
+const PACKAGE = new URL("../../bench/node_modules/@mastra/core/dist/tools/index.js", import.meta.url);
+
+interface MastraTool extends MastraToolLike {
+  readonly execute: (input: unknown, context: object) => Promise<unknown>;
+}
+type CreateTool = (
+  fields:
+    | MastraFields
+    | { readonly id: string; readonly description: string; readonly inputSchema: unknown; readonly execute: (input: never) => unknown },
+) => MastraTool;
+
+async function mastra(): Promise<CreateTool> {
+  const { createTool } = (await import(PACKAGE.href)) as { readonly createTool: CreateTool };
+  return createTool;
+}
+
+test.skipIf(!existsSync(PACKAGE))("ours run in Mastra through the runtime, and theirs here", async () => {
+  const createTool = await mastra();
+  const runtime = adapterRuntime();
+  const { math__add: add, fail } = toMastraTools(runtime, createTool);
+  expect(await add?.execute({ a: "2" }, {})).toEqual({ sum: 3 });
+  await expect(fail?.execute({}, {})).rejects.toThrow("the disk is full");
+  const greet = createTool({
+    id: "greet",
+    description: "Greets.",
+    inputSchema: z.object({ name: z.string().min(2) }),
+    execute: ({ name }: { readonly name: string }) => `Hello ${name}`,
+  });
+  const ours = createRuntime({ tools: fromMastraTools([greet]) });
+  const results = await ours.execute([
+    { name: "greet", input: { name: "Ada" } },
+    { name: "greet", input: {} },
+  ]);
+  expect(results.map(({ output, error }) => output ?? error?.code)).toEqual(["Hello Ada", "invalid_input"]);
+});
+
+test("what Mastra returns for input it refuses is an error here", async () => {
+  const [tool] = fromMastraTools([
+    { id: "picky", description: "", execute: () => ({ error: true, message: "name is too short", validationErrors: {} }) },
+  ]);
+  const runtime = createRuntime({ tools: tool === undefined ? [] : [tool] });
+  const { error } = await runtime.execute({ name: "picky", input: {} });
+  expect(error).toMatchObject({ code: "invalid_input", message: "picky: name is too short" });
+});

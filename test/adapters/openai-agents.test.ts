@@ -1,0 +1,50 @@
+/** With the real package `@openai/agents`. */
+import { RunContext, tool } from "@openai/agents";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { fromOpenAiAgentsTools, toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { adapterRuntime } from "./adapter-world.ts";
+
+test("ours run in the Agents SDK through the runtime, and tell failures in words", async () => {
+  const runtime = adapterRuntime();
+  const session = runtime.session();
+  const [fail, add] = toOpenAiAgentsTools(runtime, (fields) => tool(fields), { session, only: ["math::*", "default::fail"] });
+  expect(add?.parameters).toMatchObject({ type: "object", required: ["a"], properties: { a: { type: "integer" } } });
+  expect(await add?.invoke(new RunContext(), '{"a": 2}')).toBe('{"sum":3}');
+  expect(await add?.invoke(new RunContext(), '{"a": "many"}')).toContain("Error (invalid_input)");
+  expect(await fail?.invoke(new RunContext(), "{}")).toContain("the disk is full");
+  expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "error", "error"]);
+});
+
+test("theirs run here: checked, their thrown errors as errors, and approval as they ask for it", async () => {
+  const greet = tool({
+    name: "greet",
+    description: "Greets.",
+    parameters: z.object({ name: z.string() }),
+    execute: ({ name }) => `Hello ${name}`,
+  });
+  const fail = tool({
+    name: "fail",
+    description: "Fails.",
+    parameters: z.object({}),
+    errorFunction: null,
+    execute: () => {
+      throw new Error("no luck");
+    },
+  });
+  const risky = tool({ name: "risky", description: "Risky.", parameters: z.object({}), needsApproval: true, execute: () => "boom" });
+  const runtime = createRuntime({ tools: fromOpenAiAgentsTools([greet, fail, risky], () => new RunContext()), maxAttempts: 1 });
+  const results = await runtime.execute([
+    { name: "greet", input: { name: "Ada" } },
+    { name: "greet", input: {} },
+    { name: "fail", input: {} },
+    { name: "risky", input: {} },
+  ]);
+  expect(results.map(({ output, error }) => output ?? error?.code)).toEqual([
+    "Hello Ada",
+    "invalid_input",
+    "execution_failed",
+    "approval_required",
+  ]);
+});
