@@ -3,7 +3,7 @@ import type { ToolContext } from "../core/context.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { bridgedTools, foreignTool, outputOf } from "./bridge.ts";
+import { bridgedTools, foreignTool, openSchema, outputOf } from "./bridge.ts";
 import type { AdapterOptions } from "./bridge.ts";
 
 /** What LangChain tells of a tool, with its schema as JSON Schema. */
@@ -33,7 +33,8 @@ export function toLangChainTools<Made>(
     tool(async (input, config) => outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal })), {
       name,
       description,
-      schema: typeof inputSchema === "boolean" ? { type: "object", properties: {} } : { ...inputSchema },
+      // without the keywords of JSON Schema beside it: LangChain's own check would refuse what the runtime mends
+      schema: { "~standard": openSchema(inputSchema)["~standard"] },
     }),
   );
 }

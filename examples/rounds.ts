@@ -1,0 +1,72 @@
+/** Calls of a message that a model is still writing: reads start at once, writes when the message is known to be whole. */
+import { setTimeout as pause } from "node:timers/promises";
+import { createRuntime, defineTool } from "haft";
+
+const notes = new Map([["today", "buy milk"]]);
+const page = { type: "object", properties: { page: { type: "string" }, text: { type: "string" } }, required: ["page"] } as const;
+
+const read = defineTool({
+  name: "read",
+  description: "Reads a page.",
+  inputSchema: page,
+  effects: { reads: (input) => [`page:${String(input["page"])}`], writes: [] },
+  execute: (input) => {
+    console.log(`  read ${input.page} begins`);
+    return notes.get(input.page) ?? "";
+  },
+});
+const write = defineTool({
+  name: "write",
+  description: "Writes a page.",
+  inputSchema: page,
+  effects: { writes: (input) => [`page:${String(input["page"])}`] },
+  execute: (input) => {
+    console.log(`  write ${input.page} begins`);
+    notes.set(input.page, input.text ?? "");
+  },
+});
+const runtime = createRuntime({ tools: [read, write] });
+const session = runtime.session();
+const usage = { inputTokens: 90, outputTokens: 30 };
+
+await session.turn(async (turn) => {
+  turn.addMessage({ role: "user", content: "Move today's note to tomorrow." });
+  const round = turn.round();
+  for (const call of [
+    { name: "write", input: { page: "tomorrow", text: "buy milk" } },
+    { name: "read", input: { page: "tomorrow" } }, // reads what the call before it writes, so it waits for it
+    { name: "read", input: { page: "today" } },
+  ]) {
+    console.log(`the model has written: ${call.name} ${call.input.page}`);
+    round.add(call);
+    await pause(20);
+  }
+  console.log("the message has ended");
+  const results = await round.end({ content: "I move it.", finish: "calls", usage });
+  console.log("results:", results.map(({ output }) => JSON.stringify(output)).join(", "));
+  const cut = turn.round();
+  cut.add({ name: "write", input: { page: "today", text: "" } });
+  const [cancelled] = await cut.end({ content: "I empty", finish: "length", usage });
+  console.log("cut off:", cancelled?.status, notes.get("today"));
+});
+console.log(
+  "shown to the model:",
+  session
+    .messages()
+    .map(({ role }) => role)
+    .join(", "),
+);
+await runtime.close();
+
+/* Prints:
+the model has written: write tomorrow
+the model has written: read tomorrow
+the model has written: read today
+  read today begins
+the message has ended
+  write tomorrow begins
+  read tomorrow begins
+results: null, "buy milk", "buy milk"
+cut off: cancelled buy milk
+shown to the model: user, assistant, call, call, call, result, result, result
+*/
