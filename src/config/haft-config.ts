@@ -14,6 +14,8 @@ import { present } from "./present.ts";
 import type { Problems } from "../documents/problems.ts";
 import { checkRouting, readToolsBlock } from "./registry-config.ts";
 import type { RegistryEntry } from "./registry-config.ts";
+import { readLoop, readModel } from "./model-config.ts";
+import type { LoopConfig, ModelConfig } from "./model-config.ts";
 import { readStore } from "./store-config.ts";
 import type { StoreConfig } from "./store-config.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
@@ -36,6 +38,9 @@ export interface HaftConfig {
   readonly cache: CacheOptions;
   /** Where sessions are kept; undefined = nowhere. */
   readonly store: StoreConfig | undefined;
+  /** Who answers in `haft chat`; undefined = nobody was named. */
+  readonly model: ModelConfig | undefined;
+  readonly loop: LoopConfig;
   /** Modules that bring engines and sources, relative to the configuration file and inside its folder. */
   readonly extensions: readonly string[];
   /** Names of variables that may stand in paths. */
@@ -131,7 +136,7 @@ function readToolsetTables(root: TableReader, context: ToolsetReadContext): Read
   return table === undefined ? new Map() : readToolsets(table, context);
 }
 
-type Policies = Pick<HaftConfig, "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store">;
+type Policies = Pick<HaftConfig, "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "model" | "loop">;
 
 function readPolicies(root: TableReader, environment: Environment): Policies {
   const runtime = root.table("runtime");
@@ -141,6 +146,8 @@ function readPolicies(root: TableReader, environment: Environment): Policies {
   const approval = root.table("approval");
   const cache = root.table("cache");
   const store = root.table("store");
+  const model = root.table("model");
+  const loop = root.table("loop");
   return {
     runtime: runtime === undefined ? {} : readRuntime(runtime),
     retry: retry === undefined ? {} : readRetry(retry),
@@ -149,6 +156,8 @@ function readPolicies(root: TableReader, environment: Environment): Policies {
     approval: approval === undefined ? {} : readApproval(approval),
     cache: cache === undefined ? {} : readCache(cache),
     store: store === undefined ? undefined : readStore(store, environment),
+    model: model === undefined ? undefined : readModel(model),
+    loop: loop === undefined ? {} : readLoop(loop),
   };
 }
 

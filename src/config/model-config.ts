@@ -1,0 +1,136 @@
+/** Reads the tables that say which model answers, and how far its loop may go. */
+import type { ModelPrices } from "../model/usage-meter.ts";
+import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { present } from "./present.ts";
+import type { TableReader } from "./table-reader.ts";
+import { resolveVariables } from "./variables.ts";
+
+/** A model behind a provider. */
+export interface ModelConfig {
+  /** `provider/model`: `anthropic/claude-sonnet-5`. */
+  readonly name: string;
+  /** In place of the provider's own address. */
+  readonly baseUrl?: string;
+  /** As it is written: `env:NAME` is looked up when the model is made. */
+  readonly apiKey?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For a model without tool calls of its own: how it writes them. */
+  readonly textFormat?: string;
+  readonly stream?: boolean;
+  readonly strict?: boolean;
+  readonly maxAttempts?: number;
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly parallelCalls?: boolean;
+  readonly contextTokens?: number;
+  readonly prices?: ModelPrices;
+  readonly currency?: string;
+}
+
+/** How far a loop may go; the names of limits are those of `LoopLimits`. */
+export interface LoopConfig {
+  /** What the model is told before everything else. */
+  readonly system?: string;
+  readonly maxRounds?: number;
+  readonly maxCallsPerRound?: number;
+  readonly multiAction?: boolean;
+  readonly maxDurationMs?: number;
+  readonly idleMs?: number;
+  readonly earlyDispatch?: boolean;
+  readonly budget?: BudgetConfig;
+}
+
+export type BudgetConfig = Readonly<Partial<Record<(typeof AXES)[number], { readonly soft?: number; readonly hard?: number }>>>;
+
+const AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
+const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, whole: false } as const;
+
+/** Undefined when the table names no usable model; what is wrong has then been reported. */
+export function readModel(table: TableReader): ModelConfig | undefined {
+  const name = table.requiredText("name", 'provider and model, such as "anthropic/claude-sonnet-5"');
+  if (name !== undefined && !/^[^/]+\/.+$/su.test(name))
+    table.report("name", `must be provider and model with a slash between them, not ${JSON.stringify(name)}.`);
+  const prices = table.table("prices");
+  const settings = present({
+    baseUrl: readAddress(table),
+    apiKey: readKey(table),
+    headers: table.textTable("headers"),
+    textFormat: table.text("textFormat"),
+    stream: table.flag("stream"),
+    strict: table.flag("strict"),
+    maxAttempts: table.number("maxAttempts", { ...COUNT, max: 100 }),
+    maxOutputTokens: table.number("maxOutputTokens", COUNT),
+    temperature: table.number("temperature", { min: 0, max: 2, whole: false }),
+    parallelCalls: table.flag("parallelCalls"),
+    contextTokens: table.number("contextTokens", COUNT),
+    currency: table.text("currency"),
+    prices: prices === undefined ? undefined : readPrices(prices),
+  });
+  table.finish();
+  return name === undefined ? undefined : { name, ...settings };
+}
+
+function readAddress(table: TableReader): string | undefined {
+  const address = table.text("baseUrl");
+  if (address === undefined) return undefined;
+  const protocol = URL.canParse(address) ? new URL(address).protocol : undefined;
+  if (protocol === "http:" || protocol === "https:") return address;
+  table.report("baseUrl", `must be an address that begins with http:// or https://, not ${JSON.stringify(address)}.`);
+  return undefined;
+}
+
+/** Looked up later, so that commands that ask no model need no key; a key that stands in the file itself is refused. */
+function readKey(table: TableReader): string | undefined {
+  const key = table.text("apiKey");
+  if (key === undefined) return undefined;
+  const name = key.startsWith("env:") ? key.slice("env:".length) : undefined;
+  const resolved = name === undefined ? undefined : resolveVariables(key, { [name]: "" });
+  if (resolved !== undefined && "text" in resolved) return key;
+  table.report("apiKey", "must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a file is no place for it.");
+  return undefined;
+}
+
+function readPrices(table: TableReader): ModelPrices | undefined {
+  const price = (key: keyof ModelPrices): number | undefined => table.number(key, AMOUNT);
+  const [inputPerMillion, outputPerMillion] = [price("inputPerMillion"), price("outputPerMillion")];
+  const others = present({
+    cachedInputPerMillion: price("cachedInputPerMillion"),
+    cacheWritePerMillion: price("cacheWritePerMillion"),
+  });
+  table.finish();
+  if (inputPerMillion !== undefined && outputPerMillion !== undefined) return { inputPerMillion, outputPerMillion, ...others };
+  for (const key of ["inputPerMillion", "outputPerMillion"])
+    if (!table.has(key)) table.report(undefined, `"${key}" is missing: what a million tokens cost.`);
+  return undefined;
+}
+
+export function readLoop(table: TableReader): LoopConfig {
+  const budget = table.table("budget");
+  const loop = present({
+    system: table.text("system"),
+    maxRounds: table.number("maxRounds", COUNT),
+    maxCallsPerRound: table.number("maxCallsPerRound", COUNT),
+    multiAction: table.flag("multiAction"),
+    maxDurationMs: table.number("maxDurationMs", MILLISECONDS),
+    idleMs: table.number("idleMs", MILLISECONDS),
+    earlyDispatch: table.flag("earlyDispatch"),
+    budget: budget === undefined ? undefined : readBudget(budget),
+  });
+  table.finish();
+  return loop;
+}
+
+function readBudget(table: TableReader): BudgetConfig {
+  const budget: [axis: string, limit: { readonly soft?: number; readonly hard?: number }][] = [];
+  for (const axis of AXES) {
+    const limit = table.table(axis);
+    if (limit === undefined) continue;
+    const read = present({ soft: limit.number("soft", AMOUNT), hard: limit.number("hard", AMOUNT) });
+    limit.finish();
+    if (read.soft !== undefined && read.hard !== undefined && read.soft > read.hard)
+      limit.report("soft", `must not be above hard, which is ${read.hard}, as ${read.soft} is.`);
+    budget.push([axis, read]);
+  }
+  table.finish();
+  return Object.fromEntries(budget);
+}

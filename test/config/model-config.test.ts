@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { load, problemsOf } from "./config-folder.ts";
+
+describe("problems", () => {
+  test.each([
+    ["no name", "[model]\n", '1:2: model: "name" is missing: provider and model, such as "anthropic/claude-sonnet-5".'],
+    [
+      "a model without provider",
+      'model.name = "gpt-5"',
+      '1:1: model.name: must be provider and model with a slash between them, not "gpt-5".',
+    ],
+    [
+      "a key in the file",
+      '[model]\nname = "a/b"\napiKey = "sk-canary"',
+      "3:1: model.apiKey: must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a file is no place for it.",
+    ],
+    [
+      "an address that is none",
+      '[model]\nname = "a/b"\nbaseUrl = "localhost:11434"',
+      '3:1: model.baseUrl: must be an address that begins with http:// or https://, not "localhost:11434".',
+    ],
+    [
+      "half a price",
+      '[model]\nname = "a/b"\nprices.inputPerMillion = 1',
+      '3:1: model.prices: "outputPerMillion" is missing: what a million tokens cost.',
+    ],
+    ["a temperature", '[model]\nname = "a/b"\ntemperature = 3', "3:1: model.temperature: must be a number from 0 to 2, not 3."],
+    ["no rounds", "loop.maxRounds = 0", "1:1: loop.maxRounds: must be a whole number from 1 to 9007199254740991, not 0."],
+    ["a word of seed 003", "loop.maxIterations = 5", "1:1: loop.maxIterations: unknown key."],
+    [
+      "a limit that warns too late",
+      "loop.budget.calls = { soft = 5, hard = 4 }",
+      "1:23: loop.budget.calls.soft: must not be above hard, which is 4, as 5 is.",
+    ],
+    [
+      "an axis that is none",
+      "loop.budget.dollars = { hard = 4 }",
+      "1:1: loop.budget.dollars: unknown key. There are: rounds, wallMs, calls, tokens, cost.",
+    ],
+  ])("%s", async (_what, text, problem) => {
+    const [first = ""] = await problemsOf("haft.toml", text);
+    expect(first).toContain(problem);
+    expect(first).not.toContain("canary");
+  });
+});
+
+test("a model with everything is read as it stands, its key as the name of a variable that need not be set", async () => {
+  const { config } = await load(
+    "haft.toml",
+    [
+      "[model]",
+      'name = "ollama/qwen3"',
+      'baseUrl = "http://127.0.0.1:11434"',
+      'apiKey = "env:NOT_SET_ANYWHERE"',
+      'textFormat = "hermes"',
+      "prices = { inputPerMillion = 3, outputPerMillion = 15 }",
+      "[loop]",
+      'system = "Be brief."',
+      "budget.calls = { soft = 3, hard = 4 }",
+    ].join("\n"),
+  );
+  expect({ model: config.model, loop: config.loop }).toEqual({
+    model: {
+      name: "ollama/qwen3",
+      baseUrl: "http://127.0.0.1:11434",
+      apiKey: "env:NOT_SET_ANYWHERE",
+      textFormat: "hermes",
+      prices: { inputPerMillion: 3, outputPerMillion: 15 },
+    },
+    loop: { system: "Be brief.", budget: { calls: { soft: 3, hard: 4 } } },
+  });
+});
