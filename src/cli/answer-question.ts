@@ -42,7 +42,7 @@ class Conversation {
 
   async #yesOrNo(question: string): Promise<Answer> {
     for (;;) {
-      const text = (await this.#ask(question, this.#request.signal)).trim().toLowerCase();
+      const text = ((await this.#ask(question, this.#request.signal)) ?? "").trim().toLowerCase();
       if (text === "y" || text === "yes") return { action: "accept" };
       if (text === "n" || text === "no" || text === "") return { action: "decline" };
       this.#say("  Type y or n.");
@@ -60,7 +60,7 @@ class Conversation {
 
   async #fillInOne(field: Field): Promise<JsonValue | undefined> {
     for (;;) {
-      const text = (await this.#ask(`    ${labelOf(field)}: `, this.#request.signal)).trim();
+      const text = ((await this.#ask(`    ${labelOf(field)}: `, this.#request.signal)) ?? "").trim();
       if (text === "" && field.fallback !== undefined) return field.fallback;
       if (text === "" && !field.required) return undefined;
       const value = text === "" ? undefined : readValue(field, text);

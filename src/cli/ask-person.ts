@@ -36,7 +36,7 @@ async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen)
   screen.write(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}\n`);
   screen.write(`${screen.paint("dim", description)}\n${input}\n`);
   for (;;) {
-    const text = await ask("  [y]es, [n]o, [a]lways in this session: ", request.signal);
+    const text = (await ask("  [y]es, [n]o, [a]lways in this session: ", request.signal)) ?? "";
     const answer = ANSWERS.get(text.trim().toLowerCase());
     if (answer !== undefined) return answer;
     screen.write("  Type y, n or a.\n");

@@ -36,6 +36,12 @@ export interface CliOptions {
   readonly http: string | undefined;
   readonly watch: boolean;
   readonly validate: boolean;
+  /** Provider and model, instead of those in the configuration. */
+  readonly model: string | undefined;
+  /** What the model is told before everything else, instead of what the configuration says. */
+  readonly system: string | undefined;
+  /** One message of the user, instead of a file. */
+  readonly prompt: string | undefined;
 }
 
 const OPTIONS = {
@@ -59,6 +65,9 @@ const OPTIONS = {
   http: { type: "string" },
   watch: { type: "boolean" },
   validate: { type: "boolean" },
+  model: { type: "string", short: "m" },
+  system: { type: "string" },
+  prompt: { type: "string", short: "p" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "V" },
 } as const;
@@ -109,6 +118,9 @@ function optionsOf(values: Values): CliOptions {
     http: text("http"),
     watch: flag("watch"),
     validate: flag("validate"),
+    model: text("model"),
+    system: text("system"),
+    prompt: text("prompt"),
   };
 }
 
@@ -143,6 +155,9 @@ const EXAMPLE_VALUES: { readonly [Name in OptionName]?: string } = {
   as: "--as openai",
   id: "--id travel",
   http: "--http 3000",
+  model: "--model ollama/qwen3",
+  system: '--system "You keep the notes."',
+  prompt: '--prompt "What do the notes say?"',
 };
 
 function isOption(name: string): name is OptionName {

@@ -13,10 +13,15 @@ export interface CommandWorld {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Aborts on Ctrl-C, with a ToolError as reason. */
   readonly signal: AbortSignal;
+  /**
+   * Takes the next Ctrl-C for something that can be stopped by itself; the one after it is the program's again. The returned function
+   * gives it back. Left out where nobody can press it.
+   */
+  readonly onInterrupt?: (listener: () => void) => () => void;
 }
 
-/** Resolves to the line that was typed; rejects when the signal aborts. */
-export type Ask = (question: string, signal: AbortSignal) => Promise<string>;
+/** Resolves to the line that was typed, undefined at the end of the input (Ctrl-D); rejects when the signal aborts. */
+export type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>;
 
 export interface CommandContext extends Omit<CommandWorld, "stdout" | "stderr"> {
   readonly args: readonly string[];

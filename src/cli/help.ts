@@ -23,6 +23,9 @@ const OPTION_HELP: Readonly<Record<OptionName, string>> = {
   http: "    --http <port>     listen on this port of 127.0.0.1; 0 = any that is free",
   watch: "    --watch           take over changes of the files that tools come from",
   validate: "    --validate        offer haft_validate_input as well, which checks inputs",
+  model: "-m, --model <name>    provider/model; else that of the configuration",
+  system: "    --system <text>   what the model is told before everything else",
+  prompt: "-p, --prompt <text>   one message of the user, instead of a file",
   help: "-h, --help            print this help",
   version: "-V, --version         print the version",
 };

@@ -101,7 +101,7 @@ async function mayWrite(context: CommandContext, path: string): Promise<boolean>
     warn(context, "Nothing was written: nobody is there to ask. Look at the differences, then give --yes.");
     return false;
   }
-  const answer = await ask(`Pin these tools as they are now, in ${safeText(path)}? [y/N] `, signal);
+  const answer = (await ask(`Pin these tools as they are now, in ${safeText(path)}? [y/N] `, signal)) ?? "";
   return ["y", "yes"].includes(answer.trim().toLowerCase());
 }
 

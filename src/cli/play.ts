@@ -13,6 +13,7 @@ import type { ConversationLine } from "./conversation.ts";
 import { drained } from "./drained.ts";
 import { EventPrinter } from "./print-event.ts";
 import { printMessage } from "./print-message.ts";
+import type { Talk } from "./talk/talk.ts";
 import { Summary } from "./summary.ts";
 import { duration, safeJson, safeText } from "./terminal-text.ts";
 
@@ -28,6 +29,8 @@ export interface PlayPlace {
   readonly registry: Registry;
   /** What is said is added to the session, as calls and results are. @default false */
   readonly keepsMessages?: boolean;
+  /** Answers what the user says; left out = the file has the answers. */
+  readonly talk?: Talk | undefined;
 }
 
 export class Play {
@@ -38,6 +41,7 @@ export class Play {
   readonly #lines: readonly ConversationLine[];
   readonly #summary = new Summary();
   readonly #answers: ApproverLine[] = [];
+  #talk: Talk | undefined;
 
   constructor(context: CommandContext, lines: readonly ConversationLine[]) {
     this.#context = context;
@@ -51,19 +55,23 @@ export class Play {
   /** To be told of every event of the runtime. */
   readonly notice = (event: RuntimeEvent): void => {
     this.#summary.count(event);
-    if (!this.#context.options.json) this.printer.print(event);
+    if (this.#talk !== undefined) this.#talk.notice(event);
+    else if (!this.#context.options.json) this.printer.print(event);
   };
 
   /** Plays line after line; stops after the line in which the signal aborts. */
-  async run({ session, registry, keepsMessages = false }: PlayPlace): Promise<void> {
+  async run({ session, registry, keepsMessages = false, talk }: PlayPlace): Promise<void> {
     const { options, out, signal } = this.#context;
+    this.#talk = talk;
     for (const line of this.#lines) {
       await drained(this.#context).catch(() => {}); // the signal says so as well
       if (signal.aborted) return;
       if (line.role === "approver") this.#answers.push(line);
       else if (line.role !== "tool") {
         if (!options.json) printMessage({ screen: out, width: this.printer.width }, line);
-        if (keepsMessages && line.content !== "") await session.addMessage({ role: line.role, content: line.content });
+        if (talk !== undefined && line.role === "user") await talk.say(line.content);
+        else if ((keepsMessages || talk !== undefined) && line.content !== "")
+          await session.addMessage({ role: line.role, content: line.content });
         if (line.role === "assistant" && line.calls.length > 0) await this.#play(session, line.calls, registry);
       }
     }

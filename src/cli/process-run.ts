@@ -10,8 +10,24 @@ let readerIsGone = false;
 let outputIsLost = false;
 let isDone = false;
 
+/** What the next Ctrl-C stops by itself; undefined when it stops everything. */
+let interrupt: (() => void) | undefined;
+
+function onInterrupt(listener: () => void): () => void {
+  interrupt = listener;
+  return () => {
+    if (interrupt === listener) interrupt = undefined;
+  };
+}
+
 /** The first signal stops the calls and closes the toolsets; a second one ends the process at once. */
 function onSignal(name: string): void {
+  if (name === "Ctrl-C" && interrupt !== undefined && !stop.signal.aborted) {
+    const listener = interrupt;
+    interrupt = undefined;
+    listener();
+    return;
+  }
   if (stop.signal.aborted) process.exit(ERROR_CODES.cancelled.exit);
   stop.abort(new ToolError("cancelled", `Stopped by ${name}.`));
 }
@@ -52,9 +68,8 @@ const stderr: Output = {
   },
 };
 
-/** The end of the input (Ctrl-D) counts as just Enter. */
-function ask(question: string, signal: AbortSignal): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
+function ask(question: string, signal: AbortSignal): Promise<string | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   const withdraw = (): void => {
     process.stderr.write("\n");
@@ -65,7 +80,7 @@ function ask(question: string, signal: AbortSignal): Promise<string> {
   lines.on("SIGINT", () => onSignal("Ctrl-C"));
   lines.on("close", () => {
     process.stderr.write("\n");
-    resolve("");
+    resolve(undefined);
   });
   lines.question(question, resolve);
   return promise.finally(() => {
@@ -86,6 +101,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
   environment: process.env,
   signal: stop.signal,
+  onInterrupt,
 });
 await Promise.all([readerIsGone ? undefined : flushed(process.stdout), errorsAreUnread ? undefined : flushed(process.stderr)]);
 // Not left to the event loop: a tool that was cut off may hold it for as long as it likes.

@@ -3,6 +3,7 @@ import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import { nearNames } from "../runtime/registry/near-names.ts";
 import { callCommand } from "./call-command.ts";
+import { chatCommand } from "./chat-command.ts";
 import { checkCommand } from "./check-command.ts";
 import { readCommandLine } from "./command-line.ts";
 import type { CommandLine, OptionName } from "./command-line.ts";
@@ -22,6 +23,7 @@ import { trustCommand } from "./trust-command.ts";
 import { safeJson, screenFor } from "./terminal-text.ts";
 
 const COMMANDS: readonly (Command | CommandGroup)[] = [
+  chatCommand,
   runCommand,
   callCommand,
   listCommand,

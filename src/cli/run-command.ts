@@ -7,18 +7,21 @@ import { memoryStore } from "../store/memory-store.ts";
 import { copySession, takeUpOrBegin } from "./begin-session.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { readConversation } from "./conversation.ts";
+import type { ConversationLine } from "./conversation.ts";
 import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { storeOf, withStore } from "./open-store.ts";
 import { Play } from "./play.ts";
 import { printSimulation } from "./print-simulation.ts";
 import { readInput } from "./read-input.ts";
+import { chosenModel } from "./talk/chosen-model.ts";
+import { Talk } from "./talk/talk.ts";
 import { plural, safeText } from "./terminal-text.ts";
 
 export const runCommand: Command = {
   name: "run",
-  usage: "<file | ->",
-  summary: "Play a conversation through the tools.",
+  usage: "[file | -]",
+  summary: "Play a conversation through the tools, or through a model with them.",
   details: [
     "The conversation is JSON Lines, from a file or, with -, from standard input:",
     "",
@@ -35,6 +38,10 @@ export const runCommand: Command = {
     "A session that is there already goes on where it ended; calls of it that a crash",
     "had interrupted are ended first, as haft sessions resume does.",
     "",
+    "With --model, or --prompt, a model answers what the user lines say: there are no",
+    "assistant lines then, and the calls are those that the model makes. The keys of",
+    "providers and the limits of the loop are those of haft chat.",
+    "",
     "With --simulate all of it is tried on a branch that is dropped: reads run, every",
     "other call is pretended, and at the end stands what would be different.",
     "",
@@ -43,19 +50,18 @@ export const runCommand: Command = {
     "one line, in call order; nothing else goes to standard output, except what a",
     "simulation came to, and the error that ends a run early.",
   ],
-  args: [1, 1],
-  options: ["config", "session", "store", "simulate", "watch", "yes"],
+  args: [0, 1],
+  options: ["config", "model", "prompt", "system", "session", "store", "simulate", "watch", "yes"],
   examples: [
     "haft run conversation.jsonl",
     "haft run conversation.jsonl --json | jq .status",
     "haft run - --yes < conversation.jsonl",
     "haft run conversation.jsonl --session travel --store haft.db",
     "haft run conversation.jsonl --simulate",
+    'haft run --model anthropic/claude-sonnet-5 --prompt "What do the notes say?"',
   ],
   async run(context) {
-    const [file = ""] = context.args;
-    const lines = readConversation(await readInput(context, file), file === "-" ? "standard input" : file);
-    const play = new Play(context, lines);
+    const play = new Play(context, await readLines(context));
     const diff = await (context.options.simulate ? simulate(context, play) : playLive(context, play));
     play.printSummary();
     if (diff !== undefined) printSimulation(context, diff);
@@ -63,6 +69,36 @@ export const runCommand: Command = {
     return 0;
   },
 };
+
+/** Whether a model makes the calls, and not the file. */
+function asksModel({ options }: CommandContext): boolean {
+  return options.model !== undefined || options.prompt !== undefined;
+}
+
+async function readLines(context: CommandContext): Promise<readonly ConversationLine[]> {
+  const [file] = context.args;
+  const { prompt } = context.options;
+  if (prompt !== undefined && file !== undefined)
+    throw new ToolError("invalid_argument", `haft run takes a file or --prompt, not both.`, {
+      hint: `Leave out ${JSON.stringify(file)} or --prompt.`,
+    });
+  if (prompt !== undefined) return [{ role: "user", content: prompt }];
+  if (file === undefined)
+    throw new ToolError("invalid_argument", "haft run needs a file, - for standard input, or --prompt.", {
+      hint: "For example: haft run conversation.jsonl",
+    });
+  const name = file === "-" ? "standard input" : file;
+  const lines = readConversation(await readInput(context, file), name);
+  if (asksModel(context) && lines.some(({ role }) => role === "assistant" || role === "tool"))
+    throw new ToolError(
+      "invalid_call",
+      `${name} has lines of the role assistant or tool, and with --model the model says those; nothing was run.`,
+      {
+        hint: "Leave them out, or leave out --model to play the calls as they stand.",
+      },
+    );
+  return lines;
+}
 
 async function playLive(context: CommandContext, play: Play): Promise<undefined> {
   let store: Store | undefined;
@@ -74,7 +110,8 @@ async function playLive(context: CommandContext, play: Play): Promise<undefined>
   await withRuntime(context, options, async (open) => {
     sayOpen(context, play, open);
     const session = await beginSession(context, { play, open, store });
-    await play.run({ session, registry: open.runtime.registry, keepsMessages: store !== undefined });
+    const talk = talkOf(context, { play, open, session });
+    await play.run({ session, registry: open.runtime.registry, keepsMessages: store !== undefined, talk });
   });
 }
 
@@ -94,6 +131,15 @@ async function beginSession(context: CommandContext, { play, open: { runtime }, 
   return session;
 }
 
+function talkOf(
+  context: CommandContext,
+  { play, open, session }: { readonly play: Play; readonly open: OpenRuntime; readonly session: RuntimeSession },
+): Talk | undefined {
+  if (!asksModel(context)) return undefined;
+  const chosen = chosenModel(context, open.config);
+  return new Talk({ context, chosen, config: open.config, session, events: play.printer, notice: play.notice });
+}
+
 async function simulate(context: CommandContext, play: Play): Promise<SessionDiff> {
   const store = memoryStore();
   return withRuntime(context, { onEvent: play.notice, approve: play.approver, store: () => store }, async (open) => {
@@ -101,7 +147,8 @@ async function simulate(context: CommandContext, play: Play): Promise<SessionDif
     const base = await simulationBase(context, { play, open, store });
     const branch = base.fork({ simulated: true });
     try {
-      await play.run({ session: branch, registry: open.runtime.registry });
+      const talk = talkOf(context, { play, open, session: branch });
+      await play.run({ session: branch, registry: open.runtime.registry, talk });
       return branch.diff();
     } finally {
       await branch.close();

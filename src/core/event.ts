@@ -37,7 +37,12 @@ export type SessionEvent =
       /** SHA-256 over the calls as they were sent: the key belongs to these calls only. */
       readonly digest: string;
     })
-  | (CallEvent & { readonly type: "call-start"; readonly call: ToolCall })
+  | (CallEvent & {
+      readonly type: "call-start";
+      readonly call: ToolCall;
+      /** It belongs to a message of a model that is not over yet: only a `round-end` makes it count. */
+      readonly inRound?: true;
+    })
   | (CallEvent & {
       readonly type: "call-intent";
       readonly toolName: string;

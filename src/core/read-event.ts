@@ -143,7 +143,7 @@ const FIELDS = {
   "session-start": { ...FACT, parent: optional(branchPoint) },
   "message-add": { ...FACT, message },
   "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
-  "call-start": { ...OF_CALL, call },
+  "call-start": { ...OF_CALL, call, inRound: optional(truth) },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
   "call-end": { ...OF_CALL, result, input: optional(jsonObject) },

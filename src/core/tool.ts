@@ -55,6 +55,13 @@ export interface Supersedes {
   readonly locationOf?: (call: PastCall) => string | undefined;
 }
 
+/** A short hint of a tool or toolset for the system prompt. */
+export interface PromptContribution {
+  readonly text: string;
+  /** `first`, `normal` or `last` of all hints; any other word counts as `normal`, with a warning. @default "normal" */
+  readonly bucket?: string;
+}
+
 export interface Tool extends CallSettings {
   /** Unqualified: the toolset gives the namespace. */
   readonly name: string;
@@ -84,6 +91,8 @@ export interface Tool extends CallSettings {
   readonly category?: ToolCategory;
   /** Run by the model's provider: described here, never executed. @default false */
   readonly providerExecuted?: boolean;
+  /** By the name of a wire format, the tool in that provider's own words, sent as it is: `{ "anthropic-messages": { type: … } }`. */
+  readonly providers?: Readonly<Record<string, JsonObject>>;
   /**
    * What to do with input keys that the schema forbids: `drop` reports each as a repair.
    * @default "drop" for a tool that declares no writes, else "refuse"
@@ -100,6 +109,10 @@ export interface Tool extends CallSettings {
   readonly requires?: readonly string[];
   /** Long documentation, read on demand. */
   readonly documentation?: string;
+  /** Refuse its calls until the model has read its documentation in the session, by the tool `info`. @default false */
+  readonly requiresReading?: boolean;
+  /** What the system prompt says of how to use it, once, beside the list of tools. */
+  readonly promptContribution?: PromptContribution;
   /** @default true */
   readonly enabled?: boolean;
   /** Why it cannot be called, for one that is listed all the same, such as a tool whose description could not be read. @default it can */

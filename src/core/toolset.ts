@@ -1,6 +1,6 @@
 /** A namespace of tools with one engine, one lifecycle and common defaults. */
 import type { Engine } from "./engine.ts";
-import type { CallSettings, Tool } from "./tool.ts";
+import type { CallSettings, PromptContribution, Tool } from "./tool.ts";
 
 export interface Toolset {
   /** The namespace of its tools: `name::tool`. */
@@ -15,6 +15,8 @@ export interface Toolset {
   readonly maxConcurrent?: number;
   /** What its tools use where they set nothing themselves. */
   readonly defaults?: CallSettings;
+  /** What the system prompt says of how to use its tools, while any of them is offered. */
+  readonly promptContribution?: PromptContribution;
   /** Longest time to open, in milliseconds. @default 10_000 */
   readonly openTimeoutMs?: number;
   /** Allow several tools of one name when their input schemas differ. @default false */

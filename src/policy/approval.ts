@@ -32,9 +32,15 @@ export interface ApprovalQuestion {
   readonly signal: AbortSignal;
 }
 
-/** What one session has allowed for good, and what it is being asked right now. */
+/** Why a session must be asked about a tool that the rules let through; undefined where it need not be. */
+export type SessionRule = (qualifiedName: string) => string | undefined;
+
+/** What one session has allowed, and what it is being asked right now. */
 interface SessionApprovals {
+  /** Tools that are allowed for good. */
   readonly granted: Set<string>;
+  /** Calls that are allowed once, by digest, and how often. */
+  readonly grantedOnce: Map<string, number>;
   readonly pending: Set<PendingQuestion>;
 }
 
@@ -88,6 +94,7 @@ export class ApprovalGate {
   readonly #ports: Ports;
   readonly #rules = new Map<string, Rule>();
   readonly #sessions = new Map<string, SessionApprovals>();
+  readonly #sessionRules = new Map<string, SessionRule>();
 
   /** @throws ToolError `invalid_argument` */
   constructor(settings: ApprovalSettings, ports: Ports) {
@@ -102,12 +109,35 @@ export class ApprovalGate {
     this.#ports = ports;
   }
 
-  /** Why the call must be approved; undefined when it need not be. */
-  needed(qualifiedName: string, destructive: boolean): string | undefined {
+  /** Why the call must be approved; undefined when it need not be. @param session whose own rule holds as well */
+  needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
     const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);
     if (rule === "never") return undefined;
     if (destructive) return `${qualifiedName} destroys something.`;
-    return rule === "always" ? `The approval rules ask before ${qualifiedName} runs.` : undefined;
+    if (rule === "always") return `The approval rules ask before ${qualifiedName} runs.`;
+    // The id of a call's own session is minted when it is asked for, which few calls need.
+    return session === undefined || this.#sessionRules.size === 0 ? undefined : this.#sessionRules.get(session.id)?.(qualifiedName);
+  }
+
+  /** Asks about more of a session's calls from now on; what `never` names is not asked for even so. */
+  askMore(sessionId: string, rule: SessionRule): void {
+    this.#sessionRules.set(sessionId, rule);
+  }
+
+  /** Allows one call of a session that has this digest. What is returned takes that back, unless it was used. */
+  grantOnce(sessionId: string, digest: string): () => void {
+    const session = this.#sessionOf(sessionId);
+    session.grantedOnce.set(digest, (session.grantedOnce.get(digest) ?? 0) + 1);
+    let isOpen = true;
+    return () => {
+      if (isOpen) takeGrant(session, digest);
+      isOpen = false;
+    };
+  }
+
+  /** Allows a tool for good in a session, as the answer `allow-always` does. */
+  grantAlways(sessionId: string, toolName: string): void {
+    this.#sessionOf(sessionId).granted.add(toolName);
   }
 
   /**
@@ -119,7 +149,7 @@ export class ApprovalGate {
    */
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
     if (question.signal.aborted) return cancelled(question);
-    if (this.#sessions.get(question.sessionId)?.granted.has(question.toolName) === true) return undefined;
+    if (isGranted(this.#sessions.get(question.sessionId), question)) return undefined;
     if (this.#approve === undefined) return nobodyToAsk(question);
     return this.#put(question, this.#approve);
   }
@@ -127,6 +157,7 @@ export class ApprovalGate {
   /** Drops what a session allowed. Its open questions stay open, but can no longer allow a tool for good. */
   forget(sessionId: string): void {
     this.#sessions.delete(sessionId);
+    this.#sessionRules.delete(sessionId);
   }
 
   #ruleFor(qualifiedName: string): Rule {
@@ -180,7 +211,7 @@ export class ApprovalGate {
   #sessionOf(sessionId: string): SessionApprovals {
     let session = this.#sessions.get(sessionId);
     if (session === undefined) {
-      session = { granted: new Set(), pending: new Set() };
+      session = { granted: new Set(), grantedOnce: new Map(), pending: new Set() };
       this.#sessions.set(sessionId, session);
     }
     return session;
@@ -189,9 +220,24 @@ export class ApprovalGate {
   #close(pending: PendingQuestion, session: SessionApprovals): void {
     const { sessionId } = pending.question;
     session.pending.delete(pending);
-    const idle = session.granted.size === 0 && session.pending.size === 0;
+    const idle = session.granted.size === 0 && session.grantedOnce.size === 0 && session.pending.size === 0;
     if (idle && this.#sessions.get(sessionId) === session) this.#sessions.delete(sessionId);
   }
+}
+
+/** Whether the session has allowed this call; one that was allowed once is used up by it. */
+function isGranted(session: SessionApprovals | undefined, { toolName, input }: ApprovalQuestion): boolean {
+  if (session === undefined) return false;
+  if (session.granted.has(toolName)) return true;
+  return session.grantedOnce.size > 0 && takeGrant(session, approvalDigest(toolName, input));
+}
+
+function takeGrant({ grantedOnce }: SessionApprovals, digest: string): boolean {
+  const left = grantedOnce.get(digest);
+  if (left === undefined) return false;
+  if (left === 1) grantedOnce.delete(digest);
+  else grantedOnce.set(digest, left - 1);
+  return true;
 }
 
 /** Allows every open question about a tool that was just allowed for good. */
@@ -202,10 +248,11 @@ function settleSiblings(session: SessionApprovals, toolName: string): void {
 }
 
 function requestFor(question: ApprovalQuestion, signal: AbortSignal): ApprovalRequest {
-  return Object.freeze({ ...question, signal, digest: digestOf(question.toolName, question.input) });
+  return Object.freeze({ ...question, signal, digest: approvalDigest(question.toolName, question.input) });
 }
 
-function digestOf(tool: string, input: JsonObject): string {
+/** What an answer is bound to: the tool by its qualified name, and its final input. SHA-256 in hex. */
+export function approvalDigest(tool: string, input: JsonObject): string {
   return createHash("sha256").update(canonicalJson({ input, tool })).digest("hex");
 }
 

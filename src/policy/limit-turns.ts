@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { ModelMessage } from "../core/message.ts";
 
-const DEFAULT_MAX_TURNS = 50;
+export const DEFAULT_MAX_TURNS = 50;
 
 /**
  * Keeps the newest turns and every system message (F3.40); `maxTurns` 0 = no limit.

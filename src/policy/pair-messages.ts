@@ -1,6 +1,7 @@
 /** Every call with exactly one result after it: what all providers ask for. */
 import { ToolError } from "../core/error.ts";
 import type { CallMessage, ModelMessage, ResultMessage } from "../core/message.ts";
+import { groupRounds } from "../core/rounds.ts";
 import { firstResults } from "./replace-results.ts";
 
 /**
@@ -13,31 +14,12 @@ import { firstResults } from "./replace-results.ts";
 export function pairMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const results = new Map(firstResults(messages).map((message) => [message.callId, message]));
   const paired: ModelMessage[] = [];
-  /** Which message of the model made a call, counted up. */
-  const makers = new Map<string, number>();
-  let maker = 0;
-  let waiting: CallMessage[] = [];
-  const answer = (): void => {
-    for (const call of waiting) paired.push(results.get(call.callId) ?? unanswered(call));
-    waiting = [];
-    maker++;
-  };
-  for (const message of messages) {
-    if (message.role === "result") {
-      if (makers.get(message.callId) === maker) answer();
-      continue;
-    }
-    if (message.role !== "call") {
-      answer();
-      paired.push(message);
-    } else if (!makers.has(message.callId)) {
-      if (waiting[0] !== undefined && waiting[0].turnId !== message.turnId) answer();
-      makers.set(message.callId, maker);
-      waiting.push(message);
-      paired.push(message);
-    }
+  for (const round of groupRounds(messages)) {
+    if (round.said !== undefined) paired.push(round.said);
+    if (round.by !== "assistant") continue;
+    for (const call of round.calls) paired.push(call);
+    for (const call of round.calls) paired.push(results.get(call.callId) ?? unanswered(call));
   }
-  answer();
   return paired;
 }
 

@@ -6,7 +6,7 @@ import { toolOf } from "./resolve-tool.ts";
 
 export function askApproval(run: CallRun): StepEnd | Promise<StepEnd> {
   if (run.isAnswered || run.route?.via !== "live") return undefined; // nothing will happen that anybody had to allow
-  const reason = run.parts.approvals.needed(toolOf(run).qualifiedName, run.effects?.destructive ?? false);
+  const reason = run.parts.approvals.needed(toolOf(run).qualifiedName, run.effects?.destructive ?? false, run.turn.session);
   return reason === undefined ? undefined : ask(run, reason);
 }
 

@@ -110,7 +110,7 @@ export function begin(
   parts: CallParts,
   turn: Turn,
   raw: unknown,
-  options: CallOptions & { readonly submission?: Submission | undefined },
+  options: CallOptions & { readonly submission?: Submission | undefined; readonly inRound?: true },
 ): CallRun {
   const read = readCall(raw, parts.inputLimits);
   const run = new CallRun(parts, turn, options, read.call);
@@ -119,7 +119,8 @@ export function begin(
   run.warnings = read.warnings;
   parts.running.set(run.callId, run);
   if (turn.joins !== undefined) joinedRuns(turn.joins).push(run);
-  if (run.noticed && options.submission === undefined) run.record({ ...run.eventBase, type: "call-start", call: read.call });
+  if (run.noticed && options.submission === undefined)
+    run.record({ ...run.eventBase, type: "call-start", call: read.call, ...(options.inRound === true ? { inRound: true } : {}) });
   return run;
 }
 

@@ -17,6 +17,7 @@ import type { Limit } from "../policy/limit.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
 import type { ResultKeeper } from "../policy/result-keeper.ts";
 import type { RetrySettings } from "../policy/retry.ts";
+import type { Visibility } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
 import type { CachedRead } from "./cache-plan.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
@@ -84,7 +85,14 @@ export interface CallOptions {
   readonly data: Readonly<Record<string, unknown>>;
   readonly ask: Ask | undefined;
   readonly onProgress: ProgressListener | undefined;
+  /** Which tools these calls may use at all; undefined = all. */
+  readonly visibility?: Visibility | undefined;
+  /** Added to what the tool said for programs, when the call has ended. */
+  readonly metadata?: ResultNotes | undefined;
 }
+
+/** What is to be kept with a result beside what its tool said. Throwing is logged and adds nothing. */
+export type ResultNotes = (result: ToolResult) => JsonObject | undefined;
 
 /** What is kept of a call that began before a crash and is taken up again. */
 export interface EarlierRun {

@@ -2,6 +2,8 @@
 import type { Ask } from "../core/ask.ts";
 import type { ProgressUpdate } from "../core/context.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
+import { visibilityOf } from "../policy/visibility.ts";
+import type { VisibilityRules } from "../policy/visibility.ts";
 
 export interface ExecuteOptions {
   readonly signal?: AbortSignal;
@@ -23,6 +25,11 @@ export interface ExecuteOptions {
    * meanwhile begins before all of them. @default false
    */
   readonly concurrent?: boolean;
+  /**
+   * Which of the tools these calls may use: a set of rules, or several of which each must agree, so that one only ever narrows the
+   * others. Calls of all other tools are refused. @default all that the runtime allows
+   */
+  readonly allow?: VisibilityRules;
   /** Answers the questions that handlers put to a person. @default what the runtime was given */
   readonly ask?: Ask;
   /** Told how far each call is, in the handler's own words. Throwing is logged and changes nothing. */
@@ -41,12 +48,23 @@ export interface ProgressingCall {
 /** What is wrong with the options; undefined when nothing is. */
 export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
   if (typeof options !== "object" || options === null) return new ToolError("invalid_argument", "The options of execute() are an object.");
-  const { signal, onError } = options;
+  const { signal, onError, allow } = options;
   if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
     return new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
   }
+  const wrongRules = allow === undefined ? undefined : unusable(allow);
+  if (wrongRules !== undefined) return wrongRules;
   if (onError === undefined || onError === "result" || onError === "throw") return undefined;
   return new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${String(onError)}.`);
+}
+
+function unusable(allow: VisibilityRules): ToolError | undefined {
+  try {
+    visibilityOf(allow);
+    return undefined;
+  } catch (thrown: unknown) {
+    return ToolError.fromUnknown(thrown, "invalid_argument");
+  }
 }
 
 /** Why options that threw when they were looked at are refused. */

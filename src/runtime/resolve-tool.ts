@@ -4,13 +4,15 @@ import type { JsonValue } from "../core/json.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
+import { passReadingGate } from "./manual-reading.ts";
 import { chooseOverload } from "./overload.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
 import { route } from "./route.ts";
+import { resolveVisible } from "./visible-tool.ts";
 
 /** Finds the tools of this name and, by the input, the one that is meant. */
 export function resolveTool(run: CallRun): StepEnd {
-  const candidates = run.parts.registry.resolve(run.call.name);
+  const candidates = resolveVisible(run.parts.registry, run.call.name, run.options.visibility);
   if (candidates instanceof ToolError) return candidates;
   const [only] = candidates;
   const registered = candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(run));
@@ -46,6 +48,8 @@ export function passStaticGates(run: CallRun): StepEnd {
       });
     }
   }
+  const unread = passReadingGate(run, registered);
+  if (unread !== undefined) return unread;
   run.guards = run.parts.guardsOf(registered);
   return undefined;
 }

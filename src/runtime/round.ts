@@ -62,7 +62,7 @@ const NO_USAGE: ModelReply["usage"] = Object.freeze({ inputTokens: 0, outputToke
  */
 export class Round {
   readonly #place: RoundPlace;
-  readonly #options: CallOptions;
+  readonly #options: CallOptions & { readonly inRound: true };
   readonly #runs: CallRun[] = [];
   /** In call order, of those that are admitted; undefined for one that waits for the end. */
   readonly #answers: (Answer | undefined)[] = [];
@@ -76,7 +76,7 @@ export class Round {
   constructor(place: RoundPlace) {
     this.#place = place;
     const { callOptions, metadata, signal, turn } = place;
-    this.#options = metadata === undefined ? callOptions : { ...callOptions, metadata };
+    this.#options = { ...callOptions, metadata, inRound: true };
     turn.startsAt = turn.session.length;
     this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#cancelAll("the caller aborted"));
   }

@@ -6,6 +6,7 @@ import type { JsonLimits } from "../core/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog } from "../core/store.ts";
+import { visibilityOf } from "../policy/visibility.ts";
 import { readItems, runBatch, runOne } from "./batch.ts";
 import type { Submission } from "./batch.ts";
 import type { CallOptions, CallParts } from "./call-run.ts";
@@ -15,9 +16,10 @@ import { safeProgressListener } from "./safe-ears.ts";
 import { CallAsRead } from "./read-call.ts";
 import { Session } from "./session/session.ts";
 import { closedSession, isBatch } from "./session/runtime-session.ts";
-import type { RuntimeSession } from "./session/runtime-session.ts";
+import type { RuntimeSession, SessionTurn } from "./session/runtime-session.ts";
 import { isInsideSimulation } from "./session/turn-queue.ts";
 import type { RunningTurn } from "./session/turn-queue.ts";
+import { HeldTurn } from "./session/session-turn.ts";
 import { Turn } from "./session/turn.ts";
 
 type Answer = ToolResult | readonly ToolResult[];
@@ -69,6 +71,41 @@ export class CallRunner {
     }
   }
 
+  /** Holds the turn of a session for several rounds; see `RuntimeSession.turn`. */
+  turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    const refusal = refuse(session);
+    if (refusal !== undefined) return Promise.reject(refusal);
+    if (session.ready !== undefined) return session.ready.then(() => this.turn(session, work, signal));
+    try {
+      return Promise.resolve(session.turns.run((running) => this.#hold(session, running, work, signal), { signal }));
+    } catch (thrown: unknown) {
+      return Promise.reject(ToolError.fromUnknown(thrown));
+    }
+  }
+
+  async #hold<T>(
+    session: RuntimeSession,
+    running: RunningTurn | undefined,
+    work: (turn: SessionTurn) => Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    if (signal?.aborted === true) throw new ToolError("cancelled", "The turn was called off before it began.", { outcome: "not_started" });
+    const turn = beginTurn(session, running);
+    const held = new HeldTurn({
+      session,
+      turn,
+      callOptions: (options) => this.callOptions(options),
+      refusal: () => refuse(session),
+      whenDurable: (results) => whenDurable(session, results),
+    });
+    try {
+      return await work(held);
+    } finally {
+      await held.close();
+      session.parts.cache.forget(turn);
+    }
+  }
+
   callOptions(options: ExecuteOptions): CallOptions {
     return {
       validate: options.validate ?? true,
@@ -76,6 +113,7 @@ export class CallRunner {
       data: options.data ?? this.#data,
       ask: options.ask ?? this.#ask,
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
+      visibility: options.allow === undefined ? undefined : visibilityOf(options.allow),
     };
   }
 

@@ -4,6 +4,7 @@ import type { ProgressUpdate, ToolContext, ToolState } from "../core/context.ts"
 import { ToolError } from "../core/error.ts";
 import type { HistoryEntry } from "../core/history.ts";
 import type { LogFields } from "../core/ports.ts";
+import type { Visibility } from "../policy/visibility.ts";
 import { askQuestion } from "./ask-question.ts";
 import type { CallRun } from "./call-run.ts";
 
@@ -54,6 +55,16 @@ export class AttemptContext implements ToolContext {
 
   get data(): Readonly<Record<string, unknown>> {
     return this.#run.options.data;
+  }
+
+  /** Which tools the caller may use; undefined = all. */
+  get visibility(): Visibility | undefined {
+    return this.#run.options.visibility;
+  }
+
+  /** Names the message of the model that the call is part of. */
+  get message(): string {
+    return messageName(this.#run);
   }
 
   get signal(): AbortSignal {
@@ -125,4 +136,19 @@ function historyFor({ turn, route, callId }: CallRun): readonly HistoryEntry[] {
   const entries = session.history;
   const own = entries.findIndex((entry) => entry.callId === callId);
   return entries.slice(0, own < 0 ? entries.length : own).filter((entry) => entry.result !== undefined);
+}
+
+/** Which tools the caller of this handler may use, for one that tells of tools or calls them in its name; undefined = all. */
+export function callerVisibility(context: ToolContext): Visibility | undefined {
+  return context instanceof AttemptContext ? context.visibility : undefined;
+}
+
+/** Names the message of the model that the call of this handler is part of. */
+export function messageOf(context: ToolContext): string | undefined {
+  return context instanceof AttemptContext ? context.message : undefined;
+}
+
+/** The same for every call of one message, and for no other: its turn, and where in the session it began. */
+export function messageName({ turn }: CallRun): string {
+  return `${turn.id}/${turn.startsAt}`;
 }

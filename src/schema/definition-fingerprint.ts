@@ -16,6 +16,8 @@ export const DEFINITION_FIELDS = [
   "effects",
   "tags",
   "annotations",
+  "promptContribution",
+  "providers",
   "http",
 ] as const;
 

@@ -1,10 +1,23 @@
 /** A conversation as the system prompt and messages of Anthropic's Messages API. */
 import type { ContentPart } from "../core/content.ts";
-import type { JsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
-import { IMAGE_TYPES, answerText, contentParts, contentText, conversationSteps, inputObject, isErrorAnswer } from "./conversation-steps.ts";
-import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import type { ToolResult } from "../core/result.ts";
+import { AlternatingTurns, OPENING_TEXT } from "./alternating-turns.ts";
+import {
+  IMAGE_TYPES,
+  answerText,
+  contentParts,
+  contentText,
+  conversationSteps,
+  inputObject,
+  isErrorAnswer,
+  nativeBlocks,
+} from "./conversation-steps.ts";
+import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
+import { dataOf } from "./data-uri.ts";
 
 export interface AnthropicConversation {
   /** The `system` of a request: what every system message said, wherever it stood. Left out when there is none. */
@@ -18,10 +31,14 @@ export interface AnthropicConversation {
 const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 const MAX_TITLE_LENGTH = 500;
 
+/** What `NativeMessage.format` of its messages says, and `ModelTool.providers`. */
+export const ANTHROPIC = "anthropic-messages";
+
 /**
  * Writes a conversation as Anthropic's Messages API takes it.
  *
- * The results of one message's calls come first in the next message of the user, errors with `is_error` and as text only. Documents
+ * The results of one message's calls come first in the next message of the user, errors with `is_error` and as text only. Messages
+ * that the API made go back as they came, with thinking, signatures and the calls that it ran itself. Documents
  * are document blocks. Blocks without text are left out: Anthropic refuses them. A conversation that begins with
  * the assistant is given a message of the user before it.
  *
@@ -30,7 +47,7 @@ const MAX_TITLE_LENGTH = 500;
 export function toAnthropicMessages(messages: readonly ModelMessage[]): AnthropicConversation {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
-  const turns = new Turns();
+  const turns = new AlternatingTurns({ type: "text", text: OPENING_TEXT });
   for (const step of steps) {
     if (step.kind === "assistant") writeAssistant(step, turns);
     else if (step.kind === "system") system.push(...textBlock(contentText(step.content)));
@@ -39,48 +56,55 @@ export function toAnthropicMessages(messages: readonly ModelMessage[]): Anthropi
   return { ...(system.length === 0 ? {} : { system }), messages: turns.written, toolNames };
 }
 
-/** Messages of one side that follow each other become one. */
-class Turns {
-  readonly written: { readonly role: "user" | "assistant"; readonly content: JsonObject[] }[] = [];
-
-  add(role: "user" | "assistant", blocks: readonly JsonObject[]): void {
-    if (blocks.length === 0) return;
-    const last = this.written.at(-1);
-    if (last?.role === role) {
-      last.content.push(...blocks);
-      return;
-    }
-    if (last === undefined && role === "assistant") this.add("user", textBlock("(The conversation begins with the assistant.)"));
-    this.written.push({ role, content: [...blocks] });
-  }
+function writeAssistant(step: AssistantStep, turns: AlternatingTurns): void {
+  turns.add("assistant", nativeBlocks(step, ANTHROPIC, callIdOf)?.filter(isSendable) ?? ownBlocks(step));
+  turns.add(
+    "user",
+    step.calls.map(({ id, result }) => toolResultBlock(id, result)),
+  );
 }
 
-function writeAssistant({ content, calls }: AssistantStep, turns: Turns): void {
-  turns.add("assistant", [
+function ownBlocks({ content, calls }: AssistantStep): readonly JsonObject[] {
+  return [
     ...textBlock(contentText(content)),
     ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input: inputObject(input) })),
-  ]);
-  turns.add("user", calls.map(resultBlock));
+  ];
 }
 
-function resultBlock({ id, result }: WireCall): JsonObject {
+function callIdOf(block: JsonValue): string | undefined {
+  const { type, id } = isJsonObject(block) ? block : {};
+  return type === "tool_use" && typeof id === "string" ? id : undefined;
+}
+
+/** The API makes blocks without text, and refuses them when they come back. */
+function isSendable(block: JsonValue): block is JsonObject {
+  if (!isJsonObject(block)) return false;
+  const { type, text } = block;
+  return type !== "text" || (typeof text === "string" && text.trim() !== "");
+}
+
+/** The answer to one call. */
+export function toolResultBlock(id: string, result: ToolResult | undefined): JsonObject {
   const block = { type: "tool_result", tool_use_id: id };
   if (isErrorAnswer(result)) return { ...block, content: answerText(result), is_error: true };
-  if (result?.content?.some(isImage) !== true) return { ...block, content: answerText(result) };
+  if (result?.content?.some(isShown) !== true) return { ...block, content: answerText(result) };
   const { content = [], ...rest } = result;
   return { ...block, content: [...textBlock(answerText({ ...rest, content: [] })), ...content.flatMap(partBlock)] };
 }
 
 function spokenBlocks({ kind, content, title }: SpokenStep): readonly JsonObject[] {
-  if (kind === "user") return contentParts(content).flatMap(partBlock);
-  const named = title === undefined || title === "" ? {} : { title: title.slice(0, MAX_TITLE_LENGTH).toWellFormed() };
-  const source = documentSource(content);
-  return source === undefined ? [] : [{ type: "document", source, ...named }];
+  const parts = contentParts(content);
+  if (kind === "user") return parts.flatMap(partBlock);
+  const source = documentSource(parts.filter((part) => documentPart(part) === undefined));
+  return [
+    ...parts.map(documentPart).filter((block) => block !== undefined),
+    ...(source === undefined ? [] : [{ type: "document", source, ...titled(title) }]),
+  ];
 }
 
-function documentSource(content: string | readonly ContentPart[]): JsonObject | undefined {
-  if (contentParts(content).some(isImage)) return { type: "content", content: contentParts(content).flatMap(partBlock) };
-  const data = contentText(content);
+function documentSource(parts: readonly ContentPart[]): JsonObject | undefined {
+  if (parts.some(isImage)) return { type: "content", content: parts.flatMap(partBlock) };
+  const data = contentText(parts);
   return data === "" ? undefined : { type: "text", media_type: "text/plain", data };
 }
 
@@ -88,10 +112,31 @@ function isImage(part: ContentPart): boolean {
   return part.type === "image" && IMAGE_TYPES.has(part.mediaType);
 }
 
+function isShown(part: ContentPart): boolean {
+  return isImage(part) || documentPart(part) !== undefined;
+}
+
 function partBlock(part: ContentPart): readonly JsonObject[] {
   if (part.type === "image" && isImage(part))
     return [{ type: "image", source: { type: "base64", media_type: part.mediaType, data: part.data } }];
-  return textBlock(partText(part).toWellFormed());
+  const document = documentPart(part);
+  return document === undefined ? textBlock(partText(part).toWellFormed()) : [document];
+}
+
+/** A PDF that comes with its bytes; the texts of files are texts, and addresses are not followed. */
+function documentPart(part: ContentPart): JsonObject | undefined {
+  if (part.type !== "file" || part.text !== undefined) return undefined;
+  const data = dataOf(part.uri, "application/pdf");
+  if (data === undefined) return undefined;
+  return {
+    type: "document",
+    source: { type: "base64", media_type: "application/pdf", data },
+    ...titled(part.name),
+  };
+}
+
+function titled(title: string | undefined): JsonObject {
+  return title === undefined || title === "" ? {} : { title: title.slice(0, MAX_TITLE_LENGTH).toWellFormed() };
 }
 
 function textBlock(text: string): readonly JsonObject[] {

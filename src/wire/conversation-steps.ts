@@ -6,6 +6,7 @@ import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { CallMessage, ModelMessage, NativeMessage } from "../core/message.ts";
 import { partText, resultText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";
+import { groupRounds } from "../core/rounds.ts";
 import { ProviderNames } from "./provider-name.ts";
 
 export interface SpokenStep {
@@ -47,6 +48,8 @@ export interface ConversationSteps {
 export interface IdRule {
   readonly allowed: RegExp;
   readonly maxLength: number;
+  /** Set where every id has the same length, of letters and digits only. */
+  readonly exactLength?: number;
 }
 
 /**
@@ -59,48 +62,16 @@ export function conversationSteps(messages: readonly ModelMessage[], idRule: IdR
     if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message.result);
   const names = new ProviderNames();
   const ids = new WireIds(idRule);
-  const steps = groupsOf(messages).map((group): ConversationStep => {
-    if (group.kind !== "assistant") return group;
-    const { content, native, calls } = group;
+  const steps = groupRounds(messages).map((round): ConversationStep => {
+    if (round.by !== "assistant") return { kind: round.by, content: round.said.content, title: round.said.title };
     return {
       kind: "assistant",
-      content,
-      native,
-      calls: calls.map((message) => wireCall(message, results.get(message.callId), { names, ids })),
+      content: round.said?.content ?? "",
+      native: round.said?.native,
+      calls: round.calls.map((message) => wireCall(message, results.get(message.callId), { names, ids })),
     };
   });
   return { steps, toolNames: names.decoded };
-}
-
-interface AssistantGroup extends Pick<AssistantStep, "kind" | "content" | "native"> {
-  readonly calls: CallMessage[];
-}
-
-function groupsOf(messages: readonly ModelMessage[]): readonly (SpokenStep | AssistantGroup)[] {
-  const groups: (SpokenStep | AssistantGroup)[] = [];
-  const makers = new Map<string, AssistantGroup>();
-  let open: AssistantGroup | undefined;
-  const begin = (content: AssistantGroup["content"], native?: NativeMessage): AssistantGroup => {
-    open = { kind: "assistant", content, native, calls: [] };
-    groups.push(open);
-    return open;
-  };
-  for (const message of messages) {
-    if (message.role === "result") {
-      if (open !== undefined && makers.get(message.callId) === open) open = undefined;
-    } else if (message.role === "assistant") {
-      begin(message.content, message.native);
-    } else if (message.role !== "call") {
-      open = undefined;
-      groups.push({ kind: message.role, content: message.content, title: message.title });
-    } else if (!makers.has(message.callId)) {
-      const [first] = open?.calls ?? [];
-      const group = open === undefined || (first !== undefined && first.turnId !== message.turnId) ? begin("") : open;
-      group.calls.push(message);
-      makers.set(message.callId, group);
-    }
-  }
-  return groups;
 }
 
 interface Encoders {
@@ -164,6 +135,7 @@ class WireIds {
   }
 
   #marked(id: string, of: string): string {
+    if (this.#rule.exactLength !== undefined) return hash("sha256", JSON.stringify(of)).slice(0, this.#rule.exactLength);
     const base = id.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, this.#rule.maxLength - 17);
     return `${base}_${hash("sha256", JSON.stringify(of)).slice(0, 16)}`;
   }

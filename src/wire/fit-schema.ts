@@ -3,34 +3,118 @@ import { ToolError } from "../core/error.ts";
 import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
+import { copySchema } from "../schema/import-schema.ts";
+import { countNodes } from "../schema/schema-part.ts";
+import { SchemaFitter } from "./subset/schema-fitter.ts";
+import type { SchemaLoss } from "./subset/place.ts";
+import { SUBSET_RULES } from "./subset/subset-rules.ts";
+import type { SchemaSubset, SubsetRules } from "./subset/subset-rules.ts";
 
-/** The schemas that a provider takes: `json-schema` is all of JSON Schema with an object at the root. */
-export type SchemaSubset = "json-schema";
+export type { SchemaLoss } from "./subset/place.ts";
+export type { SchemaSubset } from "./subset/subset-rules.ts";
 
 export interface FittedSchema {
   readonly schema: JsonObject;
-  /** What the schema says and this one does not, in the order of the schema. */
+  /** What the schema says and this one does not, in the order of the schema; at most 200. */
   readonly losses: readonly SchemaLoss[];
 }
 
-export interface SchemaLoss {
-  /** `$` path. */
-  readonly path: string;
-  readonly note: string;
+/** Most values of a schema as it is given. */
+const MAX_VALUES = 200_000;
+/** How often a schema may be written out inside itself; less where that becomes too much. */
+const RECURSIONS = [2, 1, 0];
+
+/**
+ * Writes a schema in the words of a subset.
+ *
+ * What decides nothing (`default`, `examples`, a `format` that may not stand) goes into the description; a constraint that may not stand
+ * does too, and is a loss. No loss are: `const` as an `enum` of one, `oneOf` as `anyOf` where no value fits two of its members, a type
+ * taken from the keywords beside it, and an object that names its properties and says nothing of others, closed. In the subsets that want every
+ * property required, one that need not be there may be null: the runtime takes null for nothing there.
+ *
+ * The same frozen schema gives the same result, worked out once.
+ *
+ * @throws ToolError `invalid_schema` for one that no provider can be given, such as one whose root is no object, or that becomes too large
+ */
+export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
+  if (typeof schema === "boolean" || !Object.isFrozen(schema)) return fitOnce(schema, subset);
+  let fitted = known.get(schema);
+  if (fitted === undefined) known.set(schema, (fitted = new Map()));
+  let result = fitted.get(subset);
+  if (result === undefined) fitted.set(subset, (result = fitOnce(schema, subset)));
+  return result;
 }
 
-/** @throws ToolError `invalid_schema` for one that no provider can be given, such as one whose root is no object */
-export function fitSchema(schema: JsonSchema, _subset: SchemaSubset): FittedSchema {
-  return { schema: rootObject(schema), losses: [] };
+const known = new WeakMap<object, Map<SchemaSubset, FittedSchema>>();
+
+function fitOnce(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
+  const root = readSchema(schema);
+  const rules = SUBSET_RULES[subset];
+  if (subset === "json-schema" && isPlain(root))
+    return { schema: { ...root, type: "object", properties: isJsonObject(root["properties"]) ? root["properties"] : {} }, losses: [] };
+  const fitted = withDefinitions(root, rules) ?? withoutReferences(root, rules);
+  const over = tooMuch(fitted.schema, rules);
+  return over === undefined ? fitted : { ...fitted, losses: [...fitted.losses, { path: "$", note: over }] };
 }
 
-/** With `type: "object"` and `properties`, as every provider wants the root. @throws ToolError `invalid_schema` */
-function rootObject(schema: JsonSchema): JsonObject {
-  if (schema === true) return { type: "object", properties: {} };
-  const json = schema as unknown as JsonValue; // a registered tool's schema is JSON
-  if (!isJsonObject(json)) throw new ToolError("invalid_schema", "The schema allows no input at all.");
-  const { type } = json;
-  const allowsObject = type === undefined || type === "object" || (isJsonArray(type) && type.includes("object"));
-  if (!allowsObject) throw new ToolError("invalid_schema", `The root of an input schema is an object, not ${JSON.stringify(type)}.`);
-  return { ...json, type: "object", properties: isJsonObject(json["properties"]) ? json["properties"] : {} };
+function readSchema(schema: JsonSchema): JsonObject {
+  const copied = copySchema(schema);
+  if (copied === false) throw new ToolError("invalid_schema", "The schema allows no input at all.");
+  if (copied === true) return { type: "object", properties: {} };
+  if (countNodes(copied, MAX_VALUES) > MAX_VALUES)
+    throw new ToolError("invalid_schema", `The schema has more than ${MAX_VALUES} values in it.`);
+  return copied;
+}
+
+/** Providers refuse these at the root, whatever else they take. */
+const NOT_AT_ROOT: readonly string[] = ["anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref"];
+
+function isPlain(root: JsonObject): boolean {
+  const { type } = root;
+  const isObject = type === undefined || type === "object" || (isJsonArray(type) && type.includes("object"));
+  return isObject && NOT_AT_ROOT.every((keyword) => !Object.hasOwn(root, keyword));
+}
+
+function withDefinitions(root: JsonObject, rules: SubsetRules): FittedSchema | undefined {
+  const { references } = rules;
+  if (references === "inline") return undefined;
+  const fitter = new SchemaFitter(root, rules, { references, maxRecursion: 0 });
+  const schema = fitter.fitRoot(root);
+  return references === "acyclic" && fitter.circular ? undefined : { schema, losses: fitter.losses };
+}
+
+function withoutReferences(root: JsonObject, rules: SubsetRules): FittedSchema {
+  let problem: unknown;
+  for (const maxRecursion of RECURSIONS) {
+    const fitter = new SchemaFitter(root, rules, { references: "inline", maxRecursion });
+    try {
+      return { schema: fitter.fitRoot(root), losses: fitter.losses };
+    } catch (thrown: unknown) {
+      if (!fitter.cut) throw thrown;
+      problem = thrown;
+    }
+  }
+  throw problem;
+}
+
+/** What a provider counts in a strict schema. */
+function tooMuch(schema: JsonObject, { maxNesting, maxProperties, maxEnumValues }: SubsetRules): string | undefined {
+  if (maxNesting === undefined || maxProperties === undefined || maxEnumValues === undefined) return undefined;
+  let properties = 0;
+  let members = 0;
+  const open: (readonly [JsonValue, number])[] = [[schema, 0]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [value, depth] = next;
+    if (depth > maxNesting) return `It nests deeper than the ${maxNesting} levels that the provider takes.`;
+    if (isJsonArray(value)) for (const item of value) open.push([item, depth]);
+    if (!isJsonObject(value)) continue;
+    const { properties: named, enum: values, $defs: definitions } = value;
+    if (isJsonObject(named)) properties += Object.keys(named).length;
+    if (isJsonArray(values)) members += values.length;
+    if (isJsonObject(definitions)) for (const one of Object.values(definitions)) open.push([one, 0]);
+    if (isJsonObject(named)) for (const one of Object.values(named)) open.push([one, depth + 1]);
+    for (const keyword of ["items", "anyOf"]) open.push([value[keyword] ?? null, depth]);
+  }
+  if (properties > maxProperties) return `It has more than the ${maxProperties} properties that the provider takes.`;
+  return members > maxEnumValues ? `It lists more than the ${maxEnumValues} values that the provider takes.` : undefined;
 }

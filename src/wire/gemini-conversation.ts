@@ -1,5 +1,6 @@
 /** A conversation as the system instruction and contents of Gemini's generateContent. */
 import type { ContentPart } from "../core/content.ts";
+import { canonicalJson, isJsonObject } from "../core/json.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
@@ -26,22 +27,29 @@ export interface GeminiConversation {
 
 export interface GeminiOptions {
   /**
-   * Put on the first call of each message. Gemini 3 refuses calls without the signature it gave with them, and takes
+   * Put on the first call of each message that has none. Gemini 3 refuses calls without the signature it gave with them, and takes
    * `skip_thought_signature_validator` for calls that were not its own.
    *
    * @default none
    */
   readonly thoughtSignature?: string;
+  /** `given`: calls that came without an id go back without one; Gemini then counts results against calls. @default "all" */
+  readonly ids?: "all" | "given";
+  /** Pictures of a result stand in its `functionResponse`, which Gemini 3 takes. @default false */
+  readonly mediaInResponses?: boolean;
 }
+
+/** The name of the wire format. */
+export const GEMINI = "gemini-generateContent";
 
 const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 
 /**
  * Writes a conversation as Gemini takes it.
  *
- * The results of one message's calls are one content, errors under `error` and answers under `output`; images and sounds of
- * results follow as a content of the user, which models before Gemini 3 take too. A conversation that begins with
- * the model is given a content of the user before it.
+ * What Gemini said itself goes back as it came, thoughts and signatures included. The results of one message's calls are one content, errors
+ * under `error` and answers under `output`; images and sounds of results follow as a content of the user, which models before Gemini 3 take
+ * too. A conversation that begins with the model is given a content of the user before it.
  *
  * @see https://ai.google.dev/gemini-api/docs/function-calling
  */
@@ -73,20 +81,82 @@ class Contents {
   }
 }
 
-function writeAssistant({ content, calls }: AssistantStep, contents: Contents, { thoughtSignature }: GeminiOptions): void {
-  contents.add("model", [
-    ...textPart(contentText(content)),
-    ...calls.map(({ id, name, input }, index) => ({
-      functionCall: { id, name, args: inputObject(input) },
-      ...(thoughtSignature === undefined || index > 0 ? {} : { thoughtSignature }),
-    })),
-  ]);
-  contents.add("user", calls.map(responsePart));
-  contents.add("user", calls.flatMap(mediaParts));
+function writeAssistant(step: AssistantStep, contents: Contents, options: GeminiOptions): void {
+  const { content, calls } = step;
+  const spoken = nativeParts(step) ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
+  contents.add("model", signed(spoken, options));
+  contents.add(
+    "user",
+    calls.map((call) => responsePart(call, options)),
+  );
+  contents.add(
+    "user",
+    calls.flatMap((call) => mediaParts(call, options)),
+  );
 }
 
-function responsePart({ id, name, result }: WireCall): JsonObject {
-  return { functionResponse: { id, name, response: responseOf(result) } };
+function callPart(call: WireCall, options: GeminiOptions): JsonObject {
+  return { functionCall: { ...idOf(call, options), name: call.name, args: inputObject(call.input) } };
+}
+
+function idOf({ id, providerId }: WireCall, { ids = "all" }: GeminiOptions): JsonObject {
+  return ids === "all" || providerId !== undefined ? { id } : {};
+}
+
+function signed(parts: readonly JsonObject[], { thoughtSignature }: GeminiOptions): readonly JsonObject[] {
+  const first = parts.findIndex((part) => Object.hasOwn(part, "functionCall"));
+  const call = parts[first];
+  if (thoughtSignature === undefined || call === undefined || Object.hasOwn(call, "thoughtSignature")) return parts;
+  return parts.with(first, { ...call, thoughtSignature });
+}
+
+/**
+ * The parts that Gemini made, without the calls that the conversation no longer has; undefined where its calls are not those of the
+ * conversation. Calls without an id are known by their order.
+ */
+function nativeParts({ native, calls }: AssistantStep): readonly JsonObject[] | undefined {
+  if (native?.format !== GEMINI) return undefined;
+  const parts = native.blocks.filter(isJsonObject);
+  const left = [...calls];
+  const kept = parts.filter((part) => {
+    const { functionCall } = part;
+    if (!isJsonObject(functionCall)) return true;
+    const [next] = left;
+    const place =
+      functionCall["id"] === undefined
+        ? next !== undefined && isSame(functionCall, next)
+          ? 0
+          : -1
+        : left.findIndex((call) => isSame(functionCall, call));
+    if (place >= 0) left.splice(place, 1);
+    return place >= 0;
+  });
+  return left.length === 0 ? kept : undefined;
+}
+
+function isSame({ id, args = {} }: JsonObject, call: WireCall): boolean {
+  if (id !== undefined && id !== "") return call.id === id && call.providerId === id;
+  return call.providerId === undefined && canonicalJson(inputObject(args)) === canonicalJson(inputObject(call.input));
+}
+
+/** What Gemini 3 takes inside a result. */
+const RESPONSE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp"]);
+
+/** The part that answers a call. */
+export function responsePart(call: WireCall, options: GeminiOptions = {}): JsonObject {
+  const inside = mediaOf(call).filter((part) => isInside(part, options));
+  return {
+    functionResponse: {
+      ...idOf(call, options),
+      name: call.name,
+      response: responseOf(call.result),
+      ...(inside.length === 0 ? {} : { parts: inside.flatMap(writePart) }),
+    },
+  };
+}
+
+function isInside(part: ContentPart, { mediaInResponses = false }: GeminiOptions): boolean {
+  return mediaInResponses && part.type === "image" && RESPONSE_TYPES.has(part.mediaType);
 }
 
 function responseOf(result: WireCall["result"]): JsonObject {
@@ -96,10 +166,13 @@ function responseOf(result: WireCall["result"]): JsonObject {
   return error === undefined ? { output } : { output, error: answerText({ ...result, output: "", content: [] }) };
 }
 
-function mediaParts({ id, result }: WireCall): readonly JsonObject[] {
-  if (isErrorAnswer(result)) return [];
-  const media = result?.content?.filter(isMedia) ?? [];
-  return media.length === 0 ? [] : [...textPart(`What ${id} showed:`), ...media.flatMap(writePart)];
+function mediaParts(call: WireCall, options: GeminiOptions): readonly JsonObject[] {
+  const media = mediaOf(call).filter((part) => !isInside(part, options));
+  return media.length === 0 ? [] : [...textPart(`What ${call.id} showed:`), ...media.flatMap(writePart)];
+}
+
+function mediaOf({ result }: WireCall): readonly ContentPart[] {
+  return isErrorAnswer(result) ? [] : (result?.content?.filter(isMedia) ?? []);
 }
 
 function spokenParts({ kind, content, title }: SpokenStep): readonly JsonObject[] {

@@ -1,10 +1,16 @@
 /** A conversation as the messages of OpenAI's Chat Completions. */
 import type { ContentPart } from "../core/content.ts";
-import type { JsonObject } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
+import type { ToolResult } from "../core/result.ts";
+import { PLAIN_CHAT } from "./chat-variants.ts";
+import type { ChatVariant } from "./chat-variants.ts";
 import { IMAGE_TYPES, answerText, contentParts, contentText, conversationSteps, documentHeading } from "./conversation-steps.ts";
-import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
+import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import { callId, nativeMessage } from "./openai-chat/native-message.ts";
+import { spacedJson } from "./spaced-json.ts";
 
 export interface OpenAiConversation {
   /** The `messages` of a request. */
@@ -13,55 +19,86 @@ export interface OpenAiConversation {
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
-/** OpenAI takes any text; 40 characters are what it has refused to exceed. */
-const ID_RULE = { allowed: /^[\x21-\x7e]+$/u, maxLength: 40 };
-
 /**
  * Writes a conversation as OpenAI's Chat Completions take it.
  *
  * A `tool` message holds text only, and errors are marked in it: images and sounds of results follow as a message of the user.
  * An assistant's words before its calls are one message with them. Documents become messages of the user.
  *
+ * @param variant what the provider does differently
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
-export function toOpenAiMessages(messages: readonly ModelMessage[]): OpenAiConversation {
-  const { steps, toolNames } = conversationSteps(messages, ID_RULE);
+export function toOpenAiMessages(messages: readonly ModelMessage[], variant: ChatVariant = PLAIN_CHAT): OpenAiConversation {
+  const { steps, toolNames } = conversationSteps(messages, variant.ids);
   const written: JsonObject[] = [];
   for (const step of steps) {
-    if (step.kind !== "assistant") written.push(writeSpoken(step));
-    else if (step.calls.length > 0) written.push(...writeCalls(step));
-    else written.push({ role: "assistant", content: contentText(step.content) });
+    if (step.kind === "assistant") written.push(...writeAssistant(step, variant));
+    else {
+      if (variant.answersResults && step.kind !== "system" && written.at(-1)?.["role"] === "tool") written.push(ACKNOWLEDGEMENT);
+      written.push(writeSpoken(step, variant));
+    }
   }
   return { messages: written, toolNames };
 }
 
-function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
-  if (kind === "system") return { role: kind, content: contentText(content) };
+const ACKNOWLEDGEMENT: JsonObject = { role: "assistant", content: "(The results are read.)" };
+
+function writeSpoken({ kind, content, title }: SpokenStep, variant: ChatVariant): JsonObject {
+  if (kind === "system") return { role: variant.systemRole, content: contentText(content) };
   const heading = kind === "document" ? documentHeading(title) : undefined;
-  if (contentParts(content).every((part) => !isMedia(part))) {
+  if (!variant.media || contentParts(content).every((part) => !isMedia(part))) {
     const text = contentText(content);
     return { role: "user", content: heading === undefined ? text : `${heading}\n${text}` };
   }
   const parts = contentParts(content).map(writePart);
-  return { role: "user", content: heading === undefined ? parts : [{ type: "text", text: heading }, ...parts] };
+  return { role: "user", content: heading === undefined ? parts : [textPart(heading), ...parts] };
 }
 
-function writeCalls({ content, calls }: AssistantStep): readonly JsonObject[] {
-  const written: JsonObject[] = [
-    {
-      role: "assistant",
-      content: content === "" ? null : contentText(content),
-      tool_calls: calls.map(({ id, name, input }) => ({ id, type: "function", function: { name, arguments: JSON.stringify(input) } })),
-    },
-  ];
-  const shown: JsonObject[] = [];
-  for (const { id, result } of calls) {
-    written.push({ role: "tool", tool_call_id: id, content: answerText(result) });
-    const media = result?.content?.filter(isMedia) ?? [];
-    if (media.length > 0) shown.push({ type: "text", text: `What ${id} showed:` }, ...media.map(writePart));
-  }
+function writeAssistant(step: AssistantStep, variant: ChatVariant): readonly JsonObject[] {
+  const { calls } = step;
+  const native = nativeMessage(step, variant.name);
+  const written = [native === undefined ? assistantMessage(step, variant) : withIds(native, calls)];
+  for (const call of calls) written.push(toolMessage(call, variant));
+  const shown = variant.mediaInResults || !variant.media ? [] : calls.flatMap(shownMedia);
   if (shown.length > 0) written.push({ role: "user", content: shown });
   return written;
+}
+
+function assistantMessage({ content, calls }: AssistantStep, { spacedJson: spaced }: ChatVariant): JsonObject {
+  if (calls.length === 0) return { role: "assistant", content: contentText(content) };
+  const text = spaced ? spacedJson : (value: JsonValue): string => JSON.stringify(value);
+  return {
+    role: "assistant",
+    content: content === "" ? null : contentText(content),
+    tool_calls: calls.map(({ id, name, input }) => ({ id, type: "function", function: { name, arguments: text(input) } })),
+  };
+}
+
+/** Calls that the provider gave no ids bear ours, as the results name them. */
+function withIds(message: JsonObject, calls: readonly WireCall[]): JsonObject {
+  const { tool_calls: made } = message;
+  if (!isJsonArray(made) || made.every((call) => callId(call) !== "")) return message;
+  return { ...message, tool_calls: made.map((call, index) => ({ ...(isJsonObject(call) ? call : {}), id: calls[index]?.id ?? "" })) };
+}
+
+function toolMessage({ id, name, result }: WireCall, { namedResults, mediaInResults, spacedJson: spaced }: ChatVariant): JsonObject {
+  const named = { role: "tool", tool_call_id: id, ...(namedResults ? { name } : {}) };
+  const images = mediaInResults ? (result?.content ?? []).filter(({ type }) => type === "image").filter(isMedia) : [];
+  if (images.length > 0) return { ...named, content: [textPart(resultContent(result, spaced)), ...images.map(writePart)] };
+  return { ...named, content: resultContent(result, spaced) };
+}
+
+/** What stands in a result; JSON as Python would write it, where that is asked for. */
+export function resultContent(result: ToolResult | undefined, spaced: boolean): string {
+  const { output, content, error } = result ?? {};
+  const isJson = content === undefined && error === undefined && output !== undefined && typeof output !== "string";
+  return spaced && isJson ? spacedJson(output).toWellFormed() : answerText(result);
+}
+
+/** What a call's result shows, for a message of the user behind the results. */
+export function shownMedia({ id, result }: Pick<WireCall, "id" | "result">): readonly JsonObject[] {
+  const media = result?.content?.filter(isMedia) ?? [];
+  return media.length === 0 ? [] : [textPart(`What ${id} showed:`), ...media.map(writePart)];
 }
 
 function isMedia(part: ContentPart): boolean {
@@ -74,7 +111,11 @@ function writePart(part: ContentPart): JsonObject {
     return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
   const format = part.type === "audio" ? audioFormat(part.mediaType) : undefined;
   if (part.type === "audio" && format !== undefined) return { type: "input_audio", input_audio: { data: part.data, format } };
-  return { type: "text", text: partText(part).toWellFormed() };
+  return textPart(partText(part).toWellFormed());
+}
+
+function textPart(text: string): JsonObject {
+  return { type: "text", text };
 }
 
 function audioFormat(mediaType: string): string | undefined {

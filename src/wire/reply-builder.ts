@@ -21,6 +21,7 @@ interface OpenCall {
   readonly kind: "function" | "custom";
   id: string | undefined;
   name: string;
+  reasoning: string | undefined;
   /** Pieces of the arguments as text. */
   pieces: string[];
   /** The input as JSON, where the format sends it so. */
@@ -34,6 +35,8 @@ export interface CallParts {
   readonly id?: string | undefined;
   readonly name?: string | undefined;
   readonly kind?: "function" | "custom" | undefined;
+  /** Why the model makes the call, where the format has a place for that. */
+  readonly reasoning?: string | undefined;
 }
 
 /**
@@ -100,11 +103,21 @@ export class ReplyBuilder {
   }
 
   /** Opens a call, or adds to one what was not known of it; what is known stays. */
-  open(key: string | number, { id, name, kind = "function" }: CallParts): void {
+  open(key: string | number, { id, name, kind = "function", reasoning }: CallParts): void {
     let call = this.#calls.get(key);
     if (call === undefined) {
       if (this.#calls.size >= MAX_CALLS) throw new ToolError("too_large", `A message of the model has more than ${MAX_CALLS} calls.`);
-      call = { index: this.#calls.size, kind, id: undefined, name: "", pieces: [], input: undefined, told: false, sealed: false };
+      call = {
+        index: this.#calls.size,
+        kind,
+        id: undefined,
+        name: "",
+        reasoning,
+        pieces: [],
+        input: undefined,
+        told: false,
+        sealed: false,
+      };
       this.#calls.set(key, call);
     }
     if (call.id === undefined && id !== undefined && id !== "") call.id = id;
@@ -229,13 +242,14 @@ export class ReplyBuilder {
     }
   }
 
-  #modelCall({ kind, id, name, pieces, input }: OpenCall): ModelCall {
+  #modelCall({ kind, id, name, reasoning, pieces, input }: OpenCall): ModelCall {
     const text = pieces.join("");
     return {
       ...(id === undefined ? {} : { id }),
       name: this.#qualified(name),
       input: kind === "custom" ? { input: text } : (input ?? readArguments(text)),
       ...(kind === "custom" ? { kind } : {}),
+      ...(reasoning === undefined ? {} : { reasoning }),
     };
   }
 

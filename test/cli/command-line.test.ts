@@ -26,6 +26,9 @@ const NONE: CliOptions = {
   http: undefined,
   watch: false,
   validate: false,
+  model: undefined,
+  system: undefined,
+  prompt: undefined,
 };
 
 test("options may stand anywhere, short, long, with = or without", () => {

@@ -59,8 +59,10 @@ function setUp(options: RuntimeOptions = {}) {
     approval: { approve: () => "allow-once" },
     ...options,
   });
-  return { world, runtime, session: runtime.session() };
+  return { world, runtime, session: runtime.session(`session ${++sessions}`) };
 }
+
+let sessions = 0;
 
 function call(name: string, key?: string, id?: string): ModelCall {
   return { name, input: key === undefined ? {} : { key }, ...(id === undefined ? {} : { id }) };
@@ -305,6 +307,51 @@ describe("the conversation of rounds", () => {
       return round.end(WELL);
     });
     expect(result?.metadata).toEqual({ advisory: "warning" });
+  });
+});
+
+describe("a crash in the middle of a message", () => {
+  test("what waited for its end is not run when the session is resumed, and the model is shown nothing of it", async () => {
+    const store = memoryStore();
+    const { world, session } = setUp({ store });
+    world.end("read(a)");
+    const crashed = session.turn(async (turn) => {
+      const round = turn.round();
+      round.add(call("read", "a"));
+      round.add(call("write", "b"));
+      await session.eventLog?.whenDurable();
+      await new Promise(() => {}); // the process ends here
+    });
+    crashed.catch(() => {});
+    await tick();
+    const other = setUp({ store });
+    const resumed = await other.runtime.resume(session.id, { takeOver: true });
+    expect(other.world.started).toEqual([]);
+    expect(resumed.history.map(({ result }) => [result?.status, result?.error?.message])).toEqual([
+      ["ok", undefined],
+      ["cancelled", "write was not run: the process ended before the model's message was whole."],
+    ]);
+    expect(resumed.messages()).toEqual([]);
+    const again = await setUp({ store }).runtime.resume(session.id, { takeOver: true });
+    expect(again.log.filter(({ type }) => type === "round-end")).toHaveLength(1);
+  });
+
+  test("what had begun after its end goes on as any other call", async () => {
+    const store = memoryStore();
+    const { session } = setUp({ store });
+    session
+      .turn(async (turn) => {
+        const round = turn.round();
+        round.add(call("read", "a"));
+        await round.end(WELL);
+      })
+      .catch(() => {});
+    await tick();
+    const other = setUp({ store });
+    other.world.end("read(a)");
+    const resumed = await other.runtime.resume(session.id, { takeOver: true });
+    expect(other.world.started).toEqual(["read(a)"]);
+    expect(resumed.messages().map(({ role }) => role)).toEqual(["assistant", "call", "result"]);
   });
 });
 

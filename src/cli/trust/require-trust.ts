@@ -27,7 +27,7 @@ export async function requireTrust(context: CommandContext, loaded: LoadedConfig
   if (ask === undefined) throw notTrusted(loaded.path, programs);
   err.write(`\n  ${err.paint("yellow", `? ${safeText(loaded.path)} ${whatItDoes(programs)}, and you have not said that it may:`)}\n`);
   for (const line of shown(programs)) err.write(`    ${safeText(line)}\n`);
-  const answer = await ask("  Trust it as it is now? [y]es, [n]o: ", signal);
+  const answer = (await ask("  Trust it as it is now? [y]es, [n]o: ", signal)) ?? "";
   if (!/^y(?:es)?$/iu.test(answer.trim())) throw notTrusted(loaded.path, programs);
   await trustFile(environment, path, digest);
   return descriptors;

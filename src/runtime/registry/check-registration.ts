@@ -6,6 +6,7 @@ import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { setsAny } from "./call-settings.ts";
 import { checkCache } from "./check-cache.ts";
+import { MODEL_FIELDS } from "./check-tool-fields.ts";
 
 /** A program may be written in JavaScript, and an engine may pass on what a stranger sent. */
 type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
@@ -32,8 +33,17 @@ export function checkBroughtTool(tool: Tool): void {
   if (execute !== undefined && typeof execute !== "function") throw wrong(name, "execute", "a function");
   if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string")))
     throw wrong(name, "tags", "an array of strings");
+  if (tool.requiresReading !== undefined || tool.promptContribution !== undefined || tool.providers !== undefined)
+    checkModelFields(name, tool);
   checkCache(name, tool);
   if (setsAny(tool) || tool.maxConcurrent !== undefined) checkSettings(tool, `tool ${JSON.stringify(name)}`);
+}
+
+function checkModelFields(name: string, tool: Tool): void {
+  for (const [field, { holds, expected }] of Object.entries(MODEL_FIELDS)) {
+    const value: unknown = Reflect.get(tool, field);
+    if (value !== undefined && !holds(value)) throw wrong(name, field, expected);
+  }
 }
 
 /**
@@ -45,13 +55,15 @@ export function checkBroughtTool(tool: Tool): void {
  */
 export function checkToolset(toolset: Toolset): void {
   checkIsObject(toolset, "A toolset is an object with a name.");
-  const { name, engine }: Unchecked<Toolset> = toolset;
+  const { name, engine, promptContribution }: Unchecked<Toolset> = toolset;
   checkName(name, "toolset");
   if (name.endsWith(":"))
     throw new ToolError("invalid_argument", `The toolset name ${JSON.stringify(name)} ends in a colon, which "::" after it would hide.`);
   const owner = `toolset ${JSON.stringify(name)}`;
   if (engine !== undefined && typeof toolset.engine?.call !== "function")
     throw new ToolError("invalid_argument", `The engine of ${owner} has no function call().`);
+  if (promptContribution !== undefined && !MODEL_FIELDS.promptContribution.holds(promptContribution))
+    throw new ToolError("invalid_argument", `promptContribution of ${owner} must be ${MODEL_FIELDS.promptContribution.expected}.`);
   checkSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
   checkMs(toolset.openTimeoutMs, "openTimeoutMs", owner);
 }

@@ -1,11 +1,12 @@
 /** Checks the fields of a tool that a program defines: a mistake is found when the tool is made, not when a model calls it. */
 import { checkName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { copyJson, isJsonObject } from "../../core/json.ts";
 import type { Tool } from "../../core/tool.ts";
 import { checkCache } from "./check-cache.ts";
 
-interface Claim {
+/** What a field must be. */
+export interface Claim {
   readonly holds: (value: unknown) => boolean;
   /** Completes "must be …". */
   readonly expected: string;
@@ -31,6 +32,15 @@ const resourceKeys: Claim = {
   expected: "an array of strings or a function that returns one",
 };
 
+const contribution: Claim = {
+  holds: (value) => isJsonObject(value) && isContribution(value),
+  expected: 'an object with a "text" and perhaps a "bucket", both strings',
+};
+const declarations: Claim = {
+  holds: (value) => isJsonObject(value) && Object.values(value).every(isPlainJson),
+  expected: "an object with one object of plain JSON for each wire format",
+};
+
 /** By a check of its own, which looks at other fields as well. */
 const checkedAsAWhole: Claim = { holds: () => true, expected: "anything" };
 
@@ -45,9 +55,31 @@ function isNumber(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value);
 }
 
+function isContribution({ text, bucket, ...others }: Readonly<Record<string, unknown>>): boolean {
+  return typeof text === "string" && (bucket === undefined || typeof bucket === "string") && Object.keys(others).length === 0;
+}
+
+/** It is sent as it is, so it must be what it looks like. */
+function isPlainJson(value: unknown): boolean {
+  try {
+    return isJsonObject(value) && copyJson(value, DECLARATION_LIMITS).dropped.length === 0;
+  } catch {
+    return false;
+  }
+}
+
+const DECLARATION_LIMITS = { maxDepth: 32, maxNodes: 10_000, maxChars: 262_144 };
+
 function isTextList(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
+
+/** What a model is told of a tool beside its definition, and when it may call it: checked also where a tool is registered without `defineTool`. */
+export const MODEL_FIELDS = {
+  requiresReading: flag,
+  promptContribution: contribution,
+  providers: declarations,
+} as const satisfies Partial<Record<keyof Tool, Claim>>;
 
 const FIELDS = {
   name: anyText,
@@ -71,6 +103,7 @@ const FIELDS = {
   supersedes: handler,
   requires: textList,
   documentation: anyText,
+  ...MODEL_FIELDS,
   enabled: flag,
   unusable: anyText,
   metadata: record,

@@ -17,6 +17,8 @@ export interface OpenCall {
   readonly callId: string;
   readonly turnId: string;
   readonly call: ToolCall;
+  /** The model's message that it belongs to was never over. */
+  isOfOpenRound: boolean;
   /** The key under which it may have been dispatched; undefined when it says nothing of that. */
   intent: string | undefined;
   /** Where in the state it changed something. */
@@ -30,6 +32,8 @@ export class SessionFold {
   /** The latest changes of a value, as far as calls made them that are open. */
   readonly #changes = new Map<string, StateChange[]>();
   readonly #submissions = new Map<string, Submitted>();
+  /** The turns of calls whose round has not ended. */
+  readonly #openRounds = new Map<string, string>();
   #state: StateMap = PersistentMap.empty<JsonValue>();
 
   readonly #sessionId: string | undefined;
@@ -55,9 +59,14 @@ export class SessionFold {
           callId: event.callId,
           turnId: event.turnId,
           call: event.call,
+          isOfOpenRound: event.inRound === true,
           intent: undefined,
           places: new Set(),
         });
+        if (event.inRound === true) this.#openRounds.set(event.callId, event.turnId);
+        break;
+      case "round-end":
+        for (const callId of event.callIds) this.#endRound(callId);
         break;
       case "call-intent":
         this.#noteIntent(event.callId, event.idempotencyKey);
@@ -77,6 +86,12 @@ export class SessionFold {
     return { log: this.#log, length: this.#log.length, state: this.#state };
   }
 
+  /** The calls of messages that were never over, with and without a result, in the order they began, by their turn. */
+  get openRounds(): ReadonlyMap<string, readonly string[]> {
+    const rounds = Map.groupBy(this.#openRounds, ([, turnId]) => turnId);
+    return new Map(Array.from(rounds, ([turnId, calls]) => [turnId, calls.map(([callId]) => callId)]));
+  }
+
   /** Calls without a result, in the order they began. */
   get open(): readonly OpenCall[] {
     return [...this.#open.values()];
@@ -92,6 +107,12 @@ export class SessionFold {
 
   get submissions(): ReadonlyMap<string, Submitted> {
     return this.#submissions;
+  }
+
+  #endRound(callId: string): void {
+    this.#openRounds.delete(callId);
+    const open = this.#open.get(callId);
+    if (open !== undefined) open.isOfOpenRound = false;
   }
 
   #noteIntent(callId: string, idempotencyKey: string): void {

@@ -2,6 +2,8 @@
 import { ToolError } from "../../core/error.ts";
 import { resumeCalls } from "../batch.ts";
 import { CallRun } from "../call-run.ts";
+import { visibilityOf } from "../../policy/visibility.ts";
+import type { VisibilityRules } from "../../policy/visibility.ts";
 import type { CallOptions } from "../call-run.ts";
 import { outcomeUnknown } from "../reconcile-call.ts";
 import type { OpenCall, SessionFold } from "./fold-events.ts";
@@ -20,6 +22,8 @@ export interface ResumeOptions {
   readonly takeOver?: boolean;
   /** What handlers find in `context.data`. */
   readonly data?: Readonly<Record<string, unknown>>;
+  /** Which tools those calls may still be of; as in `ExecuteOptions`. @default all */
+  readonly allow?: VisibilityRules;
 }
 
 /** @throws ToolError `invalid_argument` for an option that is none */
@@ -33,10 +37,10 @@ export function checkResumeOptions(options: ResumeOptions): void {
 /** @throws ToolError `store_failed` or `conflict` when the results could not be made durable; by rejecting */
 export async function resumeSession(
   session: RuntimeSession,
-  { open, openChanges }: Pick<SessionFold, "open" | "openChanges">,
+  { open, openChanges, openRounds }: Pick<SessionFold, "open" | "openChanges" | "openRounds">,
   options: ResumeOptions & { readonly callOptions: CallOptions },
 ): Promise<void> {
-  if (open.length === 0) return;
+  if (open.length === 0 && openRounds.size === 0) return;
   await session.turns.run(async () => {
     // A call that did not end has changed nothing: if it is run again, it finds what it found the first time.
     const changes = Map.groupBy(openChanges, (change) => change.callId);
@@ -47,14 +51,35 @@ export async function resumeSession(
       for (const run of runs) run.keepChanges = () => makeAgain(session, turnId, changes.get(run.callId) ?? []);
       await resumeCalls(runs);
     }
+    for (const [turnId, callIds] of openRounds) voidRound(session, turnId, callIds);
   });
   await session.eventLog?.whenDurable();
   if (session.broken !== undefined) throw session.broken;
 }
 
-/** Where a turn began: its calls see again what they saw the first time. */
+/** A message of a model that a crash cut off was never said. */
+function voidRound(session: RuntimeSession, turnId: string, callIds: readonly string[]): void {
+  session.recordAndTell({
+    type: "round-end",
+    sessionId: session.id,
+    turnId,
+    at: session.parts.ports.clock.wallTime(),
+    callIds,
+    message: { role: "assistant", content: "" },
+    finish: "truncated",
+    usage: { inputTokens: 0, outputTokens: 0 },
+    voided: CUT_OFF,
+  });
+}
+
+const CUT_OFF = "the process ended before the model's message was whole";
+
+/** Where a turn began, or its round: its calls see again what they saw the first time. */
 function startOf(session: RuntimeSession, turnId: string): number {
-  return session.firstKept + session.log.findIndex((event) => "turnId" in event && event.turnId === turnId);
+  const { log, firstKept } = session;
+  const rounds = log.findLastIndex((event) => event.type === "round-end" && event.turnId === turnId);
+  const first = log.findIndex((event) => "turnId" in event && event.turnId === turnId);
+  return firstKept + Math.max(first, rounds + 1);
 }
 
 function byTurn(open: readonly OpenCall[]): ReadonlyMap<string, readonly OpenCall[]> {
@@ -67,12 +92,21 @@ function takeUp(
   open: OpenCall,
   options: ResumeOptions & { readonly callOptions: CallOptions },
 ): CallRun {
-  const callOptions = options.data === undefined ? options.callOptions : { ...options.callOptions, data: options.data };
+  const callOptions = {
+    ...options.callOptions,
+    ...(options.data === undefined ? {} : { data: options.data }),
+    ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
+  };
   const run = new CallRun(session.parts, turn, callOptions, open.call, { callId: open.callId, idempotencyKey: open.intent });
   const mayHaveRun = open.intent !== undefined || session.eventLog?.options.durability === "async";
   run.isInterrupted = mayHaveRun;
-  if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
+  if (open.isOfOpenRound && !mayHaveRun) run.unreadable = neverWhole(open);
+  else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
   return run;
+}
+
+function neverWhole({ call }: OpenCall): ToolError {
+  return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
 }
 
 function neverRun({ call }: OpenCall): ToolError {

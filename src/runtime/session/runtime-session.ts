@@ -8,6 +8,7 @@ import type { ToolResult } from "../../core/result.ts";
 import type { CallParts } from "../call-run.ts";
 import { unreadableOptions } from "../execute-options.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
+import type { Round, RoundOptions } from "../round.ts";
 import type { ForkOptions } from "./fork-options.ts";
 import { readMessage } from "./read-message.ts";
 import { historyOf } from "./session-log.ts";
@@ -15,7 +16,6 @@ import { Session } from "./session.ts";
 import type { SessionHead, SessionOptions } from "./session.ts";
 import { stateDiff } from "./session-diff.ts";
 import type { SessionDiff } from "./session-diff.ts";
-import type { SessionTurn } from "./session-turn.ts";
 import { messagesFor } from "./session-messages.ts";
 import type { MessagesOptions } from "./session-messages.ts";
 import type { SessionSnapshot } from "./snapshot.ts";
@@ -69,6 +69,18 @@ export interface RuntimeSessionOptions extends SessionOptions {
 const MAX_SIMULATION_ID_LENGTH = 256;
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 const NO_FORK_OPTIONS: ForkOptions = Object.freeze({});
+
+/** What the rules of a turn (once a turn, the end of a turn, the turn's cache) hold for: all of its rounds together. */
+export interface SessionTurn {
+  readonly id: string;
+  readonly session: RuntimeSession;
+  /** The tool that has ended the turn: later calls of it are skipped. */
+  readonly endedBy: string | undefined;
+  /** Adds what a person or a program said, between two rounds. @throws ToolError `invalid_argument` */
+  addMessage(message: SessionMessage): void;
+  /** Begins the next message of the model. @throws ToolError `invalid_argument` while the round before is not over, and after the turn */
+  round(options?: RoundOptions): Round;
+}
 
 /** A conversation: each `execute` is one turn, and its turns run one after the other. */
 export class RuntimeSession extends Session {

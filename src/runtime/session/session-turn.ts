@@ -6,7 +6,7 @@ import type { CallOptions } from "../call-run.ts";
 import { Round } from "../round.ts";
 import type { RoundOptions } from "../round.ts";
 import { readMessage } from "./read-message.ts";
-import type { RuntimeSession } from "./runtime-session.ts";
+import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
 import type { Turn } from "./turn.ts";
 
 export interface TurnPlace {
@@ -19,8 +19,7 @@ export interface TurnPlace {
 
 const NO_OPTIONS: RoundOptions = Object.freeze({});
 
-/** What the rules of a turn (once a turn, the end of a turn, the turn's cache) hold for: all of its rounds together. */
-export class SessionTurn {
+export class HeldTurn implements SessionTurn {
   readonly session: RuntimeSession;
   readonly #place: TurnPlace;
   #open: Round | undefined;
@@ -35,19 +34,16 @@ export class SessionTurn {
     return this.#place.turn.id;
   }
 
-  /** The tool that has ended the turn: later calls of it are skipped. */
   get endedBy(): string | undefined {
     return this.#place.turn.endedBy;
   }
 
-  /** Adds what a person or a program said, between two rounds. @throws ToolError `invalid_argument` */
   addMessage(message: SessionMessage): void {
     this.#check();
     const at = this.session.parts.ports.clock.wallTime();
     this.session.recordAndTell({ type: "message-add", sessionId: this.session.id, at, message: readMessage(message) });
   }
 
-  /** Begins the next message of the model. @throws ToolError `invalid_argument` while the round before is not over, and after the turn */
   round(options: RoundOptions = NO_OPTIONS): Round {
     this.#check();
     if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");

@@ -1,0 +1,130 @@
+/** `haft chat`: a person talks with a model that has the tools. */
+import { ToolError } from "../core/error.ts";
+import type { Store } from "../core/store.ts";
+import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import { takeUpOrBegin } from "./begin-session.ts";
+import { personApprover } from "./ask-person.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { withRuntime } from "./open-runtime.ts";
+import type { OpenRuntime } from "./open-runtime.ts";
+import { storeOf } from "./open-store.ts";
+import { EventPrinter } from "./print-event.ts";
+import { readLines } from "./read-lines.ts";
+import { chosenModel } from "./talk/chosen-model.ts";
+import type { ChosenModel } from "./talk/chosen-model.ts";
+import { Talk } from "./talk/talk.ts";
+import { plural, safeText } from "./terminal-text.ts";
+
+export const chatCommand: Command = {
+  name: "chat",
+  usage: "",
+  summary: "Talk with a model that has the tools.",
+  details: [
+    "The model is the one of --model, else that of the configuration: a provider and",
+    "a model, such as anthropic/claude-sonnet-5 or ollama/qwen3. Its key is looked up",
+    "in the variable that the provider names, such as ANTHROPIC_API_KEY.",
+    "",
+    "What the model says is shown as it comes. Reads start while it still writes its",
+    "message, everything else when the message is whole. Calls that must be approved",
+    "are shown and asked about: yes, no, or always in this session.",
+    "",
+    "Ctrl-C stops the model and what it runs; what was done stays, and the talk goes",
+    "on. At the prompt Ctrl-C and Ctrl-D end it. Lines that begin with a slash are",
+    "for haft itself:",
+    "",
+    "  /tools   what the model may call     /usage  what it was asked so far",
+    "  /go      let it go on                /clear  after an emergency stop",
+    "  /help    these lines                 /exit   end the talk",
+    "",
+    "Where a store is named, by --store or in the configuration, the talk is kept",
+    "there as a session, under the id of --session or a new one, and can go on later.",
+    "When standard input is no terminal, each line of it is one message. With --json",
+    "what each message came to is one line.",
+  ],
+  args: [0, 0],
+  options: ["config", "model", "system", "session", "store", "watch", "yes"],
+  examples: [
+    "haft chat --model anthropic/claude-sonnet-5",
+    "haft chat --model ollama/qwen3 --session travel --store haft.db",
+    'echo "What do the notes say?" | haft chat --json',
+  ],
+  async run(context) {
+    const events = new EventPrinter(context.out);
+    let store: Store | undefined;
+    let talk: Talk | undefined;
+    const approve = personApprover(context);
+    const options = {
+      onEvent: (event: Parameters<Talk["notice"]>[0]) => talk?.notice(event),
+      approve,
+      store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
+    };
+    await withRuntime(context, options, async (open) => {
+      const chosen = chosenModel(context, open.config);
+      const session = await beginSession(context, { open, store, events });
+      talk = new Talk({ context, chosen, config: open.config, session, events, notice: (event) => talk?.notice(event) });
+      greet(context, { chosen, open, events });
+      if (approve !== undefined) await talk.settle(approve);
+      await converse(context, { talk, open });
+    });
+    return 0;
+  },
+};
+
+interface Beginning {
+  readonly open: OpenRuntime;
+  readonly store: Store | undefined;
+  readonly events: EventPrinter;
+}
+
+async function beginSession(context: CommandContext, { open: { runtime }, store, events }: Beginning): Promise<RuntimeSession> {
+  const { session: sessionId, json } = context.options;
+  const printer = json ? undefined : events;
+  if (store === undefined) return runtime.session();
+  if (sessionId !== undefined) return takeUpOrBegin(context, { runtime, store, sessionId, printer });
+  const session = runtime.session();
+  printer?.aside(`session ${session.id}: new`);
+  return session;
+}
+
+function greet(
+  { options, ask }: CommandContext,
+  { chosen, open, events }: { readonly chosen: ChosenModel; readonly open: OpenRuntime; readonly events: EventPrinter },
+): void {
+  if (options.json) return;
+  const tools = plural(open.runtime.registry.list().length, "tool");
+  events.aside(`${safeText(chosen.model.name)}, ${tools}${ask === undefined ? "" : ". /help says more; Ctrl-D ends"}`);
+}
+
+interface Place {
+  readonly talk: Talk;
+  readonly open: OpenRuntime;
+}
+
+async function converse(context: CommandContext, place: Place): Promise<void> {
+  for await (const line of readLines(context, "\nyou     ")) {
+    const text = line.trim();
+    if (text === "/exit" || text === "/quit") return;
+    if (text === "") continue;
+    if (text.startsWith("/")) await obey(context, place, text);
+    else await place.talk.say(text);
+    context.signal.throwIfAborted();
+  }
+}
+
+async function obey({ out }: CommandContext, { talk, open }: Place, text: string): Promise<void> {
+  if (text === "/go") return void (await talk.say(undefined));
+  if (text === "/usage") {
+    out.write(`${talk.spent === "" ? "Nothing was asked yet." : talk.spent}\n`);
+  } else if (text === "/tools") {
+    for (const { qualifiedName, tool } of open.runtime.registry.list())
+      out.write(`  ${safeText(qualifiedName)}  ${out.paint("dim", safeText(tool.description.split("\n", 1)[0] ?? ""))}\n`);
+  } else if (text === "/clear") {
+    out.write(`${talk.stopped ?? "Nothing is stopped."}\n`);
+    talk.clear();
+  } else if (text === "/help") {
+    for (const line of chatCommand.details.filter((one) => one.startsWith("  /"))) out.write(`${line}\n`);
+  } else {
+    const error = new ToolError("invalid_argument", `There is no command ${text}.`);
+    out.write(`${error.message} See /help; a message that begins with a slash is written with a space before it.\n`);
+  }
+}

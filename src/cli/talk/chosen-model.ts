@@ -1,0 +1,45 @@
+/** Which model a command asks: the one on the command line, else that of the configuration. */
+import { buildModel } from "../../config/build-model.ts";
+import type { BuiltModel } from "../../config/build-model.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { ModelConfig } from "../../config/model-config.ts";
+import { ToolError } from "../../core/error.ts";
+import { PROVIDERS } from "../../model/providers.ts";
+import type { CommandContext } from "../command.ts";
+import { warn } from "../open-runtime.ts";
+import { duration } from "../terminal-text.ts";
+
+export interface ChosenModel extends BuiltModel {
+  readonly config: ModelConfig;
+}
+
+/**
+ * The model to ask. Settings of the configuration hold for the model that it names; `--model` with another name leaves them.
+ *
+ * @throws ToolError `invalid_config` when nothing names one, saying which keys of providers are set
+ */
+export function chosenModel(context: CommandContext, { config }: LoadedConfig): ChosenModel {
+  const { environment, options } = context;
+  const name = options.model ?? config.model?.name;
+  if (name === undefined) throw noModel(environment);
+  const chosen = config.model?.name === name ? config.model : { name };
+  const built = buildModel(chosen, {
+    environment,
+    onRetry: ({ attempt, error, waitMs }) =>
+      warn(context, `${name}: attempt ${attempt} failed, next in ${duration(waitMs)}: ${error.message}`),
+    onNotes: (notes) => {
+      for (const { kind, tool, path, note } of notes)
+        if (kind !== "schema-loss")
+          warn(context, `${name} is not told of ${tool ?? "something"}${path === undefined ? "" : ` (${path})`}: ${note}`);
+    },
+  });
+  return { ...built, config: chosen };
+}
+
+function noModel(environment: CommandContext["environment"]): ToolError {
+  const ready = Object.entries(PROVIDERS).filter(([, { keyVariables }]) => keyVariables.some((name) => (environment[name] ?? "") !== ""));
+  const keys = ready.length === 0 ? "" : ` Keys are set for ${ready.map(([provider]) => provider).join(", ")}.`;
+  return new ToolError("invalid_config", `No model is named, so nobody can answer.${keys}`, {
+    hint: 'Name one: --model anthropic/claude-sonnet-5, or model.name = "ollama/qwen3" in the configuration.',
+  });
+}

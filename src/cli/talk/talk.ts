@@ -1,0 +1,115 @@
+/** A talk with a model over one session: what is said goes to its loop, and what happens is shown. */
+import { createLoop } from "../../compose/loop.ts";
+import type { Loop } from "../../compose/loop.ts";
+import type { LoopResult } from "../../compose/loop-result.ts";
+import { configuredLoop } from "../../config/build-model.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import type { Approver } from "../../core/ask.ts";
+import { ToolError } from "../../core/error.ts";
+import type { RuntimeEvent } from "../../core/event.ts";
+import type { ModelTotals } from "../../model/usage-meter.ts";
+import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
+import type { CommandContext } from "../command.ts";
+import type { EventPrinter } from "../print-event.ts";
+import { safeJson } from "../terminal-text.ts";
+import type { ChosenModel } from "./chosen-model.ts";
+import { TalkPrinter } from "./talk-printer.ts";
+
+export interface TalkOptions {
+  readonly context: CommandContext;
+  readonly chosen: ChosenModel;
+  readonly config: LoadedConfig;
+  readonly session: RuntimeSession;
+  readonly events: EventPrinter;
+  /** Told of what happens in a simulation, when a message is over: nobody hears it while it does. */
+  readonly notice: (event: RuntimeEvent) => void;
+}
+
+export class Talk {
+  readonly session: RuntimeSession;
+  readonly #context: CommandContext;
+  readonly #chosen: ChosenModel;
+  readonly #loop: Loop;
+  readonly #printer: TalkPrinter;
+  readonly #notice: (event: RuntimeEvent) => void;
+
+  constructor({ context, chosen, config: { config }, session, events, notice }: TalkOptions) {
+    const system = context.options.system ?? config.loop.system;
+    this.session = session;
+    this.#context = context;
+    this.#chosen = chosen;
+    this.#notice = notice;
+    this.#printer = new TalkPrinter(context.out, events);
+    this.#loop = createLoop({
+      model: chosen.model,
+      session,
+      ...configuredLoop(chosen.config, { ...config.loop, ...(system === undefined ? {} : { system }) }),
+      ...(context.options.json ? {} : { onEvent: (event) => this.#printer.hear(event) }),
+    });
+  }
+
+  /** To be told of every event of the runtime while the talk goes on. */
+  notice(event: RuntimeEvent): void {
+    if (!this.#context.options.json) this.#printer.notice(event);
+  }
+
+  /** What the model has been asked so far. */
+  get spent(): string {
+    return this.#chosen.meter.toString();
+  }
+
+  /** Why nothing runs any more; undefined while it does. */
+  get stopped(): string | undefined {
+    return this.#loop.emergencyStop?.why;
+  }
+
+  /** Lets things run again after an emergency stop. */
+  clear(): void {
+    this.#loop.emergencyStop?.clear();
+  }
+
+  /** Says something to the model and plays what comes of it. A Ctrl-C meanwhile ends this, and not the program. */
+  say(text: string | undefined): Promise<LoopResult> {
+    return this.#run((signal) => this.#loop.run(text, { signal }));
+  }
+
+  /** Asks a person about the calls that wait for a yes since an earlier run, and goes on. Undefined when there are none. */
+  async settle(approve: Approver): Promise<LoopResult | undefined> {
+    const pending = this.#loop.pending();
+    if (pending.length === 0) return undefined;
+    const { signal } = this.#context;
+    const decisions: [digest: string, answer: Awaited<ReturnType<Approver>>][] = [];
+    for (const { callId, name, input, digest, reason } of pending) {
+      const description = this.session.parts.registry.get(name)?.tool.description ?? "";
+      const request = { callId, sessionId: this.session.id, toolName: name, description, input, digest, reason, simulated: false, signal };
+      decisions.push([digest, await approve(request)]);
+    }
+    return this.#run((runSignal) => this.#loop.resume({ decisions: Object.fromEntries(decisions) }, { signal: runSignal }));
+  }
+
+  async #run(play: (signal: AbortSignal) => Promise<LoopResult>): Promise<LoopResult> {
+    const { signal, onInterrupt } = this.#context;
+    const own = new AbortController();
+    const forget = onInterrupt?.(() => own.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")));
+    const seen = this.session.ownLog.length;
+    const before = this.#chosen.meter.total;
+    try {
+      const result = await play(AbortSignal.any([signal, own.signal]));
+      if (this.session.simulation !== undefined) for (const event of this.session.ownLog.slice(seen)) this.#notice(event);
+      this.#tell(result, spentSince(before, this.#chosen.meter.total));
+      return result;
+    } finally {
+      forget?.();
+    }
+  }
+
+  #tell(result: LoopResult, spent: string): void {
+    if (this.#context.options.json) this.#context.out.write(`${safeJson(result)}\n`);
+    else this.#printer.end(result, spent);
+  }
+}
+
+function spentSince(before: ModelTotals, after: ModelTotals): string {
+  const tokens = `${after.inputTokens - before.inputTokens} tokens in, ${after.outputTokens - before.outputTokens} out`;
+  return after.cost === undefined ? tokens : `${tokens}, ${(after.cost - (before.cost ?? 0)).toFixed(4)}`;
+}

@@ -1,0 +1,112 @@
+/** What stands between a call of the model and its tool in a loop, and what is learned from its result. */
+import { ToolError } from "../core/error.ts";
+import { declaresNoWrites } from "../core/effects.ts";
+import type { ModelCall } from "../core/model.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { ToolCategory } from "../core/tool.ts";
+import type { LoopBudget } from "../policy/loop-budget.ts";
+import { RepeatGuard } from "../policy/repeat-guard.ts";
+import type { Registry } from "../runtime/registry/registry.ts";
+import type { RoundCall } from "./loop-continues.ts";
+import type { CheckedLimits } from "./loop-limits.ts";
+import type { PlayedCall } from "./play-message.ts";
+
+export interface CallChecksOptions {
+  readonly limits: CheckedLimits;
+  readonly budget: LoopBudget;
+  readonly registry: Registry;
+  /** The program's own refusals. */
+  readonly refuse: (call: ModelCall) => ToolError | undefined;
+}
+
+/** What the calls of a round came to, as far as the loop looks at it. */
+export interface CallFindings {
+  readonly nudges: readonly string[];
+  /** Why the calls are repeated too often; undefined while they are not. */
+  readonly repeated: string | undefined;
+}
+
+export class CallChecks {
+  readonly #options: CallChecksOptions;
+  readonly #guard: RepeatGuard | undefined;
+  /** What this guard refused, to be told from what others did. */
+  readonly #repeats = new WeakSet<ToolError>();
+
+  constructor(options: CallChecksOptions) {
+    const { repeat } = options.limits;
+    this.#options = options;
+    this.#guard = repeat === false ? undefined : new RepeatGuard(repeat);
+  }
+
+  /** Why the call is not to be run; it counts in the budget when it is. @param index its place in the message */
+  refusal(call: ModelCall, index: number): ToolError | undefined {
+    const { limits, budget, refuse } = this.#options;
+    const refusal =
+      (index >= limits.maxCallsPerRound ? tooMany(limits.maxCallsPerRound) : undefined) ??
+      budget.refusal() ??
+      (limits.multiAction || index === 0 ? undefined : oneAction()) ??
+      refuse(call) ??
+      this.#repeated(call);
+    if (refusal === undefined) budget.spend("calls", 1);
+    return refusal;
+  }
+
+  /** Learns from the results of a round. */
+  note(calls: readonly PlayedCall[], results: readonly ToolResult[]): CallFindings {
+    const nudges: string[] = [];
+    let repeated: string | undefined;
+    const guard = this.#guard;
+    for (const [index, { call, refusal }] of guard === undefined ? [] : calls.entries()) {
+      const result = results[index];
+      if (guard === undefined || result === undefined) continue;
+      const verdict = this.#verdict(guard, call, refusal, result);
+      if (verdict?.kind === "nudge") nudges.push(verdict.note);
+      if (verdict?.kind === "stop") repeated ??= verdict.note;
+    }
+    return { nudges, repeated };
+  }
+
+  /** The calls as the decision to go on looks at them. @param endedBy the tool that ended the turn */
+  roundCalls(results: readonly ToolResult[], endedBy: string | undefined): readonly RoundCall[] {
+    return results.map(({ name, status, error }) => {
+      const category = this.#categoryOf(name);
+      return { category, admitted: category !== "TERMINAL" || (endedBy === name && status !== "skipped"), code: error?.code };
+    });
+  }
+
+  #repeated(call: ModelCall): ToolError | undefined {
+    const refusal = this.#guard?.refusal(call);
+    if (refusal !== undefined) this.#repeats.add(refusal);
+    return refusal;
+  }
+
+  #verdict(
+    guard: RepeatGuard,
+    call: ModelCall,
+    refusal: ToolError | undefined,
+    result: ToolResult,
+  ): ReturnType<RepeatGuard["note"]> | undefined {
+    if (refusal !== undefined) return this.#repeats.has(refusal) ? guard.noteRefusal(call) : undefined;
+    if (result.status === "cancelled" || result.status === "skipped" || result.error?.code === "approval_required") return undefined;
+    const effects = this.#options.registry.get(result.name)?.tool.effects;
+    return guard.note(call, result, effects?.writes !== undefined && !declaresNoWrites(effects));
+  }
+
+  #categoryOf(name: string): ToolCategory {
+    const tool = this.#options.registry.get(name)?.tool;
+    if (tool === undefined) return "SAFE_CHAIN";
+    if (tool.endsTurn ?? tool.category === "TERMINAL") return "TERMINAL";
+    if (tool.oncePerTurn ?? tool.category === "DANGEROUS") return "DANGEROUS";
+    return tool.category === "ASYNC_REQUIRED" ? "ASYNC_REQUIRED" : "SAFE_CHAIN";
+  }
+}
+
+function tooMany(most: number): ToolError {
+  return new ToolError("limit_exceeded", `The call was not made: a message may have ${most} calls.`, {
+    hint: "Make fewer calls at a time; make this one again if it is still needed.",
+  });
+}
+
+function oneAction(): ToolError {
+  return new ToolError("limit_exceeded", "The call was not made: one action a turn is allowed.", { hint: "Make it in the next turn." });
+}

@@ -1,0 +1,54 @@
+/** Carries out what a person decided about waiting calls: those allowed are made again, those denied are answered. */
+import { ToolError } from "../core/error.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { RoundOptions } from "../runtime/round.ts";
+import type { SessionTurn } from "../runtime/session/runtime-session.ts";
+import { NO_USAGE } from "./loop-result.ts";
+import { pendingCalls } from "./pending-calls.ts";
+import type { ApprovalDecisions, PendingCall } from "./pending-calls.ts";
+
+/**
+ * Runs the decided calls as one round, in the order they were made. Each is allowed by the digest of what was shown, so one that comes
+ * to another input waits again.
+ *
+ * @throws ToolError `invalid_argument` for a digest that no waiting call has, and for an answer that is none
+ */
+export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecisions, options: RoundOptions): Promise<readonly ToolResult[]> {
+  const waiting = pendingCalls(turn.session.log);
+  checkDecisions(decisions, waiting);
+  const decided = waiting.filter(({ digest }) => Object.hasOwn(decisions, digest));
+  if (decided.length === 0) return [];
+  const { approvals } = turn.session.parts;
+  const takeBack: (() => void)[] = [];
+  const round = turn.round(options);
+  try {
+    for (const call of decided) {
+      const { name, input, digest } = call;
+      const isDenied = decisions[digest] === "deny";
+      if (decisions[digest] === "allow-always") approvals.grantAlways(turn.session.id, name);
+      if (!isDenied) takeBack.push(approvals.grantOnce(turn.session.id, digest));
+      round.add({ name, input }, isDenied ? { refusal: denied(call) } : {});
+    }
+    return await round.end({ content: "", finish: "calls", usage: NO_USAGE });
+  } finally {
+    for (const revoke of takeBack) revoke();
+  }
+}
+
+function checkDecisions(decisions: ApprovalDecisions, waiting: readonly PendingCall[]): void {
+  const digests = new Set(waiting.map(({ digest }) => digest));
+  for (const [digest, answer] of Object.entries(decisions)) {
+    if (!digests.has(digest))
+      throw new ToolError("invalid_argument", `No call waits for approval under the digest ${JSON.stringify(digest)}.`, {
+        hint: "Decide by the digests of loop.pending(); what was said since may have made them void.",
+      });
+    if (answer !== "allow-once" && answer !== "allow-always" && answer !== "deny")
+      throw new ToolError("invalid_argument", `A decision is "allow-once", "allow-always" or "deny", not ${JSON.stringify(answer)}.`);
+  }
+}
+
+function denied({ name }: PendingCall): ToolError {
+  return new ToolError("approval_denied", `${name} was not approved: the answer was no.`, {
+    hint: "Do not call it again with this input unless the user asks for it; go on without it, or ask the user what to do.",
+  });
+}

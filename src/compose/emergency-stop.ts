@@ -1,0 +1,48 @@
+/** Stops everything after too many failed calls in a row, until a person has looked at it. */
+import { ToolError } from "../core/error.ts";
+import type { ToolResult } from "../core/result.ts";
+
+export interface EmergencyStopOptions {
+  /** How many calls in a row must fail. @default 5 */
+  readonly errors?: number;
+}
+
+const DEFAULT_ERRORS = 5;
+
+/** Counts failed calls, over as many runs and loops as share it (F3.35). A call that succeeds begins the count anew. */
+export class EmergencyStop {
+  readonly #limit: number;
+  #errors = 0;
+  #last = "";
+
+  /** @throws ToolError `invalid_argument` */
+  constructor({ errors = DEFAULT_ERRORS }: EmergencyStopOptions = {}) {
+    if (!Number.isSafeInteger(errors) || errors < 1)
+      throw new ToolError("invalid_argument", `The emergency stop takes a whole number of errors from 1, not ${String(errors)}.`);
+    this.#limit = errors;
+  }
+
+  /** Takes in a result. Calls that were cancelled, skipped or wait for approval count neither way. */
+  note(result: ToolResult): void {
+    const { status, error } = result;
+    if (this.stopped || status === "cancelled" || status === "skipped" || error?.code === "approval_required") return;
+    if (status !== "error") return void (this.#errors = 0);
+    this.#errors++;
+    this.#last = `${result.name}: ${error?.message ?? "it failed"}`;
+  }
+
+  get stopped(): boolean {
+    return this.#errors >= this.#limit;
+  }
+
+  /** What happened, for people; undefined while nothing is stopped. */
+  get why(): string | undefined {
+    return this.stopped ? `${this.#errors} calls failed in a row, the last one ${this.#last}` : undefined;
+  }
+
+  /** Lets calls be made again, and counts from nothing. */
+  clear(): void {
+    this.#errors = 0;
+    this.#last = "";
+  }
+}

@@ -1,0 +1,58 @@
+/** What a loop is made of. */
+import type { ToolError } from "../core/error.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Model, ModelCall, ModelTool, TokenUsage, ToolChoice } from "../core/model.ts";
+import type { VisibilityRules } from "../policy/visibility.ts";
+import type { RoundOptions } from "../runtime/round.ts";
+import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import type { MessagesOptions } from "../runtime/session/session-messages.ts";
+import type { EmergencyStop } from "./emergency-stop.ts";
+import type { LoopLimits } from "./loop-limits.ts";
+import type { LoopListener } from "./loop-event.ts";
+import type { StopCondition } from "./stop-conditions.ts";
+import type { TaintOptions } from "./taint.ts";
+
+/** The round that a request is made for. */
+export interface LoopRound {
+  /** Counts from 1 in each run. */
+  readonly number: number;
+  readonly session: RuntimeSession;
+}
+
+export interface LoopOptions {
+  readonly model: Model;
+  readonly session: RuntimeSession;
+  /** What stands before the conversation; a function is asked before each request. */
+  readonly system?: string | ((round: LoopRound) => string);
+  /** What the model is told it may call; asked before each request. It may call others all the same, within `allow`. @default every tool on offer */
+  readonly tools?: (round: LoopRound) => readonly ModelTool[];
+  /** Which tools the model is told of and may call, in a mode for instance; it only ever narrows what the runtime allows. @default all */
+  readonly allow?: VisibilityRules | ((round: LoopRound) => VisibilityRules | undefined);
+  /** @default what the provider does */
+  readonly toolChoice?: ToolChoice | ((round: LoopRound) => ToolChoice);
+  readonly parallelCalls?: boolean;
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  /** Fields of the provider's own, for every request. */
+  readonly native?: JsonObject;
+  /** What of the conversation the model is shown. `maxTurns` is applied when a run begins; with the others, the whole is looked at anew in each round. */
+  readonly history?: MessagesOptions;
+  readonly limits?: LoopLimits;
+  /** What end a run besides; the first that is met, in this order, is the reason. */
+  readonly stopWhen?: readonly StopCondition[];
+  /** Stops after failed calls in a row; give one of your own to share it between loops, `false` for none. @default one of its own */
+  readonly emergencyStop?: EmergencyStop | false;
+  /** Asked before each run; false refuses it. @default true */
+  readonly enabled?: () => boolean;
+  /** Sensitive calls need a yes once strangers' words have been read. @default not watched */
+  readonly taint?: TaintOptions;
+  /** Why a call is not to be run; nothing to let it be run. */
+  readonly refuse?: (call: ModelCall, round: LoopRound) => ToolError | undefined;
+  /** What a reply cost, for the budget `cost`. @default 0 */
+  readonly cost?: (usage: TokenUsage, model: string | undefined) => number;
+  /** What calls are given: `data`, `ask`, `onProgress`, `validate`. */
+  readonly calls?: Pick<RoundOptions, "data" | "ask" | "onProgress" | "validate">;
+  /** Start reads as soon as they are sealed, while the model still speaks. @default true */
+  readonly earlyDispatch?: boolean;
+  readonly onEvent?: LoopListener;
+}

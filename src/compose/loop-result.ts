@@ -1,0 +1,40 @@
+/** What a run of a loop came to. */
+import type { ToolError } from "../core/error.ts";
+import type { TokenUsage } from "../core/model.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { PendingCall } from "./pending-calls.ts";
+import type { StopReason } from "./stop-reason.ts";
+
+/** What was done stays done, and in the session, whatever the reason. */
+export interface LoopResult {
+  /** What the model said last, as far as it came; empty where it said nothing. */
+  readonly text: string;
+  readonly reason: StopReason;
+  /** More about the reason, for people. */
+  readonly detail?: string;
+  /** Requests to the model. */
+  readonly rounds: number;
+  /** Every result of the run, in call order. */
+  readonly results: readonly ToolResult[];
+  readonly usage: TokenUsage;
+  /** With the reason `approval`: what `resume` must decide. */
+  readonly pending?: readonly PendingCall[];
+  /** With the reason `model-error`. */
+  readonly error?: ToolError;
+}
+
+export const NO_USAGE: TokenUsage = Object.freeze({ inputTokens: 0, outputTokens: 0 });
+
+const PARTS = ["cachedInputTokens", "cacheWriteTokens", "reasoningTokens"] as const;
+
+export function addUsage(one: TokenUsage, other: TokenUsage): TokenUsage {
+  const sum: { -readonly [Key in keyof TokenUsage]: TokenUsage[Key] } = {
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+  };
+  for (const part of PARTS) {
+    const amount = (one[part] ?? 0) + (other[part] ?? 0);
+    if (one[part] !== undefined || other[part] !== undefined) sum[part] = amount;
+  }
+  return sum;
+}

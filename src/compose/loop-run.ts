@@ -1,0 +1,308 @@
+/** One run of a loop: asks the model, runs its calls, decides whether to go on. */
+import { ToolError } from "../core/error.ts";
+import type { SessionMessage } from "../core/message.ts";
+import { endedWell } from "../core/model.ts";
+import type { ModelReply, ModelRequest } from "../core/model.ts";
+import type { ToolResult } from "../core/result.ts";
+import { CONTEXT_LEVELS, advisoryNote, contextAdvisory } from "../policy/context-advisory.ts";
+import type { ContextAdvisory, ContextLevel } from "../policy/context-advisory.ts";
+import { LoopBudget } from "../policy/loop-budget.ts";
+import type { Visibility } from "../policy/visibility.ts";
+import type { SessionTurn } from "../runtime/session/runtime-session.ts";
+import { CallChecks } from "./call-checks.ts";
+import type { EmergencyStop } from "./emergency-stop.ts";
+import { loopContinues } from "./loop-continues.ts";
+import { saidReply } from "./loop-conversation.ts";
+import type { LoopConversation } from "./loop-conversation.ts";
+import type { LoopEvent } from "./loop-event.ts";
+import type { CheckedLimits } from "./loop-limits.ts";
+import type { LoopOptions, LoopRound } from "./loop-options.ts";
+import { NO_USAGE, addUsage } from "./loop-result.ts";
+import type { LoopResult } from "./loop-result.ts";
+import type { LoopTimers } from "./loop-timers.ts";
+import { modelTools } from "./prompt/model-tools.ts";
+import { pendingCalls } from "./pending-calls.ts";
+import { playMessage } from "./play-message.ts";
+import type { MessageHost, PlayedMessage } from "./play-message.ts";
+import type { StopReason } from "./stop-reason.ts";
+import type { Taint } from "./taint.ts";
+
+/** What a run uses of its loop. */
+export interface RunPlace {
+  readonly options: LoopOptions;
+  readonly limits: CheckedLimits;
+  readonly conversation: LoopConversation;
+  readonly emergency: EmergencyStop | undefined;
+  readonly taint: Taint | undefined;
+  /** What was said meanwhile and the model has not heard. Emptied as it is said. */
+  readonly steered: SessionMessage[];
+  readonly timers: LoopTimers;
+  readonly signal: AbortSignal;
+  /** Which tools the round may use; undefined = all. */
+  allowed(round: LoopRound): Visibility | undefined;
+  tell(event: LoopEvent): void;
+}
+
+interface Stop {
+  readonly reason: StopReason;
+  readonly detail?: string | undefined;
+  readonly error?: ToolError | undefined;
+}
+
+/** What else may end a run after a round, in words. */
+interface Findings {
+  readonly repeated?: string | undefined;
+  readonly met?: string | undefined;
+}
+
+/** The round that makes waiting calls again is nobody's message. */
+const DECIDED: Pick<ModelReply, "finish"> = Object.freeze({ finish: "calls" });
+
+export class LoopRun {
+  readonly #place: RunPlace;
+  readonly #turn: SessionTurn;
+  readonly #budget: LoopBudget;
+  readonly #checks: CallChecks;
+  readonly #host: MessageHost;
+  readonly #startedAt: number;
+  readonly #results: ToolResult[] = [];
+  /** What the model is told before the next request. */
+  #notes: string[] = [];
+  #usage = NO_USAGE;
+  #rounds = 0;
+  #pauses = 0;
+  #text = "";
+  #lastRound = false;
+  #advisory: ContextAdvisory | undefined;
+  #toldLevel: ContextLevel = "ok";
+
+  constructor(place: RunPlace, turn: SessionTurn) {
+    const { options, limits } = place;
+    const { ports, registry } = turn.session.parts;
+    this.#place = place;
+    this.#turn = turn;
+    this.#startedAt = ports.clock.now();
+    place.conversation.begin(turn);
+    this.#budget = new LoopBudget(limits.budget, ports.clock);
+    const refuse = options.refuse ?? (() => undefined);
+    this.#checks = new CallChecks({ limits, budget: this.#budget, registry, refuse: (call) => refuse(call, this.#round) });
+    this.#host = this.#makeHost();
+  }
+
+  /** Plays rounds until there is a reason to stop. */
+  async play(): Promise<LoopResult> {
+    for (;;) {
+      this.#say();
+      const played = await this.#ask();
+      const stop = await this.#take(played);
+      if (stop !== undefined) return this.#result(stop);
+    }
+  }
+
+  add(message: SessionMessage): void {
+    this.#place.conversation.add(message);
+  }
+
+  /** Takes in the results of calls that waited for approval. Undefined when the model is to be asked. */
+  afterDecisions(results: readonly ToolResult[]): LoopResult | undefined {
+    this.#takeResults(results);
+    for (const result of results) this.#place.emergency?.note(result);
+    if (pendingCalls(this.#turn.session.log).length > 0) return this.#result({ reason: "approval" });
+    const stop = results.length === 0 ? undefined : this.#decide(results, DECIDED, {});
+    return stop === undefined ? undefined : this.#result(stop);
+  }
+
+  #takeResults(results: readonly ToolResult[]): void {
+    this.#place.timers.sign();
+    for (const result of results) {
+      this.#results.push(result);
+      this.#place.taint?.note(result);
+    }
+  }
+
+  #result({ reason, detail, error }: Stop): LoopResult {
+    const pending = reason === "approval" ? { pending: pendingCalls(this.#turn.session.log) } : {};
+    return Object.freeze({
+      text: this.#text,
+      reason,
+      ...(detail === undefined ? {} : { detail }),
+      rounds: this.#rounds,
+      results: this.#results,
+      usage: this.#usage,
+      ...pending,
+      ...(error === undefined ? {} : { error }),
+    });
+  }
+
+  get #round(): LoopRound {
+    return { number: this.#rounds, session: this.#turn.session };
+  }
+
+  /** What the model has to hear before it is asked again. */
+  #say(): void {
+    this.#lastRound = this.#budget.refusal() !== undefined;
+    const alarm = this.#budget.alarm();
+    const notes = alarm === undefined ? this.#notes : [...this.#notes, alarm];
+    this.#notes = [];
+    for (const note of notes) {
+      this.#place.conversation.add({ role: "system", content: note });
+      this.#place.tell({ type: "note-add", note });
+    }
+    for (const message of this.#place.steered.splice(0)) this.#place.conversation.add(message);
+  }
+
+  async #ask(): Promise<PlayedMessage> {
+    this.#rounds++;
+    this.#budget.spend("rounds", 1);
+    this.#place.tell({ type: "round-start", round: this.#rounds });
+    const played = await playMessage(this.#host, this.#request());
+    this.#place.timers.sign();
+    this.#place.tell({ type: "round-end", round: this.#rounds, reply: played.reply, results: played.results });
+    return played;
+  }
+
+  #request(): ModelRequest {
+    const { system, tools, toolChoice, parallelCalls, maxOutputTokens, temperature, native } = this.#place.options;
+    const round = this.#round;
+    const told = tools === undefined ? modelTools(round.session.parts.registry, { allow: this.#place.allowed(round) }) : tools(round);
+    const choice = this.#lastRound ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
+    return {
+      ...(system === undefined ? {} : { system: typeof system === "string" ? system : system(round) }),
+      messages: this.#place.conversation.messages(),
+      ...(told.length === 0 ? {} : { tools: told }),
+      ...(choice === undefined || told.length === 0 ? {} : { toolChoice: choice }),
+      ...(parallelCalls === undefined ? {} : { parallelCalls }),
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(native === undefined ? {} : { native }),
+    };
+  }
+
+  /** Takes in a message with its results, and decides. */
+  async #take(played: PlayedMessage): Promise<Stop | undefined> {
+    const { reply, text, calls, results } = played;
+    if (text !== "") this.#text = text;
+    this.#takeResults(results);
+    if (this.#place.signal.aborted) return this.#place.timers.stopped ?? { reason: "cancelled" };
+    if (reply === undefined) return failed(played.error ?? new ToolError("model_failed", "The model said nothing."));
+    if (isRecorded(played)) this.#place.conversation.addRound(saidReply(reply), calls, results);
+    const findings = this.#checks.note(calls, results);
+    for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#place.emergency?.note(result);
+    this.#pauses = reply.finish === "pause" ? this.#pauses + 1 : 0;
+    const met = await this.#metCondition(played);
+    const stop = this.#decide(results, reply, { repeated: findings.repeated, met });
+    if (stop === undefined) this.#notes.push(...findings.nudges, ...this.#newAdvisory());
+    return stop;
+  }
+
+  #decide(
+    results: readonly ToolResult[],
+    reply: Pick<ModelReply, "finish" | "finishDetail">,
+    { repeated, met }: Findings,
+  ): Stop | undefined {
+    const { limits, emergency, steered, signal } = this.#place;
+    const { finish } = reply;
+    const reason = loopContinues(
+      {
+        finish,
+        calls: this.#checks.roundCalls(results, this.#turn.endedBy),
+        rounds: this.#rounds,
+        pauses: this.#pauses,
+        lastRound: this.#lastRound,
+        budget: this.#budget.level,
+        steered: steered.length > 0,
+        aborted: signal.aborted,
+        emergency: emergency?.stopped === true,
+        repeated: repeated !== undefined,
+        conditionMet: met !== undefined,
+      },
+      limits,
+    );
+    if (reason === undefined) return undefined;
+    if (reason === "model-error") return failed(notWhole(reply));
+    if (reason === "cancelled") return this.#place.timers.stopped ?? { reason };
+    const details: Partial<Record<StopReason, string | undefined>> = {
+      "emergency-stop": emergency?.why,
+      "stop-condition": met,
+      "tool-ended-turn": this.#turn.endedBy,
+      "repeated-calls": repeated,
+      budget: this.#budget.describe(),
+      "max-rounds": this.#pauses > limits.maxPauses ? `${this.#pauses} pauses` : `${this.#rounds} rounds`,
+    };
+    return { reason, detail: details[reason] ?? reply.finishDetail };
+  }
+
+  async #metCondition({ text, results }: PlayedMessage): Promise<string | undefined> {
+    const { stopWhen = [] } = this.#place.options;
+    if (stopWhen.length === 0) return undefined;
+    const elapsedMs = this.#turn.session.parts.ports.clock.now() - this.#startedAt;
+    const state = { rounds: this.#rounds, elapsedMs, text, results, usage: this.#usage };
+    for (const condition of stopWhen) {
+      const met = await condition(state);
+      if (met !== undefined) return met;
+    }
+    return undefined;
+  }
+
+  /** What the model is told when its context has become fuller by a level. */
+  #newAdvisory(): readonly string[] {
+    const advisory = this.#advisory;
+    if (advisory === undefined) return [];
+    const rises = CONTEXT_LEVELS.indexOf(advisory.level) > CONTEXT_LEVELS.indexOf(this.#toldLevel);
+    this.#toldLevel = advisory.level;
+    const note = rises ? advisoryNote(advisory) : undefined;
+    return note === undefined ? [] : [note];
+  }
+
+  #makeHost(): MessageHost {
+    const { options, signal, timers, limits } = this.#place;
+    const metadata = (): { readonly contextAdvisory: { readonly [Key in keyof ContextAdvisory]: ContextAdvisory[Key] } } | undefined =>
+      this.#advisory === undefined ? undefined : { contextAdvisory: { ...this.#advisory } };
+    const roundOptions = { ...options.calls, signal, ...(limits.contextTokens === undefined ? {} : { metadata }) };
+    return {
+      model: options.model,
+      turn: this.#turn,
+      roundOptions: () => {
+        const allow = this.#place.allowed(this.#round);
+        return { ...roundOptions, ...(allow === undefined ? {} : { allow }) };
+      },
+      early: options.earlyDispatch ?? true,
+      signal,
+      refusalOf: (call, index) => this.#checks.refusal(call, index),
+      heard: (reply) => this.#hear(reply),
+      tookBack: () => this.#budget.spend("rounds", 1),
+      tell: (event) => {
+        timers.sign();
+        this.#place.tell(event);
+      },
+    };
+  }
+
+  /** What a message has used, known before its last calls start. */
+  #hear({ usage, model }: ModelReply): void {
+    const { cost } = this.#place.options;
+    const { contextTokens } = this.#place.limits;
+    const tokens = usage.inputTokens + usage.outputTokens;
+    this.#usage = addUsage(this.#usage, usage);
+    this.#budget.spend("tokens", tokens);
+    if (cost !== undefined) this.#budget.spend("cost", cost(usage, model));
+    if (contextTokens !== undefined && tokens > 0) this.#advisory = contextAdvisory(tokens, contextTokens);
+  }
+}
+
+/** Whether the round was recorded for the model to see, of those after which it may be asked again. */
+function isRecorded({ reply, calls }: PlayedMessage): boolean {
+  return reply !== undefined && (endedWell(reply.finish) || (reply.finish === "pause" && calls.length === 0));
+}
+
+function failed(error: ToolError): Stop {
+  return { reason: "model-error", detail: error.message, error };
+}
+
+function notWhole({ finish, finishDetail }: Pick<ModelReply, "finish" | "finishDetail">): ToolError {
+  const why = finishDetail === undefined ? "" : ` (${finishDetail})`;
+  return new ToolError(
+    "model_failed",
+    `The model's message is not whole: it ended with ${JSON.stringify(finish)}${why}. None of its calls counts.`,
+  );
+}

@@ -1,0 +1,61 @@
+/** Ends a run that takes too long or says nothing any more. */
+import type { Clock } from "../core/ports.ts";
+import { crashAfterMs } from "../policy/loop-budget.ts";
+import type { CheckedLimits } from "./loop-limits.ts";
+import type { StopReason } from "./stop-reason.ts";
+
+export interface TimedStop {
+  readonly reason: StopReason;
+  readonly detail: string;
+}
+
+export class LoopTimers {
+  /** Why the run was ended; undefined while it was not. */
+  stopped: TimedStop | undefined;
+  readonly #clock: Clock;
+  readonly #abort: () => void;
+  readonly #cancels: (() => void)[] = [];
+  #lastSign: number;
+  #cancelIdle: (() => void) | undefined;
+
+  /** @param abort ends the run; called once */
+  constructor(clock: Clock, limits: CheckedLimits, abort: () => void) {
+    this.#clock = clock;
+    this.#abort = abort;
+    this.#lastSign = clock.now();
+    const { maxDurationMs, idleMs, budget } = limits;
+    const crashMs = crashAfterMs(budget);
+    if (maxDurationMs > 0)
+      this.#after(maxDurationMs, { reason: "stop-condition", detail: `The run took longer than ${maxDurationMs} ms.` });
+    if (crashMs !== undefined) this.#after(crashMs, { reason: "budget", detail: `The run took longer than ${crashMs} ms.` });
+    if (idleMs > 0) this.#watch(idleMs, idleMs);
+  }
+
+  /** Something happened. */
+  sign(): void {
+    if (this.#cancelIdle !== undefined) this.#lastSign = this.#clock.now();
+  }
+
+  clear(): void {
+    for (const cancel of this.#cancels) cancel();
+    this.#cancelIdle?.();
+  }
+
+  #after(delayMs: number, stop: TimedStop): void {
+    this.#cancels.push(this.#clock.timer(() => this.#stop(stop), delayMs));
+  }
+
+  #watch(idleMs: number, delayMs: number): void {
+    this.#cancelIdle = this.#clock.timer(() => {
+      const left = this.#lastSign + idleMs - this.#clock.now();
+      if (left > 0) this.#watch(idleMs, left);
+      else this.#stop({ reason: "stop-condition", detail: `Neither the model nor a tool gave a sign for ${idleMs} ms.` });
+    }, delayMs);
+  }
+
+  #stop(stop: TimedStop): void {
+    if (this.stopped !== undefined) return;
+    this.stopped = stop;
+    this.#abort();
+  }
+}

@@ -1,0 +1,203 @@
+/** The loop that joins a model and a session: the model plans, the session runs its calls. */
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { SessionMessage } from "../core/message.ts";
+import { onAbort } from "../policy/deadline.ts";
+import { visibilityOf } from "../policy/visibility.ts";
+import type { Visibility } from "../policy/visibility.ts";
+import type { SessionTurn } from "../runtime/session/runtime-session.ts";
+import { EmergencyStop } from "./emergency-stop.ts";
+import { checkLoopLimits } from "./loop-limits.ts";
+import type { CheckedLimits } from "./loop-limits.ts";
+import type { LoopEvent } from "./loop-event.ts";
+import { LoopConversation } from "./loop-conversation.ts";
+import type { LoopOptions, LoopRound } from "./loop-options.ts";
+import { NO_USAGE } from "./loop-result.ts";
+import type { LoopResult } from "./loop-result.ts";
+import { LoopRun } from "./loop-run.ts";
+import { LoopTimers } from "./loop-timers.ts";
+import { pendingCalls } from "./pending-calls.ts";
+import type { ApprovalDecisions, PendingCall } from "./pending-calls.ts";
+import { decideCalls } from "./decide-calls.ts";
+import type { StopReason } from "./stop-reason.ts";
+import { Taint } from "./taint.ts";
+
+export interface LoopRunOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface ResumeDecisions {
+  readonly decisions: ApprovalDecisions;
+}
+
+/** A model and a session, joined. */
+export interface Loop {
+  /**
+   * Says `input` and plays rounds until the model has answered or something else ends the run; each run is one turn of the session.
+   * Without input the model goes on from where the conversation is.
+   *
+   * Failures of the model and of calls are part of the result, and so is a loop that may not run: after an emergency stop, while it
+   * runs, when it is switched off, in this order.
+   *
+   * @throws ToolError `invalid_argument` for a closed session, `store_failed`; what functions of the options throw. By rejecting
+   */
+  run(input?: string | SessionMessage, options?: LoopRunOptions): Promise<LoopResult>;
+  /**
+   * Goes on after a run that ended with `approval`, also after a restart: the calls that were allowed are made again, those denied are
+   * answered so, and the model is asked when none waits any more. A call whose final input has changed since is not allowed by this.
+   *
+   * @throws ToolError `invalid_argument` for a digest that no waiting call has. By rejecting
+   */
+  resume(decisions: ResumeDecisions, options?: LoopRunOptions): Promise<LoopResult>;
+  /** Says something while the loop runs: before the next request, when the calls that run have their results; else in the next run. */
+  steer(message: string | SessionMessage): void;
+  /** The calls that wait for `resume`. */
+  pending(): readonly PendingCall[];
+  readonly running: boolean;
+  /** Undefined for a loop without one. */
+  readonly emergencyStop: EmergencyStop | undefined;
+}
+
+/** Makes a loop. @throws ToolError `invalid_argument` for limits or patterns that cannot be */
+export function createLoop(options: LoopOptions): Loop {
+  return new SessionLoop(options);
+}
+
+type Start = (run: LoopRun, turn: SessionTurn, signal: AbortSignal) => Promise<LoopResult | undefined>;
+
+class SessionLoop implements Loop {
+  readonly emergencyStop: EmergencyStop | undefined;
+  readonly #options: LoopOptions;
+  readonly #limits: CheckedLimits;
+  readonly #taint: Taint | undefined;
+  readonly #conversation: LoopConversation;
+  readonly #allowed: (round: LoopRound) => Visibility | undefined;
+  readonly #steered: SessionMessage[] = [];
+  #running = false;
+
+  constructor(options: LoopOptions) {
+    this.#options = options;
+    this.#limits = checkLoopLimits(options.limits);
+    this.#taint = options.taint === undefined ? undefined : new Taint(options.session, options.taint);
+    this.#conversation = new LoopConversation(options.session, options.history ?? {});
+    this.#allowed = allowedBy(options.allow);
+    const { emergencyStop } = options;
+    this.emergencyStop = emergencyStop === false ? undefined : (emergencyStop ?? new EmergencyStop());
+  }
+
+  get running(): boolean {
+    return this.#running;
+  }
+
+  run(input?: string | SessionMessage, { signal }: LoopRunOptions = {}): Promise<LoopResult> {
+    return this.#begin(signal, async (run) => {
+      if (input !== undefined) run.add(messageOf(input));
+      return undefined;
+    });
+  }
+
+  resume({ decisions }: ResumeDecisions, { signal }: LoopRunOptions = {}): Promise<LoopResult> {
+    return this.#begin(signal, async (run, turn, runSignal) => {
+      const allow = this.#allowed({ number: 0, session: turn.session });
+      const options = { ...this.#options.calls, signal: runSignal, ...(allow === undefined ? {} : { allow }) };
+      const results = await decideCalls(turn, decisions, options);
+      return run.afterDecisions(results);
+    });
+  }
+
+  steer(message: string | SessionMessage): void {
+    this.#steered.push(messageOf(message));
+  }
+
+  pending(): readonly PendingCall[] {
+    return pendingCalls(this.#options.session.log);
+  }
+
+  async #begin(signal: AbortSignal | undefined, start: Start): Promise<LoopResult> {
+    const refused = this.#refusal();
+    if (refused !== undefined) return this.#stopped(refused);
+    this.#running = true;
+    try {
+      await this.#taint?.look();
+      return this.#stopped(await this.#play(signal, start));
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  /** In the order of F3.33. */
+  #refusal(): LoopResult | undefined {
+    if (this.emergencyStop?.stopped === true) return notRun("emergency-stop", this.emergencyStop.why);
+    if (this.#running) return notRun("already-running");
+    return this.#options.enabled?.() === false ? notRun("disabled") : undefined;
+  }
+
+  async #play(signal: AbortSignal | undefined, start: Start): Promise<LoopResult> {
+    const { session } = this.#options;
+    const controller = new AbortController();
+    const timers = new LoopTimers(session.parts.ports.clock, this.#limits, () => controller.abort());
+    const forget = signal === undefined ? undefined : onAbort(signal, () => controller.abort(signal.reason));
+    const place = {
+      options: this.#options,
+      limits: this.#limits,
+      conversation: this.#conversation,
+      allowed: this.#allowed,
+      emergency: this.emergencyStop,
+      taint: this.#taint,
+      steered: this.#steered,
+      timers,
+      signal: controller.signal,
+      tell: (event: LoopEvent) => this.#tell(event),
+    };
+    try {
+      return await session.turn(
+        async (turn) => {
+          const run = new LoopRun(place, turn);
+          return (await start(run, turn, controller.signal)) ?? (await run.play());
+        },
+        { signal: controller.signal },
+      );
+    } catch (thrown: unknown) {
+      if (!controller.signal.aborted || ToolError.fromUnknown(thrown).code !== "cancelled") throw thrown;
+      return notRun(timers.stopped?.reason ?? "cancelled", timers.stopped?.detail);
+    } finally {
+      forget?.();
+      timers.clear();
+    }
+  }
+
+  #stopped(result: LoopResult): LoopResult {
+    this.#tell({ type: "stop", result });
+    return result;
+  }
+
+  #tell(event: LoopEvent): void {
+    const { onEvent, session } = this.#options;
+    if (onEvent === undefined) return;
+    try {
+      onEvent(event);
+    } catch (thrown: unknown) {
+      session.parts.ports.log.warn(`A listener of a loop threw on ${event.type}: ${describeThrown(thrown)}`);
+    }
+  }
+}
+
+/** Rules that do not change are read once. */
+function allowedBy(allow: LoopOptions["allow"]): (round: LoopRound) => Visibility | undefined {
+  if (typeof allow === "function") {
+    return (round) => {
+      const rules = allow(round);
+      return rules === undefined ? undefined : visibilityOf(rules);
+    };
+  }
+  const visibility = allow === undefined ? undefined : visibilityOf(allow);
+  return () => visibility;
+}
+
+function messageOf(message: string | SessionMessage): SessionMessage {
+  return typeof message === "string" ? { role: "user", content: message } : message;
+}
+
+/** A run that was over before it began. */
+function notRun(reason: StopReason, detail?: string): LoopResult {
+  return Object.freeze({ text: "", reason, ...(detail === undefined ? {} : { detail }), rounds: 0, results: [], usage: NO_USAGE });
+}

@@ -1,0 +1,117 @@
+/** What a system prompt says of the tools, the same bytes whenever the tools are the same. */
+import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
+import { compareText } from "../../policy/pinned-tool.ts";
+import { visibleTools } from "../../policy/visibility.ts";
+import type { VisibilityRules } from "../../policy/visibility.ts";
+import { documentationText } from "../../runtime/documentation.ts";
+import type { DocumentationOverrides } from "../../runtime/documentation.ts";
+import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
+import type { Registry } from "../../runtime/registry/registry.ts";
+import { isOfferedBy } from "./model-tools.ts";
+import { toolGuidance } from "./tool-guidance.ts";
+import type { ProgramContribution } from "./tool-guidance.ts";
+
+export interface PromptOptions {
+  /** `dynamic`: a name and a line for each tool, the rest by `info`; `static`: the full documentation of each as well. @default "dynamic" */
+  readonly mode?: "dynamic" | "static";
+  /** As `ExecuteOptions.allow`: other tools are not spoken of. */
+  readonly allow?: VisibilityRules | undefined;
+  /** The wire format of the conversation: tools that only other providers run are not spoken of. @default all tools are */
+  readonly format?: string;
+  /** What the program says before everything else. */
+  readonly introduction?: string;
+  /** How calls are written, in the words of a text format; left out when there is no tool. */
+  readonly callFormat?: string;
+  /** Hints of the program, among those of tools and toolsets. */
+  readonly contributions?: readonly ProgramContribution[];
+  /** What stands at the end, in this order: the rules of the loop. */
+  readonly hints?: readonly string[];
+  /** In place of the tools' own documentation, as `info` has it. */
+  readonly overrides?: DocumentationOverrides;
+  /** What the model is given as the name of a tool. @default the qualified name, without `default::` */
+  readonly toolName?: (qualifiedName: string) => string;
+  /** Told of contributions that are left out or in an unknown bucket. */
+  readonly onWarning?: (message: string) => void;
+}
+
+/**
+ * Builds the text: introduction, `## Tools`, the call format, in static mode `## Tool documentation`, `## Tool guidance`, hints. A section
+ * with nothing in it is left out. It does not depend on the order in which tools were registered, so a provider's prompt cache holds.
+ *
+ * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used
+ */
+export function buildPrompt(registry: Registry, options: PromptOptions = {}): string {
+  const { mode = "dynamic", introduction = "", callFormat = "", contributions = [], hints = [], onWarning = () => {} } = options;
+  const tools = visibleTools(registry, options.allow).filter((registered) => isOfferedBy(registered.tool, options.format));
+  const name = options.toolName ?? shortName;
+  const sections = [
+    introduction,
+    section("## Tools", toolLines(tools, name)),
+    tools.length === 0 ? "" : callFormat,
+    mode === "static" ? section("## Tool documentation", documents(tools, name, options.overrides), "\n\n") : "",
+    section("## Tool guidance", toolGuidance(tools, contributions, onWarning), "\n\n"),
+    ...hints,
+  ];
+  return sections
+    .map((text) => text.trim().toWellFormed())
+    .filter((text) => text !== "")
+    .join("\n\n");
+}
+
+function section(heading: string, parts: readonly string[], between = "\n"): string {
+  return parts.length === 0 ? "" : `${heading}\n\n${parts.join(between)}`;
+}
+
+/** Overloads have a line each where their descriptions differ. */
+function toolLines(tools: readonly RegisteredTool[], name: (qualifiedName: string) => string): readonly string[] {
+  return familiesOf(tools).flatMap(({ qualifiedName, overloads }) => {
+    const start = `- \`${name(qualifiedName)}\``;
+    const lines = overloads.map(({ tool }) => firstLine(tool.description)).map((line) => (line === "" ? start : `${start}: ${line}`));
+    return lines.length === 1 ? lines : [...new Set(lines)].sort(compareText);
+  });
+}
+
+function documents(
+  tools: readonly RegisteredTool[],
+  name: (qualifiedName: string) => string,
+  overrides: DocumentationOverrides | undefined,
+): readonly string[] {
+  return familiesOf(tools).map(
+    ({ qualifiedName, overloads }) => `### ${name(qualifiedName)}\n\n${documentationText(overloads, overrides).trim()}`,
+  );
+}
+
+interface Family {
+  readonly qualifiedName: string;
+  readonly overloads: readonly RegisteredTool[];
+}
+
+/** The tools of one name stand together in a listing, in the order of their registration. */
+function familiesOf(listed: readonly RegisteredTool[]): readonly Family[] {
+  const families: (Family & { readonly overloads: RegisteredTool[] })[] = [];
+  for (const registered of listed) {
+    const last = families.at(-1);
+    if (last?.qualifiedName === registered.qualifiedName) last.overloads.push(registered);
+    else families.push({ qualifiedName: registered.qualifiedName, overloads: [registered] });
+  }
+  return families;
+}
+
+const MAX_LINE = 240;
+/** More of a description is not looked at for its first line. */
+const MAX_LOOKED_AT = 2_000;
+
+/** A description may be a page that a stranger wrote: only its first line is told, and on one line. */
+function firstLine(description: string): string {
+  const [line = ""] = description
+    .slice(0, MAX_LOOKED_AT)
+    .trim()
+    .split(/[\n\r\u2028\u2029]/u, 1);
+  const text = line.replaceAll(/\s+/gu, " ");
+  return text.length <= MAX_LINE ? text : `${text.slice(0, MAX_LINE - 1).toWellFormed()}…`;
+}
+
+function shortName(qualifiedName: string): string {
+  const { namespace, name } = splitName(qualifiedName);
+  return namespace === DEFAULT_NAMESPACE ? name : qualifiedName;
+}

@@ -1,0 +1,100 @@
+/** The tools of a registry as a model is told of them. */
+import type { ModelTool } from "../../core/model.ts";
+import type { Tool } from "../../core/tool.ts";
+import { visibilityOf } from "../../policy/visibility.ts";
+import type { Visibility, VisibilityRules } from "../../policy/visibility.ts";
+import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
+import type { Registry } from "../../runtime/registry/registry.ts";
+
+export interface ModelToolsOptions {
+  /** As `ExecuteOptions.allow`. Rules that `visibilityOf` has read are looked through once for each version of the registry. */
+  readonly allow?: VisibilityRules | undefined;
+  /** The wire format of the conversation: tools that only other providers run are left out. @default all are there */
+  readonly format?: string | undefined;
+  /** Told of each tool that is left out because another provider runs it, once for each version of the registry. */
+  readonly onDrop?: (message: string) => void;
+}
+
+interface Made {
+  readonly version: number;
+  /** By format, all that is offered in it. */
+  readonly lists: Map<string | undefined, readonly ModelTool[]>;
+}
+
+interface View {
+  /** What was looked through. */
+  readonly list: readonly ModelTool[];
+  readonly visible: readonly ModelTool[];
+}
+
+const MADE = new WeakMap<Registry, Made>();
+const VIEWS = new WeakMap<Visibility, View>();
+const MAX_LISTS = 64;
+
+/**
+ * The visible tools in the order of the registry's listing, each with its schemas; one that the provider runs has none, only the provider's
+ * own words. Tools that cannot be used are left out. The same array as long as neither registry nor options change.
+ *
+ * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used
+ */
+export function modelTools(registry: Registry, { allow, format, onDrop = () => {} }: ModelToolsOptions = {}): readonly ModelTool[] {
+  const list = listFor(registry, format, onDrop);
+  if (allow === undefined) return list;
+  const visibility = visibilityOf(allow);
+  const view = VIEWS.get(visibility);
+  if (view?.list === list) return view.visible;
+  const visible = list.filter(({ name }) => visibility.permits(name));
+  VIEWS.set(visibility, { list, visible });
+  return visible;
+}
+
+/** False for a tool that a provider runs, and not the one that speaks this format. */
+export function isOfferedBy(tool: Pick<Tool, "providerExecuted" | "providers">, format: string | undefined): boolean {
+  if (tool.providerExecuted !== true || format === undefined) return true;
+  return tool.providers !== undefined && Object.hasOwn(tool.providers, format);
+}
+
+function listFor(registry: Registry, format: string | undefined, onDrop: (message: string) => void): readonly ModelTool[] {
+  const { version } = registry;
+  let made = MADE.get(registry);
+  if (made?.version !== version) MADE.set(registry, (made = { version, lists: new Map() }));
+  let list = made.lists.get(format);
+  if (list === undefined) {
+    if (made.lists.size >= MAX_LISTS) made.lists.clear();
+    made.lists.set(format, (list = Object.freeze(makeList(registry, format, onDrop))));
+  }
+  return list;
+}
+
+function makeList(registry: Registry, format: string | undefined, onDrop: (message: string) => void): readonly ModelTool[] {
+  const tools: ModelTool[] = [];
+  const listed = registry.list();
+  for (const [index, registered] of listed.entries()) {
+    const { tool, qualifiedName } = registered;
+    const isOverload = listed[index - 1]?.qualifiedName === qualifiedName || listed[index + 1]?.qualifiedName === qualifiedName;
+    if (!isOfferedBy(tool, format)) onDrop(`${qualifiedName} is not offered: ${format ?? ""} does not run it.`);
+    else if (tool.unusable === undefined) tools.push(...modelTool(registered, isOverload));
+  }
+  return tools;
+}
+
+/** None for one of several tools of a name whose schema cannot be told from the others'. */
+function modelTool(registered: RegisteredTool, isOverload: boolean): readonly ModelTool[] {
+  const { tool, qualifiedName: name } = registered;
+  const { description, inputSchema, outputSchema, providers } = tool;
+  const words = providers === undefined ? {} : { providers };
+  if (tool.providerExecuted === true) return [{ name, description, inputSchema: {}, providerExecuted: true, ...words }];
+  const fingerprint = isOverload ? fingerprintOf(registered) : undefined;
+  if (isOverload && fingerprint === undefined) return [];
+  const output = outputSchema === undefined ? {} : { outputSchema };
+  return [{ name, description, inputSchema, ...output, ...(fingerprint === undefined ? {} : { fingerprint }), ...words }];
+}
+
+/** Its quarantine says why it has none. */
+function fingerprintOf(registered: RegisteredTool): string | undefined {
+  try {
+    return registered.fingerprint;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,95 @@
+/** The tools that the provider of a conversation runs itself, beside a program's own. */
+import { ToolError } from "../../core/error.ts";
+import { copyJson, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { Log } from "../../core/ports.ts";
+import type { Tool } from "../../core/tool.ts";
+import { compileSchema } from "../../schema/compile-schema.ts";
+import { isOfferedBy } from "./model-tools.ts";
+import { PROVIDER_TOOLS } from "./provider-tool-table.ts";
+import type { ProviderTool } from "./provider-tool-table.ts";
+
+export interface ProviderToolsOptions {
+  /** Which of the provider's tools to leave out, by name; `true` = all. @default none */
+  readonly disable?: boolean | readonly string[];
+  /** What each of them is told, by name, in the provider's own words: a patch on its defaults, as `patchOptions` takes it. */
+  readonly options?: Readonly<Record<string, JsonObject>>;
+  /** Told of each tool that is left out because the provider does not run it. */
+  readonly log?: Pick<Log, "debug">;
+}
+
+/**
+ * The tools to register for a conversation in this wire format: the program's own, and those the provider is known to run. One of the
+ * program's own wins over the provider's of the same name, with its own options; one that another provider runs is left out.
+ *
+ * @throws ToolError `invalid_argument` for options that the tool does not take, and for those of a tool that no provider has
+ */
+export function providerTools(tools: readonly Tool[], format: string, options: ProviderToolsOptions = {}): readonly Tool[] {
+  const { disable = false, log } = options;
+  const patches = new Map(Object.entries(options.options ?? {}));
+  for (const name of patches.keys()) checkIsKnown(name, tools);
+  const own = tools.filter((tool) => {
+    const isOffered = isOfferedBy(tool, format);
+    if (!isOffered)
+      log?.debug(`The tool ${JSON.stringify(tool.name)} is left out: ${format} does not run it.`, { tool: tool.name, format });
+    return isOffered;
+  });
+  const taken = new Set(own.map(({ name }) => name));
+  const left = new Set(Array.isArray(disable) ? disable : []);
+  const advertised = disable === true ? [] : (PROVIDER_TOOLS.get(format) ?? []);
+  const added = advertised.filter(({ name }) => !taken.has(name) && !left.has(name));
+  return [
+    ...own,
+    ...added.map((known) => toolFor(known, format, patchOptions({ format, name: known.name }, {}, patches.get(known.name) ?? {}))),
+  ];
+}
+
+export interface ProviderToolName {
+  /** The name of the wire format. */
+  readonly format: string;
+  readonly name: string;
+}
+
+/**
+ * New options for a provider's tool: those of `patch` on top of `current`; `null` takes a key away, and `{}` all of them.
+ *
+ * Neither is changed. A program that lets people set options keeps what this returns with its session.
+ *
+ * @throws ToolError `invalid_argument` with each problem: an unknown key, a wrong type, a value out of range
+ */
+export function patchOptions({ format, name }: ProviderToolName, current: JsonObject, patch: JsonObject): JsonObject {
+  const known = PROVIDER_TOOLS.get(format)?.find((tool) => tool.name === name);
+  if (known === undefined) throw new ToolError("invalid_argument", `${format} has no tool ${JSON.stringify(name)} of its own.`);
+  if (!isJsonObject(patch)) throw new ToolError("invalid_argument", `The options of ${JSON.stringify(name)} are an object.`);
+  const merged = Object.keys(patch).length === 0 ? {} : mergeKeys(current, patch);
+  const problems = compileSchema(known.options).problems(merged);
+  if (problems.length > 0) {
+    throw new ToolError("invalid_argument", `${format} does not take these options for ${JSON.stringify(name)}.`, {
+      details: problems.map(({ path, message }) => `${path}: ${message}`),
+    });
+  }
+  return merged;
+}
+
+function mergeKeys(current: JsonObject, patch: JsonObject): JsonObject {
+  const { value } = copyJson({ ...current, ...patch });
+  const kept: readonly [string, JsonValue][] = isJsonObject(value) ? Object.entries(value).filter(([, option]) => option !== null) : [];
+  return Object.fromEntries(kept);
+}
+
+function toolFor({ name, description, declaration, optionsAt }: ProviderTool, format: string, options: JsonObject): Tool {
+  const inside = optionsAt === undefined ? undefined : declaration[optionsAt];
+  const words: JsonObject =
+    optionsAt === undefined
+      ? { ...declaration, ...options }
+      : { ...declaration, [optionsAt]: { ...(isJsonObject(inside) ? inside : {}), ...options } };
+  return Object.freeze({ name, description, inputSchema: {}, providerExecuted: true, providers: { [format]: words } });
+}
+
+function checkIsKnown(name: string, own: readonly Tool[]): void {
+  const all = new Set([...PROVIDER_TOOLS.values()].flat().map((known) => known.name));
+  if (all.has(name) || own.some((tool) => tool.name === name)) return;
+  throw new ToolError("invalid_argument", `There are options for ${JSON.stringify(name)}, which no provider runs.`, {
+    hint: `Tools of providers: ${[...all].sort().join(", ")}.`,
+  });
+}

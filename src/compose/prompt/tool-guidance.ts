@@ -1,0 +1,85 @@
+/** The hints of tools, toolsets and programs for a system prompt, in an order that does not depend on who came first. */
+import { describeThrown } from "../../core/error.ts";
+import type { PromptContribution } from "../../core/tool.ts";
+import { compareText } from "../../policy/pinned-tool.ts";
+import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
+
+/** A hint of the program's own. */
+export interface ProgramContribution extends Omit<PromptContribution, "text"> {
+  /** What it is sorted by among those of its bucket, beside the names of tools and toolsets. */
+  readonly name: string;
+  /** A function is asked each time a prompt is built; when it throws, the hint is left out. */
+  readonly text: string | (() => string);
+}
+
+type Bucket = "first" | "normal" | "last";
+
+const BUCKETS: Readonly<Record<Bucket, number>> = { first: 0, normal: 1, last: 2 };
+
+interface Hint {
+  readonly bucket: number;
+  readonly name: string;
+  readonly text: string;
+}
+
+/** A hint with whoever gives it. */
+interface Contributor {
+  readonly name: string;
+  readonly contribution: () => Pick<ProgramContribution, "text" | "bucket"> | undefined;
+}
+
+/**
+ * The hints of these tools, of their toolsets and of the program: bucket by bucket, alphabetically in each, equal texts once.
+ *
+ * A hint that cannot be had is left out, and an unknown bucket is taken for `normal`; `warn` is told of both.
+ */
+export function toolGuidance(
+  tools: readonly RegisteredTool[],
+  programs: readonly ProgramContribution[],
+  warn: (message: string) => void,
+): readonly string[] {
+  const hints = contributors(tools, programs)
+    .map((contributor) => readHint(contributor, warn))
+    .filter((hint) => hint !== undefined);
+  return [...new Set(hints.sort(compareHints).map(({ text }) => text))];
+}
+
+function contributors(tools: readonly RegisteredTool[], programs: readonly ProgramContribution[]): readonly Contributor[] {
+  const toolsets = new Set(tools.map(({ toolset }) => toolset));
+  return [
+    ...tools.filter(mayContribute).map(({ qualifiedName, tool }) => ({ name: qualifiedName, contribution: () => tool.promptContribution })),
+    ...Array.from(toolsets, (toolset) => ({ name: toolset.name, contribution: () => toolset.promptContribution })),
+    ...programs.map((program) => ({ name: program.name, contribution: () => program })),
+  ];
+}
+
+function mayContribute({ tool }: RegisteredTool): boolean {
+  return "promptContribution" in tool;
+}
+
+function readHint({ name, contribution }: Contributor, warn: (message: string) => void): Hint | undefined {
+  try {
+    const { text, bucket = "normal" } = contribution() ?? { text: "" };
+    const said: unknown = typeof text === "function" ? text() : text;
+    if (typeof said !== "string") throw new TypeError(`it gave ${said === null ? "null" : `a ${typeof said}`} and no text`);
+    const trimmed = said.trim().toWellFormed();
+    if (trimmed === "") return undefined;
+    return { bucket: BUCKETS[knownBucket(bucket) ?? warnOfBucket(name, bucket, warn)], name, text: trimmed };
+  } catch (thrown: unknown) {
+    warn(`The prompt contribution of ${JSON.stringify(name)} is left out: ${describeThrown(thrown)}`);
+    return undefined;
+  }
+}
+
+function knownBucket(bucket: string): Bucket | undefined {
+  return bucket === "first" || bucket === "normal" || bucket === "last" ? bucket : undefined;
+}
+
+function warnOfBucket(name: string, bucket: unknown, warn: (message: string) => void): Bucket {
+  warn(`The prompt contribution of ${JSON.stringify(name)} has the bucket ${JSON.stringify(bucket)}, which is taken for "normal".`);
+  return "normal";
+}
+
+function compareHints(one: Hint, other: Hint): number {
+  return one.bucket - other.bucket || compareText(one.name, other.name) || compareText(one.text, other.text);
+}

@@ -1,0 +1,23 @@
+/** Why a loop ended: the closed list, each with what it means. */
+
+/** Why a loop ended; the text is for people. */
+export const STOP_REASONS = {
+  answered: "The model answered without a further call.",
+  "tool-ended-turn": "A tool ended the turn, to wait for what comes next.",
+  "max-rounds": "The loop had as many rounds as it may.",
+  "one-action": "The loop may take one action a turn, and has taken it.",
+  budget: "The budget was used up.",
+  "repeated-calls": "The model made the same call again and again, and it came to the same.",
+  "stop-condition": "A condition that the program set was met.",
+  length: "The model's message was cut off at its longest.",
+  "content-filter": "The provider filtered the model's message.",
+  refusal: "The model refused.",
+  "model-error": "The model could not be asked, or its message was not whole.",
+  cancelled: "The caller cancelled the loop.",
+  approval: "Calls wait for approval; resume() goes on.",
+  "emergency-stop": "Too many calls failed in a row; nothing runs until the stop is cleared.",
+  "already-running": "The loop was running already.",
+  disabled: "The loop is switched off.",
+} as const satisfies Readonly<Record<string, string>>;
+
+export type StopReason = keyof typeof STOP_REASONS;

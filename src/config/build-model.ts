@@ -1,0 +1,66 @@
+/** Makes the model that a configuration names, and the limits of its loop. */
+import { ToolError } from "../core/error.ts";
+import type { Model } from "../core/model.ts";
+import type { LoopOptions } from "../compose/loop-options.ts";
+import { modelFrom } from "../model/model-from.ts";
+import type { ModelContext, ModelSpec } from "../model/model-from.ts";
+import { textToolsModel } from "../model/text-model.ts";
+import { UsageMeter, costOf } from "../model/usage-meter.ts";
+import type { LoopConfig, ModelConfig } from "./model-config.ts";
+import { present } from "./present.ts";
+import { resolveVariables } from "./variables.ts";
+import type { Environment } from "./variables.ts";
+
+export interface BuildModelOptions extends Pick<ModelContext, "fetch" | "onRetry" | "onNotes"> {
+  readonly environment: Environment;
+}
+
+export interface BuiltModel {
+  readonly model: Model;
+  /** Counts what it is asked, and what that costs where the prices are known. */
+  readonly meter: UsageMeter;
+}
+
+/**
+ * The model of a configuration.
+ *
+ * @throws ToolError `invalid_argument` for a provider or a text format that is not known; `invalid_config` where a key or an address is
+ * missing, naming the variable
+ */
+export function buildModel(config: ModelConfig, { environment, ...context }: BuildModelOptions): BuiltModel {
+  const { name, prices, currency, textFormat, apiKey, maxAttempts } = config;
+  const at = name.indexOf("/");
+  const { baseUrl, headers, stream, strict } = config;
+  const spec: ModelSpec = {
+    provider: name.slice(0, Math.max(at, 0)),
+    model: name.slice(at + 1),
+    ...present({ baseUrl, headers, stream, strict, apiKey: apiKey === undefined ? undefined : keyOf(apiKey, environment) }),
+    ...(maxAttempts === undefined ? {} : { retry: { maxAttempts } }),
+  };
+  const known = modelFrom(spec, { environment }).name; // what a meter counts by
+  const meter = new UsageMeter({
+    ...(prices === undefined ? {} : { prices: { [known]: prices } }),
+    ...(currency === undefined ? {} : { currency }),
+  });
+  const model = modelFrom(spec, { environment, meter, ...context });
+  return { model: textFormat === undefined ? model : textToolsModel(model, { format: textFormat }), meter };
+}
+
+function keyOf(written: string, environment: Environment): string {
+  const resolved = resolveVariables(written, environment);
+  if ("text" in resolved) return resolved.text;
+  throw new ToolError("invalid_config", `model.apiKey: ${resolved.problem}`);
+}
+
+/** What of a loop's options a configuration says. */
+export function configuredLoop(
+  model: Partial<ModelConfig>,
+  { system, earlyDispatch, ...limits }: LoopConfig,
+): Pick<LoopOptions, "system" | "earlyDispatch" | "limits" | "parallelCalls" | "maxOutputTokens" | "temperature" | "cost"> {
+  const { parallelCalls, maxOutputTokens, temperature, contextTokens, prices } = model;
+  return {
+    ...present({ system, earlyDispatch, parallelCalls, maxOutputTokens, temperature }),
+    limits: { ...limits, ...present({ contextTokens }) },
+    ...(prices === undefined ? {} : { cost: (usage) => costOf(usage, prices) }),
+  };
+}

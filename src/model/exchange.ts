@@ -1,0 +1,155 @@
+/** One request to a provider and its answer: cut off when it stalls, grows too large, or is called off. */
+import { ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
+import { untilAborted } from "../core/until-aborted.ts";
+import { networkFailure } from "../net/network-failure.ts";
+import { onAbort } from "../policy/deadline.ts";
+
+/** What of `fetch` is used. */
+export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface ExchangeSettings {
+  /** The model's name, for messages. */
+  readonly model: string;
+  /** `host:port`, for messages. */
+  readonly server: string;
+  readonly fetch: FetchFunction;
+  readonly clock: Clock;
+  /** Until the first byte of the body; 0 = no limit. */
+  readonly firstByteTimeoutMs: number;
+  /** Between two pieces; 0 = no limit. */
+  readonly idleTimeoutMs: number;
+  readonly maxBytes: number;
+}
+
+/** Used once, and closed by whoever made it. */
+export class Exchange {
+  readonly #settings: ExchangeSettings;
+  readonly #controller = new AbortController();
+  readonly #forget: (() => void) | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #aliveAt = 0;
+  /** Why we ended it ourselves. */
+  #failure: ToolError | undefined;
+  /** Why the body ended before its end, where the connection broke. */
+  broken: ToolError | undefined;
+
+  constructor(settings: ExchangeSettings, signal: AbortSignal | undefined) {
+    this.#settings = settings;
+    this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#stop(cancelled(settings.model)));
+  }
+
+  /** @throws ToolError `network_error`, `timeout`, `cancelled` */
+  async open(url: string, init: RequestInit): Promise<Response> {
+    const { firstByteTimeoutMs, fetch, model, server } = this.#settings;
+    const { signal } = this.#controller;
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#watch(firstByteTimeoutMs, () => stalled(`${model} has not begun to answer within ${firstByteTimeoutMs} ms.`));
+    try {
+      const answer = fetch(url, { ...init, redirect: "manual", signal });
+      // a fetch that heeds no signal may still answer: nobody would close that
+      answer.then(
+        (late) => (signal.aborted ? late.body?.cancel().catch(() => undefined) : undefined),
+        () => undefined,
+      );
+      return await untilAborted(answer, signal);
+    } catch (thrown: unknown) {
+      throw this.#failure ?? networkFailure(server, causeOf(thrown), "unknown");
+    }
+  }
+
+  /**
+   * The body as it comes. Ends without an error where the connection breaks: see `broken`.
+   *
+   * @throws ToolError `timeout`, `cancelled`, `too_large`
+   */
+  async *chunks({ body }: Response): AsyncGenerator<Uint8Array> {
+    if (body === null) return;
+    const { maxBytes, model } = this.#settings;
+    const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+    const cancel = (): void => void reader.cancel().catch(() => undefined);
+    this.#controller.signal.addEventListener("abort", cancel, { once: true });
+    let bytes = 0;
+    for (;;) {
+      const value = await this.#read(reader);
+      if (this.#failure !== undefined) throw this.#failure;
+      if (value === undefined) return;
+      if (bytes === 0) this.#watchPieces();
+      this.#aliveAt = this.#settings.clock.now();
+      bytes += value.byteLength;
+      if (bytes > maxBytes) throw new ToolError("too_large", `The answer of ${model} is larger than ${maxBytes} bytes.`);
+      yield value;
+    }
+  }
+
+  /** The beginning of a body as text, at most `maxBytes`; what of it came where the connection broke. */
+  async text(response: Response, maxBytes: number): Promise<string> {
+    const decoder = new TextDecoder();
+    let text = "";
+    let bytes = 0;
+    for await (const chunk of this.chunks(response)) {
+      text += decoder.decode(chunk.subarray(0, maxBytes - bytes), { stream: true });
+      bytes += chunk.byteLength;
+      if (bytes >= maxBytes) break;
+    }
+    return text + decoder.decode();
+  }
+
+  /** Ends the exchange, and the connection where the answer was not read to its end. Idempotent. */
+  close(): void {
+    this.#forget?.();
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    this.#failure ??= cancelled(this.#settings.model);
+    this.#controller.abort(this.#failure);
+  }
+
+  /** The next piece; undefined at the end, whatever kind of end. */
+  async #read(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+    try {
+      return (await reader.read()).value;
+    } catch (thrown: unknown) {
+      this.broken = networkFailure(this.#settings.server, causeOf(thrown), "unknown");
+      return undefined;
+    }
+  }
+
+  #watchPieces(): void {
+    const { idleTimeoutMs, model } = this.#settings;
+    this.#watch(idleTimeoutMs, () => stalled(`${model} stopped in the middle of its answer: nothing came for ${idleTimeoutMs} ms.`));
+  }
+
+  /** One timer for all pieces: when it fires too early, it is set for the rest. */
+  #watch(limitMs: number, late: () => ToolError): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (limitMs === 0) return;
+    const { clock } = this.#settings;
+    this.#aliveAt = clock.now();
+    const wake = (): void => {
+      const leftMs = this.#aliveAt + limitMs - clock.now();
+      if (leftMs <= 0) this.#stop(late());
+      else this.#cancelTimer = clock.timer(wake, leftMs);
+    };
+    this.#cancelTimer = clock.timer(wake, limitMs);
+  }
+
+  #stop(error: ToolError): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#controller.abort(error);
+  }
+}
+
+export function cancelled(model: string): ToolError {
+  return new ToolError("cancelled", `The request to ${model} was cancelled.`);
+}
+
+function stalled(message: string): ToolError {
+  return new ToolError("timeout", message);
+}
+
+/** `fetch` says only that it failed; why stands in the cause. */
+function causeOf(thrown: unknown): unknown {
+  return thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+}

@@ -1,0 +1,209 @@
+/** A model behind a provider's HTTP interface, whatever its wire format. */
+import { checkMs } from "../core/check-settings.ts";
+import { ToolError } from "../core/error.ts";
+import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
+import { onAbort } from "../policy/deadline.ts";
+import { RetryBudget } from "../policy/retry-budget.ts";
+import { checkRetry, retryDelay } from "../policy/retry.ts";
+import type { RetrySettings } from "../policy/retry.ts";
+import type { WireFormat, WireNote } from "../wire/wire-format.ts";
+import { Exchange, cancelled } from "./exchange.ts";
+import type { ExchangeSettings, FetchFunction } from "./exchange.ts";
+import { modelPorts } from "./model-ports.ts";
+import type { ModelPorts } from "./model-ports.ts";
+import { RequestSecrets } from "./request-secrets.ts";
+import { readAnswer } from "./read-answer.ts";
+import type { UsageMeter } from "./usage-meter.ts";
+
+export interface HttpModelOptions {
+  readonly format: WireFormat;
+  /** As the provider names it. */
+  readonly model: string;
+  /** What stands before the paths of the format: `https://api.openai.com/v1`. A query is kept. */
+  readonly baseUrl: string;
+  /** For people, and what a meter counts by. @default the format's name and `model`: `openai-chat/gpt-5` */
+  readonly name?: string;
+  /** Sent in `keyHeader`; told nowhere. White space around it is left out. */
+  readonly apiKey?: string;
+  /** `authorization` says `Bearer` before the key, any other header the key alone. @default "authorization" */
+  readonly keyHeader?: string;
+  /** What somebody is told whose key is missing or refused. */
+  readonly keyHint?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Signs each attempt: what it returns is added to the headers, as AWS Signature Version 4 needs it. */
+  readonly sign?: (request: UnsignedRequest) => SignatureHeaders | Promise<SignatureHeaders>;
+  /** @default globalThis.fetch */
+  readonly fetch?: FetchFunction;
+  /** @default real time and chance */
+  readonly ports?: Partial<ModelPorts>;
+  /** Whether the provider is asked to answer piece by piece. @default true */
+  readonly stream?: boolean;
+  /** Ask the provider to hold the model to the tools' schemas, where it can. @default false */
+  readonly strict?: boolean;
+  /** When an attempt that failed before its first event is made again. */
+  readonly retry?: ModelRetrySettings;
+  /** From the request to the first byte of the answer's body; 0 = no limit. @default 300_000 */
+  readonly firstByteTimeoutMs?: number;
+  /** Between two pieces of the answer; 0 = no limit. @default 120_000 */
+  readonly idleTimeoutMs?: number;
+  /** Largest body of an answer, unpacked. @default 67_108_864 */
+  readonly maxBytes?: number;
+  /** Counts requests, retries, failures, tokens and cost. */
+  readonly meter?: UsageMeter;
+  /** Told before each wait for another attempt. */
+  readonly onRetry?: (retry: ModelRetry) => void;
+  /** Told what of the tools and the conversation this provider is not told, once per request that leaves something out. */
+  readonly onNotes?: (notes: readonly WireNote[]) => void;
+}
+
+export interface ModelRetrySettings extends RetrySettings {
+  /** How often a request may be sent in all, the first included. @default 4 */
+  readonly maxAttempts?: number;
+}
+
+export interface ModelRetry {
+  /** The attempt that has just failed; the first is 1. */
+  readonly attempt: number;
+  readonly error: ToolError;
+  readonly waitMs: number;
+}
+
+export interface UnsignedRequest {
+  readonly method: "POST";
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export type SignatureHeaders = Readonly<Record<string, string>>;
+
+/** A provider that asks for a longer wait than this is not waited for. */
+const MAX_WAIT_MS = 60_000;
+
+/**
+ * A model that asks a provider over `fetch`.
+ *
+ * An attempt is made again only while nothing of its answer was given out, and only where the error may pass: rate limits, overload,
+ * broken connections, 5xx. Waits as long as the provider asks (`Retry-After`), at most a minute, else with a growing, spread delay. Few
+ * retries beside many requests: see `RetryBudget`. A connection that breaks in the middle ends the reply as `truncated`, without calls;
+ * one that stalls ends with `timeout`. Redirects are refused. Leaving the loop over the events closes the connection.
+ *
+ * @throws ToolError `invalid_argument` for options that cannot work
+ */
+export function httpModel(options: HttpModelOptions): Model {
+  return new HttpModel(options);
+}
+
+class HttpModel implements Model {
+  readonly name: string;
+  readonly #options: HttpModelOptions;
+  readonly #ports: ModelPorts;
+  readonly #secrets: RequestSecrets;
+  readonly #url: string;
+  readonly #exchange: ExchangeSettings;
+  readonly #budget: RetryBudget;
+
+  constructor(options: HttpModelOptions) {
+    const { format, model, name = `${format.name}/${model}`, baseUrl, stream = true, fetch = globalThis.fetch } = options;
+    const { firstByteTimeoutMs = 300_000, idleTimeoutMs = 120_000, maxBytes = 64 * 1024 * 1024 } = options;
+    this.name = name;
+    checkMs(firstByteTimeoutMs, "firstByteTimeoutMs", `the model ${name}`);
+    checkMs(idleTimeoutMs, "idleTimeoutMs", `the model ${name}`);
+    checkRetry(options.retry ?? {});
+    this.#options = options;
+    this.#ports = modelPorts(options.ports);
+    this.#secrets = new RequestSecrets(options);
+    const url = requestUrl(baseUrl, format.path({ model, stream }), name);
+    this.#url = url.href;
+    const { clock } = this.#ports;
+    this.#exchange = { model: name, server: url.host, fetch, clock, firstByteTimeoutMs, idleTimeoutMs, maxBytes };
+    this.#budget = new RetryBudget({ clock });
+  }
+
+  async *stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncGenerator<ModelEvent> {
+    const { meter } = this.#options;
+    meter?.request(this.name);
+    try {
+      for await (const events of this.#answer(request, signal)) {
+        for (const event of events) {
+          if (event.type === "reply-end") meter?.reply(this.name, event.reply.usage);
+          yield event;
+        }
+      }
+    } catch (thrown: unknown) {
+      meter?.failure(this.name);
+      throw thrown;
+    }
+  }
+
+  /** Attempts, until one gives events or there is nothing left to try. */
+  async *#answer(request: ModelRequest, signal: AbortSignal | undefined): AsyncGenerator<readonly ModelEvent[]> {
+    const { body, toolNames } = this.#encode(request);
+    this.#budget.recordRequest();
+    for (let attempt = 1; ; attempt++) {
+      const exchange = new Exchange(this.#exchange, signal);
+      let given = false;
+      let waitMs = 0;
+      try {
+        for await (const events of await this.#attempt(exchange, body, toolNames)) {
+          given = true;
+          yield events;
+        }
+        return;
+      } catch (thrown: unknown) {
+        const error = this.#secrets.withhold(ToolError.fromUnknown(thrown, "model_failed"));
+        if (given || !this.#mayRetry(error, attempt)) throw error;
+        waitMs = retryDelay(error, attempt, this.#options.retry ?? {}, this.#ports.random);
+        this.#options.meter?.retry(this.name);
+        this.#options.onRetry?.({ attempt, error, waitMs });
+      } finally {
+        exchange.close();
+      }
+      await this.#pause(waitMs, signal);
+    }
+  }
+
+  async #attempt(exchange: Exchange, body: string, toolNames: ReadonlyMap<string, string>): Promise<AsyncGenerator<readonly ModelEvent[]>> {
+    const { format, stream = true, keyHint = "Give apiKey." } = this.#options;
+    const response = await exchange.open(this.#url, { method: "POST", headers: await this.#headers(body), body });
+    return readAnswer(response, { exchange, format, stream, toolNames, model: this.name, keyHint, clock: this.#ports.clock });
+  }
+
+  async #headers(body: string): Promise<Readonly<Record<string, string>>> {
+    const { sign } = this.#options;
+    const { headers } = this.#secrets;
+    return sign === undefined ? headers : { ...headers, ...(await sign({ method: "POST", url: this.#url, headers, body })) };
+  }
+
+  #encode(request: ModelRequest): { readonly body: string; readonly toolNames: ReadonlyMap<string, string> } {
+    const { format, model, stream = true, strict = false, onNotes } = this.#options;
+    const { body, toolNames, notes } = format.encodeRequest(request, { model, stream, strict });
+    if (notes.length > 0) onNotes?.(notes);
+    return { body: JSON.stringify(body), toolNames };
+  }
+
+  #mayRetry(error: ToolError, attempt: number): boolean {
+    const { maxAttempts = 4 } = this.#options.retry ?? {};
+    return error.retryable && attempt < maxAttempts && (error.retryAfterMs ?? 0) <= MAX_WAIT_MS && this.#budget.tryRetry();
+  }
+
+  #pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const cancelTimer = this.#ports.clock.timer(resolve, waitMs);
+    const forget = signal === undefined ? undefined : onAbort(signal, () => reject(cancelled(this.name)));
+    return promise.finally(() => {
+      cancelTimer();
+      forget?.();
+    });
+  }
+}
+
+/** @throws ToolError `invalid_argument`; the address itself is not told, as it may hold a password */
+function requestUrl(baseUrl: string, path: string, model: string): URL {
+  const base = URL.parse(baseUrl);
+  if (base === null || !/^https?:$/u.test(base.protocol) || base.username !== "" || base.password !== "")
+    throw new ToolError("invalid_argument", `The baseUrl of ${model} is no http: or https: address without a user name and password.`);
+  const [place = "", query = ""] = path.split("?", 2);
+  const queries = [base.search.slice(1), query].filter((part) => part !== "").join("&");
+  return new URL(`${base.origin}${base.pathname.replace(/\/$/u, "")}${place}${queries === "" ? "" : `?${queries}`}`);
+}

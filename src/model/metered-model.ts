@@ -1,0 +1,22 @@
+/** Counts what any model is asked and what its replies come to. */
+import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
+import type { UsageMeter } from "./usage-meter.ts";
+
+/** The same model, counted by `meter`. An `httpModel` takes its meter itself, and counts its retries as well. */
+export function meteredModel(model: Model, meter: UsageMeter): Model {
+  return {
+    name: model.name,
+    async *stream(request: ModelRequest, options?: ModelOptions): AsyncGenerator<ModelEvent> {
+      meter.request(model.name);
+      try {
+        for await (const event of model.stream(request, options)) {
+          if (event.type === "reply-end") meter.reply(model.name, event.reply.usage);
+          yield event;
+        }
+      } catch (thrown: unknown) {
+        meter.failure(model.name);
+        throw thrown;
+      }
+    },
+  };
+}

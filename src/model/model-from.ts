@@ -1,0 +1,101 @@
+/** A model by the name of its provider and its own: `anthropic/claude-sonnet`. */
+import { ToolError } from "../core/error.ts";
+import type { Model } from "../core/model.ts";
+import { httpModel } from "./http-model.ts";
+import type { HttpModelOptions } from "./http-model.ts";
+import { PROVIDER_NAMES, findProvider, nearProviders } from "./providers.ts";
+import type { Provider } from "./providers.ts";
+
+/** What of an `httpModel` may be said; the provider says the rest. */
+export interface ModelSpec extends Omit<HttpModelOptions, "format" | "model" | "baseUrl" | "keyHeader" | "keyHint"> {
+  /** A name of `PROVIDERS`, or another name for it (`google`, `azure`). */
+  readonly provider: string;
+  /** As the provider names it. */
+  readonly model: string;
+  /** @default where the provider is */
+  readonly baseUrl?: string;
+}
+
+export interface ModelContext extends Pick<HttpModelOptions, "fetch" | "ports" | "meter" | "onRetry" | "onNotes"> {
+  /** Where keys and addresses are looked up: `process.env`. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * The model that a text or a record names. Everything before the first `/` of a text is the provider.
+ *
+ * @throws ToolError `invalid_argument` for a provider that is not known, naming the nearest; `invalid_config` where its key or its
+ * address is missing, naming the variables
+ */
+export function modelFrom(spec: string | ModelSpec, { environment, ...shared }: ModelContext): Model {
+  const { provider: wanted, model, apiKey, baseUrl, headers, ...rest } = typeof spec === "string" ? splitSpec(spec) : spec;
+  if (model === "") throw new ToolError("invalid_argument", `A model needs a name behind its provider: ${wanted}/….`);
+  const found = findProvider(wanted);
+  if (found === undefined) throw unknownProvider(wanted);
+  const { name, provider } = found;
+  const key = apiKey ?? keyOf(provider, environment);
+  const keyHint = keyHintOf(provider);
+  if (key === undefined && provider.keyOptional !== true && rest.sign === undefined)
+    throw new ToolError("invalid_config", `There is no API key for ${name}.`, { hint: keyHint });
+  return httpModel({
+    name: `${name}/${model}`,
+    ...shared,
+    ...rest,
+    format: provider.format(),
+    model,
+    baseUrl: baseUrl ?? baseUrlOf(name, provider, environment),
+    keyHint,
+    headers: { ...provider.headers, ...headers },
+    ...(key === undefined ? {} : { apiKey: key }),
+    ...(provider.keyHeader === undefined ? {} : { keyHeader: provider.keyHeader }),
+  });
+}
+
+function splitSpec(spec: string): ModelSpec {
+  const at = spec.indexOf("/");
+  if (at <= 0) {
+    const hint = `Write provider/model, such as anthropic/claude-sonnet. Providers: ${PROVIDER_NAMES.join(", ")}.`;
+    throw new ToolError("invalid_argument", `${JSON.stringify(spec.slice(0, 100))} names no provider.`, { hint });
+  }
+  return { provider: spec.slice(0, at), model: spec.slice(at + 1) };
+}
+
+function unknownProvider(wanted: string): ToolError {
+  const near = nearProviders(wanted).map((name) => JSON.stringify(name));
+  const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
+  return new ToolError("invalid_argument", `No provider ${JSON.stringify(wanted.slice(0, 100))}.${meant}`, {
+    hint: `There are: ${PROVIDER_NAMES.join(", ")}. A server that speaks Chat Completions is "openai-compatible" with its baseUrl.`,
+  });
+}
+
+function keyOf({ keyVariables }: Provider, environment: ModelContext["environment"]): string | undefined {
+  return keyVariables.map((name) => valueOf(environment, name)).find((key) => key !== undefined);
+}
+
+function keyHintOf({ keyVariables }: Provider): string {
+  return `Set ${keyVariables.join(" or ")}, or give apiKey.`;
+}
+
+function baseUrlOf(name: string, { baseUrl, baseUrlVariable }: Provider, environment: ModelContext["environment"]): string {
+  const given = baseUrlVariable === undefined ? undefined : valueOf(environment, baseUrlVariable.name);
+  if (given !== undefined) return extended(given, baseUrlVariable?.path ?? "");
+  const hint = `Give baseUrl${baseUrlVariable === undefined ? "" : `, or set ${baseUrlVariable.name}`}.`;
+  if (baseUrl === undefined) throw new ToolError("invalid_config", `The provider ${name} has no address of its own.`, { hint });
+  return baseUrl.replaceAll(/\{(\w+)\}/gu, (_, variable: string) => {
+    const value = valueOf(environment, variable);
+    if (value !== undefined && /^[A-Za-z0-9-]+$/u.test(value)) return value;
+    const problem = value === undefined ? "is not set" : "holds what no host name can";
+    throw new ToolError("invalid_config", `The address of ${name} needs ${variable}, which ${problem}.`, { hint });
+  });
+}
+
+/** A host alone is taken for http. */
+function extended(address: string, path: string): string {
+  const url = (/^https?:\/\//iu.test(address) ? address : `http://${address}`).replace(/\/$/u, "");
+  return url.endsWith(path) ? url : `${url}${path}`;
+}
+
+function valueOf(environment: ModelContext["environment"], name: string): string | undefined {
+  const value = Object.hasOwn(environment, name) ? environment[name]?.trim() : undefined;
+  return value === "" ? undefined : value;
+}

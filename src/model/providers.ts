@@ -1,0 +1,149 @@
+/** The providers that are known by name: where they are, how they are let in to, and what they speak. */
+import { anthropicMessages } from "../wire/anthropic.ts";
+import { bedrockConverse } from "../wire/bedrock.ts";
+import { cohere } from "../wire/cohere.ts";
+import { gemini } from "../wire/gemini.ts";
+import { mistral } from "../wire/mistral.ts";
+import { ollama } from "../wire/ollama.ts";
+import { openAiChat } from "../wire/openai-chat.ts";
+import { openAiResponses } from "../wire/openai-responses.ts";
+import type { WireFormat } from "../wire/wire-format.ts";
+
+export interface Provider {
+  /** What stands before the paths of its format. `{NAME}` is the value of that variable. Left out where everybody has their own. */
+  readonly baseUrl?: string;
+  /** A variable that says where it is instead; `path` is put behind it where it does not end so. */
+  readonly baseUrlVariable?: { readonly name: string; readonly path: string };
+  /** Variables that may hold the key, the first that is set counts. Empty where there are no keys. */
+  readonly keyVariables: readonly string[];
+  /** It answers without a key, too. @default false */
+  readonly keyOptional?: boolean;
+  /** `authorization` says `Bearer` before the key. @default "authorization" */
+  readonly keyHeader?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly format: () => WireFormat;
+}
+
+/** By name. Sources: each provider's API reference (2026). */
+export const PROVIDERS = {
+  openai: {
+    baseUrl: "https://api.openai.com/v1",
+    baseUrlVariable: { name: "OPENAI_BASE_URL", path: "" },
+    keyVariables: ["OPENAI_API_KEY"],
+    format: openAiResponses,
+  },
+  /** The same models over Chat Completions. */
+  "openai-chat": {
+    baseUrl: "https://api.openai.com/v1",
+    baseUrlVariable: { name: "OPENAI_BASE_URL", path: "" },
+    keyVariables: ["OPENAI_API_KEY"],
+    format: () => openAiChat("openai"),
+  },
+  /** Any server that speaks Chat Completions; its address must be given. */
+  "openai-compatible": {
+    baseUrlVariable: { name: "OPENAI_COMPATIBLE_BASE_URL", path: "" },
+    keyVariables: ["OPENAI_COMPATIBLE_API_KEY"],
+    keyOptional: true,
+    format: () => openAiChat("openai-compatible"),
+  },
+  "azure-openai": {
+    baseUrl: "https://{AZURE_RESOURCE_NAME}.openai.azure.com/openai/v1",
+    baseUrlVariable: { name: "AZURE_OPENAI_ENDPOINT", path: "/openai/v1" },
+    keyVariables: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+    keyHeader: "api-key",
+    format: () => openAiChat("azure"),
+  },
+  anthropic: {
+    baseUrl: "https://api.anthropic.com/v1",
+    baseUrlVariable: { name: "ANTHROPIC_BASE_URL", path: "/v1" },
+    keyVariables: ["ANTHROPIC_API_KEY"],
+    keyHeader: "x-api-key",
+    headers: { "anthropic-version": "2023-06-01" },
+    format: anthropicMessages,
+  },
+  gemini: {
+    baseUrl: "https://generativelanguage.googleapis.com/v1beta",
+    keyVariables: ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
+    keyHeader: "x-goog-api-key",
+    format: gemini,
+  },
+  /** With an API key of Bedrock's; for Signature Version 4 see `HttpModelOptions.sign`. */
+  bedrock: {
+    baseUrl: "https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
+    keyVariables: ["AWS_BEARER_TOKEN_BEDROCK"],
+    format: bedrockConverse,
+  },
+  mistral: { baseUrl: "https://api.mistral.ai/v1", keyVariables: ["MISTRAL_API_KEY"], format: mistral },
+  cohere: { baseUrl: "https://api.cohere.com", keyVariables: ["CO_API_KEY", "COHERE_API_KEY"], format: cohere },
+  ollama: {
+    baseUrl: "http://127.0.0.1:11434",
+    baseUrlVariable: { name: "OLLAMA_HOST", path: "" },
+    keyVariables: ["OLLAMA_API_KEY"],
+    keyOptional: true,
+    format: ollama,
+  },
+  deepseek: chat("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+  groq: chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+  xai: chat("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+  openrouter: chat("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+  together: chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+  fireworks: chat("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+  moonshot: chat("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+  zhipu: chat("zhipu", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY", "ZHIPU_API_KEY"),
+  alibaba: chat("alibaba", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+  huggingface: chat("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN"),
+  cerebras: chat("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+  vllm: { ...chat("vllm", "http://127.0.0.1:8000/v1", "VLLM_API_KEY"), keyOptional: true },
+  sglang: { ...chat("sglang", "http://127.0.0.1:30000/v1", "SGLANG_API_KEY"), keyOptional: true },
+  "llama-cpp": { ...chat("llama-cpp", "http://127.0.0.1:8080/v1", "LLAMA_API_KEY"), keyOptional: true },
+  "lm-studio": { ...chat("lm-studio", "http://127.0.0.1:1234/v1", "LM_STUDIO_API_KEY"), keyOptional: true },
+} as const satisfies Readonly<Record<string, Provider>>;
+
+export type ProviderName = keyof typeof PROVIDERS;
+
+/** Other names for them. */
+const ALIASES: ReadonlyMap<string, ProviderName> = new Map<string, ProviderName>([
+  ["openai-responses", "openai"],
+  ["azure", "azure-openai"],
+  ["claude", "anthropic"],
+  ["google", "gemini"],
+  ["amazon-bedrock", "bedrock"],
+  ["aws", "bedrock"],
+  ["grok", "xai"],
+  ["lmstudio", "lm-studio"],
+  ["llamacpp", "llama-cpp"],
+  ["kimi", "moonshot"],
+  ["moonshotai", "moonshot"],
+  ["zai", "zhipu"],
+  ["qwen", "alibaba"],
+]);
+
+function chat(variant: string, baseUrl: string, ...keyVariables: readonly string[]): Provider {
+  return { baseUrl, keyVariables, format: () => openAiChat(variant) };
+}
+
+/** The provider of a name or another name for it, in letters of any size; undefined for one that is not known. */
+export function findProvider(name: string): { readonly name: ProviderName; readonly provider: Provider } | undefined {
+  const folded = name.toLowerCase();
+  const known = ALIASES.get(folded) ?? PROVIDER_NAMES.find((one) => one === folded);
+  return known === undefined ? undefined : { name: known, provider: PROVIDERS[known] };
+}
+
+export const PROVIDER_NAMES = Object.keys(PROVIDERS) as readonly ProviderName[]; // the keys of a literal
+
+/** The providers whose names look most like this one, at most three. */
+export function nearProviders(name: string): readonly ProviderName[] {
+  const wanted = pairsOf(name);
+  const rated = [...PROVIDER_NAMES.map((one) => [one, one] as const), ...ALIASES].map(([alias, provider]) => {
+    const pairs = pairsOf(alias);
+    return { provider, likeness: (2 * [...wanted].filter((pair) => pairs.has(pair)).length) / (wanted.size + pairs.size) };
+  });
+  const near = rated.filter(({ likeness }) => likeness >= 0.5).toSorted((one, other) => other.likeness - one.likeness);
+  return [...new Set(near.map(({ provider }) => provider))].slice(0, 3);
+}
+
+/** The pairs of letters that stand next to each other, the ends included. */
+function pairsOf(name: string): ReadonlySet<string> {
+  const text = ` ${name.slice(0, 64).toLowerCase()} `;
+  return new Set(Array.from({ length: text.length - 1 }, (_, at) => text.slice(at, at + 2)));
+}

@@ -1,0 +1,29 @@
+/** A whole reply as the events of a stream, for providers and scripts that have it all at once. */
+import { valueText } from "../core/content.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
+
+/** In the order: reasoning, text, calls, what the provider ran, the end. `calls`: those to tell of, where the reply leaves them out. */
+export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = reply.calls): ModelEvent[] {
+  const events: ModelEvent[] = [];
+  if (reply.reasoning !== "") events.push({ type: "reasoning-delta", text: reply.reasoning });
+  if (reply.text !== "") events.push({ type: "text-delta", text: reply.text });
+  for (let index = 0; index < calls.length; index++) {
+    const call = calls[index];
+    if (call === undefined) continue;
+    events.push({ type: "call-open", index, name: call.name });
+    const text = inputText(call);
+    if (text !== "") events.push({ type: "call-delta", index, text });
+    events.push({ type: "call-seal", index, call });
+  }
+  for (const call of reply.providerCalls) events.push({ type: "provider-call", call });
+  events.push({ type: "reply-end", reply });
+  return events;
+}
+
+/** The arguments as the model would have written them. */
+function inputText({ kind, input }: ModelCall): string {
+  if (kind === "custom" && isJsonObject(input)) return valueText(input["input"]);
+  return input === undefined ? "" : valueText(input as JsonValue); // a model's input is JSON
+}

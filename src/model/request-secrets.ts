@@ -1,0 +1,74 @@
+/** The headers of a request, and what of them nobody may be told. */
+import { ToolError } from "../core/error.ts";
+import { redactError, redactor } from "../engine/redact.ts";
+import type { Redact } from "../engine/redact.ts";
+import type { Framing } from "../wire/wire-format.ts";
+
+export interface RequestSecretsOptions {
+  readonly format: { readonly framing: Framing };
+  readonly stream?: boolean;
+  readonly apiKey?: string;
+  readonly keyHeader?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const SECRET_HEADER = /auth|key|token|secret|cookie|password|signature/iu;
+
+/** Control characters but line ends and tabs, and those that turn the direction of text. */
+const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/gu;
+
+const MEDIA_TYPES: Readonly<Record<Framing, string>> = {
+  sse: "text/event-stream",
+  "json-lines": "application/x-ndjson",
+  "event-stream": "application/vnd.amazon.eventstream",
+};
+
+export class RequestSecrets {
+  /** Names in small letters. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #redact: Redact;
+
+  /** @throws ToolError `invalid_argument` for a key or a header that HTTP cannot carry; the value is not told */
+  constructor({ format, stream = true, apiKey, keyHeader = "authorization", headers = {} }: RequestSecretsOptions) {
+    const key = apiKey?.trim();
+    const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+    const all = {
+      "content-type": "application/json",
+      accept: stream ? MEDIA_TYPES[format.framing] : "application/json",
+      ...(key === undefined ? {} : { [keyHeader.toLowerCase()]: keyHeader.toLowerCase() === "authorization" ? `Bearer ${key}` : key }),
+      ...Object.fromEntries(given),
+    };
+    for (const [name, value] of Object.entries(all)) checkHeader(name, value);
+    this.headers = Object.freeze(all);
+    const redact = redactor(secretsOf(key, given));
+    this.#redact = (text) => redact(text).replaceAll(STEERING, " ");
+  }
+
+  /** The same error without any of the secrets, and without characters that steer a terminal, its cause included. */
+  withhold(error: ToolError): ToolError {
+    return redactError(error, this.#redact);
+  }
+}
+
+/** By what stands in its place, each secret: as it is, and as it stands in addresses. */
+function secretsOf(key: string | undefined, headers: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
+  const secrets: Record<string, string> = {};
+  const add = (name: string, value: string): void => {
+    secrets[name] = value;
+    const encoded = encodeURIComponent(value);
+    if (encoded !== value) secrets[`${name}, encoded`] = encoded;
+  };
+  if (key !== undefined) add("API key", key);
+  for (const [name, value] of headers) if (SECRET_HEADER.test(name)) add(name, value.replace(/^(?:Bearer|Basic)\s+/iu, ""));
+  return secrets;
+}
+
+function checkHeader(name: string, value: string): void {
+  try {
+    new Headers().set(name, value);
+  } catch {
+    throw new ToolError("invalid_argument", `The header ${JSON.stringify(name)} has a character that HTTP does not allow.`, {
+      hint: "A key that was copied may hold a line break or a character that cannot be seen.",
+    });
+  }
+}

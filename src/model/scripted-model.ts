@@ -1,0 +1,146 @@
+/** A model that says what it is told to: for tests, demonstrations and measurements. */
+import type { ToolCall } from "../core/call.ts";
+import type { ContentPart } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
+import type { NativeMessage } from "../core/message.ts";
+import { endedWell } from "../core/model.ts";
+import type {
+  FinishReason,
+  Model,
+  ModelCall,
+  ModelEvent,
+  ModelOptions,
+  ModelReply,
+  ModelRequest,
+  ProviderCall,
+  TokenUsage,
+} from "../core/model.ts";
+import type { Clock } from "../core/ports.ts";
+import { onAbort } from "../policy/deadline.ts";
+import { cancelled } from "./exchange.ts";
+import { modelPorts } from "./model-ports.ts";
+import { replyEvents } from "./reply-events.ts";
+
+/** What the model says once: reasoning, then text, then calls. */
+export interface ScriptedReply {
+  readonly text?: string;
+  readonly reasoning?: string;
+  /** A call without an id is given one: `scripted_1`, `scripted_2`, … */
+  readonly calls?: readonly (ToolCall | ModelCall)[];
+  readonly providerCalls?: readonly ProviderCall[];
+  readonly media?: readonly ContentPart[];
+  /** After one that is not good, calls were sealed but are none of the reply, as with a real model. @default "calls" or "stop" */
+  readonly finish?: FinishReason;
+  readonly finishDetail?: string;
+  /** @default none of either */
+  readonly usage?: Partial<TokenUsage>;
+  readonly native?: NativeMessage;
+  /** Thrown in place of the end, after everything else was said. */
+  readonly error?: Error;
+  /** Passes before each event, in milliseconds. @default 0 */
+  readonly delayMs?: number;
+  /** Most characters of a piece of text, reasoning or arguments. @default everything in one */
+  readonly pieceChars?: number;
+}
+
+export type ReplyScript = readonly ScriptedReply[] | ((request: ModelRequest, index: number) => ScriptedReply | Promise<ScriptedReply>);
+
+export interface ScriptedModelOptions {
+  /** @default "scripted" */
+  readonly name?: string;
+  /** For `delayMs`. @default the real one */
+  readonly clock?: Clock;
+}
+
+export interface ScriptedModel extends Model {
+  /** What it was asked, in order. */
+  readonly requests: readonly ModelRequest[];
+}
+
+/**
+ * A model that gives one reply of a list per request, or what a function makes of the request.
+ *
+ * @throws ToolError `model_failed` from the stream when there is no reply left; `cancelled` when the signal aborts
+ */
+export function scriptedModel(replies: ReplyScript, options: ScriptedModelOptions = {}): ScriptedModel {
+  return new Scripted(replies, options);
+}
+
+class Scripted implements ScriptedModel {
+  readonly name: string;
+  readonly requests: ModelRequest[] = [];
+  readonly #script: ReplyScript;
+  readonly #clock: Clock;
+  #calls = 0;
+
+  constructor(script: ReplyScript, { name = "scripted", clock }: ScriptedModelOptions) {
+    this.name = name;
+    this.#script = script;
+    this.#clock = modelPorts(clock === undefined ? {} : { clock }).clock;
+  }
+
+  async *stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncGenerator<ModelEvent> {
+    this.#checkCalledOff(signal);
+    const index = this.requests.push(request) - 1;
+    const script = await this.#replyFor(request, index);
+    const { delayMs = 0, error } = script;
+    for (const event of this.#events(script)) {
+      if (delayMs > 0) await this.#pause(delayMs, signal);
+      this.#checkCalledOff(signal);
+      if (event.type === "reply-end" && error !== undefined) throw error;
+      yield event;
+    }
+  }
+
+  #replyFor(request: ModelRequest, index: number): ScriptedReply | Promise<ScriptedReply> {
+    if (typeof this.#script === "function") return this.#script(request, index);
+    const reply = this.#script[index];
+    if (reply !== undefined) return reply;
+    const count = this.#script.length;
+    throw new ToolError(
+      "model_failed",
+      `The model ${this.name} has no reply left: its script holds ${count}, and this is request ${index + 1}.`,
+    );
+  }
+
+  #events(script: ScriptedReply): readonly ModelEvent[] {
+    const { text = "", reasoning = "", providerCalls = [], media = [], finishDetail, usage, native, pieceChars = Infinity } = script;
+    const calls = (script.calls ?? []).map((call) => (call.id === undefined ? { ...call, id: `scripted_${++this.#calls}` } : call));
+    const { finish = calls.length > 0 ? "calls" : "stop" } = script;
+    const reply: ModelReply = {
+      text,
+      reasoning,
+      media,
+      calls: endedWell(finish) ? calls : [],
+      providerCalls,
+      finish,
+      ...(finishDetail === undefined ? {} : { finishDetail }),
+      usage: { inputTokens: 0, outputTokens: 0, ...usage },
+      ...(native === undefined ? {} : { native }),
+    };
+    const events = replyEvents(reply, calls);
+    return pieceChars === Infinity ? events : events.flatMap((event) => cut(event, Math.max(1, pieceChars)));
+  }
+
+  #checkCalledOff(signal: AbortSignal | undefined): void {
+    if (signal?.aborted === true) throw cancelled(this.name);
+  }
+
+  #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancelTimer = this.#clock.timer(resolve, delayMs);
+    const forget = signal === undefined ? undefined : onAbort(signal, resolve);
+    return promise.finally(() => {
+      cancelTimer();
+      forget?.();
+    });
+  }
+}
+
+/** An event of text as several, none longer than `chars`. */
+function cut(event: ModelEvent, chars: number): readonly ModelEvent[] {
+  if (!("text" in event) || event.text.length <= chars) return [event];
+  const pieces: ModelEvent[] = [];
+  for (let at = 0; at < event.text.length; at += chars) pieces.push({ ...event, text: event.text.slice(at, at + chars) });
+  return pieces;
+}

@@ -1,0 +1,150 @@
+/** Gives a model that knows no tool calls the tools as text, and reads its calls out of what it says. */
+import type { CallMessage, ModelMessage } from "../core/message.ts";
+import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { answerText, conversationSteps } from "../wire/conversation-steps.ts";
+import type { AssistantStep } from "../wire/conversation-steps.ts";
+import { textFormat } from "../wire/text/formats.ts";
+import type { DecodeTextOptions, TextDecoding, TextFormat, WrittenCall } from "../wire/text/text-format.ts";
+
+export interface TextToolsOptions extends Pick<DecodeTextOptions, "thinking" | "unknownTools" | "maxChars"> {
+  /** The name of one, or one of your own. */
+  readonly format: string | TextFormat;
+  /** For people. @default the model's name */
+  readonly name?: string;
+  /** Told what was odd about the calls of a message, once at its end. */
+  readonly onWarnings?: (warnings: readonly string[]) => void;
+}
+
+/**
+ * The same model with tools: they are described in its system text, its calls are read from its messages, and the calls and results
+ * of the conversation so far are messages of text.
+ *
+ * What earlier models said in their provider's own form (`native`) is left out, and so are tools that a provider runs. A call is
+ * sealed when its end was read; in a message that was cut off there are none.
+ *
+ * @throws ToolError `invalid_argument` for a format that is not there
+ */
+export function textToolsModel(model: Model, options: TextToolsOptions): Model {
+  const format = typeof options.format === "string" ? textFormat(options.format) : options.format;
+  return new TextToolsModel(model, format, options);
+}
+
+class TextToolsModel implements Model {
+  readonly name: string;
+  readonly #model: Model;
+  readonly #format: TextFormat;
+  readonly #options: TextToolsOptions;
+
+  constructor(model: Model, format: TextFormat, options: TextToolsOptions) {
+    this.name = options.name ?? model.name;
+    this.#model = model;
+    this.#format = format;
+    this.#options = options;
+  }
+
+  async *stream(request: ModelRequest, options?: ModelOptions): AsyncIterable<ModelEvent> {
+    const tools = request.toolChoice === "none" ? [] : (request.tools ?? []).filter(({ providerExecuted = false }) => !providerExecuted);
+    let decoding = this.#decode(tools);
+    let saw = { text: false, reasoning: false };
+    for await (const event of this.#model.stream(this.#written(request, tools), options)) {
+      if (event.type === "text-delta") {
+        saw.text = true;
+        yield* decoding.push(event.text);
+      } else if (event.type === "reasoning-delta") {
+        saw.reasoning = true;
+        yield* decoding.pushReasoning(event.text);
+      } else if (event.type === "reply-void") {
+        decoding = this.#decode(tools);
+        saw = { text: false, reasoning: false };
+        yield event;
+      } else if (event.type === "reply-end") {
+        if (!saw.reasoning) yield* decoding.pushReasoning(event.reply.reasoning);
+        if (!saw.text) yield* decoding.push(event.reply.text);
+        yield* this.#end(decoding, event.reply);
+      } else if (event.type === "provider-call") yield event;
+    }
+  }
+
+  #decode(tools: readonly ModelTool[]): TextDecoding {
+    const { thinking, unknownTools, maxChars } = this.#options;
+    return this.#format.decodeText({
+      tools,
+      ...(thinking === undefined ? {} : { thinking }),
+      ...(maxChars === undefined ? {} : { maxChars }),
+      ...(tools.length === 0 ? { unknownTools: "text" } : unknownTools === undefined ? {} : { unknownTools }),
+    });
+  }
+
+  #end(decoding: TextDecoding, { finish, finishDetail, usage, model, id, media, providerCalls }: ModelReply): readonly ModelEvent[] {
+    const events = decoding.end({
+      finish: finish === "calls" ? "stop" : finish,
+      usage,
+      ...(finishDetail === undefined ? {} : { finishDetail }),
+      ...(model === undefined ? {} : { model }),
+      ...(id === undefined ? {} : { id }),
+    });
+    if (decoding.warnings.length > 0) this.#options.onWarnings?.(decoding.warnings);
+    return events.map((event) => (event.type === "reply-end" ? { ...event, reply: { ...event.reply, media, providerCalls } } : event));
+  }
+
+  #written(request: ModelRequest, tools: readonly ModelTool[]): ModelRequest {
+    const { tools: _tools, toolChoice = "auto", parallelCalls = true, system, messages, ...rest } = request;
+    const parts = [system ?? "", this.#format.describeTools(tools)];
+    if (tools.length > 0) parts.push(this.#choice(toolChoice), parallelCalls ? "" : "Make one call a message.");
+    const text = parts.filter((part) => part !== "").join("\n\n");
+    return { ...rest, messages: this.#messages(messages), ...(text === "" ? {} : { system: text }) };
+  }
+
+  #choice(choice: ToolChoice): string {
+    if (choice === "required") return "Your next message must call a tool.";
+    return typeof choice === "object" ? `Your next message must call the tool ${this.#format.nameOf({ name: choice.tool })}.` : "";
+  }
+
+  #messages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+    const { steps, toolNames } = conversationSteps(messages, ANY_ID);
+    const reasons = reasonsOf(messages);
+    const written: ModelMessage[] = [];
+    for (const step of steps) {
+      const at = written.length;
+      if (step.kind !== "assistant") {
+        const { kind: role, content, title } = step;
+        written.push({ role, at, content, ...(title === undefined ? {} : { title }) });
+      } else written.push(...this.#assistant(step, { at, toolNames, reasons }));
+    }
+    return written;
+  }
+
+  #assistant({ content, calls }: AssistantStep, { at, toolNames, reasons }: Writing): readonly ModelMessage[] {
+    const named = calls.map((call) => ({ ...call, name: this.#format.nameOf({ name: toolNames.get(call.name) ?? call.name }) }));
+    const text = this.#format.writeCalls(named.map(({ id, name, input }) => writtenCall({ id, name, input }, reasons.next().value)));
+    if (text === "") return [{ role: "assistant", at, content }];
+    const both =
+      content === "" ? text : typeof content === "string" ? `${content}\n${text}` : [...content, { type: "text" as const, text }];
+    const answers = this.#format.writeResults(named.map(({ id, name, result }) => ({ id, name, text: answerText(result) })));
+    return [
+      { role: "assistant", at, content: both },
+      { role: "user", at: at + 1, content: answers },
+    ];
+  }
+}
+
+/** Ids are not shown to a model that writes text. */
+const ANY_ID = { allowed: /^[^]*$/u, maxLength: 256 };
+
+interface Writing {
+  readonly at: number;
+  readonly toolNames: ReadonlyMap<string, string>;
+  /** Why each call was made, in the order of the calls. */
+  readonly reasons: Iterator<string | undefined>;
+}
+
+function writtenCall(call: WrittenCall, reasoning: string | undefined): WrittenCall {
+  return reasoning === undefined ? call : { ...call, reasoning };
+}
+
+/** Each call counts once, as in the steps of a conversation. */
+function reasonsOf(messages: readonly ModelMessage[]): Iterator<string | undefined> {
+  const calls = new Map<string, CallMessage>();
+  for (const message of messages) if (message.role === "call" && !calls.has(message.callId)) calls.set(message.callId, message);
+  return Array.from(calls.values(), ({ call }) => call.reasoning?.toWellFormed()).values();
+}

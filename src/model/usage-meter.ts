@@ -1,0 +1,155 @@
+/** What models were asked and what it came to: requests, tokens and cost. */
+import type { TokenUsage } from "../core/model.ts";
+
+/** In the currency of the meter. */
+export interface ModelPrices {
+  readonly inputPerMillion: number;
+  readonly outputPerMillion: number;
+  /** @default inputPerMillion */
+  readonly cachedInputPerMillion?: number;
+  /** @default inputPerMillion */
+  readonly cacheWritePerMillion?: number;
+}
+
+export interface UsageMeterOptions {
+  /** By the name of a model: `anthropic/claude-sonnet`. The cost of a model that is not there is not known. */
+  readonly prices?: Readonly<Record<string, ModelPrices>>;
+  /** Of the prices, for people. @default "USD" */
+  readonly currency?: string;
+  /** Told of every reply that ended. What it throws reaches whoever reads the reply. */
+  readonly onUsage?: (record: UsageRecord) => void;
+}
+
+/** One reply. */
+export interface UsageRecord {
+  /** The model's name. */
+  readonly model: string;
+  readonly usage: TokenUsage;
+  readonly cost?: number;
+}
+
+/** What one model came to. */
+export interface ModelTotals extends Required<TokenUsage> {
+  /** Replies that were asked for. */
+  readonly requests: number;
+  /** Attempts beyond the first. */
+  readonly retries: number;
+  /** Requests that ended with an error, cancelled ones included. */
+  readonly failures: number;
+  /** Left out where its prices are not known. */
+  readonly cost?: number;
+}
+
+const NOTHING = {
+  requests: 0,
+  retries: 0,
+  failures: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+} as const satisfies ModelTotals;
+
+/** One meter may count for many models. */
+export class UsageMeter {
+  readonly #options: UsageMeterOptions;
+  readonly #models = new Map<string, ModelTotals>();
+
+  constructor(options: UsageMeterOptions = {}) {
+    this.#options = options;
+  }
+
+  /** By the name of a model, what it came to so far. */
+  get models(): ReadonlyMap<string, ModelTotals> {
+    return new Map(this.#models);
+  }
+
+  /** What all models came to. Its cost counts the models whose prices are known. */
+  get total(): ModelTotals {
+    return [...this.#models.values()].reduce(sum, NOTHING);
+  }
+
+  request(model: string): void {
+    this.#add(model, { requests: 1 });
+  }
+
+  retry(model: string): void {
+    this.#add(model, { retries: 1 });
+  }
+
+  failure(model: string): void {
+    this.#add(model, { failures: 1 });
+  }
+
+  reply(model: string, usage: TokenUsage): void {
+    const cost = this.#costOf(model, usage);
+    this.#add(model, { ...usage, ...(cost === undefined ? {} : { cost }) });
+    this.#options.onUsage?.({ model, usage, ...(cost === undefined ? {} : { cost }) });
+  }
+
+  /** A line for each model, for people. */
+  toString(): string {
+    return [...this.#models].map(([model, totals]) => `${model}: ${this.#describe(totals)}`).join("\n");
+  }
+
+  #add(model: string, counts: Partial<ModelTotals>): void {
+    this.#models.set(model, sum(this.#models.get(model) ?? NOTHING, counts));
+  }
+
+  #costOf(model: string, usage: TokenUsage): number | undefined {
+    const { prices = {} } = this.#options;
+    const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
+    return price === undefined ? undefined : costOf(usage, price);
+  }
+
+  #describe(totals: ModelTotals): string {
+    const { requests, retries, failures, inputTokens, cachedInputTokens, outputTokens, reasoningTokens, cost } = totals;
+    const { currency = "USD" } = this.#options;
+    return [
+      count(requests, "request"),
+      ...(retries === 0 ? [] : [retries === 1 ? "1 retry" : `${group(retries)} retries`]),
+      ...(failures === 0 ? [] : [count(failures, "failure")]),
+      `${count(inputTokens, "token")} in${cachedInputTokens === 0 ? "" : ` (${group(cachedInputTokens)} cached)`}`,
+      `${group(outputTokens)} out${reasoningTokens === 0 ? "" : ` (${group(reasoningTokens)} reasoning)`}`,
+      ...(cost === undefined ? [] : [`${cost.toFixed(4)} ${currency}`]),
+    ].join(", ");
+  }
+}
+
+/** What a reply cost. */
+export function costOf(usage: TokenUsage, prices: ModelPrices): number {
+  const { inputPerMillion, outputPerMillion, cachedInputPerMillion = inputPerMillion, cacheWritePerMillion = inputPerMillion } = prices;
+  const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage;
+  const plain = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens);
+  const parts =
+    plain * inputPerMillion +
+    cachedInputTokens * cachedInputPerMillion +
+    cacheWriteTokens * cacheWritePerMillion +
+    outputTokens * outputPerMillion;
+  return parts / 1_000_000;
+}
+
+function sum(one: ModelTotals, other: Partial<ModelTotals>): ModelTotals {
+  const cost = one.cost === undefined && other.cost === undefined ? undefined : (one.cost ?? 0) + (other.cost ?? 0);
+  return {
+    requests: one.requests + (other.requests ?? 0),
+    retries: one.retries + (other.retries ?? 0),
+    failures: one.failures + (other.failures ?? 0),
+    inputTokens: one.inputTokens + (other.inputTokens ?? 0),
+    outputTokens: one.outputTokens + (other.outputTokens ?? 0),
+    cachedInputTokens: one.cachedInputTokens + (other.cachedInputTokens ?? 0),
+    cacheWriteTokens: one.cacheWriteTokens + (other.cacheWriteTokens ?? 0),
+    reasoningTokens: one.reasoningTokens + (other.reasoningTokens ?? 0),
+    ...(cost === undefined ? {} : { cost }),
+  };
+}
+
+function count(amount: number, noun: string): string {
+  return `${group(amount)} ${noun}${amount === 1 ? "" : "s"}`;
+}
+
+/** `1234567` → `1,234,567`. */
+function group(amount: number): string {
+  return amount.toLocaleString("en-US");
+}

@@ -1,0 +1,115 @@
+/** What a loop may spend: told of once at the soft limit, refused calls at the hard one, ended at half as much again. */
+import { ToolError } from "../core/error.ts";
+import type { Clock } from "../core/ports.ts";
+
+export const BUDGET_AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
+/** Requests to the model; milliseconds since the loop began; calls that were let through; tokens in and out; what `cost` says. */
+export type BudgetAxis = (typeof BUDGET_AXES)[number];
+
+export interface BudgetLimit {
+  /** From here on the model is asked to come to an end, once. */
+  readonly soft?: number;
+  /** From here on every call is refused, and the model has one more message to answer in. At 1.5 × this the loop ends at once. */
+  readonly hard?: number;
+}
+
+export type LoopBudgetLimits = Readonly<Partial<Record<BudgetAxis, BudgetLimit>>>;
+
+export type BudgetLevel = "ok" | "soft" | "hard" | "crash";
+
+const CRASH_FACTOR = 1.5;
+const LEVELS: readonly BudgetLevel[] = ["ok", "soft", "hard", "crash"];
+const UNITS: Readonly<Record<BudgetAxis, string>> = {
+  rounds: "rounds",
+  wallMs: "milliseconds",
+  calls: "tool calls",
+  tokens: "tokens",
+  cost: "of the cost",
+};
+
+/** The account of one run of a loop. */
+export class LoopBudget {
+  readonly #limits: readonly (BudgetLimit & { readonly axis: BudgetAxis })[];
+  readonly #clock: Clock;
+  readonly #startedAt: number;
+  readonly #used: Record<BudgetAxis, number> = { rounds: 0, wallMs: 0, calls: 0, tokens: 0, cost: 0 };
+  #told: BudgetLevel = "ok";
+
+  /** @throws ToolError `invalid_argument` */
+  constructor(limits: LoopBudgetLimits, clock: Clock) {
+    checkLimits(limits);
+    this.#limits = BUDGET_AXES.flatMap((axis) => (limits[axis] === undefined ? [] : [{ axis, ...limits[axis] }]));
+    this.#clock = clock;
+    this.#startedAt = clock.now();
+  }
+
+  spend(axis: Exclude<BudgetAxis, "wallMs">, amount: number): void {
+    this.#used[axis] += amount;
+  }
+
+  used(axis: BudgetAxis): number {
+    return axis === "wallMs" ? this.#clock.now() - this.#startedAt : this.#used[axis];
+  }
+
+  /** The worst of all axes. */
+  get level(): BudgetLevel {
+    let worst = 0;
+    for (const limit of this.#limits) worst = Math.max(worst, LEVELS.indexOf(this.#levelOf(limit)));
+    return LEVELS[worst] ?? "ok";
+  }
+
+  /** What the model is to be told now: one alarm for each level, the first time that it is found reached. */
+  alarm(): string | undefined {
+    const { level } = this;
+    if (LEVELS.indexOf(level) <= LEVELS.indexOf(this.#told)) return undefined;
+    this.#told = level;
+    const advice = level === "soft" ? "Come to an end soon: make only the calls that the answer needs." : ANSWER_IN_TEXT;
+    return `The budget of this task is ${level === "soft" ? "running out" : "used up"} (${this.describe()}). ${advice}`;
+  }
+
+  /** Why no call may be made any more; undefined while one may. */
+  refusal(): ToolError | undefined {
+    if (this.#limits.length === 0 || LEVELS.indexOf(this.level) < LEVELS.indexOf("hard")) return undefined;
+    return new ToolError("limit_exceeded", `The call was not made: the budget of this task is used up (${this.describe()}).`, {
+      hint: ANSWER_IN_TEXT,
+    });
+  }
+
+  /** The axes beyond a limit, with what was used: `12 of 10 tool calls`. */
+  describe(): string {
+    return this.#limits
+      .filter((limit) => this.#levelOf(limit) !== "ok")
+      .map(({ axis, soft, hard }) => `${round(this.used(axis))} of ${hard ?? soft ?? 0} ${UNITS[axis]}`)
+      .join(", ");
+  }
+
+  #levelOf({ axis, soft = Infinity, hard = Infinity }: BudgetLimit & { readonly axis: BudgetAxis }): BudgetLevel {
+    const used = this.used(axis);
+    if (used >= hard * CRASH_FACTOR) return "crash";
+    if (used >= hard) return "hard";
+    return used >= soft ? "soft" : "ok";
+  }
+}
+
+/** After how many milliseconds a run ends, whatever it does; undefined without a hard limit of time. */
+export function crashAfterMs(limits: LoopBudgetLimits): number | undefined {
+  const hard = limits.wallMs?.hard;
+  return hard === undefined ? undefined : hard * CRASH_FACTOR;
+}
+
+const ANSWER_IN_TEXT = "Make no more calls. Answer in text now, with what you have.";
+
+function round(amount: number): number {
+  return Math.round(amount * 10_000) / 10_000;
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkLimits(limits: LoopBudgetLimits): void {
+  for (const [axis, limit] of Object.entries(limits)) {
+    if (!Object.hasOwn(UNITS, axis))
+      throw new ToolError("invalid_argument", `A loop has no budget ${JSON.stringify(axis)}. There are ${BUDGET_AXES.join(", ")}.`);
+    const { soft = 0, hard = Infinity } = limit ?? {};
+    if (!(soft >= 0 && hard > 0 && soft <= hard))
+      throw new ToolError("invalid_argument", `The budget ${axis} takes soft ≥ 0 and hard > 0, soft ≤ hard; not ${soft} and ${hard}.`);
+  }
+}

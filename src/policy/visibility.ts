@@ -1,0 +1,88 @@
+/** Which tools a model is shown and may call: layers of rules, each of which only takes away. */
+import { ToolError } from "../core/error.ts";
+import { MAX_REMEMBERED_NAMES, nameMatcher } from "./permission.ts";
+import type { NameMatcher, PermissionRules } from "./permission.ts";
+
+/** One layer, or several from the outermost to the innermost: the runtime's, a mode's, a call's. */
+export type VisibilityRules = PermissionRules | Visibility | readonly (PermissionRules | Visibility | undefined)[];
+
+/** Whatever lists tools under their qualified names. */
+export interface ToolList<Listed extends { readonly qualifiedName: string }> {
+  list(): readonly Listed[];
+}
+
+type Layer = (qualifiedName: string) => boolean;
+
+/** Layers of rules put together: a tool is visible when each of them allows it. Immutable; made by `visibilityOf`. */
+export class Visibility {
+  readonly #layers: readonly Layer[];
+  readonly #verdicts = new Map<string, boolean>();
+
+  /** @internal */
+  constructor(layers: readonly Layer[]) {
+    this.#layers = layers;
+  }
+
+  permits(qualifiedName: string): boolean {
+    let verdict = this.#verdicts.get(qualifiedName);
+    if (verdict === undefined) {
+      verdict = this.#layers.every((layer) => layer(qualifiedName));
+      if (this.#verdicts.size >= MAX_REMEMBERED_NAMES) this.#verdicts.clear();
+      this.#verdicts.set(qualifiedName, verdict);
+    }
+    return verdict;
+  }
+}
+
+/**
+ * Reads rules as `ExecuteOptions.allow` takes them. Rules that were read before are taken as they are, so a loop reads them once.
+ *
+ * @throws ToolError `invalid_argument` for anything that would otherwise allow more than its author meant: an unknown key, a wrong pattern
+ */
+export function visibilityOf(rules: VisibilityRules): Visibility {
+  if (rules instanceof Visibility) return rules;
+  const layers: readonly (PermissionRules | Visibility | undefined)[] = isList(rules) ? rules : [rules];
+  return new Visibility(layers.flatMap((layer) => (layer === undefined ? [] : [layerOf(layer)])));
+}
+
+/** The tools on offer that every layer allows, in the order of the listing. Without rules that is all of them. */
+export function visibleTools<Listed extends { readonly qualifiedName: string }>(
+  registry: ToolList<Listed>,
+  rules?: VisibilityRules,
+): readonly Listed[] {
+  if (rules === undefined) return registry.list();
+  const visibility = visibilityOf(rules);
+  return registry.list().filter(({ qualifiedName }) => visibility.permits(qualifiedName));
+}
+
+function isList(rules: VisibilityRules): rules is readonly (PermissionRules | Visibility | undefined)[] {
+  return Array.isArray(rules);
+}
+
+const KNOWN_KEYS: ReadonlySet<string> = new Set(["allow", "deny"]);
+
+function layerOf(rules: PermissionRules | Visibility): Layer {
+  if (rules instanceof Visibility) return (name) => rules.permits(name);
+  if (typeof rules !== "object" || rules === null)
+    throw new ToolError("invalid_argument", `A layer of rules is an object with "allow" or "deny", not ${String(rules)}.`);
+  const unknown = Object.keys(rules).find((key) => !KNOWN_KEYS.has(key));
+  if (unknown !== undefined)
+    throw new ToolError("invalid_argument", `A layer of rules has the unknown key ${JSON.stringify(unknown)}.`, {
+      hint: 'Its keys are "allow" and "deny".',
+    });
+  const allowed = rules.allow === undefined ? undefined : matcherOf(rules.allow, "allow");
+  const denied = rules.deny === undefined ? undefined : matcherOf(rules.deny, "deny");
+  return (name) => denied?.(name) === undefined && (allowed === undefined || allowed(name) !== undefined);
+}
+
+/** Whole names, of which there may be thousands, are looked up; only patterns are tried one after the other. */
+function matcherOf(patterns: readonly string[], where: string): NameMatcher {
+  const matches = nameMatcher(patterns, where);
+  const names: ReadonlySet<string> = new Set(patterns.filter((pattern) => !pattern.includes("*")));
+  if (names.size === 0) return matches;
+  const inPattern = nameMatcher(
+    patterns.filter((pattern) => pattern.includes("*")),
+    where,
+  );
+  return (name) => (names.has(name) ? name : inPattern(name));
+}

@@ -1,0 +1,113 @@
+/** The tool `info`: a tool's documentation when the model asks for it, and not before. */
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { ToolContext } from "../core/context.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { readTextFile } from "../documents/read-text-file.ts";
+import { defineTool } from "../runtime/define-tool.ts";
+import { documentationOf } from "../runtime/documentation.ts";
+import type { DocumentationOverrides } from "../runtime/documentation.ts";
+import { INFO_TOOL, MANUAL_TOOLSET, markRead } from "../runtime/manual-reading.ts";
+import type { Registry } from "../runtime/registry/registry.ts";
+import { callerVisibility } from "../runtime/tool-context.ts";
+import { qualifiedNameOf } from "../wire/provider-name.ts";
+
+export interface InfoOptions {
+  /**
+   * Texts in place of tools' own documentation, by qualified or bare name. A function chooses them for each call, so that two sessions or
+   * agents of one runtime have their own: by `context.sessionId`, or by what stands in `context.data`.
+   */
+  readonly overrides?: DocumentationOverrides | ((context: ToolContext) => DocumentationOverrides | undefined);
+}
+
+/**
+ * A toolset `manual` with the tool `info`, which a runtime is given by `registry.addToolset(infoToolset(registry))`.
+ *
+ * Reading unlocks, for the session it is read in, a tool with `requiresReading`. Tools that are hidden from the caller are hidden here too.
+ */
+export function infoToolset(registry: Registry, { overrides }: InfoOptions = {}): Toolset {
+  const info = defineTool({
+    name: INFO_TOOL,
+    description: "Shows the full documentation of a tool. Some tools can be called only after it was read.",
+    inputSchema: {
+      type: "object",
+      properties: { name: { type: "string", description: "The name of the tool, as it is listed." } },
+      required: ["name"],
+      additionalProperties: false,
+    },
+    effects: { reads: [], writes: [], idempotent: true },
+    tags: ["haft"],
+    execute: ({ name }: { readonly name: string }, context: ToolContext) => {
+      const texts = typeof overrides === "function" ? overrides(context) : overrides;
+      const found = documentationOf(registry, registry.has(name) ? name : qualifiedNameOf(name, NO_NAMES), {
+        overrides: texts,
+        visibility: callerVisibility(context),
+      });
+      markRead(context, found.name);
+      return found.text;
+    },
+  });
+  return { name: MANUAL_TOOLSET, description: "The documentation of the other tools.", tools: [info] };
+}
+
+/** A model may give the name that its provider was given: `files__edit`. */
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
+
+const ENDING = ".md";
+const MAX_BYTES = 1024 * 1024;
+const MAX_FILES = 10_000;
+
+/**
+ * Reads overrides from a folder: `edit.md` for a tool by its bare name, `files/edit.md` for the one of the toolset `files`. Other files, and
+ * folders below those, are not looked at.
+ *
+ * @throws ToolError `invalid_config` for a folder that cannot be read, a file of more than 1 MiB or in another encoding than UTF-8
+ */
+export async function readOverrides(folder: string): Promise<DocumentationOverrides> {
+  const overrides = new Map<string, string>();
+  for (const entry of await entriesOf(folder)) {
+    if (entry.isDirectory()) {
+      const inside = join(folder, entry.name);
+      for (const file of await entriesOf(inside))
+        if (isDocument(file)) await readInto(overrides, `${entry.name}::${bareName(file.name)}`, join(inside, file.name));
+    } else if (isDocument(entry)) await readInto(overrides, bareName(entry.name), join(folder, entry.name));
+  }
+  return overrides;
+}
+
+interface Entry {
+  readonly name: string;
+  isDirectory(): boolean;
+}
+
+async function entriesOf(folder: string): Promise<readonly Entry[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+  } catch (thrown: unknown) {
+    throw new ToolError("invalid_config", `The folder of documentation ${folder} cannot be read: ${describeThrown(thrown)}`, {
+      cause: thrown,
+    });
+  }
+}
+
+function isDocument(entry: Entry): boolean {
+  return !entry.isDirectory() && entry.name.endsWith(ENDING) && entry.name.length > ENDING.length;
+}
+
+function bareName(file: string): string {
+  return file.slice(0, -ENDING.length);
+}
+
+async function readInto(overrides: Map<string, string>, name: string, path: string): Promise<void> {
+  if (overrides.size >= MAX_FILES) throw new ToolError("invalid_config", `There are more than ${MAX_FILES} files of documentation.`);
+  const text = await readTextFile({
+    path,
+    what: "documentation",
+    code: "invalid_config",
+    maxBytes: MAX_BYTES,
+    hint: "Give a Markdown file, such as edit.md.",
+  });
+  overrides.set(name, text.trim());
+}

@@ -1,0 +1,98 @@
+/** Anthropic's Messages API. */
+import type { JsonObject } from "../core/json.ts";
+import type { ModelMessage } from "../core/message.ts";
+import type { ModelRequest, ModelTool } from "../core/model.ts";
+import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
+import { MessageReader } from "./anthropic/message-reader.ts";
+import { encodeEachTool } from "./encode-tools.ts";
+import { chosenTool, ownToolNames } from "./own-tools.ts";
+import { asTextNotes } from "./text-notes.ts";
+import type {
+  AnsweredCall,
+  EncodeMessagesOptions,
+  EncodeToolsOptions,
+  EncodedMessages,
+  EncodedRequest,
+  EncodedTools,
+  WireFormat,
+  WireTarget,
+} from "./wire-format.ts";
+
+/** The API asks for a limit. */
+const DEFAULT_MAX_TOKENS = 8_192;
+
+/**
+ * Anthropic's Messages API: `/messages` behind `https://api.anthropic.com/v1`.
+ *
+ * Thinking, its signatures and what the API ran itself are kept in `native` and go back as they came. The calls of client tools that
+ * Anthropic defines (`bash_20250124`, `text_editor_…`, `memory_…`, `computer_…`) are calls like any other.
+ *
+ * @see https://docs.anthropic.com/en/api/messages
+ */
+export function anthropicMessages(): WireFormat {
+  return {
+    name: ANTHROPIC,
+    framing: "sse",
+    path: () => "/messages",
+    encodeTools,
+    encodeMessages,
+    encodeRequest,
+    encodeResults,
+    decodeReply: (body, options) => new MessageReader(options).whole(body),
+    decodeStream: (options) => new MessageReader(options),
+  };
+}
+
+function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeToolsOptions = {}): EncodedTools {
+  const rules = { format: ANTHROPIC, subset: "json-schema", strictSubset: strict ? "anthropic-strict" : undefined } as const;
+  const encoded = encodeEachTool(tools, rules, (tool) => ({
+    name: tool.name,
+    description: tool.description,
+    input_schema: tool.schema,
+    ...(tool.strict ? { strict: true } : {}),
+  }));
+  return { ...encoded, toolNames: new Map([...encoded.toolNames, ...ownToolNames(tools, ANTHROPIC)]) };
+}
+
+function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
+  return toAnthropicMessages(tools ? messages : asTextNotes(messages));
+}
+
+function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
+  const { native = {}, maxOutputTokens: max_tokens = DEFAULT_MAX_TOKENS, temperature } = request;
+  const { tools, toolNames, notes } = encodeTools(request.tools ?? [], { strict });
+  const offered = tools.length > 0 || native["tools"] !== undefined;
+  const said = encodeMessages(request.messages, { tools: offered });
+  const system = [...systemBlocks(request.system), ...(said.system ?? [])];
+  const body: JsonObject = {
+    model,
+    max_tokens,
+    ...(system.length === 0 ? {} : { system }),
+    messages: said.messages,
+    ...(tools.length === 0 ? {} : { tools }),
+    ...choiceOf(request, { tools, toolNames, notes }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(stream ? { stream } : {}),
+    ...native,
+  };
+  return { body, toolNames: new Map([...said.toolNames, ...toolNames]), notes };
+}
+
+function systemBlocks(system: string | undefined): readonly JsonObject[] {
+  return system === undefined || system.trim() === "" ? [] : [{ type: "text", text: system.toWellFormed() }];
+}
+
+const CHOICES = { auto: "auto", none: "none", required: "any" } as const;
+
+/** Left out where it says what the API does anyway. */
+function choiceOf({ toolChoice = "auto", parallelCalls = true }: ModelRequest, encoded: EncodedTools): JsonObject {
+  const name = chosenTool(toolChoice, encoded);
+  if (encoded.tools.length === 0 || (toolChoice === "auto" && parallelCalls)) return {};
+  const choice: JsonObject = typeof toolChoice === "string" ? { type: CHOICES[toolChoice] } : { type: "tool", name: name ?? "" };
+  return { tool_choice: parallelCalls || toolChoice === "none" ? choice : { ...choice, disable_parallel_tool_use: true } };
+}
+
+function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
+  const content = answers.map(({ id, result }) => toolResultBlock(id ?? result.callId, result));
+  return content.length === 0 ? [] : [{ role: "user", content }];
+}

@@ -1,0 +1,96 @@
+/** A content block of Anthropic's Messages API that is still arriving. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { inputObject } from "../conversation-steps.ts";
+import { readArguments } from "../reply-builder.ts";
+
+/** Which field of a block a delta's text goes on with. */
+const GROWING: ReadonlyMap<JsonValue | undefined, string> = new Map([
+  ["text_delta", "text"],
+  ["thinking_delta", "thinking"],
+  ["compaction_delta", "content"],
+]);
+/** What a delta's block begins as, where a gateway did not say that it begins. */
+const UNTOLD: ReadonlyMap<JsonValue | undefined, JsonObject> = new Map([
+  ["text_delta", { type: "text", text: "" }],
+  ["thinking_delta", { type: "thinking", thinking: "", signature: "" }],
+]);
+
+/** Puts a block together so that it equals what the API would return of it whole. Deltas that it does not know change nothing. */
+export class ContentBlock {
+  readonly type: string;
+  stopped = false;
+  readonly #fields: Record<string, JsonValue>;
+  readonly #citations: JsonValue[];
+  #json = "";
+
+  constructor(start: JsonObject) {
+    const { type, citations } = start;
+    this.#citations = isJsonArray(citations) ? [...citations] : [];
+    this.type = typeof type === "string" ? type : "";
+    this.#fields = { ...start };
+  }
+
+  /** The block that a delta without one belongs to. */
+  static of(delta: JsonObject): ContentBlock | undefined {
+    const start = UNTOLD.get(delta["type"]);
+    return start === undefined ? undefined : new ContentBlock(start);
+  }
+
+  add(delta: JsonObject): void {
+    const { type, partial_json: json, signature, citation, encrypted_content: encrypted } = delta;
+    const growing = GROWING.get(type);
+    if (growing !== undefined) this.#append(growing, delta[growing]);
+    if (type === "input_json_delta" && typeof json === "string") this.#json += json;
+    if (type === "signature_delta" && typeof signature === "string") this.#fields["signature"] = signature;
+    if (type === "compaction_delta" && typeof encrypted === "string") this.#fields["encrypted_content"] = encrypted;
+    if (type === "citations_delta" && citation !== undefined) this.#citations.push(citation);
+  }
+
+  /** A call, ours or the provider's. */
+  get calls(): boolean {
+    return this.type.endsWith("tool_use");
+  }
+
+  /** The call's input: the text of its JSON, where that came in pieces. */
+  get input(): JsonValue {
+    return this.#json === "" ? (this.#fields["input"] ?? {}) : this.#json;
+  }
+
+  get whole(): JsonObject {
+    if (this.#citations.length > 0) return { ...this.#fields, citations: this.#citations };
+    if (!this.calls) return this.#fields;
+    const { input } = this;
+    return { ...this.#fields, input: inputObject(typeof input === "string" ? readArguments(input) : input) };
+  }
+
+  get hasCitations(): boolean {
+    return this.#citations.length > 0;
+  }
+
+  /** A call by the model itself, of a tool that stands alone. */
+  get isPlainCall(): boolean {
+    const { type: _type, id: _id, name: _name, input: _input, caller, ...rest } = this.#fields;
+    return Object.keys(rest).length === 0 && (!isJsonObject(caller) || caller["type"] === "direct");
+  }
+
+  text(field: string): string {
+    const value = this.#fields[field];
+    return typeof value === "string" ? value : "";
+  }
+
+  #append(field: string, text: JsonValue | undefined): void {
+    if (typeof text === "string") this.#fields[field] = this.text(field) + text;
+  }
+}
+
+/** Whether a message of these blocks says more than our words for it do: text, then calls. */
+export function needsNative(blocks: readonly ContentBlock[]): boolean {
+  let called = false;
+  return blocks.some((block) => {
+    if (block.type === "text") return called || block.hasCitations;
+    if (block.type !== "tool_use") return true;
+    called = true;
+    return !block.isPlainCall;
+  });
+}

@@ -1,0 +1,86 @@
+/** Amazon Bedrock's Converse API. */
+import type { JsonObject } from "../core/json.ts";
+import type { ModelRequest, ModelTool } from "../core/model.ts";
+import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedrock/conversation.ts";
+import { ConverseReader } from "./bedrock/message-reader.ts";
+import { encodeEachTool } from "./encode-tools.ts";
+import { chosenTool, ownToolNames } from "./own-tools.ts";
+import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
+
+/** Models that cannot follow references inside a schema. */
+const NOVA = /(?:^|[./])nova\b/u;
+
+/**
+ * Amazon Bedrock's Converse API: `/model/{id}/converse-stream` behind `https://bedrock-runtime.{region}.amazonaws.com`.
+ *
+ * Reasoning, its signatures and what the service ran itself are kept in `native` and go back as they came. It has no choice of "none":
+ * then the tools are left out and calls of the past become text.
+ *
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
+ */
+export function bedrockConverse(): WireFormat {
+  return {
+    name: BEDROCK,
+    framing: "event-stream",
+    path: ({ model, stream = true }) => `/model/${encodeURIComponent(model)}/${stream ? "converse-stream" : "converse"}`,
+    encodeTools,
+    encodeMessages: toConverseMessages,
+    encodeRequest,
+    encodeResults,
+    decodeReply: (body, options) => new ConverseReader(options).whole(body),
+    decodeStream: (options) => new ConverseReader(options),
+  };
+}
+
+function encodeTools(tools: readonly ModelTool[], { strict = false, model = "" }: EncodeToolsOptions = {}): EncodedTools {
+  const rules = {
+    format: BEDROCK,
+    subset: NOVA.test(model) ? "bedrock-nova" : "json-schema",
+    strictSubset: strict ? "anthropic-strict" : undefined,
+  } as const;
+  const encoded = encodeEachTool(tools, rules, (tool) => ({
+    toolSpec: {
+      name: tool.name,
+      ...(tool.description === "" ? {} : { description: tool.description }),
+      inputSchema: { json: tool.schema },
+      ...(tool.strict ? { strict: true } : {}),
+    },
+  }));
+  return { ...encoded, toolNames: new Map([...encoded.toolNames, ...ownToolNames(tools, BEDROCK)]) };
+}
+
+function encodeRequest(request: ModelRequest, { model, strict = false }: WireTarget): EncodedRequest {
+  const { native = {}, toolChoice = "auto", maxOutputTokens: maxTokens, temperature } = request;
+  const encoded = encodeTools(request.tools ?? [], { strict, model });
+  const toolConfig = toolConfigOf(request, encoded);
+  const offered = toolConfig["toolConfig"] !== undefined || native["toolConfig"] !== undefined;
+  const said = toConverseMessages(request.messages, { tools: offered, model });
+  const system = [...textBlock(request.system ?? ""), ...(said.system ?? [])];
+  const inferenceConfig = { ...(maxTokens === undefined ? {} : { maxTokens }), ...(temperature === undefined ? {} : { temperature }) };
+  const body: JsonObject = {
+    messages: said.messages,
+    ...(system.length === 0 ? {} : { system }),
+    ...(Object.keys(inferenceConfig).length === 0 ? {} : { inferenceConfig }),
+    ...toolConfig,
+    ...native,
+  };
+  const notes = toolChoice === "none" || request.parallelCalls !== false ? encoded.notes : [...encoded.notes, NO_SWITCH];
+  return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
+}
+
+const NO_SWITCH: WireNote = { kind: "unsupported", note: `${BEDROCK} cannot be told to make one call at a time.` };
+
+/** Left out where there are no tools, or none is to be called: the API has no other way to say so. */
+function toolConfigOf({ toolChoice = "auto" }: ModelRequest, encoded: EncodedTools): JsonObject {
+  const name = chosenTool(toolChoice, encoded);
+  const { tools } = encoded;
+  if (tools.length === 0 || toolChoice === "none") return {};
+  if (toolChoice === "auto") return { toolConfig: { tools } };
+  return { toolConfig: { tools, toolChoice: name === undefined ? { any: {} } : { tool: { name } } } };
+}
+
+function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
+  const writer = new ConverseWriter();
+  const content = answers.map(({ id, result }) => writer.result(id ?? result.callId, result));
+  return content.length === 0 ? [] : [{ role: "user", content }];
+}

@@ -1,0 +1,92 @@
+/** A content block of Bedrock's Converse API that is still arriving. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { inputObject } from "../conversation-steps.ts";
+import { readArguments } from "../reply-builder.ts";
+import { ID_RULE } from "./conversation.ts";
+
+/** A block's start and its deltas, put together so that it equals what the API would return of it whole. */
+export class ConverseBlock {
+  stopped = false;
+  readonly #start: JsonObject;
+  #text: string | undefined;
+  #json = "";
+  #reasoning: { text?: string; signature?: string } = {};
+  readonly #redacted: string[] = [];
+  readonly #citations: JsonValue[] = [];
+  readonly #results: JsonValue[] = [];
+  #image: JsonObject = {};
+
+  constructor(start: JsonObject = {}) {
+    this.#start = start;
+  }
+
+  /** Of a call, ours or the provider's. */
+  get toolUse(): JsonObject | undefined {
+    const { toolUse } = this.#start;
+    return isJsonObject(toolUse) ? toolUse : undefined;
+  }
+
+  add({ text, toolUse, reasoningContent, citation, toolResult, image }: JsonObject): void {
+    if (typeof text === "string") this.#text = (this.#text ?? "") + text;
+    if (isJsonObject(toolUse) && typeof toolUse["input"] === "string") this.#json += toolUse["input"];
+    if (isJsonObject(reasoningContent)) this.#addReasoning(reasoningContent);
+    if (citation !== undefined) this.#citations.push(citation);
+    if (isJsonArray(toolResult)) for (const piece of toolResult) this.#addResult(piece);
+    if (isJsonObject(image)) this.#image = { ...this.#image, ...image };
+  }
+
+  get whole(): JsonObject {
+    const { toolUse } = this;
+    const { toolResult, image } = this.#start;
+    if (toolUse !== undefined) return { toolUse: { ...toolUse, input: inputObject(readArguments(this.#json)) } };
+    if (isJsonObject(toolResult)) return { toolResult: { ...toolResult, content: this.#results } };
+    if (isJsonObject(image)) return { image: { ...image, ...this.#image } };
+    if (this.#redacted.length > 0) return { reasoningContent: { redactedContent: joinBase64(this.#redacted) } };
+    if (Object.keys(this.#reasoning).length > 0) return { reasoningContent: { reasoningText: { text: "", ...this.#reasoning } } };
+    const text = { text: this.#text ?? "" };
+    return this.#citations.length === 0 ? text : { citationsContent: { content: [text], citations: this.#citations } };
+  }
+
+  #addReasoning({ text, signature, redactedContent }: JsonObject): void {
+    if (typeof text === "string") this.#reasoning.text = (this.#reasoning.text ?? "") + text;
+    if (typeof signature === "string") this.#reasoning.signature = (this.#reasoning.signature ?? "") + signature;
+    if (typeof redactedContent === "string") this.#redacted.push(redactedContent);
+  }
+
+  /** Texts that follow each other are one. */
+  #addResult(piece: JsonValue): void {
+    const last = this.#results.at(-1);
+    const text = isJsonObject(piece) ? piece["text"] : undefined;
+    if (typeof text === "string" && isJsonObject(last) && typeof last["text"] === "string")
+      this.#results[this.#results.length - 1] = { text: last["text"] + text };
+    else this.#results.push(piece);
+  }
+}
+
+/** Each piece is padded on its own. */
+function joinBase64(pieces: readonly string[]): string {
+  const [only = ""] = pieces;
+  return pieces.length <= 1 ? only : Buffer.concat(pieces.map((piece) => Buffer.from(piece, "base64"))).toString("base64");
+}
+
+/** Whether a message of these whole blocks says more than our words for it do: text, then calls. */
+export function needsNative(blocks: readonly JsonValue[]): boolean {
+  let called = false;
+  return blocks.some((block) => {
+    if (!isJsonObject(block)) return true;
+    const { text, toolUse, type: _type, ...rest } = block;
+    if (Object.keys(rest).length > 0) return true;
+    if (toolUse === undefined) return text === undefined || called;
+    called = true;
+    return !isJsonObject(toolUse) || !isPlainCall(toolUse);
+  });
+}
+
+function isPlainCall({ toolUseId, name: _name, input: _input, type = "tool_use", ...rest }: JsonObject): boolean {
+  return type === "tool_use" && Object.keys(rest).length === 0 && typeof toolUseId === "string" && isPlainId(toolUseId);
+}
+
+function isPlainId(id: string): boolean {
+  return id.length <= ID_RULE.maxLength && ID_RULE.allowed.test(id);
+}

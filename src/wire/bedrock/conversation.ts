@@ -1,0 +1,163 @@
+/** A conversation as the system prompt and messages of Bedrock's Converse API. */
+import type { ContentPart } from "../../core/content.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { ModelMessage } from "../../core/message.ts";
+import { partText } from "../../core/result.ts";
+import type { ToolResult } from "../../core/result.ts";
+import { AlternatingTurns, OPENING_TEXT } from "../alternating-turns.ts";
+import {
+  IMAGE_TYPES,
+  answerText,
+  contentParts,
+  contentText,
+  conversationSteps,
+  documentHeading,
+  inputObject,
+  isErrorAnswer,
+  nativeBlocks,
+  wellFormed,
+} from "../conversation-steps.ts";
+import type { AssistantStep, SpokenStep } from "../conversation-steps.ts";
+import { dataOf } from "../data-uri.ts";
+import { asTextNotes } from "../text-notes.ts";
+import type { EncodeMessagesOptions, EncodedMessages } from "../wire-format.ts";
+import { DocumentNames, documentFormat } from "./document.ts";
+
+/** What `NativeMessage.format` of its messages says, and `ModelTool.providers`. */
+export const BEDROCK = "bedrock-converse";
+
+/** Which ids it takes of others. */
+export const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
+/** Models that read results as JSON objects only. */
+const JSON_ONLY = /(?:^|[./])mistral\./u;
+
+/**
+ * Writes a conversation as the Converse API takes it.
+ *
+ * The results of one message's calls come first in the next message of the user. Messages that the API made go back as they came, with
+ * their reasoning, signatures and ids. Blank texts are left out: the API refuses them.
+ *
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+ */
+export function toConverseMessages(messages: readonly ModelMessage[], options: EncodeMessagesOptions = {}): EncodedMessages {
+  const { tools = true, model } = options;
+  const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ID_RULE);
+  const writer = new ConverseWriter(model);
+  const system: JsonObject[] = [];
+  const turns = new AlternatingTurns({ text: OPENING_TEXT });
+  const ownIds = new OwnIds();
+  for (const step of steps) {
+    if (step.kind === "system") system.push(...textBlock(contentText(step.content)));
+    else if (step.kind !== "assistant") turns.add("user", writer.spoken(step));
+    else {
+      const own = ownIds.restore(step);
+      turns.add("assistant", nativeBlocks(own, BEDROCK, callIdOf)?.filter((block) => isSendable(block, tools)) ?? ownBlocks(own));
+      turns.add(
+        "user",
+        own.calls.map(({ id, result }) => writer.result(id, result)),
+      );
+    }
+  }
+  for (const { role, content } of turns.written)
+    if (role === "user" && content.some(isDocument) && !content.some(isText)) content.push({ text: "(The document is above.)" });
+  return { messages: turns.written, ...(system.length === 0 ? {} : { system }), toolNames };
+}
+
+/** Ids that the API gave itself go back to it, though it would not take them from others. */
+class OwnIds {
+  readonly #used = new Set<string>();
+
+  restore(step: AssistantStep): AssistantStep {
+    const given = new Set(step.native?.format === BEDROCK ? step.native.blocks.map(callIdOf) : []);
+    const calls = step.calls.map((call) => {
+      const { providerId } = call;
+      const isOwn = providerId !== undefined && given.has(providerId) && !this.#used.has(providerId);
+      const restored = isOwn ? { ...call, id: providerId } : call;
+      this.#used.add(restored.id);
+      return restored;
+    });
+    return { ...step, calls };
+  }
+}
+
+function ownBlocks({ content, calls }: AssistantStep): readonly JsonObject[] {
+  return [
+    ...textBlock(contentText(content)),
+    ...calls.map(({ id, name, input }) => ({ toolUse: { toolUseId: id, name, input: inputObject(input) } })),
+  ];
+}
+
+function callIdOf(block: JsonValue): string | undefined {
+  const { toolUse } = isJsonObject(block) ? block : {};
+  const { toolUseId, type } = isJsonObject(toolUse) ? toolUse : {};
+  return type !== "server_tool_use" && typeof toolUseId === "string" ? toolUseId : undefined;
+}
+
+/** The service makes blocks without text, and refuses them when they come back; those of tools too where there are none. */
+function isSendable(block: JsonValue, tools: boolean): block is JsonObject {
+  if (!isJsonObject(block)) return false;
+  const { text, toolUse, toolResult } = block;
+  return typeof text === "string" ? text.trim() !== "" : tools || (toolUse === undefined && toolResult === undefined);
+}
+
+/** Writes what people and tools say, documents under names of their own. */
+export class ConverseWriter {
+  readonly #jsonOnly: boolean;
+  readonly #names = new DocumentNames();
+
+  constructor(model = "") {
+    this.#jsonOnly = JSON_ONLY.test(model);
+  }
+
+  spoken({ kind, content, title }: SpokenStep): readonly JsonObject[] {
+    const blocks = contentParts(content).flatMap((part) => this.#part(part));
+    return kind === "document" && blocks.length > 0 ? [{ text: documentHeading(title) }, ...blocks] : blocks;
+  }
+
+  result(toolUseId: string, result: ToolResult | undefined): JsonObject {
+    return { toolResult: { toolUseId, content: this.#answer(result), status: isErrorAnswer(result) ? "error" : "success" } };
+  }
+
+  #answer(result: ToolResult | undefined): readonly JsonObject[] {
+    if (result === undefined || isErrorAnswer(result)) return [this.#text(answerText(result))];
+    const { content, ...rest } = result;
+    if (content === undefined)
+      return [rest.error === undefined && isJsonObject(rest.output) ? { json: wellFormed(rest.output) } : this.#text(answerText(result))];
+    const blocks = [...textBlock(answerText({ ...rest, content: [] })), ...content.flatMap((part) => this.#part(part))];
+    if (blocks.length === 0) return [this.#text("")];
+    return blocks.map((block) => (typeof block["text"] === "string" ? this.#text(block["text"]) : block));
+  }
+
+  #text(text: string): JsonObject {
+    const shown = text.trim() === "" ? "(no output)" : text;
+    return this.#jsonOnly ? { json: { output: shown } } : { text: shown };
+  }
+
+  #part(part: ContentPart): readonly JsonObject[] {
+    if (part.type === "image" && IMAGE_TYPES.has(part.mediaType))
+      return [{ image: { format: part.mediaType.slice("image/".length), source: { bytes: part.data } } }];
+    const document = part.type === "file" && part.text === undefined ? this.#document(part.uri, part.name) : undefined;
+    return document === undefined ? textBlock(partText(part)) : [document];
+  }
+
+  #document(uri: string, name: string | undefined): JsonObject | undefined {
+    const known = documentFormat(uri);
+    const bytes = known === undefined ? undefined : dataOf(uri, known.mediaType);
+    return known === undefined || bytes === undefined
+      ? undefined
+      : { document: { format: known.format, name: this.#names.take(name), source: { bytes } } };
+  }
+}
+
+export function textBlock(text: string): readonly JsonObject[] {
+  return text.trim() === "" ? [] : [{ text: text.toWellFormed() }];
+}
+
+function isDocument(block: JsonObject): boolean {
+  return block["document"] !== undefined;
+}
+
+function isText(block: JsonObject): boolean {
+  return block["text"] !== undefined;
+}

@@ -1,0 +1,133 @@
+/** What providers that speak Chat Completions do differently, as data. */
+import type { IdRule } from "./conversation-steps.ts";
+import type { SchemaSubset } from "./fit-schema.ts";
+
+/** How a provider wants the reasoning of its own messages back. */
+export interface ReasoningRule {
+  /** `chunks`: as thinking chunks of the content; `reasoning_details`: the blocks as they came. */
+  readonly field: "reasoning_content" | "reasoning" | "reasoning_details" | "chunks";
+  /** `calls`: only of messages that made calls. */
+  readonly when: "always" | "calls";
+}
+
+export interface ChatVariant {
+  /** `openai-chat`, or that and the provider: what one provider's messages hold beyond ours is not shown to another. */
+  readonly name: string;
+  readonly path: string;
+  readonly maxTokensField: "max_tokens" | "max_completion_tokens";
+  readonly systemRole: "system" | "developer";
+  readonly ids: IdRule;
+  /** The schemas that the provider can hold a model to, where it can. */
+  readonly strict?: SchemaSubset;
+  /** Most tools of a request. */
+  readonly maxTools?: number;
+  /** Whether `parallel_tool_calls` is known. */
+  readonly parallelSwitch: boolean;
+  /** Whether usage of a stream must be asked for. */
+  readonly streamOptions: boolean;
+  /** The provider's word for `required`. */
+  readonly required: "required" | "any";
+  /** Whether models are shown images and sounds; else they are named in words. */
+  readonly media: boolean;
+  /** Images of results stand in the result itself, not in a message of the user behind it. */
+  readonly mediaInResults: boolean;
+  /** Results name their tool. */
+  readonly namedResults: boolean;
+  /** The user may not speak right after results: a word of the assistant is put between. */
+  readonly answersResults: boolean;
+  readonly reasoning?: ReasoningRule;
+  /** Fields of a message and of its calls that go back as they came. */
+  readonly keptFields: readonly string[];
+  /** JSON inside of text has a space behind `:` and `,`, as Python writes it. */
+  readonly spacedJson: boolean;
+}
+
+/** OpenAI takes any text; 40 characters are what it has refused to exceed. */
+const OPENAI_IDS: IdRule = { allowed: /^[\x21-\x7e]+$/u, maxLength: 40 };
+const MISTRAL_IDS: IdRule = { allowed: /^[A-Za-z0-9]{9}$/u, maxLength: 9, exactLength: 9 };
+
+/** What most servers understand; also for those that are not in the table. */
+export const PLAIN_CHAT: ChatVariant = {
+  name: "openai-chat",
+  path: "/chat/completions",
+  maxTokensField: "max_tokens",
+  systemRole: "system",
+  ids: OPENAI_IDS,
+  parallelSwitch: true,
+  streamOptions: true,
+  required: "required",
+  media: true,
+  mediaInResults: false,
+  namedResults: false,
+  answersResults: false,
+  keptFields: [],
+  spacedJson: false,
+};
+
+type Difference = Partial<Omit<ChatVariant, "name">>;
+
+const OPENAI: Difference = { maxTokensField: "max_completion_tokens", strict: "openai-strict", maxTools: 128 };
+const THINKS_ON: ReasoningRule = { field: "reasoning_content", when: "calls" };
+
+/**
+ * By provider, how it differs from plain Chat Completions. Sources: the providers' API references and the replies recorded from them
+ * (2026); what is not known is left as it is.
+ */
+const DIFFERENCES = {
+  openai: OPENAI,
+  azure: OPENAI,
+  /** Thinking models refuse a message with calls whose reasoning is missing. */
+  deepseek: { strict: "deepseek-strict", maxTools: 128, media: false, parallelSwitch: false, reasoning: THINKS_ON },
+  groq: { maxTokensField: "max_completion_tokens", maxTools: 128 },
+  xai: { maxTokensField: "max_completion_tokens", strict: "openai-strict" },
+  openrouter: { strict: "openai-strict", reasoning: { field: "reasoning_details", when: "always" } },
+  vllm: {},
+  sglang: {},
+  "llama-cpp": {},
+  "lm-studio": { parallelSwitch: false },
+  ollama: { parallelSwitch: false },
+  together: {},
+  fireworks: { reasoning: THINKS_ON },
+  moonshot: { reasoning: THINKS_ON, parallelSwitch: false },
+  zhipu: { reasoning: THINKS_ON, parallelSwitch: false },
+  alibaba: { reasoning: THINKS_ON },
+  huggingface: {},
+  cerebras: { maxTokensField: "max_completion_tokens", strict: "openai-strict" },
+  /** Calls carry signatures in `extra_content`, without which Gemini 3 refuses them. */
+  gemini: { parallelSwitch: false, keptFields: ["extra_content"] },
+  mistral: {
+    ids: MISTRAL_IDS,
+    strict: "openai-strict",
+    streamOptions: false,
+    required: "any",
+    mediaInResults: true,
+    namedResults: true,
+    answersResults: true,
+    reasoning: { field: "chunks", when: "calls" },
+  },
+} as const satisfies Readonly<Record<string, Difference>>;
+
+export type ChatVariantName = keyof typeof DIFFERENCES;
+
+/** The variants that are known by name. */
+export const CHAT_VARIANTS = Object.keys(DIFFERENCES) as readonly ChatVariantName[]; // the keys of a literal
+
+/** Names that are used for the same. */
+const ALIASES: Readonly<Record<string, ChatVariantName>> = {
+  google: "gemini",
+  grok: "xai",
+  kimi: "moonshot",
+  lmstudio: "lm-studio",
+  moonshotai: "moonshot",
+  qwen: "alibaba",
+  zai: "zhipu",
+};
+
+/** The variant of a provider; plain Chat Completions for one that is not known. */
+export function chatVariant(provider: string): ChatVariant {
+  const name = Object.hasOwn(ALIASES, provider) ? ALIASES[provider] : provider;
+  const known = CHAT_VARIANTS.find((one) => one === name);
+  if (known === undefined) return PLAIN_CHAT;
+  const isPlain = known === "openai" || known === "azure";
+  return { ...PLAIN_CHAT, ...DIFFERENCES[known], name: isPlain ? PLAIN_CHAT.name : `${PLAIN_CHAT.name}:${known}` };
+}

@@ -1,0 +1,152 @@
+/** Cohere's chat, version 2: a plan before the calls, results as documents. */
+import type { ContentPart } from "../core/content.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ModelMessage } from "../core/message.ts";
+import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { partText } from "../core/result.ts";
+import type { ToolResult } from "../core/result.ts";
+import { CohereReader, FORMAT } from "./cohere/cohere-reader.ts";
+import {
+  IMAGE_TYPES,
+  answerText,
+  contentParts,
+  contentText,
+  conversationSteps,
+  documentHeading,
+  wellFormed,
+} from "./conversation-steps.ts";
+import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
+import { encodeEachTool } from "./encode-tools.ts";
+import { nativeMessage } from "./openai-chat/native-message.ts";
+import { chosenTool } from "./own-tools.ts";
+import { asTextNotes } from "./text-notes.ts";
+import type {
+  AnsweredCall,
+  EncodedMessages,
+  EncodedRequest,
+  EncodedTools,
+  EncodeMessagesOptions,
+  WireFormat,
+  WireNote,
+  WireTarget,
+} from "./wire-format.ts";
+
+const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
+
+/**
+ * The wire format of Cohere's `/v2/chat`.
+ *
+ * A call cannot be asked of one tool: where one is chosen, it alone is offered. A schema is held to for all tools or for none.
+ *
+ * @see https://docs.cohere.com/reference/chat
+ */
+export function cohere(): WireFormat {
+  return {
+    name: FORMAT,
+    framing: "sse",
+    path: () => "/v2/chat",
+    encodeTools,
+    encodeMessages,
+    encodeRequest,
+    encodeResults: (answers) => answers.map(answerMessage),
+    decodeReply: (body, options) => new CohereReader(options).whole(body),
+    decodeStream: (options) => new CohereReader(options),
+  };
+}
+
+function encodeTools(tools: readonly ModelTool[]): EncodedTools {
+  return encodeEachTool(tools, { format: FORMAT, subset: "json-schema" }, ({ name, description, schema }) => ({
+    type: "function",
+    function: { name, description, parameters: schema },
+  }));
+}
+
+function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
+  const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ANY_ID);
+  return { messages: steps.flatMap((step) => (step.kind === "assistant" ? writeAssistant(step) : [writeSpoken(step)])), toolNames };
+}
+
+function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
+  if (kind === "system") return { role: "system", content: contentText(content) };
+  const heading = kind === "document" ? `${documentHeading(title)}\n` : "";
+  const parts = contentParts(content);
+  if (!parts.some(isImage)) return { role: "user", content: `${heading}${contentText(content)}` };
+  return { role: "user", content: [...(heading === "" ? [] : [textPart(heading.trimEnd())]), ...parts.map(writePart)] };
+}
+
+function writeAssistant(step: AssistantStep): readonly JsonObject[] {
+  const { calls } = step;
+  const shown = calls.flatMap(({ id, result }) => {
+    const images = result?.content?.filter(isImage) ?? [];
+    return images.length === 0 ? [] : [textPart(`What ${id} showed:`), ...images.map(writePart)];
+  });
+  return [
+    nativeMessage(step, FORMAT) ?? assistantMessage(step),
+    ...calls.map(({ id, result }) => ({ role: "tool", tool_call_id: id, content: resultContent(result) })),
+    ...(shown.length === 0 ? [] : [{ role: "user", content: shown }]),
+  ];
+}
+
+/** What is said before calls is the plan for them. */
+function assistantMessage({ content, calls }: AssistantStep): JsonObject {
+  const text = contentText(content);
+  if (calls.length === 0) return { role: "assistant", content: text };
+  return {
+    role: "assistant",
+    ...(text === "" ? {} : { tool_plan: text }),
+    tool_calls: calls.map(({ id, name, input }) => ({ id, type: "function", function: { name, arguments: JSON.stringify(input) } })),
+  };
+}
+
+/** An object is a document; whatever else, and every error, is text. */
+function resultContent(result: ToolResult | undefined): string | readonly JsonObject[] {
+  if (result === undefined || result.error !== undefined || result.content !== undefined || !isJsonObject(result.output))
+    return answerText(result);
+  return [{ type: "document", document: { data: wellFormed(result.output) } }];
+}
+
+function answerMessage({ id, result }: AnsweredCall): JsonObject {
+  return { role: "tool", tool_call_id: id ?? result.callId, content: resultContent(result) };
+}
+
+function isImage(part: ContentPart): boolean {
+  return part.type === "image" && IMAGE_TYPES.has(part.mediaType);
+}
+
+function writePart(part: ContentPart): JsonObject {
+  if (part.type === "image" && isImage(part))
+    return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
+  return textPart(partText(part).toWellFormed());
+}
+
+function textPart(text: string): JsonObject {
+  return { type: "text", text };
+}
+
+function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
+  const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
+  const encoded = encodeTools(typeof toolChoice === "object" ? tools.filter(({ name }) => name === toolChoice.tool) : tools);
+  const conversation = encodeMessages(messages, { tools: tools.length > 0 });
+  const offered = encoded.tools.length > 0;
+  const notes: WireNote[] = [...encoded.notes];
+  if (parallelCalls !== undefined)
+    notes.push({ kind: "unsupported", note: `${FORMAT} cannot be told whether to make several calls at once.` });
+  const body: JsonObject = {
+    model,
+    messages: [...(system === undefined ? [] : [{ role: "system", content: system.toWellFormed() }]), ...conversation.messages],
+    ...(offered ? { tools: encoded.tools, ...(strict ? { strict_tools: true } : {}) } : {}),
+    ...(toolChoice === undefined ? {} : choiceOf(toolChoice, encoded)),
+    ...(maxOutputTokens === undefined ? {} : { max_tokens: maxOutputTokens }),
+    ...(temperature === undefined ? {} : { temperature }),
+    stream,
+    ...native,
+  };
+  return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
+}
+
+function choiceOf(choice: ToolChoice, encoded: EncodedTools): JsonObject {
+  const name = chosenTool(choice, encoded);
+  if (encoded.tools.length === 0 || choice === "auto") return {};
+  return { tool_choice: choice === "none" && name === undefined ? "NONE" : "REQUIRED" };
+}

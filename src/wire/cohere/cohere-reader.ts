@@ -1,0 +1,145 @@
+/** Reads replies of Cohere's chat, version 2, whole and streamed. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
+import { chatError } from "../openai-chat/chat-error.ts";
+import { finishReason } from "../openai-chat/finish-reason.ts";
+import { ReplyBuilder } from "../reply-builder.ts";
+import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
+
+export const FORMAT = "cohere-chat";
+
+/** One reply, once. The plan before the calls is reasoning, and goes back with them. */
+export class CohereReader implements StreamDecoder {
+  readonly #builder: ReplyBuilder;
+  readonly #plan: string[] = [];
+  readonly #thinking: string[] = [];
+  readonly #text: string[] = [];
+  readonly #calls = new Map<string | number, { id: string; name: string; readonly pieces: string[] }>();
+
+  constructor(options?: DecodeOptions) {
+    this.#builder = new ReplyBuilder(options);
+  }
+
+  whole(body: JsonValue): ModelReply {
+    if (!isJsonObject(body) || !isJsonObject(body["message"])) {
+      if (isJsonObject(body) && typeof body["message"] === "string") throw chatError(body, "Cohere");
+      throw new ToolError("model_failed", "The provider's answer is no reply of Cohere's chat: it has no message.");
+    }
+    const { id, message } = body;
+    if (typeof id === "string") this.#builder.about({ id });
+    const { tool_plan: plan, content, tool_calls: calls } = message;
+    this.#addPlan(plan);
+    if (isJsonArray(content)) for (const chunk of content) this.#content(chunk);
+    else this.#content({ text: content ?? "" });
+    if (isJsonArray(calls)) for (const [index, call] of calls.entries()) this.#call(index, call);
+    this.#end(body);
+    if (this.#builder.finished === undefined) this.#builder.finish("stop");
+    return this.#finish();
+  }
+
+  push(piece: JsonValue): readonly ModelEvent[] {
+    if (isJsonObject(piece)) this.#event(piece);
+    else if (typeof piece === "string" && piece.trimStart().startsWith("{"))
+      throw new ToolError("model_failed", "The provider sent a piece of its reply that is not JSON.");
+    return this.#builder.take();
+  }
+
+  end(): readonly ModelEvent[] {
+    this.#finish();
+    return this.#builder.take();
+  }
+
+  #event(event: JsonObject): void {
+    const { type, id, delta, error } = event;
+    if (error !== undefined && error !== null) throw chatError(error, "Cohere");
+    const fields = isJsonObject(delta) ? delta : {};
+    const message = isJsonObject(fields["message"]) ? fields["message"] : {};
+    if (type === "message-start" && typeof id === "string") this.#builder.about({ id });
+    else if (type === "content-start" || type === "content-delta") this.#content(message["content"]);
+    else if (type === "tool-plan-delta") this.#addPlan(message["tool_plan"]);
+    else if (type === "tool-call-start" || type === "tool-call-delta") this.#call(indexOf(event), message["tool_calls"]);
+    else if (type === "tool-call-end") this.#builder.seal(indexOf(event));
+    else if (type === "message-end") this.#end(fields);
+  }
+
+  #content(chunk: JsonValue | undefined): void {
+    const { text, thinking } = isJsonObject(chunk) ? chunk : {};
+    if (typeof thinking === "string") {
+      this.#thinking.push(thinking);
+      this.#builder.reasoning(thinking);
+    }
+    if (typeof text === "string") {
+      this.#text.push(text);
+      this.#builder.text(text);
+    }
+  }
+
+  #addPlan(plan: JsonValue | undefined): void {
+    if (typeof plan !== "string") return;
+    this.#plan.push(plan);
+    this.#builder.reasoning(plan);
+  }
+
+  #call(key: number, given: JsonValue | undefined): void {
+    const said = isJsonArray(given) ? given[0] : given;
+    if (!isJsonObject(said)) return;
+    const { id = "", function: part } = said;
+    const { name = "", arguments: input } = isJsonObject(part) ? part : {};
+    const call = this.#calls.get(key) ?? { id: "", name: "", pieces: [] };
+    this.#calls.set(key, call);
+    if (typeof id === "string") call.id ||= id;
+    if (typeof name === "string") call.name ||= name;
+    this.#builder.open(key, { id: call.id, name: call.name });
+    if (typeof input === "string") {
+      call.pieces.push(input);
+      this.#builder.argumentText(key, input);
+    } else if (isJsonObject(input)) {
+      call.pieces.push(JSON.stringify(input));
+      this.#builder.setInput(key, input);
+    }
+  }
+
+  #end({ finish_reason: reason, usage, error }: JsonObject): void {
+    if (typeof error === "string" && error !== "") throw chatError(error, "Cohere");
+    this.#builder.usage(readUsage(usage));
+    if (this.#builder.finished === undefined)
+      if (typeof reason === "string" && reason !== "") this.#builder.finish(finishReason(reason), reason);
+      else this.#builder.finish("stop");
+  }
+
+  #finish(): ModelReply {
+    const plan = this.#plan.join("");
+    const thinking = this.#thinking.join("");
+    if (this.#calls.size > 0 && (plan !== "" || thinking !== "")) {
+      const text = this.#text.join("");
+      const content = [
+        ...(thinking === "" ? [] : [{ type: "thinking", thinking }]),
+        ...(thinking === "" || text === "" ? [] : [{ type: "text", text }]),
+      ];
+      const calls = [...this.#calls.values()].map(({ id, name, pieces }) => ({
+        id,
+        type: "function",
+        function: { name, arguments: pieces.join("") === "" ? "{}" : pieces.join("") },
+      }));
+      const message = { role: "assistant", ...(plan === "" ? {} : { tool_plan: plan }), ...(content.length === 0 ? {} : { content }) };
+      this.#builder.native({ format: FORMAT, blocks: [{ ...message, tool_calls: calls }] });
+    }
+    return this.#builder.end();
+  }
+}
+
+function indexOf({ index }: JsonObject): number {
+  return typeof index === "number" ? index : 0;
+}
+
+function readUsage(usage: JsonValue | undefined): Partial<TokenUsage> {
+  const { tokens, billed_units: billed, cached_tokens: cached } = isJsonObject(usage) ? usage : {};
+  const { input_tokens: input, output_tokens: output } = isJsonObject(tokens) ? tokens : isJsonObject(billed) ? billed : {};
+  return {
+    ...(typeof input === "number" ? { inputTokens: input } : {}),
+    ...(typeof output === "number" ? { outputTokens: output } : {}),
+    ...(typeof cached === "number" ? { cachedInputTokens: cached } : {}),
+  };
+}

@@ -1,0 +1,57 @@
+/** Bytes to lines of text: UTF-8 in any pieces, a byte order mark taken off, ends of line of any kind. */
+import { ToolError } from "../../core/error.ts";
+import { MAX_FRAME } from "./wire-json.ts";
+
+const LINE_END = /[\r\n]/gu;
+
+/** Looks at every character once: what has no end of line yet is kept in pieces. */
+export class Lines {
+  readonly #decoder = new TextDecoder();
+  #pieces: string[] = [];
+  #chars = 0;
+  /** The text so far ended with a CR, so that an LF now belongs to it. */
+  #afterReturn = false;
+
+  push(bytes: Uint8Array): readonly string[] {
+    return this.#split(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** The lines that are left; the last one without an end. */
+  end(): readonly string[] {
+    const lines = this.#split(this.#decoder.decode());
+    const rest = this.#pieces.join("");
+    this.#pieces = [];
+    this.#chars = 0;
+    return rest === "" ? lines : [...lines, rest];
+  }
+
+  #split(text: string): readonly string[] {
+    const lines: string[] = [];
+    let start = 0;
+    LINE_END.lastIndex = 0;
+    for (let end = LINE_END.exec(text); end !== null; end = LINE_END.exec(text)) {
+      const isPartOfLast = text[end.index] === "\n" && (end.index > 0 ? text[end.index - 1] === "\r" : this.#afterReturn);
+      if (!isPartOfLast) lines.push(this.#finishLine(text.slice(start, end.index)));
+      start = end.index + 1;
+    }
+    if (text !== "") this.#afterReturn = text.endsWith("\r");
+    this.#keep(text.slice(start));
+    return lines;
+  }
+
+  #finishLine(last: string): string {
+    if (this.#pieces.length === 0) return last;
+    this.#keep(last);
+    const line = this.#pieces.join("");
+    this.#pieces = [];
+    this.#chars = 0;
+    return line;
+  }
+
+  #keep(piece: string): void {
+    if (piece === "") return;
+    this.#pieces.push(piece);
+    this.#chars += piece.length;
+    if (this.#chars > MAX_FRAME) throw new ToolError("too_large", `The provider sent a line of more than ${MAX_FRAME} characters.`);
+  }
+}

@@ -1,0 +1,42 @@
+/** Reads what a provider sends as JSON, as leniently as it is safe: refusing a whole reply for one number would leave its calls without an answer. */
+import { copyJson } from "../../core/json.ts";
+import type { JsonLimits, JsonValue } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import { ToolError } from "../../core/error.ts";
+
+/** Most characters, or bytes, of one frame. */
+export const MAX_FRAME = 16 * 1024 * 1024;
+const LIMITS: JsonLimits = { maxDepth: 256 };
+
+/**
+ * The JSON of a body or a frame; undefined for text that is none. Of repeated keys the last one counts, and an integer that would lose
+ * digits comes as a string of them.
+ *
+ * @throws ToolError `too_large` for what nests too deep or holds too much
+ */
+export function readWireJson(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text, LIMITS);
+  } catch (thrown: unknown) {
+    if (ToolError.fromUnknown(thrown).code === "too_large") throw thrown;
+    return readLeniently(text);
+  }
+}
+
+function readLeniently(text: string): JsonValue | undefined {
+  let value: unknown;
+  try {
+    // oxlint-disable-next-line no-restricted-properties -- read as the sender means it; its depth and size are checked below
+    value = JSON.parse(text, keepDigits);
+  } catch {
+    return undefined;
+  }
+  return copyJson(value, LIMITS).value;
+}
+
+/** @see https://github.com/tc39/proposal-json-parse-with-source for the third argument (Node 22) */
+function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+  const source = context?.source ?? "";
+  return !Number.isFinite(value) || (/^-?\d+$/u.test(source) && String(value) !== source) ? source : value;
+}

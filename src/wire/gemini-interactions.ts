@@ -1,0 +1,99 @@
+/** Gemini's Interactions API. */
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ModelMessage } from "../core/message.ts";
+import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { encodeEachTool } from "./encode-tools.ts";
+import { InteractionReader } from "./gemini/interaction-reader.ts";
+import { INTERACTIONS, resultStep, toInteractionSteps } from "./gemini/interaction-steps.ts";
+import { chosenTool } from "./own-tools.ts";
+import { providerName } from "./provider-name.ts";
+import { asTextNotes } from "./text-notes.ts";
+import type {
+  AnsweredCall,
+  EncodeMessagesOptions,
+  EncodedMessages,
+  EncodedRequest,
+  EncodedTools,
+  WireFormat,
+  WireNote,
+  WireTarget,
+} from "./wire-format.ts";
+
+/**
+ * Gemini's Interactions API: `/interactions` behind `https://generativelanguage.googleapis.com/v1beta`.
+ *
+ * The whole conversation is sent each time and nothing is stored there (`store: false`); a native `previous_interaction_id` and `store`
+ * change that, and then the caller says what of the conversation is new. A native `generation_config` is laid over ours.
+ *
+ * @see https://ai.google.dev/api/interactions-api
+ */
+export function geminiInteractions(): WireFormat {
+  return {
+    name: INTERACTIONS,
+    framing: "sse",
+    path: ({ stream = true }) => (stream ? "/interactions?alt=sse" : "/interactions"),
+    encodeTools,
+    encodeMessages,
+    encodeRequest,
+    encodeResults,
+    decodeReply: (body, options) => new InteractionReader(options).whole(body),
+    decodeStream: (options) => new InteractionReader(options),
+  };
+}
+
+function encodeTools(tools: readonly ModelTool[]): EncodedTools {
+  return encodeEachTool(tools, { format: INTERACTIONS, subset: "gemini-json-schema" }, ({ name, description, schema }) => ({
+    type: "function",
+    name,
+    description,
+    parameters: schema,
+  }));
+}
+
+function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
+  return toInteractionSteps(tools ? messages : asTextNotes(messages));
+}
+
+function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
+  const { native = {}, maxOutputTokens, temperature, system: first = "", parallelCalls } = request;
+  const encoded = encodeTools(request.tools ?? []);
+  const { tools } = encoded;
+  const said = encodeMessages(request.messages, { tools: tools.length > 0 || native["tools"] !== undefined });
+  const system = [first.toWellFormed(), ...(said.system ?? []).map(({ text }) => String(text))].filter((text) => text.trim() !== "");
+  const ours = {
+    ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...toolChoice(request.toolChoice ?? "auto", encoded, strict),
+  };
+  const { generation_config: theirs = {}, ...others } = native;
+  const config = isJsonObject(theirs) ? { ...ours, ...theirs } : ours;
+  const body: JsonObject = {
+    model,
+    input: said.messages,
+    ...(system.length === 0 ? {} : { system_instruction: system.join("\n\n") }),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(Object.keys(config).length === 0 ? {} : { generation_config: config }),
+    store: false,
+    ...(stream ? { stream } : {}),
+    ...others,
+  };
+  const notes = parallelCalls === false && tools.length > 0 ? [...encoded.notes, NO_SWITCH] : encoded.notes;
+  return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
+}
+
+const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini cannot be told to make one call at a time." };
+
+const MODES = { auto: "auto", none: "none", required: "any" } as const;
+
+/** Left out where it says what Gemini does anyway. `validated` holds the model to the schemas. */
+function toolChoice(choice: ToolChoice, encoded: EncodedTools, strict: boolean): JsonObject {
+  const name = chosenTool(choice, encoded);
+  if (encoded.tools.length === 0 || (choice === "auto" && !strict)) return {};
+  if (name !== undefined) return { tool_choice: { allowed_tools: { mode: "any", tools: [name] } } };
+  return { tool_choice: choice === "auto" ? "validated" : MODES[choice === "none" ? "none" : "required"] };
+}
+
+function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
+  return answers.map(({ id, name, result }) => resultStep(id ?? result.callId, providerName(name), result));
+}

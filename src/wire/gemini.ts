@@ -1,0 +1,146 @@
+/** Gemini's generateContent. */
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ModelMessage } from "../core/message.ts";
+import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { encodeEachTool } from "./encode-tools.ts";
+import { GEMINI, responsePart, toGeminiContents } from "./gemini-conversation.ts";
+import type { GeminiOptions } from "./gemini-conversation.ts";
+import { GeminiReader } from "./gemini/gemini-reader.ts";
+import { chosenTool } from "./own-tools.ts";
+import { providerName } from "./provider-name.ts";
+import { asTextNotes } from "./text-notes.ts";
+import type {
+  AnsweredCall,
+  EncodeMessagesOptions,
+  EncodedMessages,
+  EncodedRequest,
+  EncodedTools,
+  WireFormat,
+  WireNote,
+  WireTarget,
+} from "./wire-format.ts";
+
+export interface GeminiFormatOptions {
+  /** Where a tool's schema stands: `parameters` is for models that do not read JSON Schema, and loses more. @default "parametersJsonSchema" */
+  readonly schemaField?: "parametersJsonSchema" | "parameters";
+  /**
+   * The signature of calls that have none: those of another model. Models from Gemini 3 on refuse them without one.
+   *
+   * @default "skip_thought_signature_validator" for those models, none for others
+   */
+  readonly foreignSignature?: string;
+}
+
+const SKIP_SIGNATURE = "skip_thought_signature_validator";
+/** From Gemini 3 on. */
+const NEW_MODEL = /(?:^|\/)gemini-(?:[3-9]|\d\d)(?!\d)/u;
+
+/**
+ * Gemini's generateContent: `/models/…:streamGenerateContent` behind `https://generativelanguage.googleapis.com/v1beta`, and Vertex AI's
+ * behind its own.
+ *
+ * A model name with a `/` in it (`tunedModels/x`, `publishers/google/models/x`) is the path as it stands. What was thought, its signatures
+ * and what Gemini ran itself are kept in `native` and go back as they came. A native `generationConfig` or `toolConfig` is laid over ours.
+ *
+ * @see https://ai.google.dev/api/generate-content
+ */
+export function gemini(options: GeminiFormatOptions = {}): WireFormat {
+  return {
+    name: GEMINI,
+    framing: "sse",
+    path: ({ model, stream = true }) => `${modelPath(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+    encodeTools: (tools) => encodeTools(tools, options),
+    encodeMessages: (messages, encode) => encodeMessages(messages, options, encode),
+    encodeRequest: (request, target) => encodeRequest(request, options, target),
+    encodeResults,
+    decodeReply: (body, decode) => new GeminiReader(decode).whole(body),
+    decodeStream: (decode) => new GeminiReader(decode),
+  };
+}
+
+function modelPath(model: string): string {
+  const path = model.split("/").map(encodeURIComponent).join("/");
+  return model.includes("/") ? `/${path}` : `/models/${path}`;
+}
+
+function encodeTools(tools: readonly ModelTool[], { schemaField = "parametersJsonSchema" }: GeminiFormatOptions): EncodedTools {
+  const subset = schemaField === "parameters" ? "gemini-openapi" : "gemini-json-schema";
+  const declared = new Set<JsonObject>();
+  const encoded = encodeEachTool(tools, { format: GEMINI, subset }, ({ name, description, schema }) => {
+    const isEmpty = Object.keys(isJsonObject(schema["properties"]) ? schema["properties"] : {}).length === 0;
+    const declaration = { name, description, ...(isEmpty ? {} : { [schemaField]: schema }) };
+    declared.add(declaration);
+    return declaration;
+  });
+  const functionDeclarations = encoded.tools.filter((tool) => declared.has(tool));
+  const own = encoded.tools.filter((tool) => !declared.has(tool));
+  return { ...encoded, tools: [...(functionDeclarations.length === 0 ? [] : [{ functionDeclarations }]), ...own] };
+}
+
+function conversationOptions({ foreignSignature }: GeminiFormatOptions, model: string | undefined): GeminiOptions {
+  const isNew = model !== undefined && NEW_MODEL.test(model);
+  const thoughtSignature = foreignSignature ?? (isNew ? SKIP_SIGNATURE : undefined);
+  return { ids: "given", mediaInResponses: isNew, ...(thoughtSignature === undefined ? {} : { thoughtSignature }) };
+}
+
+function encodeMessages(
+  messages: readonly ModelMessage[],
+  options: GeminiFormatOptions,
+  { tools = true, model }: EncodeMessagesOptions = {},
+): EncodedMessages {
+  const said = toGeminiContents(tools ? messages : asTextNotes(messages), conversationOptions(options, model));
+  const { parts } = said.systemInstruction ?? {};
+  const system = Array.isArray(parts) ? parts.filter(isJsonObject) : [];
+  return { messages: said.contents, ...(system.length === 0 ? {} : { system }), toolNames: said.toolNames };
+}
+
+function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { model, strict = false }: WireTarget): EncodedRequest {
+  const { native = {}, maxOutputTokens, temperature, system: first = "", parallelCalls } = request;
+  const encoded = encodeTools(request.tools ?? [], options);
+  const { tools } = encoded;
+  const said = encodeMessages(request.messages, options, { tools: tools.length > 0 || native["tools"] !== undefined, model });
+  const system = [...(first.trim() === "" ? [] : [{ text: first.toWellFormed() }]), ...(said.system ?? [])];
+  const generationConfig = {
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(temperature === undefined ? {} : { temperature }),
+  };
+  const body: JsonObject = {
+    contents: said.messages,
+    ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...native,
+    ...laidOver("generationConfig", generationConfig, native),
+    ...laidOver("toolConfig", toolConfig(request.toolChoice ?? "auto", encoded, strict), native),
+  };
+  const notes = parallelCalls === false && tools.length > 0 ? [...encoded.notes, NO_SWITCH] : encoded.notes;
+  return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
+}
+
+const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini cannot be told to make one call at a time." };
+
+function laidOver(key: string, ours: JsonObject, native: JsonObject): JsonObject {
+  const theirs = Object.hasOwn(native, key) ? native[key] : undefined;
+  if (theirs !== undefined && !isJsonObject(theirs)) return { [key]: theirs };
+  const both = { ...ours, ...theirs };
+  return Object.keys(both).length === 0 ? {} : { [key]: both };
+}
+
+const MODES = { auto: "AUTO", none: "NONE", required: "ANY" } as const;
+
+/** Left out where it says what Gemini does anyway. `VALIDATED` holds the model to the schemas. */
+function toolConfig(choice: ToolChoice, encoded: EncodedTools, strict: boolean): JsonObject {
+  const name = chosenTool(choice, encoded);
+  if (encoded.tools.length === 0) return {};
+  if (name !== undefined) return { functionCallingConfig: { mode: "ANY", allowedFunctionNames: [name] } };
+  if (choice === "auto" && !strict) return {};
+  return { functionCallingConfig: { mode: choice === "auto" ? "VALIDATED" : MODES[choice === "none" ? "none" : "required"] } };
+}
+
+function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
+  if (answers.length === 0) return [];
+  const parts = answers.map(({ id, name, result }) =>
+    responsePart({ id: id ?? result.callId, providerId: id, name: providerName(name), input: {}, result }, { ids: "given" }),
+  );
+  return [{ role: "user", parts }];
+}

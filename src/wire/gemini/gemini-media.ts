@@ -1,0 +1,20 @@
+/** What Gemini draws and says aloud, in our words. */
+import type { ContentPart } from "../../core/content.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+
+/** Of `{ mimeType, data }`; undefined where there are no bytes. */
+export function mediaPart(mediaType: JsonValue | undefined, data: JsonValue | undefined): ContentPart | undefined {
+  if (typeof mediaType !== "string" || typeof data !== "string" || data === "") return undefined;
+  if (mediaType.startsWith("image/")) return { type: "image", mediaType, data };
+  if (mediaType.startsWith("audio/")) return { type: "audio", mediaType, data };
+  return { type: "file", uri: `data:${mediaType};base64,${data}`, mediaType };
+}
+
+/** Of `inlineData` or `fileData`. */
+export function filePart(inline: JsonValue | undefined, file: JsonValue | undefined): ContentPart | undefined {
+  if (isJsonObject(inline)) return mediaPart(inline["mimeType"], inline["data"]);
+  const { fileUri: uri, mimeType: mediaType } = isJsonObject(file) ? file : {};
+  if (typeof uri !== "string") return undefined;
+  return { type: "file", uri, ...(typeof mediaType === "string" ? { mediaType } : {}) };
+}

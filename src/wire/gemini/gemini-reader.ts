@@ -1,0 +1,215 @@
+/** Reads replies of Gemini's generateContent, whole and streamed. */
+import { ToolError } from "../../core/error.ts";
+import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { FinishReason, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../../core/model.ts";
+import { GEMINI } from "../gemini-conversation.ts";
+import { inputObject } from "../conversation-steps.ts";
+import { ReplyBuilder } from "../reply-builder.ts";
+import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
+import { geminiError } from "./gemini-error.ts";
+import { filePart } from "./gemini-media.ts";
+import { StreamedArguments } from "./streamed-arguments.ts";
+
+/** @see https://ai.google.dev/api/generate-content#FinishReason */
+const FINISH: ReadonlyMap<string, FinishReason> = new Map([
+  ["STOP", "stop"],
+  ["MAX_TOKENS", "length"],
+  ["SAFETY", "content-filter"],
+  ["RECITATION", "content-filter"],
+  ["LANGUAGE", "content-filter"],
+  ["BLOCKLIST", "content-filter"],
+  ["PROHIBITED_CONTENT", "content-filter"],
+  ["SPII", "content-filter"],
+  ["MODEL_ARMOR", "content-filter"],
+  ["IMAGE_SAFETY", "content-filter"],
+  ["IMAGE_PROHIBITED_CONTENT", "content-filter"],
+  ["IMAGE_RECITATION", "content-filter"],
+  ["MALFORMED_FUNCTION_CALL", "error"],
+  ["UNEXPECTED_TOOL_CALL", "error"],
+  ["TOO_MANY_TOOL_CALLS", "error"],
+  ["MALFORMED_RESPONSE", "error"],
+  ["MISSING_THOUGHT_SIGNATURE", "error"],
+  ["CONTINUATION", "pause"],
+]);
+
+/** A call whose arguments come value by value. */
+interface StreamedCall {
+  readonly key: number;
+  /** The part it began with, and where that stands. */
+  readonly part: JsonObject;
+  readonly place: number;
+  readonly args: StreamedArguments;
+}
+
+/** A reply, from the chunks of a stream or all at once. Only the first candidate is read. */
+export class GeminiReader implements StreamDecoder {
+  readonly #reply: ReplyBuilder;
+  readonly #maxChars: number;
+  /** As they came, pieces of one text put together. */
+  readonly #parts: JsonObject[] = [];
+  #needsNative = false;
+  #calls = 0;
+  #streamed: StreamedCall | undefined;
+  #said = false;
+  #over = false;
+
+  constructor(options: DecodeOptions = {}) {
+    this.#reply = new ReplyBuilder(options);
+    this.#maxChars = options.maxChars ?? DEFAULT_MAX_CHARS;
+  }
+
+  /** Takes the array of chunks too that a stream without `alt=sse` is. */
+  whole(body: JsonValue): ModelReply {
+    for (const chunk of isJsonArray(body) ? body : [body]) this.push(chunk);
+    if (!this.#said) throw new ToolError("model_failed", "What Gemini sent is no reply: it has no candidates.");
+    this.end();
+    return this.#reply.end();
+  }
+
+  push(piece: JsonValue): readonly ModelEvent[] {
+    if (!this.#over && isJsonObject(piece)) this.#read(piece);
+    return this.#reply.take();
+  }
+
+  end(): readonly ModelEvent[] {
+    if (!this.#over) this.#close();
+    this.#reply.end();
+    return this.#reply.take();
+  }
+
+  #read(chunk: JsonObject): void {
+    const error = geminiError(chunk);
+    if (error !== undefined) throw error;
+    const { candidates, promptFeedback, usageMetadata, responseId, modelVersion } = chunk;
+    this.#reply.about({ id: textOf(responseId), model: textOf(modelVersion) });
+    if (isJsonObject(usageMetadata)) this.#reply.usage(usageOf(usageMetadata));
+    const { blockReason } = isJsonObject(promptFeedback) ? promptFeedback : {};
+    if (typeof blockReason === "string") this.#finish("content-filter", blockReason);
+    const [first] = isJsonArray(candidates) ? candidates : [];
+    if (!isJsonObject(first)) return;
+    this.#said = true;
+    const { content, finishReason, finishMessage } = first;
+    const { parts } = isJsonObject(content) ? content : {};
+    for (const part of isJsonArray(parts) ? parts : []) if (isJsonObject(part)) this.#part(part);
+    if (typeof finishReason === "string" && finishReason !== "FINISH_REASON_UNSPECIFIED") this.#finishAs(finishReason, finishMessage);
+  }
+
+  #finishAs(reason: string, message: JsonValue | undefined): void {
+    const known = FINISH.get(reason) ?? "other";
+    // a call of a tool that was not offered is a call like any other: it is answered that there is no such tool
+    const finish = reason === "UNEXPECTED_TOOL_CALL" && this.#calls > 0 ? "stop" : known;
+    this.#finish(finish, typeof message === "string" && known !== "stop" ? `${reason}: ${message}` : reason);
+  }
+
+  #finish(finish: FinishReason, detail: string): void {
+    this.#said = true;
+    this.#reply.finish(finish, detail);
+  }
+
+  #part(part: JsonObject): void {
+    const { functionCall, text, thought, thoughtSignature, inlineData, fileData } = part;
+    if (thoughtSignature !== undefined || thought === true) this.#needsNative = true;
+    if (isJsonObject(functionCall)) return this.#call(functionCall, part);
+    this.#remember(part);
+    if (typeof text === "string") return thought === true ? this.#reply.reasoning(text) : this.#reply.text(text);
+    const media = filePart(inlineData, fileData);
+    if (media !== undefined) return this.#reply.media(media);
+    this.#needsNative = true;
+    const call = providerCallOf(part);
+    if (call !== undefined) this.#reply.providerCall(call);
+  }
+
+  /** Text that goes on is put together with what it goes on from. */
+  #remember(part: JsonObject): void {
+    const last = this.#parts.at(-1);
+    const goesOn = last !== undefined && isPlainText(last) && isPlainText(part) && last["thought"] === part["thought"];
+    if (goesOn) this.#parts[this.#parts.length - 1] = { ...last, text: `${textOf(last["text"]) ?? ""}${textOf(part["text"]) ?? ""}` };
+    else this.#parts.push(part);
+  }
+
+  #call(call: JsonObject, part: JsonObject): void {
+    const { name, args, partialArgs, willContinue } = call;
+    const isNew = typeof name === "string" && name !== "";
+    if (isNew) {
+      this.#endStreamed();
+      this.#begin(call, part);
+    } else if (this.#streamed === undefined) return;
+    this.#streamed?.args.add(partialArgs);
+    if (willContinue === true) return;
+    if (isNew && partialArgs === undefined) this.#endWhole(isJsonObject(args) ? args : {});
+    else this.#endStreamed();
+  }
+
+  #begin({ id, name }: JsonObject, part: JsonObject): void {
+    const key = this.#calls++;
+    this.#reply.open(key, { id: textOf(id), name: textOf(name) });
+    this.#streamed = { key, part, place: this.#parts.push(part) - 1, args: new StreamedArguments(this.#maxChars) };
+  }
+
+  #endWhole(args: JsonObject): void {
+    const { key } = this.#streamed ?? { key: -1 };
+    this.#streamed = undefined;
+    this.#seal(key, args);
+  }
+
+  #endStreamed(): void {
+    const streamed = this.#streamed;
+    if (streamed === undefined) return;
+    this.#streamed = undefined;
+    const input = streamed.args.input;
+    const { functionCall, ...rest } = streamed.part;
+    const { willContinue: _more, partialArgs: _pieces, ...call } = isJsonObject(functionCall) ? functionCall : {};
+    this.#parts[streamed.place] = { functionCall: { ...call, args: inputObject(input) }, ...rest };
+    this.#seal(streamed.key, input);
+  }
+
+  #seal(key: number, input: JsonValue): void {
+    this.#reply.argumentText(key, JSON.stringify(input));
+    this.#reply.setInput(key, input);
+    this.#reply.seal(key);
+  }
+
+  #close(): void {
+    this.#over = true;
+    // the sign of a streamed call's end may be missing where the message ended well
+    if (this.#reply.finished === "stop") this.#endStreamed();
+    if (this.#needsNative) this.#reply.native({ format: GEMINI, blocks: this.#parts });
+  }
+}
+
+function isPlainText(part: JsonObject): boolean {
+  const { text, thought, ...rest } = part;
+  return typeof text === "string" && (thought === undefined || typeof thought === "boolean") && Object.keys(rest).length === 0;
+}
+
+function providerCallOf({ executableCode, toolCall }: JsonObject): ProviderCall | undefined {
+  if (isJsonObject(executableCode)) {
+    const { id, ...input } = executableCode;
+    return { ...(typeof id === "string" ? { id } : {}), name: "code_execution", kind: "executableCode", input };
+  }
+  if (!isJsonObject(toolCall)) return undefined;
+  const { id, toolType, args = {} } = toolCall;
+  return { ...(typeof id === "string" ? { id } : {}), name: textOf(toolType) ?? "toolCall", kind: "toolCall", input: args };
+}
+
+function usageOf(usage: JsonObject): Partial<TokenUsage> {
+  const count = (key: string): number | undefined => {
+    const value = usage[key];
+    return typeof value === "number" ? value : undefined;
+  };
+  const thoughts = count("thoughtsTokenCount");
+  const cached = count("cachedContentTokenCount");
+  const prompt = count("promptTokenCount");
+  const candidates = count("candidatesTokenCount");
+  return {
+    ...(prompt === undefined ? {} : { inputTokens: prompt + (count("toolUsePromptTokenCount") ?? 0) }),
+    ...(candidates === undefined && thoughts === undefined ? {} : { outputTokens: (candidates ?? 0) + (thoughts ?? 0) }),
+    ...(cached === undefined ? {} : { cachedInputTokens: cached }),
+    ...(thoughts === undefined ? {} : { reasoningTokens: thoughts }),
+  };
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,79 @@
+/** One step of an interaction, as the events of a stream put it together. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+
+export class InteractionStep {
+  readonly type: string;
+  /** Told of as whole. */
+  stopped = false;
+  #fields: JsonObject;
+  readonly #content: JsonObject[];
+  readonly #summary: JsonObject[];
+  readonly #arguments: string[] = [];
+
+  constructor(step: JsonObject) {
+    const { content, summary, ...fields } = step;
+    this.type = typeof step["type"] === "string" ? step["type"] : "";
+    this.#fields = fields;
+    this.#content = isJsonArray(content) ? content.filter(isJsonObject) : [];
+    this.#summary = isJsonArray(summary) ? summary.filter(isJsonObject) : [];
+  }
+
+  field(name: string): JsonValue | undefined {
+    return Object.hasOwn(this.#fields, name) ? this.#fields[name] : undefined;
+  }
+
+  get content(): readonly JsonObject[] {
+    return this.#content;
+  }
+
+  get summary(): readonly JsonObject[] {
+    return this.#summary;
+  }
+
+  addText(text: string): void {
+    const last = this.#content.at(-1);
+    if (last?.["type"] === "text") this.#content[this.#content.length - 1] = { ...last, text: `${String(last["text"] ?? "")}${text}` };
+    else this.#content.push({ type: "text", text });
+  }
+
+  addContent(content: JsonObject): void {
+    this.#content.push(content);
+  }
+
+  addSummary(content: JsonObject): void {
+    this.#summary.push(content);
+  }
+
+  addArguments(text: string): void {
+    this.#arguments.push(text);
+  }
+
+  /** Lays the fields of a delta over those that are known. */
+  add(fields: JsonObject): void {
+    this.#fields = { ...this.#fields, ...fields };
+  }
+
+  /** The arguments: their pieces as text, or the value they came as. */
+  get input(): JsonValue {
+    const text = this.#arguments.join("");
+    return text === "" ? (this.field("arguments") ?? {}) : text;
+  }
+
+  /** As it stands in `steps`. @param input the arguments as they were read */
+  whole(input?: JsonObject): JsonObject {
+    return {
+      ...this.#fields,
+      ...(input === undefined ? {} : { arguments: input }),
+      ...(this.#content.length === 0 ? {} : { content: this.#content }),
+      ...(this.#summary.length === 0 ? {} : { summary: this.#summary }),
+    };
+  }
+
+  /** Our words do not say all of it. */
+  get needsNative(): boolean {
+    if (this.type === "model_output") return false;
+    const signature = this.field("signature");
+    return this.type !== "function_call" || (typeof signature === "string" && signature !== "");
+  }
+}

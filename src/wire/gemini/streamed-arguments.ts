@@ -1,0 +1,141 @@
+/** The arguments of a call that Vertex sends value by value, each with its place. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+
+type Step = string | number;
+/** Keys are the model's: nothing of it is an object before it is whole. */
+type Node = { readonly kind: "object"; readonly members: Map<string, Node> } | { readonly kind: "array"; readonly items: Node[] } | Leaf;
+interface Leaf {
+  readonly kind: "leaf";
+  value: JsonValue;
+  /** Text that more may come for. */
+  open: boolean;
+}
+
+const MAX_STEPS = 64;
+const MAX_PATH = 4_096;
+
+/** Takes `partialArgs` piece by piece. A piece whose place cannot be read or does not fit spoils the whole: it is never guessed at. */
+export class StreamedArguments {
+  readonly #root: Node = { kind: "object", members: new Map() };
+  readonly #raw: JsonValue[] = [];
+  readonly #maxChars: number;
+  #chars = 0;
+  #spoiled = false;
+
+  constructor(maxChars: number) {
+    this.#maxChars = maxChars;
+  }
+
+  /** @throws ToolError `too_large` */
+  add(pieces: JsonValue | undefined): void {
+    for (const piece of isJsonArray(pieces) ? pieces : []) {
+      this.#raw.push(piece);
+      if (!isJsonObject(piece)) this.#spoiled = true;
+      else if (!this.#addPiece(piece)) this.#spoiled = true;
+    }
+  }
+
+  /** The arguments; where they could not be put together the pieces themselves, which are no object and so no input. */
+  get input(): JsonValue {
+    return this.#spoiled ? this.#raw : plain(this.#root);
+  }
+
+  #addPiece(piece: JsonObject): boolean {
+    const { jsonPath: path, willContinue } = piece;
+    if (typeof path !== "string") return false;
+    const value = valueOf(piece);
+    this.#chars += path.length + 16 + (typeof value === "string" ? value.length : 0);
+    if (this.#chars > this.#maxChars)
+      throw new ToolError("too_large", `The arguments of a call have more than ${this.#maxChars} characters.`);
+    const steps = stepsOf(path);
+    return steps !== undefined && value !== undefined && put(this.#root, steps, { value, open: willContinue === true });
+  }
+}
+
+function valueOf({ stringValue, numberValue, boolValue, nullValue }: JsonObject): JsonValue | undefined {
+  if (nullValue !== undefined) return null;
+  return stringValue ?? numberValue ?? boolValue;
+}
+
+function put(root: Node, steps: readonly Step[], { value, open }: Omit<Leaf, "kind">): boolean {
+  let at = root;
+  for (const [index, step] of steps.entries()) {
+    const isLast = index === steps.length - 1;
+    const next = steps[index + 1];
+    const known = childOf(at, step);
+    if (isLast && known?.kind === "leaf" && known.open && typeof known.value === "string" && typeof value === "string") {
+      known.value += value;
+      known.open = open;
+      return true;
+    }
+    if (known !== undefined && !isLast) {
+      at = known;
+      continue;
+    }
+    const made: Node = isLast
+      ? { kind: "leaf", value, open }
+      : typeof next === "number"
+        ? { kind: "array", items: [] }
+        : { kind: "object", members: new Map() };
+    if (!adopt(at, step, made)) return false;
+    at = made;
+  }
+  return true;
+}
+
+function childOf(node: Node, step: Step): Node | undefined {
+  if (node.kind === "object") return typeof step === "string" ? node.members.get(step) : undefined;
+  return node.kind === "array" && typeof step === "number" ? node.items[step] : undefined;
+}
+
+/** Items come one behind the other: a gap is no array. */
+function adopt(node: Node, step: Step, child: Node): boolean {
+  if (node.kind === "object" && typeof step === "string") {
+    node.members.set(step, child);
+    return true;
+  }
+  if (node.kind !== "array" || typeof step !== "number" || step > node.items.length) return false;
+  node.items[step] = child;
+  return true;
+}
+
+function plain(node: Node): JsonValue {
+  if (node.kind === "leaf") return node.value;
+  if (node.kind === "array") return node.items.map(plain);
+  return Object.fromEntries([...node.members].map(([key, child]) => [key, plain(child)])); // defines own properties, __proto__ too
+}
+
+/** The steps of `$.a[0].b` and `$['a b']["c"]`; undefined where it is none. */
+function stepsOf(path: string): readonly Step[] | undefined {
+  if (!path.startsWith("$") || path.length > MAX_PATH) return undefined;
+  const steps: Step[] = [];
+  for (let at = 1; at < path.length;) {
+    const read = readStep(path, at);
+    if (read === undefined || steps.length >= MAX_STEPS) return undefined;
+    steps.push(read.step);
+    at = read.end;
+  }
+  return steps.length === 0 ? undefined : steps;
+}
+
+interface ReadStep {
+  readonly step: Step;
+  readonly end: number;
+}
+
+const NAME = /\.([^.[\]]+)/uy;
+const INDEX = /\[(\d{1,6})\]/uy;
+const QUOTED = /\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/suy;
+
+function readStep(path: string, at: number): ReadStep | undefined {
+  NAME.lastIndex = INDEX.lastIndex = QUOTED.lastIndex = at;
+  const name = NAME.exec(path);
+  if (name?.[1] !== undefined) return { step: name[1], end: NAME.lastIndex };
+  const index = INDEX.exec(path);
+  if (index?.[1] !== undefined) return { step: Number(index[1]), end: INDEX.lastIndex };
+  const quoted = QUOTED.exec(path);
+  const key = quoted?.[1] ?? quoted?.[2];
+  return key === undefined ? undefined : { step: key.replaceAll(/\\(.)/gsu, "$1"), end: QUOTED.lastIndex };
+}

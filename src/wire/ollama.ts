@@ -1,0 +1,125 @@
+/** Ollama's own chat: lines of JSON, calls whole and with their arguments as objects. */
+import type { ContentPart } from "../core/content.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ModelMessage } from "../core/message.ts";
+import type { ModelRequest, ModelTool } from "../core/model.ts";
+import { answerText, contentParts, contentText, conversationSteps, documentHeading, inputObject } from "./conversation-steps.ts";
+import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import { encodeEachTool } from "./encode-tools.ts";
+import { FORMAT, OllamaReader } from "./ollama/ollama-reader.ts";
+import { nativeMessage } from "./openai-chat/native-message.ts";
+import { chosenTool } from "./own-tools.ts";
+import { providerName } from "./provider-name.ts";
+import { asTextNotes } from "./text-notes.ts";
+import type {
+  AnsweredCall,
+  EncodedMessages,
+  EncodedRequest,
+  EncodedTools,
+  EncodeMessagesOptions,
+  WireFormat,
+  WireNote,
+  WireTarget,
+} from "./wire-format.ts";
+
+const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
+
+/**
+ * The wire format of Ollama's `/api/chat`.
+ *
+ * A choice of tools is not known there: for `none` no tools are offered, any other is left out with a note.
+ *
+ * @see https://docs.ollama.com/api/chat
+ */
+export function ollama(): WireFormat {
+  return {
+    name: FORMAT,
+    framing: "json-lines",
+    path: () => "/api/chat",
+    encodeTools,
+    encodeMessages,
+    encodeRequest,
+    encodeResults,
+    decodeReply: (body, options) => new OllamaReader(options).whole(body),
+    decodeStream: (options) => new OllamaReader(options),
+  };
+}
+
+function encodeTools(tools: readonly ModelTool[]): EncodedTools {
+  return encodeEachTool(tools, { format: FORMAT, subset: "ollama" }, ({ name, description, schema }) => ({
+    type: "function",
+    function: { name, description, parameters: schema },
+  }));
+}
+
+function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
+  const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ANY_ID);
+  return { messages: steps.flatMap((step) => (step.kind === "assistant" ? writeAssistant(step) : [writeSpoken(step)])), toolNames };
+}
+
+function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
+  const text = contentText(content);
+  if (kind === "system") return { role: "system", content: text };
+  return userMessage(kind === "document" ? `${documentHeading(title)}\n${text}` : text, contentParts(content));
+}
+
+function userMessage(content: string, parts: readonly ContentPart[]): JsonObject {
+  const images = imagesOf(parts);
+  return { role: "user", content, ...(images.length === 0 ? {} : { images }) };
+}
+
+function imagesOf(parts: readonly ContentPart[]): readonly string[] {
+  return parts.flatMap((part) => (part.type === "image" ? [part.data] : []));
+}
+
+function writeAssistant(step: AssistantStep): readonly JsonObject[] {
+  const { calls } = step;
+  const shown = calls.filter(({ result }) => imagesOf(result?.content ?? []).length > 0);
+  return [
+    nativeMessage(step, FORMAT) ?? assistantMessage(step),
+    ...calls.map(({ id, name, result }) => ({ role: "tool", tool_name: name, tool_call_id: id, content: answerText(result) })),
+    ...shown.map(({ id, result }) => userMessage(`What ${id} showed:`, result?.content ?? [])),
+  ];
+}
+
+function assistantMessage({ content, calls }: AssistantStep): JsonObject {
+  const message = { role: "assistant", content: contentText(content) };
+  return calls.length === 0 ? message : { ...message, tool_calls: calls.map(writeCall) };
+}
+
+function writeCall({ id, name, input }: WireCall): JsonObject {
+  return { id, function: { name, arguments: inputObject(input) } };
+}
+
+function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarget): EncodedRequest {
+  const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
+  const encoded = encodeTools(tools);
+  const conversation = encodeMessages(messages, { tools: tools.length > 0 });
+  if (toolChoice !== undefined) chosenTool(toolChoice, encoded);
+  const notes: WireNote[] = [...encoded.notes];
+  const ignored = (what: string): unknown => notes.push({ kind: "unsupported", note: `${FORMAT} cannot be told ${what}.` });
+  if (toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none") ignored("that the model must call");
+  if (parallelCalls !== undefined) ignored("whether to make several calls at once");
+  const options = {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxOutputTokens === undefined ? {} : { num_predict: maxOutputTokens }),
+  };
+  const body: JsonObject = {
+    model,
+    messages: [...(system === undefined ? [] : [{ role: "system", content: system.toWellFormed() }]), ...conversation.messages],
+    ...(encoded.tools.length === 0 || toolChoice === "none" ? {} : { tools: encoded.tools }),
+    ...(Object.keys(options).length === 0 ? {} : { options }),
+    stream,
+    ...native,
+  };
+  return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
+}
+
+function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
+  return answers.map(({ id, name, result }) => ({
+    role: "tool",
+    tool_name: providerName(name),
+    ...(id === undefined ? {} : { tool_call_id: id }),
+    content: answerText(result),
+  }));
+}

@@ -1,0 +1,90 @@
+/** Reads replies of Ollama, whole and line by line. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { ModelEvent, ModelReply } from "../../core/model.ts";
+import { chatError } from "../openai-chat/chat-error.ts";
+import { finishReason } from "../openai-chat/finish-reason.ts";
+import { ReplyBuilder } from "../reply-builder.ts";
+import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
+
+export const FORMAT = "ollama-chat";
+
+/** One reply, once. */
+export class OllamaReader implements StreamDecoder {
+  readonly #builder: ReplyBuilder;
+  readonly #calls: JsonObject[] = [];
+  readonly #text: string[] = [];
+  readonly #thinking: string[] = [];
+
+  constructor(options?: DecodeOptions) {
+    this.#builder = new ReplyBuilder(options);
+  }
+
+  whole(body: JsonValue): ModelReply {
+    if (isJsonObject(body)) this.#line(body);
+    if (!isJsonObject(body) || !isJsonObject(body["message"]))
+      throw new ToolError("model_failed", "The provider's answer is no reply of Ollama: it has no message.");
+    if (this.#builder.finished === undefined) this.#builder.finish("stop");
+    return this.#finish();
+  }
+
+  push(piece: JsonValue): readonly ModelEvent[] {
+    if (isJsonObject(piece)) this.#line(piece);
+    else if (typeof piece === "string") throw new ToolError("model_failed", "The provider sent a line of its reply that is not JSON.");
+    return this.#builder.take();
+  }
+
+  end(): readonly ModelEvent[] {
+    this.#finish();
+    return this.#builder.take();
+  }
+
+  #line(line: JsonObject): void {
+    const { error, message, model, done, done_reason: reason, prompt_eval_count: input, eval_count: output } = line;
+    if (error !== undefined && error !== null) throw chatError(error, "Ollama");
+    if (this.#builder.finished !== undefined) return;
+    if (typeof model === "string") this.#builder.about({ model });
+    if (isJsonObject(message)) this.#message(message);
+    if (done !== true) return;
+    const word = typeof reason === "string" && reason !== "" ? reason : undefined;
+    this.#builder.finish(word === undefined ? "stop" : finishReason(word), word);
+    this.#builder.usage({
+      ...(typeof input === "number" ? { inputTokens: input } : {}),
+      ...(typeof output === "number" ? { outputTokens: output } : {}),
+    });
+  }
+
+  #message({ content, thinking, tool_calls: calls }: JsonObject): void {
+    if (typeof thinking === "string") {
+      this.#thinking.push(thinking);
+      this.#builder.reasoning(thinking);
+    }
+    if (typeof content === "string") {
+      this.#text.push(content);
+      this.#builder.text(content);
+    }
+    if (isJsonArray(calls)) for (const call of calls) if (isJsonObject(call)) this.#call(call);
+  }
+
+  /** Calls come whole, so that each is sealed at once. */
+  #call(call: JsonObject): void {
+    const { id, function: said } = call;
+    const { name, arguments: input = {} } = isJsonObject(said) ? said : {};
+    if (typeof name !== "string") return;
+    const key = this.#calls.push(call);
+    this.#builder.open(key, { id: typeof id === "string" ? id : undefined, name });
+    this.#builder.setInput(key, input ?? {});
+    this.#builder.seal(key);
+  }
+
+  /** What the model thought goes back with the calls it led to. */
+  #finish(): ModelReply {
+    const thinking = this.#thinking.join("");
+    if (thinking !== "" && this.#calls.length > 0) {
+      const message = { role: "assistant", content: this.#text.join(""), thinking, tool_calls: [...this.#calls] };
+      this.#builder.native({ format: FORMAT, blocks: [message] });
+    }
+    return this.#builder.end();
+  }
+}

@@ -1,0 +1,137 @@
+/** OpenAI's Chat Completions, and the many servers that speak it. */
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import type { ModelMessage } from "../core/message.ts";
+import { PLAIN_CHAT, chatVariant } from "./chat-variants.ts";
+import type { ChatVariant } from "./chat-variants.ts";
+import { encodeEachTool } from "./encode-tools.ts";
+import type { WireTool } from "./encode-tools.ts";
+import { ChatReader } from "./openai-chat/chat-reader.ts";
+import { resultContent, shownMedia, toOpenAiMessages } from "./openai-conversation.ts";
+import { chosenTool } from "./own-tools.ts";
+import { providerName } from "./provider-name.ts";
+import { asTextNotes } from "./text-notes.ts";
+import type {
+  AnsweredCall,
+  EncodedMessages,
+  EncodedRequest,
+  EncodedTools,
+  EncodeMessagesOptions,
+  EncodeToolsOptions,
+  WireFormat,
+  WireNote,
+  WireTarget,
+} from "./wire-format.ts";
+
+/** What a tool's `providers` calls this format, whichever server it is for. */
+const FORMAT = PLAIN_CHAT.name;
+
+/**
+ * The wire format of Chat Completions.
+ *
+ * Replies are read tolerantly whatever the provider; what is sent follows its variant. A tool of another kind than `function` is given
+ * as `providers["openai-chat"]`: `{ type: "custom", custom: { name } }`.
+ *
+ * @param variant a provider's name (see `CHAT_VARIANTS`; one that is not there is plain Chat Completions) or its own differences
+ * @see https://platform.openai.com/docs/api-reference/chat
+ */
+export function openAiChat(variant: string | ChatVariant = "openai"): WireFormat {
+  const rules = typeof variant === "string" ? chatVariant(variant) : variant;
+  return {
+    name: rules.name,
+    framing: "sse",
+    path: () => rules.path,
+    encodeTools: (tools, options) => encodeTools(tools, rules, options),
+    encodeMessages: (messages, options) => encodeMessages(messages, rules, options),
+    encodeRequest: (request, target) => encodeRequest(request, target, rules),
+    encodeResults: (answers) => encodeResults(answers, rules),
+    decodeReply: (body, options) => new ChatReader(rules, options).whole(body),
+    decodeStream: (options) => new ChatReader(rules, options),
+  };
+}
+
+function encodeTools(tools: readonly ModelTool[], variant: ChatVariant, { strict = false }: EncodeToolsOptions = {}): EncodedTools {
+  const { strict: strictSubset, maxTools } = variant;
+  const encoded = encodeEachTool(
+    tools,
+    {
+      format: FORMAT,
+      subset: "json-schema",
+      strictSubset: strict ? strictSubset : undefined,
+      ...(maxTools === undefined ? {} : { maxTools }),
+    },
+    writeTool,
+  );
+  return { ...encoded, toolNames: new Map([...encoded.toolNames, ...ownNames(tools)]) };
+}
+
+function writeTool({ name, description, schema, strict }: WireTool): JsonObject {
+  return { type: "function", function: { name, description, parameters: schema, ...(strict ? { strict } : {}) } };
+}
+
+/** The names of tools in the provider's own words. */
+function ownNames(tools: readonly ModelTool[]): readonly (readonly [string, string])[] {
+  return tools.flatMap((tool) => {
+    const name = ownWords(tool)?.name;
+    return name === undefined ? [] : [[name, tool.name] as const];
+  });
+}
+
+function ownWords({ providers = {} }: ModelTool): { readonly type: string; readonly name: string } | undefined {
+  const own = Object.hasOwn(providers, FORMAT) ? providers[FORMAT] : undefined;
+  const type = own?.["type"];
+  const said = typeof type === "string" ? own?.[type] : undefined;
+  const name = isJsonObject(said) ? said["name"] : undefined;
+  return typeof type === "string" && typeof name === "string" ? { type, name } : undefined;
+}
+
+function encodeMessages(
+  messages: readonly ModelMessage[],
+  variant: ChatVariant,
+  { tools = true }: EncodeMessagesOptions = {},
+): EncodedMessages {
+  return toOpenAiMessages(tools ? messages : asTextNotes(messages), variant);
+}
+
+function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget, variant: ChatVariant): EncodedRequest {
+  const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
+  const encoded = encodeTools(tools, variant, { strict });
+  const conversation = encodeMessages(messages, variant, { tools: tools.length > 0 });
+  const offered = encoded.tools.length > 0;
+  const notes: WireNote[] = [...encoded.notes];
+  if (parallelCalls !== undefined && !variant.parallelSwitch)
+    notes.push({ kind: "unsupported", note: `${variant.name} cannot be told whether to make several calls at once.` });
+  const said = system === undefined ? [] : [{ role: variant.systemRole, content: system.toWellFormed() }];
+  const body: JsonObject = {
+    model,
+    messages: [...said, ...conversation.messages],
+    ...(offered ? { tools: encoded.tools } : {}),
+    ...(toolChoice === undefined ? {} : choiceOf(toolChoice, tools, encoded, variant)),
+    ...(offered && parallelCalls !== undefined && variant.parallelSwitch ? { parallel_tool_calls: parallelCalls } : {}),
+    ...(maxOutputTokens === undefined ? {} : { [variant.maxTokensField]: maxOutputTokens }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(stream ? { stream, ...(variant.streamOptions ? { stream_options: { include_usage: true } } : {}) } : {}),
+    ...native,
+  };
+  return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
+}
+
+function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], encoded: EncodedTools, { required }: ChatVariant): JsonObject {
+  const name = chosenTool(choice, encoded);
+  if (typeof choice === "string") return encoded.tools.length === 0 ? {} : { tool_choice: choice === "required" ? required : choice };
+  const [own] = tools.filter((tool) => tool.name === choice.tool).flatMap((tool) => ownWords(tool) ?? []);
+  const { type } = own ?? { type: "function" };
+  return { tool_choice: { type, [type]: { name: own?.name ?? name ?? choice.tool } } };
+}
+
+/** An answer to a call without an id is one to the older `function_call`. */
+function encodeResults(answers: readonly AnsweredCall[], variant: ChatVariant): readonly JsonObject[] {
+  const written = answers.map(({ id, name, result }): JsonObject => {
+    const content = resultContent(result, variant.spacedJson);
+    if (id === undefined) return { role: "function", name: providerName(name), content };
+    return { role: "tool", tool_call_id: id, ...(variant.namedResults ? { name: providerName(name) } : {}), content };
+  });
+  const shown = variant.media ? answers.flatMap(({ id, name, result }) => shownMedia({ id: id ?? name, result })) : [];
+  return shown.length === 0 ? written : [...written, { role: "user", content: shown }];
+}

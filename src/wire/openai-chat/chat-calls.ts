@@ -1,0 +1,165 @@
+/** The calls of a message of Chat Completions, put together from pieces that name their call in whatever way the server has. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { ReplyBuilder } from "../reply-builder.ts";
+import { JsonEnd } from "./json-end.ts";
+
+interface ChatCall {
+  readonly key: number;
+  readonly custom: boolean;
+  id: string;
+  name: string;
+  readonly pieces: string[];
+  /** Arguments that came as JSON, not text. */
+  input: JsonValue | undefined;
+  /** Looks for the end of the arguments, and how many pieces it has seen: only when another call begins. */
+  readonly end: JsonEnd;
+  seen: number;
+  sealed: boolean;
+  kept: JsonObject;
+}
+
+/** What a piece says, with what servers leave out as empty text. */
+interface Piece {
+  readonly index: number | undefined;
+  readonly id: string;
+  readonly name: string;
+  readonly custom: boolean;
+  readonly input: JsonValue | undefined;
+}
+
+/**
+ * A piece belongs to the call of its index, else of its id, else to the last one. A name begins a new call where the call so far has
+ * another id, another name, or whole arguments; some servers give every piece an id of its own, or repeat an empty name. A call is
+ * sealed when another begins, unless its arguments are not whole: then the server sends two at once, and it waits for the end.
+ */
+export class ChatCalls {
+  readonly #builder: ReplyBuilder;
+  readonly #keptFields: readonly string[];
+  readonly #calls: ChatCall[] = [];
+  readonly #byIndex = new Map<number, ChatCall>();
+  readonly #byId = new Map<string, ChatCall>();
+  #open: ChatCall[] = [];
+
+  constructor(builder: ReplyBuilder, keptFields: readonly string[]) {
+    this.#builder = builder;
+    this.#keptFields = keptFields;
+  }
+
+  /** The `tool_calls` of a delta or, whole, of a message, where each entry is a call. */
+  add(entries: readonly JsonValue[], whole: boolean): void {
+    for (const [position, entry] of entries.entries()) {
+      if (!isJsonObject(entry)) continue;
+      const piece = readPiece(entry);
+      const found = whole ? undefined : this.#find(piece, position);
+      const call = found ?? this.#begin(piece);
+      this.#fill(call, piece);
+      for (const field of this.#keptFields) {
+        const value = entry[field];
+        if (value !== undefined && value !== null) call.kept = { ...call.kept, [field]: value };
+      }
+    }
+  }
+
+  /** The one call of the older `function_call`. */
+  addLegacy(functionCall: JsonObject): void {
+    const piece = readPiece({ function: functionCall });
+    this.#fill(this.#calls.at(-1) ?? this.#begin(piece), piece);
+  }
+
+  get hasCalls(): boolean {
+    return this.#calls.length > 0;
+  }
+
+  /** Some call is one that our words do not say all of. */
+  get hasMore(): boolean {
+    return this.#calls.some(({ custom, kept }) => custom || Object.keys(kept).length > 0);
+  }
+
+  /** As a message of the conversation has them. */
+  written(): readonly JsonObject[] {
+    return this.#calls.map(({ id, name, custom, pieces, input, kept }) => {
+      const text = input === undefined ? pieces.join("") : JSON.stringify(input);
+      if (custom) return { id, type: "custom", custom: { name, input: text }, ...kept };
+      return { id, type: "function", function: { name, arguments: text === "" ? "{}" : text }, ...kept };
+    });
+  }
+
+  #find({ index, id, name, input }: Piece, position: number): ChatCall | undefined {
+    const call = this.#named(index, id, name, position);
+    if (call === undefined || name === "" || call.name === "") return call;
+    if (id !== "" && call.id !== "" && (id !== call.id || index !== undefined)) return id === call.id ? call : undefined;
+    // a name that is repeated without arguments begins nothing
+    const isMore = input === undefined || input === null || input === "" || !isWhole(call);
+    return call.name === name && isMore ? call : undefined;
+  }
+
+  #named(index: number | undefined, id: string, name: string, position: number): ChatCall | undefined {
+    if (index !== undefined) return this.#byIndex.get(index);
+    const known = this.#byId.get(id);
+    if (known !== undefined) return known;
+    return position > 0 && name !== "" ? undefined : this.#calls.at(-1);
+  }
+
+  #begin({ index, custom, id, name }: Piece): ChatCall {
+    this.#open = this.#open.filter((call) => {
+      if (!isWhole(call)) return true;
+      call.sealed = true;
+      this.#builder.seal(call.key);
+      return false;
+    });
+    const key = this.#calls.length;
+    const call: ChatCall = {
+      key,
+      custom,
+      id: "",
+      name: "",
+      pieces: [],
+      input: undefined,
+      end: new JsonEnd(),
+      seen: 0,
+      sealed: false,
+      kept: {},
+    };
+    this.#builder.open(key, { id, name, kind: custom ? "custom" : "function" });
+    this.#calls.push(call);
+    this.#open.push(call);
+    if (index !== undefined) this.#byIndex.set(index, call);
+    return call;
+  }
+
+  #fill(call: ChatCall, { id, name, input }: Piece): void {
+    if (call.sealed) return;
+    if (call.id === "" && id !== "") this.#byId.set(id, call);
+    call.id ||= id;
+    call.name ||= name;
+    this.#builder.open(call.key, { id: call.id, name: call.name });
+    if (typeof input === "string" && input !== "") {
+      call.pieces.push(input);
+      this.#builder.argumentText(call.key, input);
+    } else if (isJsonObject(input)) {
+      call.input = input;
+      this.#builder.setInput(call.key, input);
+    }
+  }
+}
+
+function readPiece(entry: JsonObject): Piece {
+  const { index, id, type, function: plain, custom } = entry;
+  const isCustom = isJsonObject(custom) || type === "custom";
+  const said = isJsonObject(custom) ? custom : isJsonObject(plain) ? plain : entry;
+  const { name } = said;
+  return {
+    index: typeof index === "number" ? index : undefined,
+    id: typeof id === "string" || typeof id === "number" ? String(id) : "",
+    name: typeof name === "string" ? name : "",
+    custom: isCustom,
+    input: said["arguments"] ?? said["input"],
+  };
+}
+
+function isWhole(call: ChatCall): boolean {
+  if (call.input !== undefined) return true;
+  for (; call.seen < call.pieces.length; call.seen++) call.end.push(call.pieces[call.seen] ?? "");
+  return call.end.reached;
+}

@@ -1,0 +1,178 @@
+/** Reads replies of Chat Completions, whole and streamed, from whatever server speaks it. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { endedWell } from "../../core/model.ts";
+import type { ModelEvent, ModelReply } from "../../core/model.ts";
+import type { ChatVariant } from "../chat-variants.ts";
+import { ReplyBuilder } from "../reply-builder.ts";
+import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
+import { ChatCalls } from "./chat-calls.ts";
+import { readContent, readImage } from "./chat-content.ts";
+import type { ContentSink } from "./chat-content.ts";
+import { chatError } from "./chat-error.ts";
+import { chatUsage } from "./chat-usage.ts";
+import { finishReason } from "./finish-reason.ts";
+import { ReasoningDetails } from "./reasoning-details.ts";
+
+/**
+ * One reply, once.
+ *
+ * Of several choices the first is read. A reply without a reason ended well if it came whole or with `[DONE]`. A refusal is text, with
+ * the finish that says so.
+ */
+export class ChatReader implements StreamDecoder {
+  readonly #variant: ChatVariant;
+  readonly #builder: ReplyBuilder;
+  readonly #calls: ChatCalls;
+  readonly #details = new ReasoningDetails();
+  readonly #text: string[] = [];
+  readonly #reasoning: string[] = [];
+  readonly #refusal: string[] = [];
+  #kept: JsonObject = {};
+  #isKnown = false;
+  #done = false;
+  #ended = false;
+  readonly #sink: ContentSink = {
+    text: (text) => {
+      this.#text.push(text);
+      this.#builder.text(text);
+    },
+    reasoning: (text) => {
+      this.#reasoning.push(text);
+      this.#builder.reasoning(text);
+    },
+    refusal: (text) => {
+      this.#refusal.push(text);
+      this.#builder.text(text);
+    },
+    media: (part) => this.#builder.media(part),
+  };
+
+  constructor(variant: ChatVariant, options?: DecodeOptions) {
+    this.#variant = variant;
+    this.#builder = new ReplyBuilder(options);
+    this.#calls = new ChatCalls(this.#builder, variant.keptFields);
+  }
+
+  /** @throws ToolError for a body that is an error, or no reply */
+  whole(body: JsonValue): ModelReply {
+    if (isJsonObject(body)) this.#chunk(body, true);
+    if (!isJsonObject(body) || !isJsonArray(body["choices"]) || body["choices"].length === 0)
+      throw new ToolError("model_failed", "The provider's answer is no reply of Chat Completions: it has no choices.");
+    this.#done = true;
+    return this.#finish();
+  }
+
+  push(piece: JsonValue): readonly ModelEvent[] {
+    if (isJsonObject(piece)) this.#chunk(piece, false);
+    else if (typeof piece === "string") this.#note(piece.trim());
+    return this.#builder.take();
+  }
+
+  end(): readonly ModelEvent[] {
+    this.#finish();
+    return this.#builder.take();
+  }
+
+  #note(text: string): void {
+    if (text === "[DONE]") this.#done = true;
+    else if (text.startsWith("{")) throw new ToolError("model_failed", "The provider sent a piece of its reply that is not JSON.");
+  }
+
+  #chunk(chunk: JsonObject, whole: boolean): void {
+    const { error, object, id, model, choices } = chunk;
+    if (error !== undefined && error !== null) throw chatError(error);
+    if (object === "error") throw chatError(chunk);
+    if (!this.#isKnown) this.#about(textOf(id), textOf(model));
+    const usage = chatUsage(chunk);
+    if (usage !== undefined) this.#builder.usage(usage);
+    const choice = isJsonArray(choices) ? choices.find(isFirstChoice) : undefined;
+    if (!isJsonObject(choice)) return;
+    if (isJsonObject(choice["error"])) throw chatError(choice["error"]);
+    const message = choice["delta"] ?? choice["message"];
+    if (isJsonObject(message) && this.#builder.finished === undefined) this.#message(message, whole);
+    const reason = textOf(choice["finish_reason"]);
+    if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
+  }
+
+  /** Every chunk says so again. */
+  #about(id: string | undefined, model: string | undefined): void {
+    this.#builder.about({ id, model });
+    this.#isKnown = id !== undefined && model !== undefined;
+  }
+
+  #message(message: JsonObject, whole: boolean): void {
+    const { content, refusal, tool_calls: calls, function_call: legacy, reasoning_details: details, images, audio } = message;
+    this.#sink.reasoning(textOf(message["reasoning_content"]) ?? textOf(message["reasoning"]) ?? textOf(message["thinking"]) ?? "");
+    if (isJsonArray(details)) for (const detail of details) this.#details.add(detail);
+    readContent(content, this.#sink);
+    if (typeof refusal === "string") this.#sink.refusal(refusal);
+    if (isJsonObject(audio)) this.#sink.text(textOf(audio["transcript"]) ?? "");
+    if (isJsonArray(images)) for (const image of images) if (isJsonObject(image)) readImage(image, this.#sink);
+    if (isJsonArray(calls)) this.#calls.add(calls, whole);
+    if (isJsonObject(legacy)) this.#calls.addLegacy(legacy);
+    for (const field of this.#variant.keptFields) {
+      const value = message[field];
+      if (value !== undefined && value !== null) this.#kept = { ...this.#kept, [field]: value };
+    }
+  }
+
+  #seal(reason: string): void {
+    const finish = finishReason(reason);
+    this.#builder.finish(finish === "stop" && this.#isRefusal ? "refusal" : finish, reason);
+    if (endedWell(finish) && !this.#isRefusal) this.#builder.sealAll();
+  }
+
+  get #isRefusal(): boolean {
+    return this.#refusal.some((text) => text !== "") && !this.#calls.hasCalls;
+  }
+
+  #finish(): ModelReply {
+    if (!this.#ended) {
+      this.#ended = true;
+      if (this.#builder.finished === undefined && this.#done) this.#builder.finish(this.#isRefusal ? "refusal" : "stop");
+      const native = this.#native();
+      if (native !== undefined) this.#builder.native({ format: this.#variant.name, blocks: [native] });
+    }
+    return this.#builder.end();
+  }
+
+  /** The message as it goes back; undefined where our words say all of it. */
+  #native(): JsonObject | undefined {
+    const refusal = this.#refusal.join("");
+    const extra = { ...(refusal === "" ? {} : { refusal }), ...this.#kept, ...this.#reasoningFields() };
+    if (Object.keys(extra).length === 0 && !this.#calls.hasMore) return undefined;
+    const text = this.#text.join("");
+    return {
+      role: "assistant",
+      content: text === "" && (this.#calls.hasCalls || refusal !== "") ? null : text,
+      ...extra,
+      ...(this.#calls.hasCalls ? { tool_calls: this.#calls.written() } : {}),
+    };
+  }
+
+  #reasoningFields(): JsonObject {
+    const { reasoning: rule } = this.#variant;
+    if (rule === undefined || (rule.when === "calls" && !this.#calls.hasCalls)) return {};
+    const { blocks } = this.#details;
+    if (rule.field === "reasoning_details" && blocks.length > 0) return { reasoning_details: blocks };
+    const reasoning = this.#reasoning.join("");
+    if (reasoning === "") return {};
+    if (rule.field === "chunks") return { content: chunks(reasoning, this.#text.join("")) };
+    return { [rule.field === "reasoning_details" ? "reasoning" : rule.field]: reasoning };
+  }
+}
+
+function chunks(thinking: string, text: string): readonly JsonObject[] {
+  const thought = { type: "thinking", thinking: [{ type: "text", text: thinking }] };
+  return text === "" ? [thought] : [thought, { type: "text", text }];
+}
+
+function isFirstChoice(choice: JsonValue): boolean {
+  return isJsonObject(choice) && (choice["index"] === undefined || choice["index"] === null || choice["index"] === 0);
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

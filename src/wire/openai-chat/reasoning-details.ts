@@ -1,0 +1,44 @@
+/** OpenRouter's blocks of reasoning, which come in pieces and go back whole. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+
+const GROWING = ["text", "summary", "data"] as const;
+
+interface Block {
+  fields: JsonObject;
+  readonly pieces: Map<string, string[]>;
+}
+
+/** Pieces of one type that follow each other under one index are one block. */
+export class ReasoningDetails {
+  readonly #blocks: Block[] = [];
+
+  add(piece: JsonValue): void {
+    if (!isJsonObject(piece)) return;
+    const last = this.#blocks.at(-1);
+    const isSame = last !== undefined && piece["index"] !== undefined && last.fields["index"] === piece["index"];
+    const block = isSame && last.fields["type"] === piece["type"] ? last : this.#begin();
+    const given = Object.entries(piece).filter(([, value]) => value !== null);
+    block.fields = { ...block.fields, ...Object.fromEntries(given) };
+    for (const key of GROWING) {
+      const text = piece[key];
+      if (typeof text !== "string") continue;
+      const pieces = block.pieces.get(key);
+      if (pieces === undefined) block.pieces.set(key, [text]);
+      else pieces.push(text);
+    }
+  }
+
+  get blocks(): readonly JsonObject[] {
+    return this.#blocks.map(({ fields, pieces }) => {
+      const whole = [...pieces].map(([key, texts]) => [key, texts.join("")] as const);
+      return { ...fields, ...Object.fromEntries(whole) };
+    });
+  }
+
+  #begin(): Block {
+    const block: Block = { fields: {}, pieces: new Map() };
+    this.#blocks.push(block);
+    return block;
+  }
+}

@@ -1,0 +1,140 @@
+/** OpenAI's Responses, and what speaks it: Azure, xAI, Bedrock, LM Studio and others. */
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { ModelReply, ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { encodeEachTool } from "./encode-tools.ts";
+import type { WireTool } from "./encode-tools.ts";
+import { ResponsesDecoder } from "./responses/decoder.ts";
+import { FORMAT, toInputItems } from "./responses/input-items.ts";
+import { BUILT_IN_TOOLS, textOf } from "./responses/items.ts";
+import { resultItem } from "./responses/result-items.ts";
+import type {
+  AnsweredCall,
+  DecodeOptions,
+  EncodedRequest,
+  EncodedTools,
+  EncodeToolsOptions,
+  WireFormat,
+  WireTarget,
+} from "./wire-format.ts";
+
+/**
+ * The wire format of OpenAI's Responses.
+ *
+ * Nothing is kept at the provider (`store: false`), so reasoning comes encrypted and goes back with the conversation; `native` of a
+ * request may say otherwise. `strict` is always sent, as the provider tries strict by itself where it is left out.
+ *
+ * @see https://platform.openai.com/docs/api-reference/responses
+ */
+export function openAiResponses(): WireFormat {
+  return {
+    name: FORMAT,
+    framing: "sse",
+    path: () => "/responses",
+    encodeTools,
+    encodeMessages: (messages, { tools = true } = {}) => toInputItems(messages, { tools }),
+    encodeRequest,
+    encodeResults: (answers) => answers.map(answerItem),
+    decodeReply,
+    decodeStream: (options?: DecodeOptions) => new ResponsesDecoder(options),
+  };
+}
+
+function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeToolsOptions = {}): EncodedTools {
+  const encoded = encodeEachTool(
+    tools,
+    { format: FORMAT, subset: "json-schema", strictSubset: strict ? "openai-strict" : undefined },
+    writeTool,
+  );
+  return { ...encoded, toolNames: new Map([...encoded.toolNames, ...ownNames(tools)]) };
+}
+
+function writeTool({ tool, name, description, schema, strict }: WireTool): JsonObject {
+  const { outputSchema } = tool;
+  return {
+    type: "function",
+    name,
+    description,
+    parameters: schema,
+    strict,
+    ...(isJsonObject(outputSchema) ? { output_schema: outputSchema } : {}),
+  };
+}
+
+/** The names that calls of tools in the provider's own words bear: the name given there, or the type of the built-in's call. */
+function ownNames(tools: readonly ModelTool[]): readonly (readonly [string, string])[] {
+  return tools.flatMap((tool) => {
+    const own = ownWords(tool);
+    if (own === undefined) return [];
+    const type = textOf(own["type"]) ?? "";
+    const builtIn = [...BUILT_IN_TOOLS].flatMap(([call, types]) => (types.some((one) => isVersionOf(type, one)) ? [call] : []));
+    const name = textOf(own["name"]);
+    return [...builtIn, ...(name === undefined || type === "namespace" ? [] : [name])].map((one) => [one, tool.name] as const);
+  });
+}
+
+function isVersionOf(type: string, name: string): boolean {
+  return type === name || (type.startsWith(`${name}_`) && /^\d+$/u.test(type.slice(name.length + 1).replaceAll("_", "")));
+}
+
+function ownWords({ providers }: ModelTool): JsonObject | undefined {
+  return providers !== undefined && Object.hasOwn(providers, FORMAT) ? providers[FORMAT] : undefined;
+}
+
+/** Models that do not reason refuse to be asked for encrypted reasoning. */
+const PLAIN_MODEL = /^(?:ft:)?(?:gpt-[34]|gpt-5(?:\.\d+)?-chat|chatgpt-)/u;
+
+function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
+  const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
+  const encoded = encodeTools(tools, { strict });
+  const input = toInputItems(messages, { tools: tools.length > 0, stored: native["store"] === true });
+  const plain = PLAIN_MODEL.test(model.slice(model.lastIndexOf("/") + 1)) || native["store"] === true;
+  const offered = encoded.tools.length > 0;
+  const body: JsonObject = {
+    model,
+    ...(system === undefined ? {} : { instructions: system.toWellFormed() }),
+    input: input.messages,
+    ...(offered ? { tools: encoded.tools } : {}),
+    ...(toolChoice === undefined ? {} : choiceOf(toolChoice, tools, encoded)),
+    ...(offered && parallelCalls !== undefined ? { parallel_tool_calls: parallelCalls } : {}),
+    ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(stream ? { stream } : {}),
+    store: false,
+    ...(plain ? {} : { include: ["reasoning.encrypted_content"] }),
+    ...native,
+  };
+  return { body, toolNames: new Map([...input.toolNames, ...encoded.toolNames]), notes: encoded.notes };
+}
+
+function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], { tools: written, toolNames }: EncodedTools): JsonObject {
+  if (typeof choice === "string") {
+    if (choice === "required" && written.length === 0)
+      throw new ToolError("invalid_argument", "A call is required, but no tool is offered.");
+    return written.length === 0 ? {} : { tool_choice: choice };
+  }
+  const [own] = tools.filter((tool) => tool.name === choice.tool).map(ownWords);
+  if (own !== undefined) return { tool_choice: ownChoice(own) };
+  const names = [...toolNames].flatMap(([encoded, name]) => (name === choice.tool ? [encoded] : []));
+  const [name] = names;
+  if (name === undefined)
+    throw new ToolError("invalid_argument", `The tool ${JSON.stringify(choice.tool)} is chosen, but not among those offered.`);
+  if (names.length === 1) return { tool_choice: { type: "function", name } };
+  return { tool_choice: { type: "allowed_tools", mode: "required", tools: names.map((one) => ({ type: "function", name: one })) } };
+}
+
+function ownChoice({ type, name }: JsonObject): JsonObject {
+  return { ...(type === undefined ? {} : { type }), ...(name === undefined ? {} : { name }) };
+}
+
+function answerItem({ id, kind, result }: AnsweredCall): JsonObject {
+  const call = kind === "custom" ? { type: "custom_tool_call" } : undefined;
+  return resultItem({ id: id ?? result.callId, result, call }) ?? {};
+}
+
+function decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply {
+  if (!isJsonObject(body) || !(Array.isArray(body["output"]) || isJsonObject(body["error"])))
+    throw new ToolError("model_failed", "The provider's answer is no reply of OpenAI's Responses: it has no output.");
+  return new ResponsesDecoder(options).whole(body);
+}

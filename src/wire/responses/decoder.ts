@@ -1,0 +1,282 @@
+/** Reads a reply of OpenAI's Responses, whole or streamed: both go item by item through one place. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { FinishReason, ModelEvent, ModelReply } from "../../core/model.ts";
+import { ReplyBuilder } from "../reply-builder.ts";
+import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
+import { FORMAT } from "./input-items.ts";
+import { itemId, itemInput, itemName, itemRole, itemType, madeImage, needsNative, providerCallOf, textOf } from "./items.ts";
+import { responseError } from "./response-error.ts";
+import { readUsage } from "./usage.ts";
+import { Wording } from "./wording.ts";
+
+const MAX_ITEMS = 65_536;
+
+/** One item of the output. `key` is its place among those seen. */
+interface Slot {
+  readonly key: number;
+  /** The item's own id, as far as it is known. */
+  id: string | undefined;
+  /** As `output_item.done` or a whole reply has it; nothing more comes for it. */
+  item: JsonObject | undefined;
+  /** The provider runs it, and it has its place among those that do. */
+  listed: boolean;
+}
+
+export class ResponsesDecoder implements StreamDecoder {
+  readonly #options: DecodeOptions;
+  readonly #builder: ReplyBuilder;
+  #slots: Slot[] = [];
+  #byPlace = new Map<string | number, Slot>();
+  #providerSlots: Slot[] = [];
+  /** How many of them were told of. */
+  #providerTold = 0;
+  #words: Wording;
+  #responseId: string | undefined;
+  #refused = false;
+  /** An item says of itself that it is not whole. */
+  #cutOff = false;
+  #over = false;
+
+  constructor(options: DecodeOptions = {}) {
+    this.#options = options;
+    this.#builder = new ReplyBuilder(options);
+    this.#words = new Wording(this.#builder);
+  }
+
+  push(piece: JsonValue): readonly ModelEvent[] {
+    if (isJsonObject(piece) && !this.#over) this.#event(piece);
+    return this.#builder.take();
+  }
+
+  end(): readonly ModelEvent[] {
+    this.#over = true;
+    this.#builder.end();
+    return this.#builder.take();
+  }
+
+  /** @throws ToolError */
+  whole(response: JsonObject): ModelReply {
+    this.#ended(response);
+    return this.#builder.end();
+  }
+
+  #event(event: JsonObject): void {
+    const type = textOf(event["type"]) ?? "";
+    if (type === "error" || type === "response.failed" || type === "response.error") throw responseError(event);
+    const { response, item } = event;
+    if (isJsonObject(response)) this.#response(type, response);
+    else if (type === "response.output_item.added" && isJsonObject(item)) this.#added(this.#newSlot(event, item), item);
+    else if (type === "response.output_item.done" && isJsonObject(item)) this.#done(this.#slotOf(event, item), item);
+    else this.#delta(type, event);
+  }
+
+  #response(type: string, response: JsonObject): void {
+    if (type === "response.created") this.#created(textOf(response["id"]));
+    else if (type === "response.completed" || type === "response.incomplete" || type === "response.cancelled" || type === "response.done") {
+      this.#ended(response);
+      this.#over = true;
+    }
+  }
+
+  /** A second beginning before the end is another message in place of the first. */
+  #created(id: string | undefined): void {
+    if (this.#slots.length > 0 && id !== this.#responseId) {
+      this.#builder.void("The provider began its message anew.");
+      this.#slots = [];
+      this.#byPlace = new Map();
+      this.#providerSlots = [];
+      this.#providerTold = 0;
+      this.#words = new Wording(this.#builder);
+      this.#refused = false;
+      this.#cutOff = false;
+    }
+    this.#responseId = id;
+  }
+
+  #delta(type: string, event: JsonObject): void {
+    const text = textOf(event["delta"]);
+    switch (type) {
+      case "response.output_text.delta":
+      case "response.refusal.delta":
+        if (type === "response.refusal.delta") this.#refused = true;
+        return this.#words.say("text", this.#place(event, "content_index"), text ?? "");
+      case "response.reasoning_summary_text.delta":
+        return this.#words.say("summary", this.#place(event, "summary_index"), text ?? "");
+      case "response.reasoning_text.delta":
+        return this.#words.say("thought", this.#place(event, "content_index"), text ?? "");
+      case "response.function_call_arguments.delta":
+      case "response.custom_tool_call_input.delta":
+        return this.#builder.argumentText(this.#openCall(type, event).key, text ?? "");
+      case "response.function_call_arguments.done":
+        return this.#inputDone(type, event, event["arguments"]);
+      case "response.custom_tool_call_input.done":
+        return this.#inputDone(type, event, event["input"]);
+      default:
+    }
+  }
+
+  #place(event: JsonObject, part: string): readonly [number, number] {
+    const index = event[part];
+    return [this.#slotOf(event).key, typeof index === "number" ? index : 0];
+  }
+
+  /** A piece of a call that no `output_item.added` told of opens it. */
+  #openCall(type: string, event: JsonObject): Slot {
+    const slot = this.#slotOf(event);
+    if (slot.item === undefined && !this.#builder.hasCall(slot.key))
+      this.#builder.open(slot.key, { kind: type.startsWith("response.custom_") ? "custom" : "function" });
+    return slot;
+  }
+
+  /** The arguments are whole: the call is sealed, if its item has told of its name and id. */
+  #inputDone(type: string, event: JsonObject, input: JsonValue | undefined): void {
+    const { key, id } = this.#openCall(type, event);
+    if (input !== undefined) this.#builder.setInput(key, input);
+    if (id !== undefined) this.#builder.seal(key);
+  }
+
+  #added(slot: Slot, item: JsonObject): void {
+    const type = itemType(item);
+    const role = itemRole(item, this.#options.toolNames);
+    if (role === "provider") this.#list(slot);
+    if (role !== "call" || (type !== "function_call" && type !== "custom_tool_call")) return;
+    this.#open(slot, item);
+    const named = itemName(item, this.#options.toolNames) !== "" && itemId(item) !== undefined;
+    slot.id = named ? itemId(item) : undefined;
+  }
+
+  #open(slot: Slot, item: JsonObject): void {
+    this.#builder.open(slot.key, {
+      id: itemId(item),
+      name: itemName(item, this.#options.toolNames),
+      kind: itemType(item) === "custom_tool_call" ? "custom" : "function",
+    });
+  }
+
+  /** The last word on an item, and of a whole reply the only one. */
+  #done(slot: Slot, item: JsonObject): void {
+    if (slot.item !== undefined) return;
+    slot.item = item;
+    if (item["status"] === "incomplete") this.#cutOff = true;
+    const role = itemRole(item, this.#options.toolNames);
+    if (role === "call") this.#callDone(slot, item);
+    else if (role === "words") this.#wordsDone(slot, item);
+    else if (role === "provider") {
+      this.#list(slot);
+      this.#tellProviderCalls();
+    }
+    const image = madeImage(item);
+    if (image !== undefined) this.#builder.media({ type: "image", ...image });
+  }
+
+  #list(slot: Slot): void {
+    if (!slot.listed) this.#providerSlots.push(slot);
+    slot.listed = true;
+  }
+
+  /** In the order in which they began, whichever is done first. */
+  #tellProviderCalls(all = false): void {
+    for (; this.#providerTold < this.#providerSlots.length; this.#providerTold++) {
+      const item = this.#providerSlots[this.#providerTold]?.item;
+      if (item !== undefined) this.#builder.providerCall(providerCallOf(item));
+      else if (!all) return;
+    }
+  }
+
+  #callDone(slot: Slot, item: JsonObject): void {
+    this.#open(slot, item);
+    const input = itemInput(item);
+    if (input !== undefined && input !== null) this.#builder.setInput(slot.key, input);
+    if (!this.#cutOff) this.#builder.seal(slot.key);
+  }
+
+  #wordsDone({ key }: Slot, { summary, content }: JsonObject): void {
+    for (const [index, part] of partsOf(summary)) this.#words.sayWhole("summary", [key, index], textOf(part["text"]) ?? "");
+    for (const [index, part] of partsOf(content)) {
+      const type = itemType(part);
+      if (type === "refusal") this.#refused = true;
+      const kind = type === "reasoning_text" ? "thought" : type === "summary_text" ? "summary" : "text";
+      this.#words.sayWhole(kind, [key, index], textOf(part["text"]) ?? textOf(part["refusal"]) ?? "");
+    }
+  }
+
+  /** What the whole response adds: what was missed, how it ended, and what it cost. */
+  #ended(response: JsonObject): void {
+    if (isJsonObject(response["error"]) || response["status"] === "failed") throw responseError(response);
+    this.#catchUp(response["output"]);
+    this.#tellProviderCalls(true);
+    this.#builder.about({ id: textOf(response["id"]), model: textOf(response["model"]) });
+    this.#builder.usage(readUsage(response["usage"]));
+    const { reason, detail } = this.#finishOf(response);
+    this.#builder.finish(reason, detail);
+    const blocks = this.#slots.map(({ item }) => item).filter((item) => item !== undefined);
+    if (blocks.some(needsNative)) this.#builder.native({ format: FORMAT, blocks });
+  }
+
+  #catchUp(output: JsonValue | undefined): void {
+    if (!isJsonArray(output)) return;
+    const known = new Set(this.#slots.flatMap(({ item }) => (item === undefined ? [] : idsOf(item))));
+    for (const [index, item] of output.entries()) {
+      if (!isJsonObject(item) || idsOf(item).some((id) => known.has(id))) continue;
+      const slot = this.#slotOf({ output_index: index }, item);
+      if (slot.item === undefined) this.#added(slot, item);
+      this.#done(slot, item);
+    }
+  }
+
+  #finishOf({ status, incomplete_details: details }: JsonObject): { readonly reason: FinishReason; readonly detail?: string } {
+    const why = isJsonObject(details) ? textOf(details["reason"]) : undefined;
+    const word = why ?? textOf(status);
+    const detail = word === undefined ? {} : { detail: word };
+    if (status === "incomplete" || why !== undefined) return { reason: INCOMPLETE.get(why ?? "") ?? "other", ...detail };
+    if (this.#cutOff) return { reason: "length", ...detail };
+    if (this.#refused) return { reason: "refusal", ...detail };
+    if (status === "cancelled") return { reason: "error", ...detail };
+    return { reason: status === undefined || status === "completed" ? "stop" : "other", ...detail };
+  }
+
+  /** The item that an event speaks of: by its index, else by its id, else the last one. */
+  #slotOf(event: JsonObject, item?: JsonObject): Slot {
+    const place = placeOf(event, item);
+    const known = place === undefined ? this.#slots.at(-1) : this.#byPlace.get(place);
+    return known ?? this.#addSlot(place);
+  }
+
+  /** A finished item whose place another takes keeps what it said. */
+  #newSlot(event: JsonObject, item: JsonObject): Slot {
+    const place = placeOf(event, item);
+    const known = place === undefined ? undefined : this.#byPlace.get(place);
+    return known === undefined || known.item !== undefined ? this.#addSlot(place) : known;
+  }
+
+  #addSlot(place: string | number | undefined): Slot {
+    if (this.#slots.length >= MAX_ITEMS) throw new ToolError("too_large", `A message of the model has more than ${MAX_ITEMS} items.`);
+    const slot: Slot = { key: this.#slots.length, id: undefined, item: undefined, listed: false };
+    this.#slots.push(slot);
+    if (place !== undefined) this.#byPlace.set(place, slot);
+    return slot;
+  }
+}
+
+const INCOMPLETE: ReadonlyMap<string, FinishReason> = new Map([
+  ["max_output_tokens", "length"],
+  ["max_tokens", "length"],
+  ["content_filter", "content-filter"],
+]);
+
+function placeOf({ output_index: index, item_id: id }: JsonObject, item?: JsonObject): string | number | undefined {
+  if (typeof index === "number") return index;
+  return textOf(id) ?? textOf(item?.["id"]);
+}
+
+function idsOf({ type, id, call_id: callId }: JsonObject): readonly string[] {
+  return [id, callId].flatMap((one) => (typeof one === "string" && one !== "" ? [`${textOf(type) ?? ""} ${one}`] : []));
+}
+
+function partsOf(parts: JsonValue | undefined): readonly (readonly [number, JsonObject])[] {
+  if (typeof parts === "string") return [[0, { type: "output_text", text: parts }]];
+  if (!isJsonArray(parts)) return [];
+  return parts.flatMap((part, index) => (isJsonObject(part) ? [[index, part] as const] : []));
+}

@@ -1,0 +1,81 @@
+/** A conversation as the input items of OpenAI's Responses. */
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { ModelMessage } from "../../core/message.ts";
+import { contentText, conversationSteps, documentHeading, nativeBlocks } from "../conversation-steps.ts";
+import type { AssistantStep, SpokenStep, WireCall } from "../conversation-steps.ts";
+import { asTextNotes } from "../text-notes.ts";
+import type { EncodedMessages } from "../wire-format.ts";
+import { itemId, itemRole, itemType } from "./items.ts";
+import { inputParts, inputText, isMedia, resultItem } from "./result-items.ts";
+
+export const FORMAT = "openai-responses";
+
+/** `call_id` has at most 64 characters. */
+const ID_RULE = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
+
+export interface InputOptions {
+  /** False where the request offers no tools: calls and results become text. @default true */
+  readonly tools?: boolean;
+  /** False where the provider keeps nothing: reasoning that it could not read is left out. @default true */
+  readonly stored?: boolean;
+}
+
+/**
+ * Writes a conversation as input items.
+ *
+ * A message that the provider made goes back as it came where it holds more than our words say. Where the provider keeps nothing,
+ * reasoning that is neither encrypted nor plain is worth nothing to it and is left out.
+ *
+ * @see https://platform.openai.com/docs/api-reference/responses/create
+ */
+export function toInputItems(messages: readonly ModelMessage[], { tools = true, stored = true }: InputOptions = {}): EncodedMessages {
+  const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ID_RULE);
+  const items = steps.flatMap((step): readonly JsonObject[] =>
+    step.kind === "assistant" ? (ownItems(step, stored) ?? writtenItems(step)) : [spokenItem(step)],
+  );
+  return { messages: items, toolNames };
+}
+
+function spokenItem({ kind, content, title }: SpokenStep): JsonObject {
+  if (kind === "system") return { type: "message", role: "system", content: contentText(content) };
+  const heading = kind === "document" ? documentHeading(title) : "";
+  if (typeof content !== "string" && content.some(isMedia))
+    return { type: "message", role: "user", content: [...inputText(heading), ...inputParts(content)] };
+  const text = contentText(content);
+  return { type: "message", role: "user", content: heading === "" ? text : `${heading}\n${text}` };
+}
+
+function writtenItems({ content, calls }: AssistantStep): readonly JsonObject[] {
+  const text = contentText(content);
+  const said = text === "" && calls.length > 0 ? [] : [{ type: "message", role: "assistant", content: text }];
+  return [
+    ...said,
+    ...calls.map(({ id, name, input }) => ({ type: "function_call", call_id: id, name, arguments: JSON.stringify(input) })),
+    ...calls.map(({ id, result }) => resultItem({ id, result })).filter((item) => item !== undefined),
+  ];
+}
+
+/** The provider's items with an answer for each call among them; undefined where that cannot be. */
+function ownItems(step: AssistantStep, stored: boolean): readonly JsonObject[] | undefined {
+  const blocks = nativeBlocks(step, FORMAT, callIdOf)?.filter(isJsonObject);
+  if (blocks === undefined) return undefined;
+  const made = new Map(blocks.flatMap((block) => (callIdOf(block) === undefined ? [] : [[itemId(block), block] as const])));
+  const answers = step.calls.map((call) => answerOf(call, made.get(call.id)));
+  if (answers.some((answer) => answer === undefined)) return undefined;
+  return [...blocks.filter((block) => stored || isReadable(block)), ...answers.filter((answer) => answer !== undefined)];
+}
+
+function answerOf({ id, result }: WireCall, call: JsonObject | undefined): JsonObject | undefined {
+  return resultItem({ id, result, call });
+}
+
+function callIdOf(block: JsonValue): string | undefined {
+  return isJsonObject(block) && itemRole(block, undefined) === "call" ? itemId(block) : undefined;
+}
+
+function isReadable(block: JsonObject): boolean {
+  if (itemType(block) !== "reasoning") return true;
+  const { encrypted_content: encrypted, content } = block;
+  return (typeof encrypted === "string" && encrypted !== "") || (isJsonArray(content) && content.length > 0);
+}

@@ -1,0 +1,106 @@
+/** The output items of OpenAI's Responses: which are calls of ours, which the provider has run, and what they ask for. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { ProviderCall } from "../../core/model.ts";
+import { readArguments } from "../reply-builder.ts";
+
+/** `call`: ours to run; `provider`: run by the provider; `words`: what it says or thinks; `other`: only to be given back. */
+export type ItemRole = "call" | "provider" | "words" | "other";
+
+/** Built-in tools of ours to run, by the type of the call: the type of the tool that allows them. */
+export const BUILT_IN_TOOLS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["shell_call", ["shell"]],
+  ["local_shell_call", ["local_shell"]],
+  ["apply_patch_call", ["apply_patch"]],
+  ["computer_call", ["computer", "computer_use", "computer_use_preview"]],
+  ["tool_search_call", ["tool_search"]],
+]);
+
+const WORDS: ReadonlySet<string> = new Set(["message", "reasoning"]);
+const PROVIDER_ITEMS: ReadonlySet<string> = new Set(["mcp_list_tools", "mcp_approval_request", "program"]);
+const CALL_FIELDS = ["action", "actions", "operation", "arguments", "code", "queries"] as const;
+
+export function itemType(item: JsonObject): string {
+  return textOf(item["type"]) ?? "";
+}
+
+/** What an item is to us. A custom call of a tool that was not offered is one that the provider has run (xAI). */
+export function itemRole(item: JsonObject, toolNames: ReadonlyMap<string, string> | undefined): ItemRole {
+  const type = itemType(item);
+  if (type === "function_call") return "call";
+  if (type === "custom_tool_call") {
+    const offered = toolNames === undefined || toolNames.size === 0 || toolNames.has(itemName(item, toolNames));
+    return offered ? "call" : "provider";
+  }
+  if (WORDS.has(type)) return "words";
+  if (BUILT_IN_TOOLS.has(type)) return runsAtProvider(item, type) ? "provider" : "call";
+  return PROVIDER_ITEMS.has(type) || type.endsWith("_call") ? "provider" : "other";
+}
+
+function runsAtProvider({ execution, environment }: JsonObject, type: string): boolean {
+  if (type === "tool_search_call") return execution !== "client";
+  return isJsonObject(environment) && environment["type"] !== "local";
+}
+
+/** The name of a call as the provider knows the tool: its own, with its namespace where only that was offered, or a built-in's type. */
+export function itemName(item: JsonObject, toolNames: ReadonlyMap<string, string> | undefined): string {
+  const type = itemType(item);
+  if (type !== "function_call" && type !== "custom_tool_call") return type;
+  const name = textOf(item["name"]) ?? "";
+  const namespace = textOf(item["namespace"]);
+  const joined = `${namespace}__${name}`;
+  return namespace !== undefined && toolNames?.has(name) !== true && toolNames?.has(joined) === true ? joined : name;
+}
+
+/** The input of a call: arguments as text or JSON, a custom call's text, or the fields that say what a built-in is to do. */
+export function itemInput(item: JsonObject): JsonValue | undefined {
+  const type = itemType(item);
+  if (type === "function_call") return item["arguments"];
+  if (type === "custom_tool_call") return item["input"];
+  return Object.fromEntries(CALL_FIELDS.flatMap((field) => (Object.hasOwn(item, field) ? [[field, item[field] ?? null]] : [])));
+}
+
+/** Calls are known by `call_id`; what a provider runs has often only an id of its own. */
+export function itemId({ call_id: callId, id }: JsonObject): string | undefined {
+  return nonEmpty(callId) ?? nonEmpty(id);
+}
+
+export function providerCallOf(item: JsonObject): ProviderCall {
+  const kind = itemType(item);
+  const named = kind === "mcp_call" || kind === "custom_tool_call";
+  const text = kind === "mcp_call" ? textOf(item["arguments"]) : undefined;
+  const id = itemId(item);
+  return {
+    ...(id === undefined ? {} : { id }),
+    name: (named ? textOf(item["name"]) : undefined) ?? kind,
+    kind,
+    input: text === undefined ? (itemInput(item) ?? {}) : readArguments(text),
+  };
+}
+
+/** The image that `image_generation_call` made. */
+export function madeImage(item: JsonObject): { readonly mediaType: string; readonly data: string } | undefined {
+  const data = itemType(item) === "image_generation_call" ? nonEmpty(item["result"]) : undefined;
+  return data === undefined ? undefined : { mediaType: `image/${nonEmpty(item["output_format"]) ?? "png"}`, data };
+}
+
+/** True where our words do not say all of an item, so that it must go back as it came. */
+export function needsNative(item: JsonObject): boolean {
+  const type = itemType(item);
+  if (type === "message") return nonEmpty(item["phase"]) !== undefined;
+  if (type !== "function_call") return true;
+  return nonEmpty(item["namespace"]) !== undefined || isProgram(item["caller"]);
+}
+
+/** True for the caller of a call that a program of the provider's made. */
+export function isProgram(caller: JsonValue | undefined): boolean {
+  return isJsonObject(caller) && caller["type"] !== "direct";
+}
+
+export function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function nonEmpty(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

@@ -1,0 +1,112 @@
+/** The items that answer calls in OpenAI's Responses. */
+import { contentParts, answerText, IMAGE_TYPES, isErrorAnswer, wellFormed } from "../conversation-steps.ts";
+import type { ContentPart } from "../../core/content.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { partText } from "../../core/result.ts";
+import type { ToolResult } from "../../core/result.ts";
+import { isProgram, itemType } from "./items.ts";
+
+/** The answer of one call: `call` is its item where the provider made one. */
+export interface AnsweredItem {
+  readonly id: string;
+  readonly result: ToolResult | undefined;
+  readonly call?: JsonObject | undefined;
+}
+
+type WriteOutput = (answer: AnsweredItem) => JsonObject | undefined;
+
+/** By the type of a call, its answer; undefined where the provider takes no such answer in that place. */
+const OUTPUTS: Readonly<Record<string, WriteOutput>> = {
+  function_call: ({ result }) => ({ type: "function_call_output", output: outputOf(result) }),
+  custom_tool_call: ({ result }) => ({ type: "custom_tool_call_output", output: outputOf(result) }),
+  local_shell_call: ({ result }) => ({ type: "local_shell_call_output", output: answerText(result) }),
+  apply_patch_call: ({ result }) => ({
+    type: "apply_patch_call_output",
+    status: isErrorAnswer(result) ? "failed" : "completed",
+    output: answerText(result),
+  }),
+  shell_call: ({ call, result }) => ({
+    type: "shell_call_output",
+    ...shellLimit(call),
+    output: shellOutput(result),
+  }),
+  computer_call: ({ result }) => computerOutput(result),
+  tool_search_call: ({ result }) => ({ type: "tool_search_output", execution: "client", status: "completed", tools: foundTools(result) }),
+};
+
+/** The item that answers a call; undefined where the answer cannot be said in the place of the provider's own call. */
+export function resultItem(answer: AnsweredItem): JsonObject | undefined {
+  const { id, call } = answer;
+  const type = call === undefined ? "function_call" : itemType(call);
+  const written = Object.hasOwn(OUTPUTS, type) ? OUTPUTS[type]?.(answer) : undefined;
+  if (written === undefined) return undefined;
+  const caller = call?.["caller"];
+  return { ...written, call_id: id, ...(caller !== undefined && isProgram(caller) ? { caller } : {}) };
+}
+
+/** Text, or parts where there is something to see. */
+function outputOf(result: ToolResult | undefined): JsonValue {
+  const { content = [], ...rest } = result ?? {};
+  if (result === undefined || !content.some(isMedia)) return answerText(result);
+  if (isErrorAnswer(result)) return [...inputText(answerText(result)), ...content.filter(isMedia).flatMap(writePart)];
+  return [...inputText(answerText({ ...result, ...rest, content: [] })), ...content.flatMap(writePart)];
+}
+
+/** The parts of a content as the user says them. */
+export function inputParts(content: string | readonly ContentPart[]): readonly JsonObject[] {
+  return contentParts(content).flatMap(writePart);
+}
+
+export function inputText(text: string): readonly JsonObject[] {
+  return text === "" ? [] : [{ type: "input_text", text: text.toWellFormed() }];
+}
+
+function writePart(part: ContentPart): readonly JsonObject[] {
+  if (part.type === "image" && isMedia(part))
+    return [{ type: "input_image", detail: "auto", image_url: `data:${part.mediaType};base64,${part.data}` }];
+  if (part.type === "file" && isMedia(part)) return [{ type: "input_file", filename: part.name ?? "file", file_data: part.uri }];
+  return inputText(partText(part));
+}
+
+/** Images of the types that are taken, and files that hold their own data. */
+export function isMedia(part: ContentPart): boolean {
+  if (part.type === "image") return IMAGE_TYPES.has(part.mediaType);
+  return part.type === "file" && part.text === undefined && /^data:[^,]*;base64,/iu.test(part.uri.slice(0, 256));
+}
+
+function shellLimit(call: JsonObject | undefined): JsonObject {
+  const action = call?.["action"];
+  const limit = isJsonObject(action) ? action["max_output_length"] : undefined;
+  return typeof limit === "number" ? { max_output_length: limit } : {};
+}
+
+/** What the tool said in the provider's own form, else its text. */
+function shellOutput(result: ToolResult | undefined): JsonValue {
+  const output = result?.output;
+  const own = isJsonObject(output) ? output["output"] : output;
+  if (isJsonArray(own) && own.length > 0 && own.every(isShellChunk)) return wellFormed(own);
+  const text = answerText(result);
+  return isErrorAnswer(result)
+    ? [{ stdout: "", stderr: text, outcome: { type: "exit", exit_code: 1 } }]
+    : [{ stdout: text, stderr: "", outcome: { type: "exit", exit_code: 0 } }];
+}
+
+function isShellChunk(value: JsonValue): boolean {
+  return (
+    isJsonObject(value) && typeof value["stdout"] === "string" && typeof value["stderr"] === "string" && isJsonObject(value["outcome"])
+  );
+}
+
+function computerOutput(result: ToolResult | undefined): JsonObject | undefined {
+  const image = isErrorAnswer(result) ? undefined : result?.content?.find((part) => part.type === "image" && isMedia(part));
+  if (image?.type !== "image") return undefined;
+  const url = `data:${image.mediaType};base64,${image.data}`;
+  return { type: "computer_call_output", output: { type: "computer_screenshot", image_url: url } };
+}
+
+function foundTools(result: ToolResult | undefined): readonly JsonValue[] {
+  const output = result?.output;
+  const tools = isJsonObject(output) ? output["tools"] : output;
+  return isJsonArray(tools) ? tools.filter(isJsonObject) : [];
+}

@@ -1,0 +1,21 @@
+/** The token counts of OpenAI's Responses. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { TokenUsage } from "../../core/model.ts";
+
+/** What is told; nothing for what is no count. */
+export function readUsage(usage: JsonValue | undefined): Partial<TokenUsage> {
+  if (!isJsonObject(usage)) return {};
+  const { input_tokens_details: input, output_tokens_details: output } = usage;
+  return {
+    ...count("inputTokens", usage["input_tokens"]),
+    ...count("outputTokens", usage["output_tokens"]),
+    ...(isJsonObject(input) ? count("cachedInputTokens", input["cached_tokens"]) : {}),
+    ...(isJsonObject(input) ? count("cacheWriteTokens", input["cache_write_tokens"]) : {}),
+    ...(isJsonObject(output) ? count("reasoningTokens", output["reasoning_tokens"]) : {}),
+  };
+}
+
+function count(name: keyof TokenUsage, value: JsonValue | undefined): Partial<TokenUsage> {
+  return typeof value === "number" && value >= 0 ? { [name]: value } : {};
+}

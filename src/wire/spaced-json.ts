@@ -1,0 +1,11 @@
+/** JSON with a space behind `:` and `,`, as Python's `json.dumps` writes it. */
+import { isJsonArray, isJsonObject } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
+
+export function spacedJson(value: JsonValue): string {
+  if (isJsonArray(value)) return `[${value.map(spacedJson).join(", ")}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  return `{${Object.entries(value)
+    .map(([key, item]) => `${JSON.stringify(key)}: ${spacedJson(item)}`)
+    .join(", ")}}`;
+}

@@ -1,0 +1,62 @@
+/** The description of a schema, with what cannot be said elsewhere. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { countNodes } from "../../schema/schema-part.ts";
+
+const MAX_TEXT = 300;
+const MAX_NODES = 100;
+
+export class Description {
+  readonly #text: string;
+  readonly #more: string[] = [];
+
+  constructor(text: JsonValue | undefined) {
+    this.#text = typeof text === "string" ? text : "";
+  }
+
+  /** Says `minLength: 5`. What takes more than 300 characters is named only. */
+  add(name: string, value: JsonValue): void {
+    const text = this.hasRoomFor(value) ? `${name}: ${JSON.stringify(value)}` : name;
+    if (!this.#more.includes(text)) this.#more.push(text);
+  }
+
+  hasRoomFor(value: JsonValue): boolean {
+    return countNodes(value, MAX_NODES) <= MAX_NODES && JSON.stringify(value).length <= MAX_TEXT;
+  }
+
+  /** `description`, or nothing where there is nothing to say. @param inner what a part of it says, for where this one says nothing */
+  field(inner: JsonValue | undefined): JsonObject {
+    const text = this.#text === "" && typeof inner === "string" ? inner : this.#text;
+    const more = this.#more.length === 0 ? "" : `(${this.#more.join("; ")})`;
+    const whole = [text, more].filter((part) => part !== "").join(" ");
+    return whole === "" ? {} : { description: whole };
+  }
+}
+
+/** Constraints that every value fits. */
+const TRIVIAL: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
+  ["minLength", 0],
+  ["minItems", 0],
+  ["minProperties", 0],
+  ["uniqueItems", false],
+  ["additionalItems", true],
+  ["unevaluatedItems", true],
+  ["unevaluatedProperties", true],
+]);
+
+export function isTrivial(keyword: string, value: JsonValue): boolean {
+  if (keyword === "additionalProperties") return typeof value === "boolean";
+  if (keyword === "required") return Array.isArray(value) && value.length === 0;
+  if (isJsonObject(value) && Object.keys(value).length === 0) return true;
+  return TRIVIAL.has(keyword) && TRIVIAL.get(keyword) === value;
+}
+
+/** Whether a keyword that may stand may have this value. */
+export function hasAccepted(
+  accepts: Readonly<Record<string, (value: JsonValue) => boolean>> | undefined,
+  keyword: string,
+  value: JsonValue,
+): boolean {
+  if (accepts === undefined || !Object.hasOwn(accepts, keyword)) return true;
+  return accepts[keyword]?.(value) ?? true;
+}

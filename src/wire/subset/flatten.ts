@@ -1,0 +1,144 @@
+/** A schema with what holds for the same value laid together: references and `allOf` written out where they may not stay. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { isTrivial } from "./description.ts";
+import { CONSTRAINT_KEYWORDS } from "./keywords.ts";
+import { joinRootUnion, mergeSchemas } from "./merge-schemas.ts";
+import type { Losses, Place } from "./place.ts";
+import { References } from "./references.ts";
+import { namedTypes, objectOf, schemasOf, without } from "./schema-node.ts";
+import type { SubsetRules } from "./subset-rules.ts";
+
+/** Most schemas that one may become, references written out. */
+const MAX_NODES = 20_000;
+/** Most properties, names and values that may be laid over each other. */
+const MAX_MERGED_FIELDS = 200_000;
+/** Most references and `allOf` that lead from one to the next. */
+const MAX_TURNS = 128;
+
+export interface FitterOptions {
+  readonly references: SubsetRules["references"];
+  /** How often a schema may be written out inside itself. */
+  readonly maxRecursion: number;
+}
+
+export interface FlatSchema {
+  readonly node: JsonObject;
+  /** As in `Place`. */
+  readonly inside: readonly JsonObject[];
+}
+
+export class Flattener {
+  /** A schema that refers to itself was cut off. */
+  cut = false;
+  readonly references: References;
+  readonly #rules: SubsetRules;
+  readonly #options: FitterOptions;
+  readonly #losses: Losses;
+  #nodesLeft = MAX_NODES;
+  #mergesLeft = MAX_MERGED_FIELDS;
+
+  constructor(root: JsonObject, rules: SubsetRules, { losses, ...options }: FitterOptions & { readonly losses: Losses }) {
+    this.references = new References(root);
+    this.#rules = rules;
+    this.#options = options;
+    this.#losses = losses;
+  }
+
+  /** Lays two schemas over each other. @throws ToolError `invalid_schema` for too much of it */
+  merge(one: JsonObject, other: JsonObject, place: Place): JsonObject {
+    this.#mergesLeft -= 1 + countFields(one) + countFields(other);
+    if (this.#mergesLeft < 0)
+      throw new ToolError("invalid_schema", "The schema has more to lay together than is allowed: allOf, or references.");
+    return mergeSchemas(one, other, this.#losses.of(place));
+  }
+
+  /** Counts one more schema. @throws ToolError `invalid_schema` for too many */
+  spend(): void {
+    if (--this.#nodesLeft < 0)
+      throw new ToolError("invalid_schema", `The schema has more than ${MAX_NODES} parts once its references are written out.`);
+  }
+
+  /** Without `allOf` where that may not stay, and without `$ref` where that may not or `deeply` says so. */
+  flatten(schema: JsonObject, place: Place, deeply: boolean): { readonly node: JsonObject; readonly inside: readonly JsonObject[] } {
+    let node = schema;
+    let { inside } = place;
+    const keepsAllOf = this.#rules.keeps.has("allOf") && !deeply;
+    for (let turns = 0; turns < MAX_TURNS; turns++) {
+      this.spend();
+      const { $ref: reference, allOf } = node;
+      const rest = without(node, "$ref", "$defs", "definitions", "$schema", "$id", "$anchor");
+      const constrained = Object.keys(rest).some((keyword) => CONSTRAINT_KEYWORDS.has(keyword));
+      if (
+        typeof reference === "string" &&
+        (deeply || this.#options.references === "inline" || (constrained && this.#rules.bareReferences === true))
+      ) {
+        const target = this.#target(reference, { ...place, inside });
+        if (target.schema !== undefined) inside = [target.schema, ...inside];
+        node = this.merge(rest, target.node, place);
+      } else if (isJsonArray(allOf) && !keepsAllOf) {
+        node = without(node, "allOf");
+        for (const part of allOf) {
+          const flat = isJsonObject(part)
+            ? this.flatten(part, { ...place, inside }, deeply || allOf.length > 1 || Object.keys(node).length > 0)
+            : undefined;
+          if (flat !== undefined) inside = flat.inside;
+          node = this.merge(node, flat?.node ?? {}, place);
+        }
+      } else return { node, inside };
+    }
+    throw new ToolError("invalid_schema", "References lead in circles.");
+  }
+
+  #target(reference: string, place: Place): { readonly node: JsonObject; readonly schema?: JsonObject } {
+    const target = this.references.follow(reference);
+    if (!isJsonObject(target)) {
+      if (target !== true) this.#losses.lose(place, "$ref", "It leads nowhere.");
+      return { node: {} };
+    }
+    if (place.inside.filter((schema) => schema === target).length <= this.#options.maxRecursion)
+      return { node: without(target, "$defs", "definitions", "$schema", "$id", "$anchor"), schema: target };
+    this.cut = true;
+    this.#losses.lose(place, "$ref", "The schema goes on inside itself and is cut off here.");
+    return { node: { type: namedTypes(target)?.[0] ?? "object", description: "The same again, as deep as needed." } };
+  }
+
+  /** An object without unions, as every provider wants the root. */
+  plainRoot(root: JsonObject, place: Place): JsonObject {
+    const { node } = this.flatten(root, place, true);
+    const types = namedTypes(node);
+    if (types !== undefined && !types.includes("object"))
+      throw new ToolError("invalid_schema", `The root of an input schema is an object, not ${JSON.stringify(node["type"])}.`);
+    let plain: JsonObject = { ...node, type: "object" };
+    for (const keyword of ["anyOf", "oneOf"]) {
+      if (!Object.hasOwn(node, keyword)) continue;
+      const members = schemasOf(node[keyword])
+        .filter(isJsonObject)
+        .map((member) => this.flatten(member, place, true).node)
+        .filter((member) => namedTypes(member)?.includes("object") !== false);
+      plain = without(plain, keyword);
+      const [only, ...others] = members;
+      if (only !== undefined && others.length === 0) plain = this.merge(plain, only, place);
+      else plain = joinRootUnion(plain, members);
+      if (others.length > 0)
+        this.#losses.lose(place, keyword, "A union cannot stand at the root: which properties go together is not told.");
+    }
+    for (const keyword of ["not", "enum", "const"]) {
+      if (Object.hasOwn(plain, keyword)) this.#losses.lose(place, keyword, "It cannot stand at the root.");
+    }
+    return without(plain, "not", "enum", "const");
+  }
+
+  pick(node: JsonObject, kept: ReadonlySet<string>, place: Place): JsonObject {
+    for (const [keyword, value] of Object.entries(node)) {
+      if (!kept.has(keyword) && CONSTRAINT_KEYWORDS.has(keyword) && !isTrivial(keyword, value))
+        this.#losses.lose(place, keyword, "It cannot stand at the root.");
+    }
+    return Object.fromEntries(Object.entries(node).filter(([keyword]) => kept.has(keyword) || keyword === "description"));
+  }
+}
+
+function countFields({ properties, required, enum: members }: JsonObject): number {
+  return Object.keys(objectOf(properties)).length + schemasOf(required).length + schemasOf(members).length;
+}

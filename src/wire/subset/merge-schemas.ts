@@ -1,0 +1,169 @@
+/** Several schemas that hold for the same value, as one. */
+import { canonicalJson, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { equal, namedTypes, namedValues, objectOf, schemasOf, textsOf, without } from "./schema-node.ts";
+
+/** Told what one schema cannot say. */
+export type OnLoss = (keyword: string, note: string) => void;
+
+/** Of two values of these the greater, or the smaller one, says both. */
+const GREATER: ReadonlySet<string> = new Set(["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]);
+const SMALLER: ReadonlySet<string> = new Set(["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]);
+/** The first one is as good as the others: they decide nothing. */
+const FIRST: ReadonlySet<string> = new Set([
+  "title",
+  "description",
+  "default",
+  "examples",
+  "format",
+  "$comment",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+]);
+/** What they mean hangs on their neighbours, so that they cannot be laid over those of another schema. */
+const TIED: ReadonlySet<string> = new Set([
+  "prefixItems",
+  "additionalItems",
+  "contains",
+  "if",
+  "then",
+  "else",
+  "patternProperties",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+]);
+
+/** Lays schemas without `$ref` and `allOf` over each other: a value fits the result if it fits both, but for what `onLoss` is told. */
+export function mergeSchemas(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
+  const merged: Record<string, JsonValue> = { ...without(first, "type", "enum", "const", "properties", "required", "anyOf", "oneOf") };
+  for (const [keyword, value] of Object.entries(second)) {
+    if (STRUCTURAL.has(keyword)) continue;
+    const known = Object.hasOwn(merged, keyword) ? merged[keyword] : undefined;
+    merged[keyword] = known === undefined ? value : mergeKeyword(keyword, [known, value], onLoss);
+    if (TIED.has(keyword) && Object.keys(first).some((word) => sameFamily(word, keyword)))
+      onLoss(keyword, "It means something else beside the keywords of another part of allOf.");
+  }
+  return { ...merged, ...mergeTypes(first, second, onLoss), ...mergeProperties(first, second, onLoss), ...mergeUnions(first, second) };
+}
+
+const STRUCTURAL: ReadonlySet<string> = new Set([
+  "type",
+  "enum",
+  "const",
+  "properties",
+  "required",
+  "anyOf",
+  "oneOf",
+  "additionalProperties",
+]);
+
+function sameFamily(one: string, other: string): boolean {
+  const family = (keyword: string): boolean => /items|contains/iu.test(keyword);
+  return family(one) === family(other) && (family(one) || TIED.has(one) || one === "properties" || one === "additionalProperties");
+}
+
+function mergeKeyword(keyword: string, [one, other]: readonly [JsonValue, JsonValue], onLoss: OnLoss): JsonValue {
+  if (typeof one === "number" && typeof other === "number") {
+    if (GREATER.has(keyword)) return Math.max(one, other);
+    if (SMALLER.has(keyword)) return Math.min(one, other);
+  }
+  if (keyword === "uniqueItems") return one === true || other === true;
+  if (keyword === "items") return { allOf: [one, other] };
+  if (!FIRST.has(keyword) && !equal(one, other)) onLoss(keyword, "Two parts of allOf say different things; the first is kept.");
+  return one;
+}
+
+function mergeTypes(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
+  const one = namedTypes(first);
+  const other = namedTypes(second);
+  const types =
+    one === undefined || other === undefined ? (one ?? other) : one.flatMap((type) => other.flatMap((word) => narrower(type, word)));
+  const values = namedValues(first);
+  const others = namedValues(second);
+  if (types?.length === 0) onLoss("type", "No value fits all parts of allOf.");
+  const texts = new Set(others?.map(canonicalJson));
+  const both =
+    values === undefined || others === undefined ? (values ?? others) : values.filter((value) => texts.has(canonicalJson(value)));
+  const [type, ...more] = types ?? [];
+  return {
+    ...(type === undefined ? {} : { type: more.length === 0 ? type : [type, ...more] }),
+    ...(both === undefined ? {} : { enum: both }),
+  };
+}
+
+function narrower(one: string, other: string): readonly string[] {
+  if (one === other) return [one];
+  const both = [one, other];
+  return both.includes("integer") && both.includes("number") ? ["integer"] : [];
+}
+
+function mergeProperties(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
+  const properties = new Map(Object.entries(objectOf(first["properties"])));
+  for (const [name, schema] of Object.entries(objectOf(second["properties"]))) {
+    const known = properties.get(name);
+    properties.set(name, known === undefined || equal(known, schema) ? schema : { allOf: [known, schema] });
+  }
+  const required = [...new Set([...textsOf(first["required"]), ...textsOf(second["required"])])];
+  return {
+    ...(properties.size === 0 && first["properties"] === undefined && second["properties"] === undefined
+      ? {}
+      : { properties: Object.fromEntries(properties) }),
+    ...(required.length === 0 ? {} : { required }),
+    ...mergeAdditional(first, second, onLoss),
+  };
+}
+
+/** Each part of `allOf` counts the other's properties among its additional ones. */
+function mergeAdditional(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
+  const { additionalProperties: one = true } = first;
+  const { additionalProperties: other = true } = second;
+  if (one === true && other === true) return {};
+  const names = Object.keys(objectOf(first["properties"]));
+  const others = Object.keys(objectOf(second["properties"]));
+  const foreign =
+    (one !== true && others.some((name) => !names.includes(name))) || (other !== true && names.some((name) => !others.includes(name)));
+  if (foreign) onLoss("additionalProperties", "A part of allOf refuses or restricts what another part names.");
+  if (one === false || other === false) return { additionalProperties: false };
+  return { additionalProperties: one === true ? other : other === true ? one : { allOf: [one, other] } };
+}
+
+function mergeUnions(first: JsonObject, second: JsonObject): JsonObject {
+  const unions: Record<string, JsonValue> = {};
+  for (const keyword of ["anyOf", "oneOf"]) {
+    const one = schemasOf(first[keyword]);
+    const other = schemasOf(second[keyword]);
+    if (one.length === 0 && other.length === 0) continue;
+    // both: the second union must hold for every member of the first
+    if (one.length > 0 && other.length > 0) unions[keyword] = one.map((member) => ({ allOf: [member, { [keyword]: other }] }));
+    else unions[keyword] = one.length === 0 ? other : one;
+  }
+  return unions;
+}
+
+/** One object that every member of a root union fits: providers want no union there. Says what goes together no longer. */
+export function joinRootUnion(base: JsonObject, members: readonly JsonObject[]): JsonObject {
+  const [first, ...rest] = members;
+  if (first === undefined) return base;
+  const properties = new Map<string, JsonValue>();
+  for (const member of members) {
+    for (const [name, schema] of Object.entries(objectOf(member["properties"]))) {
+      const known = properties.get(name);
+      properties.set(name, known === undefined || equal(known, schema) ? schema : { anyOf: [...unionMembers(known), schema] });
+    }
+  }
+  const required = textsOf(first["required"]).filter((name) => rest.every((member) => textsOf(member["required"]).includes(name)));
+  const closed = members.every((member) => member["additionalProperties"] === false) && base["additionalProperties"] !== true;
+  const own = objectOf(base["properties"]);
+  return {
+    ...base,
+    properties: { ...Object.fromEntries(properties), ...own },
+    required: [...new Set([...textsOf(base["required"]), ...required])],
+    ...(closed && Object.keys(own).length === 0 ? { additionalProperties: false } : {}),
+  };
+}
+
+function unionMembers(schema: JsonValue): readonly JsonValue[] {
+  const { anyOf } = isJsonObject(schema) ? schema : {};
+  return isJsonObject(schema) && Object.keys(schema).length === 1 && anyOf !== undefined ? schemasOf(anyOf) : [schema];
+}

@@ -1,0 +1,20 @@
+/** A schema that takes null as well. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { textsOf, without } from "./schema-node.ts";
+
+/** How strict subsets say that a property need not be there: it is required, and null stands for nothing. */
+export function withNull(schema: JsonObject): JsonObject {
+  const { type, anyOf, enum: members, description } = schema;
+  if (isJsonArray(anyOf)) {
+    const hasNull = anyOf.some((member) => isJsonObject(member) && member["type"] === "null");
+    return hasNull ? schema : { ...schema, anyOf: [...anyOf, { type: "null" }] };
+  }
+  if (type === "null" || textsOf(type).includes("null")) {
+    return isJsonArray(members) && !members.includes(null) ? { ...schema, enum: [...members, null] } : schema;
+  }
+  return {
+    anyOf: [without(schema, "description"), { type: "null" }],
+    ...(description === undefined ? {} : { description }),
+  };
+}

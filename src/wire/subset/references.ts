@@ -1,0 +1,100 @@
+/** Where the references of a schema lead. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+
+/** One schema document. Follows `#`, JSON pointers, anchors and `$id`s; nothing outside of it. */
+export class References {
+  readonly #root: JsonObject;
+  readonly #found = new Map<string, JsonValue | undefined>();
+  #named: ReadonlyMap<string, JsonObject> | undefined;
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+  }
+
+  /** The schema that a reference means; undefined where it leads nowhere. */
+  follow(reference: string): JsonValue | undefined {
+    if (!this.#found.has(reference)) this.#found.set(reference, this.#find(reference));
+    return this.#found.get(reference);
+  }
+
+  #find(reference: string): JsonValue | undefined {
+    const at = reference.indexOf("#");
+    const address = at < 0 ? reference : reference.slice(0, at);
+    const fragment = at < 0 ? "" : decoded(reference.slice(at + 1));
+    const { $id: rootAddress } = this.#root;
+    this.#named ??= namesIn(this.#root);
+    const document = address === "" || address === rootAddress ? this.#root : this.#named.get(address);
+    if (document === undefined || fragment === undefined) return undefined;
+    if (fragment === "") return document;
+    return fragment.startsWith("/") ? atPointer(document, fragment) : this.#named.get(`#${fragment}`);
+  }
+}
+
+function decoded(fragment: string): string | undefined {
+  try {
+    return decodeURIComponent(fragment);
+  } catch {
+    return undefined; // a lone "%"
+  }
+}
+
+function atPointer(document: JsonObject, pointer: string): JsonValue | undefined {
+  let at: JsonValue | undefined = document;
+  for (const step of pointer.slice(1).split("/")) {
+    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (isJsonArray(at)) at = /^\d{1,9}$/u.test(key) ? at[Number(key)] : undefined;
+    else at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
+  }
+  return at;
+}
+
+/** By `$id`, and by `#` and `$anchor`, the schemas of a document. */
+function namesIn(root: JsonObject): ReadonlyMap<string, JsonObject> {
+  const named = new Map<string, JsonObject>();
+  const open: JsonValue[] = [root];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (isJsonArray(next)) open.push(...next);
+    if (!isJsonObject(next)) continue;
+    const { $id: id, $anchor: anchor, $dynamicAnchor: dynamic } = next;
+    for (const name of [
+      id,
+      anchor === undefined ? undefined : `#${textOf(anchor)}`,
+      dynamic === undefined ? undefined : `#${textOf(dynamic)}`,
+    ])
+      if (typeof name === "string" && name !== "#" && !named.has(name)) named.set(name, next);
+    open.push(...Object.values(next));
+  }
+  return named;
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** Whether something leads back to itself. @param uses by name, what it refers to */
+export function isCircular(uses: ReadonlyMap<string, ReadonlySet<string>>): boolean {
+  const users = new Map<string, string[]>();
+  const left = new Map<string, number>();
+  for (const [name, used] of uses) {
+    left.set(name, used.size);
+    for (const one of used) push(users, one, name);
+  }
+  const free = [...left].filter(([, count]) => count === 0).map(([name]) => name);
+  let freed = 0;
+  for (let next = free.pop(); next !== undefined; next = free.pop()) {
+    freed++;
+    for (const user of users.get(next) ?? []) {
+      const count = (left.get(user) ?? 0) - 1;
+      left.set(user, count);
+      if (count === 0) free.push(user);
+    }
+  }
+  return freed < uses.size;
+}
+
+function push(lists: Map<string, string[]>, key: string, item: string): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [item]);
+  else list.push(item);
+}

@@ -1,0 +1,128 @@
+/** How the formats write calls and answers. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { spacedJson } from "../spaced-json.ts";
+import { delimitersOf } from "./delimited-grammar.ts";
+import type { Delimiters } from "./delimited-grammar.ts";
+import type { WrittenCall } from "./text-format.ts";
+import type { TextWriting } from "./write-text.ts";
+
+function members(input: JsonValue): readonly (readonly [string, JsonValue])[] {
+  return Object.entries(isJsonObject(input) ? input : { value: input });
+}
+
+function plain(value: JsonValue): string {
+  return typeof value === "string" ? value : spacedJson(value);
+}
+
+/** `{"tool": …, "parameters": …, "reasoning": …}` */
+export const FALLBACK_WRITING: TextWriting = {
+  call: ({ name, input, reasoning = "" }) => spacedJson({ tool: name, parameters: input, reasoning }),
+};
+
+export type Around = readonly [before: string, between: string, after: string];
+
+/** `{"name": …, "arguments": …}`, under whatever the arguments are called. */
+export function jsonWriting(around: Around, rest: Partial<TextWriting> & { readonly keys?: readonly [string, string] } = {}): TextWriting {
+  const { keys: [nameKey, inputKey] = ["name", "arguments"], ...more } = rest;
+  return { call: ({ name, input }) => spacedJson({ [nameKey]: name, [inputKey]: input }), around, ...more };
+}
+
+/** Name and JSON, each after a text of its own. */
+export function namedWriting([open, between, close]: Around, rest: Partial<TextWriting> = {}): TextWriting {
+  return { call: ({ name, input }) => open + name + between + spacedJson(input) + close, ...rest };
+}
+
+/** An argument a tag; `%` stands for the name. */
+export function parameterWriting(
+  tags: { readonly call: readonly [string, string]; readonly argument: readonly [string, string] },
+  rest: Partial<TextWriting>,
+): TextWriting {
+  const fill = (template: string, name: string): string => template.split("%").join(name);
+  return {
+    call: ({ name, input }) =>
+      fill(tags.call[0], name) +
+      members(input)
+        .map(([key, value]) => fill(tags.argument[0], key) + plain(value) + tags.argument[1])
+        .join("") +
+      tags.call[1],
+    ...rest,
+  };
+}
+
+export function pythonicWriting(around: Around, rest: Partial<TextWriting> = {}): TextWriting {
+  return {
+    call: ({ name, input }) =>
+      `${name}(${members(input)
+        .map(([key, value]) => `${key}=${pythonic(value)}`)
+        .join(", ")})`,
+    around,
+    ...rest,
+  };
+}
+
+function pythonic(value: JsonValue): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (isJsonArray(value)) return `[${value.map(pythonic).join(", ")}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  return `{${Object.entries(value)
+    .map(([key, item]) => `${JSON.stringify(key)}: ${pythonic(item)}`)
+    .join(", ")}}`;
+}
+
+export function gemmaWriting([open, close]: readonly [string, string], quote: string): TextWriting {
+  const write = (value: JsonValue): string => {
+    if (typeof value === "string") return quote + value.replaceAll(quote, "") + quote;
+    if (isJsonArray(value)) return `[${value.map(write).join(",")}]`;
+    if (!isJsonObject(value)) return JSON.stringify(value);
+    return `{${Object.entries(value)
+      .map(([key, item]) => `${key}:${write(item)}`)
+      .join(",")}}`;
+  };
+  return { call: ({ name, input }) => `${open}call:${name}${write(isJsonObject(input) ? input : { value: input })}${close}` };
+}
+
+export const REACT_WRITING: TextWriting = {
+  call: ({ name, input }) => `Action: ${name}\nAction Input: ${spacedJson(input)}`,
+  answer: ["Observation: ", ""],
+};
+
+export const HARMONY_WRITING: TextWriting = {
+  call: ({ name, input }) =>
+    `<|start|>assistant<|channel|>commentary to=functions.${name} <|constrain|>json<|message|>${spacedJson(input)}<|call|>`,
+  around: ["", "", ""],
+};
+
+const ATTRIBUTE_MARKS: ReadonlyMap<string, string> = new Map([
+  ["&", "&amp;"],
+  ["<", "&lt;"],
+  [">", "&gt;"],
+  ['"', "&quot;"],
+  ["\n", "&#10;"],
+]);
+
+/** Arguments on lines of their own, or as attributes; one that has several lines is the body. */
+export function delimitedWriting(delimiters: Delimiters): TextWriting {
+  return { call: (call) => (delimiters.arguments === "lines" ? writeLines(call, delimiters) : writeAttributes(call, delimiters)) };
+}
+
+function writeLines({ name, input }: WrittenCall, delimiters: Delimiters): string {
+  const { prefix = "@@", separator = "=", bodyArguments = {} } = delimiters;
+  const { open, close } = delimitersOf(name, delimiters);
+  const values = members(input).map(([key, value]) => [key, plain(value)] as const);
+  const bodyKey = Object.hasOwn(bodyArguments, name) ? bodyArguments[name] : "content";
+  const body = values.find(([key, text]) => key === bodyKey || text.includes("\n"));
+  const lines = values
+    .filter((value) => value !== body)
+    .map(([key, text]) => `${prefix}${key}${separator}${text.replaceAll(/\r?\n/gu, " ")}`);
+  return [open, ...lines, ...(body === undefined ? [] : [body[1]]), close].join("\n");
+}
+
+function writeAttributes({ name, input }: WrittenCall, delimiters: Delimiters): string {
+  const { start, end } = delimiters;
+  const attributes = members(input).map(
+    ([key, value]) => ` ${key}="${plain(value).replaceAll(/[&<>"\n]/gu, (mark) => ATTRIBUTE_MARKS.get(mark) ?? mark)}"`,
+  );
+  return `${start}${name}${attributes.join("")}/${end}`;
+}

@@ -1,0 +1,237 @@
+/** The text formats by name. */
+import { ToolError } from "../../core/error.ts";
+import type { ModelTool } from "../../core/model.ts";
+import { decodeText } from "./decode-text.ts";
+import { BRACKETS, TAGS, delimitedGrammar } from "./delimited-grammar.ts";
+import type { Delimiters } from "./delimited-grammar.ts";
+import {
+  FALLBACK_WRITING,
+  HARMONY_WRITING,
+  REACT_WRITING,
+  delimitedWriting,
+  gemmaWriting,
+  jsonWriting,
+  namedWriting,
+  parameterWriting,
+  pythonicWriting,
+} from "./call-writings.ts";
+import { HARMONY } from "./harmony-grammar.ts";
+import * as json from "./json-grammars.ts";
+import { REACT } from "./react-grammar.ts";
+import * as tag from "./tag-grammars.ts";
+import type { TextFormat } from "./text-format.ts";
+import type { CallMark, TextGrammar } from "./text-grammar.ts";
+import * as token from "./token-grammars.ts";
+import { describeTools, fitName, plainName, writeCalls, writeResults } from "./write-text.ts";
+import type { NameOf, TextWriting } from "./write-text.ts";
+
+interface FormatParts {
+  readonly grammar: TextGrammar;
+  readonly writing: TextWriting;
+  /** @default fitName */
+  readonly nameOf?: NameOf;
+}
+
+function makeFormat(name: string, { grammar, writing, nameOf = fitName }: FormatParts): TextFormat {
+  return Object.freeze({
+    name,
+    decodeText: (options = {}) => decodeText(grammar, options),
+    nameOf,
+    describeTools: (tools: readonly ModelTool[]) => describeTools(tools, writing, nameOf),
+    writeCalls: (calls) => writeCalls(calls, writing),
+    writeResults: (answers) => writeResults(answers, grammar, writing),
+  } satisfies TextFormat);
+}
+
+/**
+ * A format with delimiters of one's own.
+ *
+ * @throws ToolError `invalid_argument` for delimiters that are empty
+ */
+export function delimitedFormat(name: string, delimiters: Delimiters): TextFormat {
+  const { start, end, prefix = "@@", separator = "=" } = delimiters;
+  if ([start, end, prefix, separator].includes(""))
+    throw new ToolError("invalid_argument", `The delimiters of the text format ${JSON.stringify(name)} must not be empty.`);
+  return makeFormat(name, { grammar: delimitedGrammar(delimiters), writing: delimitedWriting(delimiters), nameOf: plainName });
+}
+
+const TOOL_RESPONSE = ["<tool_response>\n", "\n</tool_response>"] as const;
+const HERMES_WRITING = jsonWriting(["<tool_call>\n", "\n</tool_call>\n<tool_call>\n", "\n</tool_call>"], { answer: TOOL_RESPONSE });
+const FUNCTION_TAGS = { call: ["<function=%>\n", "</function>"], argument: ["<parameter=%>\n", "\n</parameter>\n"] } as const;
+const QWEN_CODER_WRITING = parameterWriting(FUNCTION_TAGS, {
+  around: ["<tool_call>\n", "\n</tool_call>\n<tool_call>\n", "\n</tool_call>"],
+  answer: TOOL_RESPONSE,
+});
+const INVOKE_TAGS = { call: ['<invoke name="%">\n', "</invoke>"], argument: ['<parameter name="%">', "</parameter>\n"] } as const;
+const V3_WRITING = namedWriting(["<｜tool▁call▁begin｜>function<｜tool▁sep｜>", "\n```json\n", "\n```<｜tool▁call▁end｜>"], {
+  around: ["<｜tool▁calls▁begin｜>", "\n", "<｜tool▁calls▁end｜>"],
+});
+
+/** Everything whose marks are its own, at once. */
+const AUTO = merged([
+  tag.TOOL_CALL_TAG,
+  tag.SEED_OSS,
+  tag.STEP_3,
+  token.DEEPSEEK,
+  token.DEEPSEEK_DSML,
+  token.KIMI_K2,
+  token.MISTRAL,
+  token.SOLAR,
+  json.LFM2,
+  json.GEMMA_4,
+  json.FUNCTION_GEMMA,
+  json.GRANITE,
+  json.TOOL_CALLS_LIST,
+  json.INTERNLM_2,
+  json.APERTUS,
+  json.LONGCAT,
+  json.NEMOTRON_2,
+  json.COMMAND_R7B,
+  json.OLMO_3,
+  tag.INVOKE_TAG,
+  HARMONY,
+]);
+
+/** The first to have a mark keeps it; a mark that begins calls in one format and stands before them in another does both. */
+function merged(grammars: readonly TextGrammar[]): TextGrammar {
+  const calls = new Map<string, CallMark>();
+  const before = new Set(grammars.flatMap((grammar) => grammar.before ?? []));
+  for (const grammar of grammars)
+    for (const call of grammar.calls) if (!calls.has(call.mark)) calls.set(call.mark, { ...call, wraps: before.has(call.mark) });
+  const list = (read: (grammar: TextGrammar) => readonly string[] | undefined): readonly string[] => [
+    ...new Set(grammars.flatMap((grammar) => read(grammar) ?? [])),
+  ];
+  return {
+    calls: [...calls.values()],
+    before: [...before],
+    after: list((grammar) => grammar.after),
+    unsaid: list((grammar) => grammar.unsaid),
+    thinking: [["<think>", "</think>"], ...grammars.flatMap((grammar) => grammar.thinking ?? [])],
+    hidden: grammars.flatMap((grammar) => grammar.hidden ?? []),
+  };
+}
+
+const PARTS: Readonly<Record<string, FormatParts>> = {
+  auto: { grammar: AUTO, writing: HERMES_WRITING },
+  json: { grammar: json.JSON_CONTENT, writing: FALLBACK_WRITING, nameOf: plainName },
+  react: { grammar: REACT, writing: REACT_WRITING, nameOf: plainName },
+  hermes: { grammar: tag.TOOL_CALL_TAG, writing: HERMES_WRITING },
+  "hermes-loose": { grammar: tag.HERMES_LOOSE, writing: HERMES_WRITING },
+  "qwen3-coder": { grammar: tag.TOOL_CALL_TAG, writing: QWEN_CODER_WRITING },
+  ernie: { grammar: tag.RESPONSE_TAG, writing: HERMES_WRITING },
+  glm: {
+    grammar: tag.TOOL_CALL_TAG,
+    writing: parameterWriting(
+      { call: ["<tool_call>%\n", "</tool_call>"], argument: ["<arg_key>%</arg_key>\n<arg_value>", "</arg_value>\n"] },
+      { answer: TOOL_RESPONSE },
+    ),
+  },
+  "llama-3": { grammar: json.LLAMA_3, writing: jsonWriting(["", "; ", ""], { keys: ["name", "parameters"] }) },
+  pythonic: { grammar: json.LLAMA_PYTHONIC, writing: pythonicWriting(["[", ", ", "]"]) },
+  lfm2: { grammar: json.LFM2, writing: pythonicWriting(["<|tool_call_start|>[", ", ", "]<|tool_call_end|>"]) },
+  "olmo-3": { grammar: json.OLMO_3, writing: pythonicWriting(["<function_calls>", "\n", "</function_calls>"]) },
+  mistral: { grammar: token.MISTRAL, writing: jsonWriting(["[TOOL_CALLS][", ", ", "]"]) },
+  "mistral-args": { grammar: token.MISTRAL, writing: namedWriting(["[TOOL_CALLS]", "[ARGS]", ""], { around: ["", "", ""] }) },
+  deepseek: { grammar: token.DEEPSEEK, writing: V3_WRITING },
+  "deepseek-v3.1": {
+    grammar: token.DEEPSEEK,
+    writing: namedWriting(["<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"], {
+      around: ["<｜tool▁calls▁begin｜>", "", "<｜tool▁calls▁end｜>"],
+    }),
+  },
+  "deepseek-dsml": {
+    grammar: token.DEEPSEEK_DSML,
+    writing: parameterWriting(
+      { call: ['<｜DSML｜invoke name="%">\n', "</｜DSML｜invoke>"], argument: ['<｜DSML｜parameter name="%">', "</｜DSML｜parameter>\n"] },
+      { around: ["<｜DSML｜tool_calls>\n", "\n", "\n</｜DSML｜tool_calls>"] },
+    ),
+  },
+  "kimi-k2": {
+    grammar: token.KIMI_K2,
+    writing: namedWriting(["<|tool_call_begin|>functions.", "<|tool_call_argument_begin|>", "<|tool_call_end|>"], {
+      around: ["<|tool_calls_section_begin|>", "", "<|tool_calls_section_end|>"],
+    }),
+  },
+  harmony: { grammar: HARMONY, writing: HARMONY_WRITING },
+  "gemma-4": { grammar: json.GEMMA_4, writing: gemmaWriting(["<|tool_call>", "<tool_call|>"], '<|"|>') },
+  functiongemma: { grammar: json.FUNCTION_GEMMA, writing: gemmaWriting(["<start_function_call>", "<end_function_call>"], "<escape>") },
+  functools: { grammar: json.FUNCTOOLS, writing: jsonWriting(["functools[", ", ", "]"]) },
+  granite: { grammar: json.GRANITE, writing: jsonWriting(["<|tool_call|>[", ", ", "]"]) },
+  "granite-20b": { grammar: json.GRANITE_20B, writing: jsonWriting(["<function_call> ", "\n<function_call> ", ""]) },
+  xlam: { grammar: json.XLAM, writing: jsonWriting(["[", ", ", "]"]) },
+  "minimax-m1": { grammar: json.MINIMAX_M1, writing: jsonWriting(["<tool_calls>\n", "\n", "\n</tool_calls>"]) },
+  "minimax-m2": {
+    grammar: tag.MINIMAX_M2,
+    writing: parameterWriting(INVOKE_TAGS, { around: ["<minimax:tool_call>\n", "\n", "\n</minimax:tool_call>"] }),
+  },
+  "tool-calls": { grammar: json.TOOL_CALLS_LIST, writing: jsonWriting(["<tool_calls>[", ", ", "]</tool_calls>"]) },
+  "internlm-2": {
+    grammar: json.INTERNLM_2,
+    writing: jsonWriting(["<|action_start|><|plugin|>", "<|action_end|>\n<|action_start|><|plugin|>", "<|action_end|>"], {
+      keys: ["name", "parameters"],
+    }),
+  },
+  apertus: {
+    grammar: json.APERTUS,
+    writing: { call: ({ name, input }) => JSON.stringify({ [name]: input }), around: ["<|tools_prefix|>[", ", ", "]<|tools_suffix|>"] },
+  },
+  gigachat: { grammar: json.GIGACHAT, writing: jsonWriting(["<|function_call|>", "\n<|function_call|>", ""]) },
+  longcat: {
+    grammar: json.LONGCAT,
+    writing: jsonWriting(["<longcat_tool_call>", "</longcat_tool_call>\n<longcat_tool_call>", "</longcat_tool_call>"]),
+  },
+  "nemotron-2": { grammar: json.NEMOTRON_2, writing: jsonWriting(["<TOOLCALL>[", ", ", "]</TOOLCALL>"]) },
+  "command-r7b": {
+    grammar: json.COMMAND_R7B,
+    writing: jsonWriting(["<|START_ACTION|>[", ", ", "]<|END_ACTION|>"], { keys: ["tool_name", "parameters"] }),
+  },
+  "seed-oss": {
+    grammar: tag.SEED_OSS,
+    writing: parameterWriting(FUNCTION_TAGS, {
+      around: ["<seed:tool_call>\n", "\n</seed:tool_call>\n<seed:tool_call>\n", "\n</seed:tool_call>"],
+    }),
+  },
+  "step-3": {
+    grammar: tag.STEP_3,
+    writing: parameterWriting(
+      {
+        call: ['<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="%">', "</steptml:invoke><｜tool_call_end｜>"],
+        argument: ['<steptml:parameter name="%">', "</steptml:parameter>"],
+      },
+      { around: ["<｜tool_calls_begin｜>", "", "<｜tool_calls_end｜>"] },
+    ),
+  },
+  "minicpm-5": {
+    grammar: tag.MINICPM_5,
+    writing: parameterWriting({ call: ['<function name="%">', "</function>"], argument: ['<param name="%">', "</param>"] }, {}),
+  },
+  "functionary-3.1": { grammar: tag.FUNCTIONARY_3_1, writing: namedWriting(["<function=", ">", "</function>"]) },
+  "functionary-3.2": { grammar: token.FUNCTIONARY_3_2, writing: namedWriting([">>>", "\n", ""]) },
+  invoke: {
+    grammar: tag.INVOKE_TAG,
+    writing: parameterWriting(INVOKE_TAGS, { around: ["<function_calls>\n", "\n", "\n</function_calls>"] }),
+  },
+  solar: {
+    grammar: token.SOLAR,
+    writing: {
+      call: ({ id = "0", name, input }) =>
+        `<|tool_call:begin|>${id}<|tool_call:name|>${name}<|tool_call:args|>${JSON.stringify(input)}<|tool_call:end|>`,
+      around: ["<|tool_calls|>", "", ""],
+    },
+  },
+};
+
+/** By name. `auto` reads all whose marks are their own, and writes `hermes`. */
+export const TEXT_FORMATS: ReadonlyMap<string, TextFormat> = new Map([
+  ["bracket", delimitedFormat("bracket", BRACKETS)],
+  ["xml", delimitedFormat("xml", TAGS)],
+  ...Object.entries(PARTS).map(([name, parts]): [string, TextFormat] => [name, makeFormat(name, parts)]),
+]);
+
+/** @throws ToolError `invalid_argument` for a name that no format has */
+export function textFormat(name: string): TextFormat {
+  const format = TEXT_FORMATS.get(name);
+  if (format !== undefined) return format;
+  const hint = `Formats: ${[...TEXT_FORMATS.keys()].join(", ")}.`;
+  throw new ToolError("invalid_argument", `There is no text format ${JSON.stringify(name)}.`, { hint });
+}

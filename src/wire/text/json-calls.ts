@@ -1,0 +1,229 @@
+/** Calls that are JSON objects: `{"name": …, "arguments": {…}}` in all its spellings, alone or in a list, behind a mark or in the open. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
+import type { Reading } from "./text-input.ts";
+import { readValue } from "./typed-value.ts";
+
+const NAME_KEYS = ["name", "tool", "tool_name", "function_name", "function", "action"] as const;
+const INPUT_KEYS = ["arguments", "parameters", "args", "input", "action_input"] as const;
+const WHY_KEYS = ["reasoning", "thought"] as const;
+/** With what an object that is a call may begin: all other text goes on at once. */
+const FIRST_KEYS: ReadonlySet<string> = new Set<string>([
+  ...NAME_KEYS,
+  ...INPUT_KEYS,
+  ...WHY_KEYS,
+  "id",
+  "type",
+  "index",
+  "tool_call",
+  "tool_calls",
+  "tool_call_id",
+  "response",
+]);
+const MAX_KEY = 24;
+const MAX_SPACE = 64;
+const JUNK = /[\s}\]);,]/u;
+
+export interface JsonCallsOptions {
+  /** Each call is `{"name": {…}}`. */
+  readonly keyed?: boolean;
+  /** Only JSON on one line is a call. */
+  readonly oneLine?: boolean;
+  /** Where there is neither `{` nor `[`, what else may be read. */
+  readonly otherwise?: CallReader;
+}
+
+/** Reads the JSON behind a mark, each call of a list as soon as it is whole. */
+export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
+  return function* (place, mark) {
+    const { input } = place;
+    yield* input.space();
+    const fenced = yield* input.take("```");
+    if (fenced) yield* input.while(/[a-z\s]/u, MAX_SPACE);
+    const read = (text: string | undefined): boolean => acceptJson(text, place, options);
+    const next = yield* input.peek();
+    if (next === "{") {
+      let found = read(yield* input.nested());
+      if (found) yield* input.while(JUNK, MAX_SPACE);
+      if (found && fenced) yield* input.take("```");
+      while (found && (yield* input.peek()) === "{") {
+        found = read(yield* input.nested());
+        yield* input.while(JUNK, MAX_SPACE);
+      }
+      return found;
+    }
+    if (next === "[") return yield* readList(place, read);
+    return options.otherwise === undefined ? false : yield* options.otherwise(place, mark);
+  };
+}
+
+function* readList({ input }: ReadPlace, read: (text: string | undefined) => boolean): Reading<boolean> {
+  yield* input.take("[");
+  let found = false;
+  for (;;) {
+    yield* input.space();
+    const next = yield* input.peek();
+    if (next === "{") {
+      if (!read(yield* input.nested())) return false;
+      found = true;
+    } else if (next === "," && found) yield* input.take(",");
+    else {
+      if (next === "]" && found) yield* input.take("]");
+      return found && (next === "]" || next === "" || next === "<");
+    }
+  }
+}
+
+function acceptJson(text: string | undefined, place: ReadPlace, { keyed = false, oneLine = false }: JsonCallsOptions): boolean {
+  if (text === undefined || (oneLine && text.includes("\n"))) return false;
+  const value = readValue(text);
+  const calls = keyed ? keyedCalls(value) : callsOf(value, { loose: true });
+  return calls !== undefined && acceptAll(calls, place);
+}
+
+function acceptAll(calls: readonly ReadCall[], place: ReadPlace): boolean {
+  return calls.length > 0 && calls.every(({ name }) => place.knows(name)) && calls.map((call) => place.accept(call)).every(Boolean);
+}
+
+/** JSON in the open, its first bracket being the mark: read only if it begins like a call. */
+export const openJsonCalls: CallReader = function* (place, mark) {
+  const { input } = place;
+  const inner = mark === "[" ? yield* spaces(place, 0) : -1;
+  if (inner >= 0 && (yield* input.peek(inner)) !== "{") return false;
+  if (!(yield* beginsLikeCall(place, inner + 1))) return false;
+  if (mark === "[") return yield* readOpenList(place);
+  const value = readValue((yield* input.nested("{")) ?? "");
+  if (sayResponse(value, place)) return true;
+  const calls = callsOf(value, { loose: false });
+  if (calls === undefined || !acceptAll(calls, place)) return false;
+  yield* skipSeparator(place);
+  return true;
+};
+
+/** The answer of a model that may only speak JSON. */
+function sayResponse(value: JsonValue | undefined, place: ReadPlace): boolean {
+  if (!isJsonObject(value) || !place.silent || Object.keys(value).length !== 1 || typeof value["response"] !== "string") return false;
+  place.say(value["response"]);
+  return true;
+}
+
+function* readOpenList(place: ReadPlace): Reading<boolean> {
+  const { input } = place;
+  const read = (text: string | undefined): boolean => {
+    const calls = callsOf(readValue(text ?? ""), { loose: false });
+    return calls !== undefined && acceptAll(calls, place);
+  };
+  let found = false;
+  for (;;) {
+    yield* input.space();
+    const next = yield* input.peek();
+    if (next === "{") {
+      if (!read(yield* input.nested())) return false;
+      found = true;
+    } else if (next === "," && found) yield* input.take(",");
+    else return found && (next === "" || (yield* input.take("]")));
+  }
+}
+
+/** `;` between two calls. */
+function* skipSeparator({ input }: ReadPlace): Reading<void> {
+  const space = yield* spaces({ input }, 0);
+  if ((yield* input.peek(space)) === ";") yield* input.while(/[\s;]/u, MAX_SPACE);
+}
+
+function* spaces({ input }: Pick<ReadPlace, "input">, from: number): Reading<number> {
+  let at = from;
+  while (at - from < MAX_SPACE && /\s/u.test(yield* input.peek(at))) at++;
+  return at;
+}
+
+function* beginsLikeCall(place: ReadPlace, from: number): Reading<boolean> {
+  const at = yield* spaces(place, from);
+  const quote = yield* place.input.peek(at);
+  if (quote !== '"' && quote !== "'") return false;
+  let key = "";
+  for (let ahead = at + 1; key.length <= MAX_KEY; ahead++) {
+    const next = yield* place.input.peek(ahead);
+    if (next === quote) return FIRST_KEYS.has(key);
+    if (next === "") return false;
+    key += next;
+  }
+  return false;
+}
+
+interface Looseness {
+  /** A call may leave out its arguments. */
+  readonly loose: boolean;
+}
+
+/** The calls that a value stands for; undefined where it is none. */
+export function callsOf(value: JsonValue | undefined, looseness: Looseness): readonly ReadCall[] | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { tool_calls: many, tool_call: one } = value;
+  if (isJsonArray(many)) return allOf(many.map((call) => callOf(call, looseness)));
+  const call = callOf(isJsonObject(one) ? one : value, looseness);
+  return call === undefined ? undefined : [call];
+}
+
+function callOf(value: JsonValue, looseness: Looseness): ReadCall | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { function: nested } = value;
+  const holder = isJsonObject(nested) ? nested : value;
+  const name = NAME_KEYS.map((key) => own(holder, key)).find((found) => typeof found === "string" && found !== "");
+  const given = INPUT_KEYS.map((key) => own(holder, key)).find((found) => found !== undefined);
+  if (typeof name !== "string" || (given === undefined && !looseness.loose)) return undefined;
+  const input = given === undefined || given === null ? {} : objectOf(given);
+  if (input === undefined) return undefined;
+  const reasoning = WHY_KEYS.map((key) => own(value, key)).find((found) => typeof found === "string");
+  const id = [own(value, "id"), own(value, "tool_call_id")].find((found) => typeof found === "string" && found !== "");
+  return {
+    name,
+    input,
+    ...(typeof id === "string" ? { id } : {}),
+    ...(typeof reasoning === "string" ? { reasoning } : {}),
+  };
+}
+
+/** Arguments are an object, or the text of one. */
+function objectOf(value: JsonValue): JsonObject | undefined {
+  if (isJsonObject(value)) return value;
+  if (typeof value !== "string") return undefined;
+  try {
+    const inner = parseJson(value);
+    return isJsonObject(inner) ? inner : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function keyedCalls(value: JsonValue | undefined): readonly ReadCall[] | undefined {
+  if (!isJsonObject(value)) return undefined;
+  return allOf(Object.entries(value).map(([name, input]) => (isJsonObject(input) ? { name, input } : undefined)));
+}
+
+function own(object: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+function allOf<T>(values: readonly (T | undefined)[]): readonly T[] | undefined {
+  const found = values.filter((value) => value !== undefined);
+  return found.length === values.length && found.length > 0 ? found : undefined;
+}
+
+/** A code fence that is all there is of a message, and holds calls. */
+export const fencedCalls: CallReader = function* (place) {
+  const { input } = place;
+  yield* input.while(/[a-z_]/u, 16);
+  yield* input.space();
+  const next = yield* input.peek();
+  const inner = next === "[" ? yield* spaces(place, 1) : 0;
+  if (next === "[" && (yield* input.peek(inner)) !== "{") return false;
+  if ((next !== "{" && next !== "[") || !(yield* beginsLikeCall(place, inner + 1))) return false;
+  yield* input.take(next);
+  if (!(yield* openJsonCalls(place, next))) return false;
+  yield* input.space();
+  yield* input.take("```");
+  return true;
+};

@@ -1,0 +1,154 @@
+/** Formats whose calls are JSON, behind marks of their own or in the open. */
+import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
+import { gemmaCall, openPythonicCalls, pythonTagCalls, pythonicCalls } from "./pythonic-calls.ts";
+import type { CallMark, CallReader, TextGrammar } from "./text-grammar.ts";
+
+const read = jsonCalls();
+
+/** Marks before JSON, and those behind it. */
+function marked(marks: readonly string[], after: readonly string[] = [], rest: Partial<TextGrammar> = {}): TextGrammar {
+  return { calls: marks.map((mark) => ({ mark, read })), after, ...rest };
+}
+
+const OPEN_JSON: readonly CallMark[] = [
+  { mark: "{", read: openJsonCalls, where: "line", behind: /[\s"']/u },
+  { mark: "[", read: openJsonCalls, where: "line", behind: /[\s{]/u },
+  { mark: "```", read: fencedCalls, where: "start" },
+];
+
+/** JSON in the message itself: `{"tool", "parameters", "reasoning"}` or `{"name", "arguments"}`, at the beginning of a line. */
+export const JSON_CONTENT: TextGrammar = { calls: OPEN_JSON, unknownTools: "text" };
+
+const pythonTag: CallReader = jsonCalls({ otherwise: pythonTagCalls });
+
+/** Llama 3: one object, or several with `;` between them, wherever they stand. */
+export const LLAMA_3: TextGrammar = {
+  calls: [
+    { mark: "{", read: openJsonCalls, where: "prose", behind: /[\s"']/u },
+    { mark: "[", read: openJsonCalls, where: "line", behind: /[\s{]/u },
+    { mark: "<|python_tag|>", read: pythonTag },
+  ],
+  unsaid: ["<|eom_id|>", "<|eot_id|>"],
+  unknownTools: "text",
+};
+
+const openList: CallReader = function* (place, mark) {
+  return (yield* openPythonicCalls(place, mark)) || (yield* openJsonCalls(place, mark));
+};
+
+export const LLAMA_PYTHONIC: TextGrammar = {
+  calls: [
+    { mark: "[", read: openList, where: "line", behind: /[\s\p{L}_{]/u },
+    { mark: "<|python_start|>", read: pythonicCalls },
+    { mark: "<|python_tag|>", read: jsonCalls({ otherwise: pythonicCalls }) },
+  ],
+  after: ["<|python_end|>"],
+  unsaid: ["<|eom|>", "<|eot|>", "<|eom_id|>", "<|eot_id|>"],
+  unknownTools: "text",
+};
+
+export const LFM2: TextGrammar = {
+  calls: [{ mark: "<|tool_call_start|>", read: lfmCalls() }],
+  after: ["<|tool_call_end|>"],
+  unsaid: ["<|im_end|>"],
+};
+
+/** A list of JSON objects, or Python. */
+function lfmCalls(): CallReader {
+  return function* (place, mark) {
+    const { input } = place;
+    yield* input.space();
+    let inner = 1;
+    while (inner < 64 && /\s/u.test(yield* input.peek(inner))) inner++;
+    const json = (yield* input.peek()) === "{" || (yield* input.peek(inner)) === "{";
+    return yield* json ? read(place, mark) : pythonicCalls(place, mark);
+  };
+}
+
+export const OLMO_3: TextGrammar = {
+  calls: [{ mark: "<function_calls>", read: pythonicCalls }],
+  after: ["</function_calls>"],
+};
+
+export const GEMMA_4: TextGrammar = {
+  calls: [{ mark: "<|tool_call>", read: gemmaCall(['<|"|>']) }],
+  after: ["<tool_call|>", "<|tool_response>"],
+  thinking: [["<|channel>thought", "<channel|>"]],
+  unsaid: ["<turn|>", "<end_of_turn>"],
+};
+
+export const FUNCTION_GEMMA: TextGrammar = {
+  calls: [{ mark: "<start_function_call>", read: gemmaCall(["<escape>"]) }],
+  after: ["<end_function_call>", "<start_function_response>"],
+  unsaid: ["<end_of_turn>"],
+};
+
+/** Phi-4-mini and FireFunction. */
+export const FUNCTOOLS: TextGrammar = { calls: [{ mark: "functools", read }] };
+
+export const GRANITE = marked(["<|tool_call|>", "<tool_call>"], ["</tool_call>"], {
+  unsaid: ["<response>", "</response>", "<|end_of_text|>"],
+});
+
+/** Granite 20B: each call behind its own mark. */
+export const GRANITE_20B = marked(["<function_call>"], ["</function_call>"]);
+
+/** A JSON list in the open, in a fence anywhere, or behind marks of other formats. */
+export const XLAM: TextGrammar = {
+  calls: [
+    { mark: "{", read: openJsonCalls, where: "line", behind: /[\s"']/u },
+    { mark: "[", read: openJsonCalls, where: "line", behind: /[\s{]/u },
+    { mark: "```", read: fencedCalls },
+    { mark: "[TOOL_CALLS]", read },
+    { mark: "<tool_call>", read },
+  ],
+  after: ["</tool_call>", "[/TOOL_CALLS]"],
+  unknownTools: "text",
+};
+
+export const MINIMAX_M1: TextGrammar = {
+  calls: [{ mark: "<tool_calls>", read: jsonCalls({ oneLine: true }) }],
+  after: ["</tool_calls>"],
+};
+
+/** Jamba, Hunyuan A13B and Apriel. */
+export const TOOL_CALLS_LIST = marked(["<tool_calls>"], ["</tool_calls>"], {
+  unsaid: ["[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]"],
+  thinking: [
+    ["<think>", "</think>"],
+    ["<thinking>", "</thinking>"],
+  ],
+});
+
+export const INTERNLM_2 = marked(["<|plugin|>"], ["<|action_end|>"], { before: ["<|action_start|>"], unsaid: ["<|im_end|>"] });
+
+export const APERTUS: TextGrammar = {
+  calls: [{ mark: "<|tools_prefix|>", read: jsonCalls({ keyed: true }) }],
+  after: ["<|tools_suffix|>"],
+  unsaid: ["<|assistant_end|>"],
+  thinking: [["<|inner_prefix|>", "<|inner_suffix|>"]],
+};
+
+export const GIGACHAT = marked(["function call<|role_sep|>", "function call", "<|function_call|>"], [], {
+  calls: [
+    { mark: "function call<|role_sep|>", read },
+    { mark: "function call", read, where: "line" },
+    { mark: "<|function_call|>", read },
+  ],
+  before: ["<|message_sep|>"],
+  unsaid: ["</s>", "<|message_sep|>\n\n</s>"],
+});
+
+export const LONGCAT = marked(["<longcat_tool_call>"], ["</longcat_tool_call>"], {
+  thinking: [
+    ["<longcat_think>", "</longcat_think>"],
+    ["<think>", "</think>"],
+  ],
+});
+
+export const NEMOTRON_2 = marked(["<TOOLCALL>"], ["</TOOLCALL>"]);
+
+export const COMMAND_R7B = marked(["<|START_ACTION|>"], ["<|END_ACTION|>"], {
+  unsaid: ["<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>", "<|END_OF_TURN_TOKEN|>"],
+  thinking: [["<|START_THINKING|>", "<|END_THINKING|>"]],
+});

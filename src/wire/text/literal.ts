@@ -1,0 +1,202 @@
+/** Values as models write them: JSON, Python's literals, and strings between marks of a format's own. Read, never evaluated. */
+import type { JsonValue } from "../../core/json.ts";
+import { DEFAULT_MAX_DEPTH } from "../../core/json.ts";
+
+export interface LiteralOptions {
+  /** Further marks that begin and end a string, inside which nothing is escaped. */
+  readonly marks?: readonly string[];
+  /** Keys and strings need no quotes. @default false */
+  readonly bare?: boolean;
+}
+
+/** The value that a text is; undefined where it is none, has a key twice or is deeper than 64 levels. */
+export function readLiteral(text: string, options: LiteralOptions = {}): JsonValue | undefined {
+  const reader = new LiteralReader(text, options);
+  const value = reader.value();
+  return reader.done ? value : undefined;
+}
+
+/** The arguments in `(city="Paris", days=3)`, brackets included; undefined where one is no literal or has no name. */
+export function readKeywords(text: string): Readonly<Record<string, JsonValue>> | undefined {
+  const reader = new LiteralReader(text.slice(1), {});
+  const values = reader.members(")", "=");
+  return reader.done ? values : undefined;
+}
+
+const CONSTANTS: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
+  ["true", true],
+  ["True", true],
+  ["false", false],
+  ["False", false],
+  ["null", null],
+  ["None", null],
+]);
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ["n", "\n"],
+  ["t", "\t"],
+  ["r", "\r"],
+  ["b", "\b"],
+  ["f", "\f"],
+  ["v", "\v"],
+  ["0", "\0"],
+  ["\n", ""],
+  ["\\", "\\"],
+  ["'", "'"],
+  ['"', '"'],
+  ["/", "/"],
+]);
+const HEX_DIGITS: ReadonlyMap<string, number> = new Map([
+  ["x", 2],
+  ["u", 4],
+  ["U", 8],
+]);
+const NUMBER = /^[-+]?(?:\d{1,64}(?:\.\d{0,64})?|\.\d{1,64})(?:[eE][-+]?\d{1,4})?$/u;
+const INTEGER = /^[-+]?\d+$/u;
+const NAME = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
+const END_OF_WORD = /[\s,:=()[\]{}"']/gu;
+const END_OF_BARE = /[,{}[\]]/gu;
+const NOT_SPACE = /\S/gu;
+
+class LiteralReader {
+  readonly #text: string;
+  readonly #marks: readonly string[];
+  readonly #bare: boolean;
+  #at = 0;
+  #depth = 0;
+
+  constructor(text: string, { marks = [], bare = false }: LiteralOptions) {
+    this.#text = text;
+    this.#marks = marks;
+    this.#bare = bare;
+  }
+
+  /** All of the text was read. */
+  get done(): boolean {
+    this.#space();
+    return this.#at === this.#text.length;
+  }
+
+  value(): JsonValue | undefined {
+    this.#space();
+    const quoted = this.#string();
+    if (quoted !== undefined) return quoted;
+    const next = this.#text.charAt(this.#at);
+    if (next !== "{" && next !== "[" && next !== "(") return this.#word();
+    if (++this.#depth > DEFAULT_MAX_DEPTH) return undefined;
+    this.#at++;
+    const value = next === "{" ? this.members("}", ":") : this.#items(next === "[" ? "]" : ")");
+    this.#depth--;
+    return value;
+  }
+
+  /** `key: value` or `key=value`, up to the bracket that closes them. */
+  members(close: string, between: string): Readonly<Record<string, JsonValue>> | undefined {
+    const members = new Map<string, JsonValue>();
+    while (!this.#takes(close)) {
+      if (members.size > 0 && !this.#takes(",")) return undefined;
+      if (this.#takes(close)) break; // a comma may stand behind the last one
+      const key = this.#key(between);
+      if (key === undefined || members.has(key) || !this.#takes(between)) return undefined;
+      const value = this.value();
+      if (value === undefined) return undefined;
+      members.set(key, value);
+    }
+    return Object.fromEntries(members);
+  }
+
+  #items(close: string): readonly JsonValue[] | undefined {
+    const items: JsonValue[] = [];
+    while (!this.#takes(close)) {
+      if (items.length > 0 && !this.#takes(",")) return undefined;
+      if (this.#takes(close)) break;
+      const item = this.value();
+      if (item === undefined) return undefined;
+      items.push(item);
+    }
+    return items;
+  }
+
+  #key(between: string): string | undefined {
+    this.#space();
+    if (between === ":") {
+      const quoted = this.#string();
+      if (quoted !== undefined || !this.#bare) return quoted;
+    }
+    const word = this.#text.slice(this.#at, this.#find(END_OF_WORD));
+    if (!NAME.test(word)) return undefined;
+    this.#at += word.length;
+    return word;
+  }
+
+  #word(): JsonValue | undefined {
+    const word = this.#text.slice(this.#at, this.#find(this.#bare ? END_OF_BARE : END_OF_WORD)).trimEnd();
+    if (word === "") return undefined;
+    const constant = CONSTANTS.get(word);
+    const number = constant === undefined && NUMBER.test(word) ? Number(word) : undefined;
+    if (constant === undefined && number === undefined && !this.#bare) return undefined;
+    this.#at += word.length;
+    if (constant !== undefined) return constant;
+    if (number === undefined || !Number.isFinite(number)) return word;
+    return INTEGER.test(word) && !Number.isSafeInteger(number) ? word : number; // as text its digits are kept
+  }
+
+  #string(): string | undefined {
+    for (const mark of this.#marks) {
+      if (!this.#text.startsWith(mark, this.#at)) continue;
+      const from = this.#at + mark.length;
+      const end = this.#text.indexOf(mark, from);
+      if (end < 0) return undefined;
+      this.#at = end + mark.length;
+      return this.#text.slice(from, end);
+    }
+    const quote = this.#text.charAt(this.#at);
+    if (quote !== '"' && quote !== "'") return undefined;
+    return this.#escaped(this.#text.startsWith(quote.repeat(3), this.#at) ? quote.repeat(3) : quote);
+  }
+
+  #escaped(quote: string): string | undefined {
+    const pieces: string[] = [];
+    let from = this.#at + quote.length;
+    for (let at = from; at < this.#text.length; at++) {
+      const char = this.#text.charAt(at);
+      if (char === "\\") {
+        const { text, length } = this.#escape(at + 1);
+        pieces.push(this.#text.slice(from, at), text);
+        from = at + 1 + length;
+        at = from - 1;
+      } else if (char === quote.charAt(0) && this.#text.startsWith(quote, at)) {
+        this.#at = at + quote.length;
+        return pieces.join("") + this.#text.slice(from, at);
+      }
+    }
+    return undefined;
+  }
+
+  /** What stands behind a backslash. As in Python, one that means nothing is kept. */
+  #escape(at: number): { readonly text: string; readonly length: number } {
+    const char = this.#text.charAt(at);
+    const text = ESCAPES.get(char);
+    if (text !== undefined) return { text, length: 1 };
+    const count = HEX_DIGITS.get(char);
+    const digits = count === undefined ? "" : this.#text.slice(at + 1, at + 1 + count);
+    if (count === undefined || digits.length !== count || !/^[0-9a-fA-F]+$/u.test(digits)) return { text: `\\${char}`, length: 1 };
+    const code = Number.parseInt(digits, 16);
+    return { text: code > 0x10ffff ? "\uFFFD" : count === 8 ? String.fromCodePoint(code) : String.fromCharCode(code), length: 1 + count };
+  }
+
+  #takes(text: string): boolean {
+    this.#space();
+    if (!this.#text.startsWith(text, this.#at)) return false;
+    this.#at += text.length;
+    return true;
+  }
+
+  #space(): void {
+    this.#at = this.#find(NOT_SPACE);
+  }
+
+  #find(what: RegExp): number {
+    what.lastIndex = this.#at;
+    return what.exec(this.#text)?.index ?? this.#text.length;
+  }
+}

@@ -1,0 +1,89 @@
+/** Calls that begin with the tool's name and go on with its arguments as JSON. */
+import type { JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { jsonCalls } from "./json-calls.ts";
+import { MarkerSet } from "./marker-set.ts";
+import type { CallReader, ReadPlace } from "./text-grammar.ts";
+import type { Reading } from "./text-input.ts";
+import { readValue } from "./typed-value.ts";
+
+const FENCE = /[`a-z\s]/u;
+const MAX_FENCE = 32;
+const MAX_HEAD = 256;
+const HEAD = /[^{[<\n]/u;
+const NAME = /^[\p{L}\p{N}_.:/-]+$/u;
+
+/** The arguments that stand here as text; empty for none, undefined where they do not end. A value that is not strict JSON is read leniently. */
+export function* readArgumentText({ input }: ReadPlace): Reading<JsonValue | undefined> {
+  if ((yield* input.peek()) !== "{") return {};
+  const text = yield* input.nested();
+  const value = text === undefined ? undefined : readValue(text);
+  return isJsonObject(value) ? value : text;
+}
+
+export interface NamedCallOptions {
+  /** Between the name and the arguments. */
+  readonly separators: readonly string[];
+  /** Behind the arguments. */
+  readonly close: readonly string[];
+  /** What the head begins with before the separator, where the name stands behind it: `function`. */
+  readonly kind?: string;
+}
+
+/** `name<sep>{…}<close>`, also as `function<sep>name` and a fence around the JSON; `functions.name:0` is the call's id too. */
+export function namedCall({ separators, close, kind }: NamedCallOptions): CallReader {
+  const heads = new MarkerSet([...separators, ...close]);
+  return function* (place, mark) {
+    const { text: head, marker } = yield* place.input.textUntil(heads);
+    if (marker === undefined || !separators.includes(marker)) return false;
+    return yield* head.trim() === kind ? namedBehind(place, mark) : argumentsOf(place, head);
+  };
+}
+
+/** The name on a line, and the arguments below it. */
+export const namedBehind: CallReader = function* (place) {
+  yield* place.input.while(/\s/u, MAX_FENCE);
+  return yield* argumentsOf(place, yield* place.input.while(/[^\n{`<]/u, MAX_HEAD));
+};
+
+function* argumentsOf(place: ReadPlace, head: string): Reading<boolean> {
+  const { name, id } = readHead(head.trim());
+  if (!NAME.test(name)) return false;
+  yield* place.input.while(FENCE, MAX_FENCE);
+  const value = yield* readArgumentText(place);
+  if (value === undefined || !place.accept({ name, id, input: value })) return false;
+  yield* place.input.while(FENCE, MAX_FENCE);
+  return true;
+}
+
+/** `functions.get_weather:0`. */
+function readHead(head: string): { readonly name: string; readonly id: string | undefined } {
+  const found = /^(?:functions\.)?([^\s:]+):(\d{1,9})$/u.exec(head);
+  return found?.[1] === undefined ? { name: head.replace(/^functions\./u, ""), id: undefined } : { name: found[1], id: head };
+}
+
+const listCalls = jsonCalls();
+
+/** Mistral: a list of objects in older versions; then `name{…}`, `name[ARGS]{…}` and `name[CALL_ID]id[ARGS]{…}`. */
+export const mistralCalls: CallReader = function* (place, mark) {
+  const { input } = place;
+  yield* input.space();
+  const name = (yield* input.while(HEAD, MAX_HEAD)).trim();
+  let id: string | undefined;
+  if (yield* input.take("[CALL_ID]")) id = (yield* input.while(/[\w-]/u, MAX_HEAD)).trim();
+  const argued = yield* input.take("[ARGS]");
+  if (argued) yield* input.space();
+  const next = yield* input.peek();
+  if (next === "[" || (next === "{" && name === "")) return yield* listCalls(place, mark);
+  if (next !== "{" || !NAME.test(name)) return false;
+  const read = yield* input.nested();
+  const text = read ?? unclosed(input.kept(), mark);
+  if (text === undefined) return false;
+  const value = read === undefined ? text : readValue(text);
+  return place.accept({ name, id, input: isJsonObject(value) ? value : text });
+};
+
+/** JSON that the model left open when it ended its message: for the runtime to mend or refuse. */
+function unclosed(kept: string, mark: string): string | undefined {
+  return kept.includes(mark) ? undefined : kept.slice(kept.indexOf("{"));
+}

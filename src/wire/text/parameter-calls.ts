@@ -1,0 +1,156 @@
+/** Calls whose arguments stand in tags of their own, as plain text: `<function=name><parameter=key>value</parameter></function>`. */
+import type { JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { readArgumentText } from "./named-calls.ts";
+import { MarkerSet } from "./marker-set.ts";
+import type { CallReader, ReadPlace } from "./text-grammar.ts";
+import type { Reading } from "./text-input.ts";
+import { argumentNames, guessValue, propertySchema, readValue, typedValue } from "./typed-value.ts";
+
+const MAX_TAG = 512;
+const IN_TAG = /[^<>\n]/u;
+const NAME = /^[^\s<>"'=]+$/u;
+
+/** Arguments as they come, typed by the tool's schema. */
+export class TextArguments {
+  readonly #place: ReadPlace;
+  readonly #name: string;
+  readonly #untyped: (text: string) => JsonValue;
+  readonly #values = new Map<string, JsonValue>();
+
+  /** @param untyped what becomes of text where the tool is not known */
+  constructor(place: ReadPlace, name: string, untyped: (text: string) => JsonValue = guessValue) {
+    this.#place = place;
+    this.#name = name;
+    this.#untyped = untyped;
+  }
+
+  set(key: string, text: string): void {
+    const schema = this.#place.tool(this.#name)?.inputSchema;
+    const property = propertySchema(schema, key);
+    this.setValue(key, schema === undefined ? this.#untyped(text) : typedValue(text, property, isJsonObject(schema) ? schema : undefined));
+  }
+
+  setValue(key: string, value: JsonValue): void {
+    this.#values.delete(key); // the last one counts, where it stands
+    this.#values.set(key, value);
+  }
+
+  has(key: string): boolean {
+    return this.#values.has(key);
+  }
+
+  /** Only what the schema tells of; undefined where something required is missing. */
+  fitted(): Readonly<Record<string, JsonValue>> | undefined {
+    const schema = this.#place.tool(this.#name)?.inputSchema;
+    if (!isJsonObject(schema)) return this.all();
+    const { all, required } = argumentNames(schema);
+    for (const key of this.#values.keys()) if (!all.includes(key)) this.#values.delete(key);
+    return required.every((key) => this.#values.has(key)) ? this.all() : undefined;
+  }
+
+  all(): Readonly<Record<string, JsonValue>> {
+    return Object.fromEntries(this.#values);
+  }
+}
+
+export interface ParameterCallOptions {
+  /** The call's end: `</function>`. */
+  readonly close: string;
+  /** What a parameter's tag begins with: `<parameter`. */
+  readonly open: string;
+  /** The end of a parameter: `</parameter>`. */
+  readonly end: string;
+  /** Arguments that the schema does not tell of are left out, and a call without one it requires is text. @default false */
+  readonly fit?: boolean;
+}
+
+/** The mark is the beginning of the call's tag, up to the name: `<function=` or `<invoke`, which bears `name="…"`. */
+export function parameterCall({ close, open, end, fit = false }: ParameterCallOptions): CallReader {
+  const outside = new MarkerSet([open, close]);
+  const inside = new MarkerSet([end, open, close]);
+  return function* (place) {
+    const { input } = place;
+    const name = tagName(yield* input.while(IN_TAG, MAX_TAG));
+    if (name === undefined || !(yield* input.take(">")) || !place.knows(name)) return false;
+    yield* input.space();
+    if ((yield* input.peek()) === "{") return yield* jsonBody(place, name, outside);
+    const values = new TextArguments(place, name);
+    let { text, marker } = yield* input.textUntil(outside);
+    while (marker === open) {
+      if (text.trim() !== "") return false;
+      const tag = yield* input.while(IN_TAG, MAX_TAG);
+      const key = tagName(tag);
+      if (key === undefined || !(yield* input.take(">"))) return false;
+      const value = yield* input.textUntil(inside);
+      if (value.marker === undefined) return false;
+      setParameter(values, { key, tag, text: value.text });
+      ({ text, marker } = value.marker === end ? yield* input.textUntil(outside) : { text: "", marker: value.marker });
+    }
+    if (text.trim() !== "" || marker === undefined) return false;
+    const arguments_ = fit ? values.fitted() : values.all();
+    return arguments_ !== undefined && place.accept({ name, input: arguments_ });
+  };
+}
+
+function* jsonBody(place: ReadPlace, name: string, outside: MarkerSet): Reading<boolean> {
+  const value = yield* readArgumentText(place);
+  if (value === undefined) return false;
+  const { text } = yield* place.input.textUntil(outside);
+  return text.trim() === "" && place.accept({ name, input: value });
+}
+
+interface Parameter {
+  readonly key: string;
+  readonly tag: string;
+  readonly text: string;
+}
+
+function setParameter(values: TextArguments, { key, tag, text }: Parameter): void {
+  const data = /^\s*<!\[CDATA\[([^]*)\]\]>\s*$/u.exec(text)?.[1] ?? text.replace(/^\r?\n/u, "").replace(/\r?\n$/u, "");
+  if (tag.includes('string="true"')) values.setValue(key, data);
+  else if (tag.includes('string="false"')) values.setValue(key, readValue(data) ?? data);
+  else values.set(key, data);
+}
+
+/** Of `=name`, `name`, or ` name="…"` with whatever else the tag bears. */
+function tagName(tag: string): string | undefined {
+  const quoted = /(?:^|\s)name\s?=\s?["']([^"']+)["']/u.exec(tag)?.[1];
+  const name =
+    quoted ??
+    tag
+      .replace(/^=/u, "")
+      .trim()
+      .replace(/^"([^"]+)"$/u, "$1");
+  return NAME.test(name) ? name : undefined;
+}
+
+const NAME_OF_PAIRS = /[\w.:/\-\\]/u;
+const PAIR_MARKS = ["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>"] as const;
+const PAIRS = new MarkerSet(PAIR_MARKS);
+
+/** GLM: `name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>`, whichever tags were forgotten. */
+export const keyValueCall: CallReader = function* (place) {
+  const { input } = place;
+  yield* input.space();
+  const name = (yield* input.while(NAME_OF_PAIRS, MAX_TAG)).replace(/(?:\\n)+$/u, "");
+  if (name === "" || !place.knows(name)) return false;
+  yield* input.space();
+  if (yield* input.take("<tool_sep>")) yield* input.space();
+  const values = new TextArguments(place, name);
+  let key: string | undefined;
+  let opened = false;
+  for (;;) {
+    const { text, marker } = yield* input.textUntil(PAIRS);
+    if (marker === undefined) return false;
+    if (marker === "</arg_key>") {
+      key = text.trim();
+      opened = false;
+    } else if (marker === "<arg_value>") opened = true;
+    else if (key !== undefined) {
+      values.set(key, opened ? text : text.trim());
+      key = undefined;
+    } else if (text.replaceAll("\\n", "").trim() !== "") return false;
+    if (marker === "</tool_call>") return place.accept({ name, input: values.all() });
+  }
+};

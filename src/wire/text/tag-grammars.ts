@@ -1,0 +1,114 @@
+/** Formats whose calls stand in tags: JSON in `<tool_call>`, or an argument a tag. */
+import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
+import { keyValueCall, parameterCall } from "./parameter-calls.ts";
+import type { CallReader, TextGrammar } from "./text-grammar.ts";
+
+const FUNCTION = { close: "</function>", open: "<parameter", end: "</parameter>" } as const;
+const functionTag = parameterCall(FUNCTION);
+const json = jsonCalls();
+
+/** `<tool_call>`: JSON; or `<function=…>`; or GLM's keys and values. */
+const toolCallTag: CallReader = jsonCalls({
+  *otherwise(place, mark) {
+    if (yield* place.input.take("<function")) return yield* functionTag(place, mark);
+    return (yield* place.input.peek()) !== "<" && (yield* keyValueCall(place, mark));
+  },
+});
+
+/** Hermes, Qwen 2.5 and 3, Qwen3-Coder, Nemotron 3, GLM 4.5 to 4.7, Xiaomi MiMo, ERNIE, Step 3.5, Hunyuan: all say `<tool_call>`. */
+export const TOOL_CALL_TAG: TextGrammar = {
+  calls: [
+    { mark: "<tool_call>", read: toolCallTag },
+    { mark: "<function=", read: functionTag },
+  ],
+  before: ["<tool_calls>"],
+  after: ["</tool_call>", "</tool_calls>", "</function>"],
+  unsaid: ["<|im_end|>"],
+};
+
+/** ERNIE and others put their answer into tags. */
+export const RESPONSE_TAG: TextGrammar = { ...TOOL_CALL_TAG, unsaid: ["<response>", "</response>", "<|im_end|>", "</s>"] };
+
+/** Everything that models trained on Hermes data write in its place. */
+export const HERMES_LOOSE: TextGrammar = {
+  ...TOOL_CALL_TAG,
+  calls: [
+    ...TOOL_CALL_TAG.calls,
+    { mark: "<function name=", read: nameTag() },
+    ...["<tool>", "<tools>", "<json>", "<xml>", "<JSON>", "<function_call>", "<response>"].map((mark) => ({ mark, read: json })),
+    { mark: "{", read: openJsonCalls, where: "line", behind: /[\s"']/u },
+    { mark: "```", read: looseFence(), where: "line" },
+  ],
+  after: [...(TOOL_CALL_TAG.after ?? []), "</tool>", "</tools>", "</json>", "</xml>", "</JSON>", "</function_call>", "</response>"],
+};
+
+/** `<function name="x">`, the beginning of whose name is read already. */
+function nameTag(): CallReader {
+  return parameterCall(FUNCTION);
+}
+
+/** A fence around JSON, with or without a tag. */
+function looseFence(): CallReader {
+  return function* (place, mark) {
+    const { input } = place;
+    yield* input.while(/[a-z]/u, 16);
+    yield* input.space();
+    for (const tag of ["tool_call", "response", "tools", "tool", "function_call", "json"]) {
+      if (!(yield* input.take(`<${tag}>`))) continue;
+      if (!(yield* json(place, mark))) return false;
+      yield* input.space();
+      yield* input.take(`</${tag}>`);
+      yield* input.space();
+      yield* input.take("```");
+      return true;
+    }
+    return yield* fencedCalls(place, mark);
+  };
+}
+
+const INVOKE = { close: "</invoke>", open: "<parameter", end: "</parameter>" } as const;
+
+export const MINIMAX_M2: TextGrammar = {
+  calls: [{ mark: "<invoke", read: parameterCall(INVOKE) }],
+  before: ["<minimax:tool_call>"],
+  after: ["</minimax:tool_call>"],
+};
+
+/** `<function_calls><invoke name="…">`, which many models have seen. */
+export const INVOKE_TAG: TextGrammar = {
+  calls: [{ mark: "<invoke", read: parameterCall(INVOKE) }],
+  before: ["<function_calls>", "<minimax:tool_call>", "<tool_calls>"],
+  after: ["</function_calls>", "</minimax:tool_call>", "</tool_calls>"],
+};
+
+export const SEED_OSS: TextGrammar = {
+  calls: [{ mark: "<function=", read: functionTag }],
+  before: ["<seed:tool_call>"],
+  after: ["</seed:tool_call>"],
+  thinking: [["<seed:think>", "</seed:think>"]],
+  hidden: [["<seed:cot_budget_reflect>", "</seed:cot_budget_reflect>"]],
+};
+
+export const STEP_3: TextGrammar = {
+  calls: [
+    {
+      mark: "<steptml:invoke",
+      read: parameterCall({ close: "</steptml:invoke>", open: "<steptml:parameter", end: "</steptml:parameter>" }),
+    },
+  ],
+  before: ["<｜tool_calls_begin｜>", "<｜tool_call_begin｜>function<｜tool_sep｜>", "<｜tool_call_begin｜>", "<｜tool_sep｜>"],
+  after: ["<｜tool_call_end｜>", "<｜tool_calls_end｜>"],
+};
+
+export const MINICPM_5: TextGrammar = {
+  calls: [{ mark: "<function", read: parameterCall({ close: "</function>", open: "<param", end: "</param>", fit: true }) }],
+  after: ["</function>"],
+  unknownTools: "text",
+};
+
+/** Functionary 3.1: JSON in `<function=name>`. */
+export const FUNCTIONARY_3_1: TextGrammar = {
+  calls: [{ mark: "<function=", read: functionTag }],
+  after: ["</function>"],
+  unsaid: ["<|eom_id|>", "<|eot_id|>"],
+};

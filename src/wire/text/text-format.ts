@@ -1,0 +1,70 @@
+/** The seam behind which a way of writing tool calls in plain text is. */
+import type { JsonValue } from "../../core/json.ts";
+import type { FinishReason, ModelEvent, ModelTool, TokenUsage } from "../../core/model.ts";
+
+export interface TextFormat {
+  /** `bracket`, `hermes`, `deepseek-v3.1`. */
+  readonly name: string;
+  /** Reads one message of a model, piece by piece. */
+  decodeText(options?: DecodeTextOptions): TextDecoding;
+  /** What a tool is called in the text. */
+  nameOf(tool: Pick<ModelTool, "name" | "fingerprint">): string;
+  /** Teaches a model the tools and how to call them. The same tools in the same order give the same text. Empty for no tools. */
+  describeTools(tools: readonly ModelTool[]): string;
+  /** Calls of an earlier message, as the model should have written them. */
+  writeCalls(calls: readonly WrittenCall[]): string;
+  /** What calls were answered, as one message of the user. Marks of the format in an answer are made harmless. */
+  writeResults(answers: readonly WrittenAnswer[]): string;
+}
+
+export interface DecodeTextOptions {
+  /** Those the model was told of. @default none: any name is a tool's, and values that are only text are taken for what they look like */
+  readonly tools?: readonly ModelTool[];
+  /** What becomes of a call of a name that no tool has. @default the format's: `text` where people write alike, `call` where only models do */
+  readonly unknownTools?: "text" | "call";
+  /**
+   * What becomes of thinking in the text. `begun`: the prompt opened it already, the message begins inside; `keep`: it stays text.
+   *
+   * @default "split"
+   */
+  readonly thinking?: "split" | "begun" | "keep";
+  /** Most characters of a message. @default 16_777_216 */
+  readonly maxChars?: number;
+}
+
+/** How a message ended; what a provider tells besides its text. */
+export interface TextEnding {
+  /** @default "stop" */
+  readonly finish?: FinishReason;
+  readonly finishDetail?: string;
+  readonly usage?: Partial<TokenUsage>;
+  readonly model?: string;
+  readonly id?: string;
+}
+
+/** One message on its way. Whatever the pieces, the calls and the text are the same. */
+export interface TextDecoding {
+  /** @throws ToolError `too_large` */
+  push(text: string): readonly ModelEvent[];
+  /** Thinking that came beside the text. */
+  pushReasoning(text: string): readonly ModelEvent[];
+  /** The message is over. A call that lacks its end is text. Returns at least `reply-end`, the first time. */
+  end(ending?: TextEnding): readonly ModelEvent[];
+  /** What was odd about calls, for people: a body beside the argument it stands for. */
+  readonly warnings: readonly string[];
+}
+
+export interface WrittenCall {
+  /** As the tools are named in the text. */
+  readonly name: string;
+  readonly input: JsonValue;
+  readonly id?: string;
+  readonly reasoning?: string;
+}
+
+export interface WrittenAnswer {
+  readonly name: string;
+  readonly id?: string;
+  /** What the model reads of the result. */
+  readonly text: string;
+}

@@ -1,0 +1,183 @@
+/** Text that comes in pieces, read as if it were whole: a reader waits (`yield`) where it needs more, and nothing is read twice. */
+import type { MarkerSet } from "./marker-set.ts";
+
+/** A part of a reader: it yields to wait for more text, and returns what it read. */
+export type Reading<T> = Generator<undefined, T, undefined>;
+
+const QUOTES: ReadonlySet<number> = new Set([0x22, 0x27]);
+const OPENING: ReadonlySet<number> = new Set([0x28, 0x5b, 0x7b]);
+const CLOSING: ReadonlySet<number> = new Set([0x29, 0x5d, 0x7d]);
+const BACKSLASH = 0x5c;
+const MAX_LOOK = 256;
+
+export class TextInput {
+  #text = "";
+  #at = 0;
+  #ended = false;
+  #kept: string[] = [];
+  #keptFrom = 0;
+
+  feed(text: string): void {
+    if (this.#keptFrom < this.#at) this.#kept.push(this.#text.slice(this.#keptFrom, this.#at));
+    this.#text = this.#text.slice(this.#at) + text;
+    this.#at = 0;
+    this.#keptFrom = 0;
+  }
+
+  end(): void {
+    this.#ended = true;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Forgets what was read so far: `kept` begins here. */
+  mark(): void {
+    if (this.#kept.length > 0) this.#kept = [];
+    this.#keptFrom = this.#at;
+  }
+
+  /** What was read since the mark. */
+  kept(): string {
+    return this.#kept.join("") + this.#text.slice(this.#keptFrom, this.#at);
+  }
+
+  /** The character `ahead` of the place we are at, without reading it; empty at the end of the text, or too far ahead. */
+  *peek(ahead = 0): Reading<string> {
+    if (ahead > MAX_LOOK) return "";
+    while (this.#at + ahead >= this.#text.length) {
+      if (this.#ended) return "";
+      yield;
+    }
+    return this.#text.charAt(this.#at + ahead);
+  }
+
+  /** False where the next character is known already, and not of a kind. */
+  mayGoOn(kind: RegExp | undefined): boolean {
+    return kind === undefined || this.#at >= this.#text.length || kind.test(this.#text.charAt(this.#at));
+  }
+
+  /** Reads a text if it stands here. */
+  *take(text: string): Reading<boolean> {
+    for (let ahead = 0; ahead < text.length; ahead++) if ((yield* this.peek(ahead)) !== text.charAt(ahead)) return false;
+    this.#at += text.length;
+    return true;
+  }
+
+  /** Reads characters as long as they are of a kind, at most `max` of them. */
+  *while(kind: RegExp, max = Number.POSITIVE_INFINITY): Reading<string> {
+    const pieces: string[] = [];
+    let count = 0;
+    for (;;) {
+      const from = this.#at;
+      while (this.#at < this.#text.length && count < max && kind.test(this.#text.charAt(this.#at))) {
+        this.#at++;
+        count++;
+      }
+      pieces.push(this.#text.slice(from, this.#at));
+      if (this.#at < this.#text.length || count >= max || this.#ended) return pieces.join("");
+      yield;
+    }
+  }
+
+  *space(): Reading<void> {
+    yield* this.while(SPACE);
+  }
+
+  /** Reads up to the next marker and past it, telling of the text before it as it comes; undefined at the end of the text. */
+  *until(markers: MarkerSet, tell: (text: string) => void): Reading<string | undefined> {
+    for (;;) {
+      const text = this.#text;
+      const from = this.#at;
+      let found = markers.next(text, from);
+      while (found >= 0) {
+        const { length, open } = markers.match(text, found);
+        if (open && !this.#ended) break;
+        if (length > 0) {
+          if (found > from) tell(text.slice(from, found));
+          this.#at = found + length;
+          return text.slice(found, this.#at);
+        }
+        found = markers.next(text, found + 1);
+      }
+      this.#at = found < 0 ? text.length : found;
+      if (this.#at > from) tell(text.slice(from, this.#at));
+      if (this.#ended && found < 0) return undefined;
+      yield;
+    }
+  }
+
+  /** The text up to the next marker, and which it was. */
+  *textUntil(markers: MarkerSet): Reading<{ readonly text: string; readonly marker: string | undefined }> {
+    const pieces: string[] = [];
+    const marker = yield* this.until(markers, (piece) => pieces.push(piece));
+    return { text: pieces.join(""), marker };
+  }
+
+  /**
+   * Reads a value in brackets to its last one, strings respected; undefined where the text ends before.
+   *
+   * @param begun what was read of it already
+   * @param quotes further marks that begin and end a string, inside which nothing is escaped
+   */
+  *nested(begun = "", quotes?: MarkerSet): Reading<string | undefined> {
+    const nest = new Nest(begun);
+    const pieces = [begun];
+    let from = this.#at;
+    for (;;) {
+      if (this.#at >= this.#text.length) {
+        pieces.push(this.#text.slice(from, this.#at));
+        if (this.#ended) return undefined;
+        yield;
+        from = this.#at;
+        continue;
+      }
+      const mark = quotes?.match(this.#text, this.#at);
+      if (mark?.open === true && !this.#ended) {
+        pieces.push(this.#text.slice(from, this.#at));
+        yield;
+        from = this.#at;
+      } else if (mark !== undefined && mark.length > 0) {
+        nest.mark(this.#text.slice(this.#at, (this.#at += mark.length)));
+      } else if (nest.step(this.#text.charCodeAt(this.#at++))) {
+        pieces.push(this.#text.slice(from, this.#at));
+        return pieces.join("");
+      }
+    }
+  }
+}
+
+const SPACE = /\s/u;
+
+/** How deep in brackets we are, and whether in a string. */
+class Nest {
+  #depth = 0;
+  #quote = 0;
+  #marked: string | undefined;
+  #escaped = false;
+
+  constructor(begun: string) {
+    for (let at = 0; at < begun.length; at++) this.step(begun.charCodeAt(at));
+  }
+
+  /** True when the character closes the outermost bracket. */
+  step(code: number): boolean {
+    if (this.#marked !== undefined) return false;
+    if (this.#quote !== 0) {
+      if (this.#escaped) this.#escaped = false;
+      else if (code === BACKSLASH) this.#escaped = true;
+      else if (code === this.#quote) this.#quote = 0;
+      return false;
+    }
+    if (QUOTES.has(code)) this.#quote = code;
+    else if (OPENING.has(code)) this.#depth++;
+    else if (CLOSING.has(code)) return --this.#depth <= 0;
+    return false;
+  }
+
+  mark(mark: string): void {
+    if (this.#marked === mark) this.#marked = undefined;
+    else if (this.#quote === 0) this.#marked ??= mark;
+  }
+}

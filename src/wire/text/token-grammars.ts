@@ -1,0 +1,116 @@
+/** Formats whose calls stand between tokens of their own and begin with the tool's name. */
+import { readArgumentText, mistralCalls, namedBehind, namedCall } from "./named-calls.ts";
+import { MarkerSet } from "./marker-set.ts";
+import { parameterCall } from "./parameter-calls.ts";
+import type { CallReader, TextGrammar } from "./text-grammar.ts";
+
+/** V3, R1 and V3.1; also as models misspell the tokens. */
+export const DEEPSEEK: TextGrammar = {
+  calls: [
+    ...["<｜tool▁call▁begin｜>", "<｜tool_call_begin｜>", "<|tool▁call▁begin|>"].map((mark) => ({
+      mark,
+      read: namedCall({
+        separators: ["<｜tool▁sep｜>", "<｜tool_sep｜>", "<|tool▁sep|>"],
+        close: ["<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"],
+        kind: "function",
+      }),
+    })),
+    { mark: "function<｜tool▁sep｜>", read: namedBehind },
+  ],
+  before: ["<｜tool▁calls▁begin｜>", "<｜tool_calls_begin｜>", "<｜tool calls begin｜>", "<｜tool▁calls｜>", "<|tool▁calls▁begin|>"],
+  after: [
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁calls▁end｜>",
+    "<｜tool_call_end｜>",
+    "<｜tool_calls_end｜>",
+    "<|tool▁call▁end|>",
+    "<|tool▁calls▁end|>",
+  ],
+  unsaid: ["<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>", "<｜end▁of▁sentence｜>"],
+  hidden: [["<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"]],
+};
+
+/** V3.2 and V4: tags in tokens. */
+export const DEEPSEEK_DSML: TextGrammar = {
+  calls: [
+    {
+      mark: "<｜DSML｜invoke",
+      read: parameterCall({ close: "</｜DSML｜invoke>", open: "<｜DSML｜parameter", end: "</｜DSML｜parameter>" }),
+    },
+  ],
+  before: ["<｜DSML｜tool_calls>", "<｜DSML｜function_calls>"],
+  after: ["</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"],
+  unsaid: ["<｜end▁of▁sentence｜>"],
+};
+
+export const KIMI_K2: TextGrammar = {
+  calls: [
+    {
+      mark: "<|tool_call_begin|>",
+      read: namedCall({ separators: ["<|tool_call_argument_begin|>"], close: ["<|tool_call_end|>", "<|tool_calls_section_end|>"] }),
+    },
+  ],
+  before: ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
+  after: ["<|tool_call_end|>", "<|tool_calls_section_end|>", "<|tool_call_section_end|>"],
+  unsaid: ["<|im_end|>"],
+  thinking: [
+    ["<think>", "</think>"],
+    ["◁think▷", "◁/think▷"],
+  ],
+};
+
+export const MISTRAL: TextGrammar = {
+  calls: [{ mark: "[TOOL_CALLS]", read: mistralCalls }],
+  after: ["[/TOOL_CALLS]"],
+  thinking: [
+    ["[THINK]", "[/THINK]"],
+    ["<think>", "</think>"],
+  ],
+};
+
+/** `>>>name` and a line of JSON; `all` speaks to everybody, `python` takes code as it is. */
+const recipient: CallReader = function* (place) {
+  const { input } = place;
+  const name = yield* input.while(/[\w.:-]/u, 256);
+  if (name === "" || !(yield* input.take("\n"))) return false;
+  if (name === "all") return true;
+  if (!place.knows(name)) return false;
+  if ((yield* input.peek()) === "{") {
+    const value = yield* readArgumentText(place);
+    return value !== undefined && place.accept({ name, input: value });
+  }
+  if (name !== "python") return false;
+  const { text } = yield* input.textUntil(NEXT_RECIPIENT);
+  return text.trim() !== "" && place.accept({ name, input: { code: text.trim() } });
+};
+
+const NEXT_RECIPIENT = new MarkerSet(["\n>>>", "<|eot_id|>"]);
+
+export const FUNCTIONARY_3_2: TextGrammar = {
+  calls: [{ mark: ">>>", read: recipient }],
+  start: recipient,
+  unsaid: ["<|eot_id|>"],
+};
+
+/** Solar: the id, the name and the arguments each behind a token. */
+const solarCall: CallReader = function* (place) {
+  const { input } = place;
+  const id = (yield* input.while(/[^<\n]/u, 256)).trim();
+  if (!(yield* input.take("<|tool_call:name|>"))) return false;
+  const name = (yield* input.while(/[^<\n]/u, 256)).trim();
+  if (!(yield* input.take("<|tool_call:args|>"))) return false;
+  yield* input.space();
+  const value = yield* readArgumentText(place);
+  return value !== undefined && place.accept({ name, id: id === "" ? undefined : id, input: value });
+};
+
+export const SOLAR: TextGrammar = {
+  calls: [{ mark: "<|tool_call:begin|>", read: solarCall }],
+  before: ["<|tool_calls|>", "<|begin|>assistant<|tool_calls|>"],
+  after: ["<|tool_call:end|>", "<|calls|>"],
+  unsaid: ["<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"],
+  thinking: [
+    ["<|think|>", "<|end|>"],
+    ["<think>", "</think>"],
+  ],
+};

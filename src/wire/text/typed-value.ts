@@ -1,0 +1,116 @@
+/** Arguments that a format delivers as text, as the values their schema asks for. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import { readLiteral } from "./literal.ts";
+
+/** Strict JSON first; then what Python would write. Undefined where it is neither. */
+export function readValue(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text);
+  } catch {
+    return readLiteral(text);
+  }
+}
+
+/** Takes a text for what it looks like: JSON that is no string is that value, all else stays text. */
+export function guessValue(text: string): JsonValue {
+  if (!LOOKS_LIKE_VALUE.test(text)) return text;
+  const value = readValue(text);
+  return value === undefined || typeof value === "string" ? text : value;
+}
+
+const LOOKS_LIKE_VALUE = /^\s{0,64}(?:[-[{\d]|true|True|false|False|null|None)/u;
+
+/** The value of an argument; the text itself where it is not what the schema asks for, for the runtime to refuse. */
+export function typedValue(text: string, schema: JsonValue | undefined, root: JsonValue | undefined): JsonValue {
+  const types = typesOf(schema, root, MAX_STEPS);
+  if (types.size === 0 || types.has("any")) return text;
+  const trimmed = text.trim();
+  if (types.has("string")) return typedBesideText(text, trimmed, types);
+  if (trimmed === "null" || trimmed === "None") return types.has("null") ? null : text;
+  const value = readValue(types.has("boolean") ? lowerWord(trimmed) : trimmed) ?? readEscaped(trimmed);
+  return value === undefined || !types.has(typeOf(value)) ? text : value;
+}
+
+/** Where a string will do, only what can hardly be one is taken for something else. */
+function typedBesideText(text: string, trimmed: string, types: ReadonlySet<string>): JsonValue {
+  if (trimmed === "null" && types.has("null")) return null;
+  if (!/^[{[]/u.test(trimmed)) return text;
+  const value = readValue(trimmed);
+  return value !== undefined && typeof value !== "string" && types.has(typeOf(value)) ? value : text;
+}
+
+/** JSON whose quotes were escaped once too often. */
+function readEscaped(text: string): JsonValue | undefined {
+  if (!text.includes("\\")) return undefined;
+  const inner = readValue(`"${text}"`);
+  return typeof inner === "string" ? readValue(inner) : undefined;
+}
+
+function lowerWord(text: string): string {
+  return text.length <= 5 ? text.toLowerCase() : text;
+}
+
+const MAX_STEPS = 16;
+
+function typeOf(value: JsonValue): string {
+  if (value === null) return "null";
+  if (isJsonArray(value)) return "array";
+  return typeof value;
+}
+
+/** JSON types that a schema allows, `integer` as `number`; `any` where it does not say. */
+function typesOf(schema: JsonValue | undefined, root: JsonValue | undefined, steps: number): ReadonlySet<string> {
+  if (steps === 0 || !isJsonObject(schema)) return ANY;
+  const { type, enum: values, const: value, anyOf, oneOf, allOf, $ref } = schema;
+  if (typeof $ref === "string") return typesOf(resolve($ref, root), root, steps - 1);
+  if (typeof type === "string") return new Set([plainType(type)]);
+  if (isJsonArray(type)) return new Set(type.filter((one) => typeof one === "string").map(plainType));
+  const choices = [anyOf, oneOf, allOf].find(isJsonArray);
+  if (choices !== undefined) return new Set(choices.slice(0, 64).flatMap((one) => [...typesOf(one, root, steps - 1)]));
+  if (isJsonArray(values)) return new Set(values.map(typeOf));
+  return value === undefined ? ANY : new Set([typeOf(value)]);
+}
+
+const ANY: ReadonlySet<string> = new Set(["any"]);
+const LOOSE_TYPES: ReadonlyMap<string, string> = new Map([
+  ["integer", "number"],
+  ["int", "number"],
+  ["float", "number"],
+  ["double", "number"],
+  ["bool", "boolean"],
+  ["str", "string"],
+  ["dict", "object"],
+  ["list", "array"],
+]);
+
+function plainType(type: string): string {
+  return LOOSE_TYPES.get(type) ?? type;
+}
+
+/** `#/$defs/Address` in the tool's own schema. */
+function resolve(reference: string, root: JsonValue | undefined): JsonValue | undefined {
+  if (!reference.startsWith("#/")) return undefined;
+  let at = root;
+  for (const step of reference.slice(2).split("/", MAX_STEPS)) {
+    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
+    at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
+  }
+  return at;
+}
+
+/** The schema of an argument, if the tool has one of that name. */
+export function propertySchema(schema: unknown, key: string): JsonValue | undefined {
+  const properties = isJsonObject(schema) ? schema["properties"] : undefined;
+  return isJsonObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
+}
+
+/** The names of all arguments a schema tells of, and of those it requires. */
+export function argumentNames(schema: unknown): { readonly all: readonly string[]; readonly required: readonly string[] } {
+  const { properties, required }: JsonObject = isJsonObject(schema) ? schema : {};
+  return {
+    all: isJsonObject(properties) ? Object.keys(properties) : [],
+    required: isJsonArray(required) ? required.filter((one) => typeof one === "string") : [],
+  };
+}

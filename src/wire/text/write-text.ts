@@ -1,0 +1,144 @@
+/** Writes tools, calls and answers as text, byte for byte the same for the same input. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { ModelTool } from "../../core/model.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import { providerName } from "../provider-name.ts";
+import { spacedJson } from "../spaced-json.ts";
+import { MarkerSet } from "./marker-set.ts";
+import type { WrittenAnswer, WrittenCall } from "./text-format.ts";
+import type { TextGrammar } from "./text-grammar.ts";
+import { argumentNames, propertySchema } from "./typed-value.ts";
+
+/** How a format writes. */
+export interface TextWriting {
+  /** One call. */
+  call(call: WrittenCall): string;
+  /** Before, between and behind the calls of a message. @default "", "\n", "" */
+  readonly around?: readonly [before: string, between: string, after: string];
+  /** Before and behind an answer. @default `[TOOL RESULT: name]` and a line end, and nothing */
+  readonly answer?: readonly [before: string, after: string];
+}
+
+const DEFAULT_AROUND = ["", "\n", ""] as const;
+
+export function writeCalls(
+  calls: readonly WrittenCall[],
+  { call, around: [before, between, after] = DEFAULT_AROUND }: TextWriting,
+): string {
+  return calls.length === 0 ? "" : before + calls.map((one) => call(one).toWellFormed()).join(between) + after;
+}
+
+export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGrammar, { answer }: TextWriting): string {
+  const marks = forgeable(grammar, answer ?? [], answers);
+  return answers
+    .map(({ name, text }) => {
+      const [before, after] = answer ?? [`[TOOL RESULT: ${name.replaceAll(/[\]\r\n]/gu, " ")}]\n`, ""];
+      return (before + neutral(spacedText(text), marks) + after).toWellFormed();
+    })
+    .join("\n");
+}
+
+/** JSON as the seeds have it; all other text as it is. */
+function spacedText(text: string): string {
+  if (!/^[{[]/u.test(text)) return text;
+  try {
+    return spacedJson(parseJson(text));
+  } catch {
+    return text;
+  }
+}
+
+/** With what the control tokens of models begin, whatever the format. */
+const CONTROL = [
+  "<|",
+  "<｜",
+  "[TOOL RESULT",
+  "[TOOL_",
+  "[/TOOL_",
+  "[INST]",
+  "[/INST]",
+  "<<SYS>>",
+  "<start_of_turn>",
+  "<end_of_turn>",
+  "<s>",
+  "</s>",
+];
+
+/** What an answer must not hold: marks that open or close a call or an answer. */
+function forgeable(
+  { calls, before = [], after = [], unsaid = [], thinking = [] }: TextGrammar,
+  answer: readonly string[],
+  answers: readonly WrittenAnswer[],
+): MarkerSet {
+  const own = calls.flatMap(({ mark }) => {
+    if (mark.length > 2) return [mark];
+    if (mark === "<") return answers.flatMap(({ name }) => [`<${name}`, `</${name}`]);
+    return mark === "{" || mark === "[" ? [] : [mark];
+  });
+  const around = answer.map((mark) => mark.trim());
+  return new MarkerSet([...CONTROL, ...own, ...before, ...after, ...unsaid, ...thinking.flat(), ...around].filter((mark) => mark !== ""));
+}
+
+/** A character of no width takes a mark apart, so that it reads the same and means nothing. */
+function neutral(text: string, marks: MarkerSet): string {
+  const pieces: string[] = [];
+  let from = 0;
+  for (let at = marks.next(text, 0); at >= 0; at = marks.next(text, at + 1)) {
+    if (marks.match(text, at).length === 0) continue;
+    pieces.push(text.slice(from, at + 1));
+    from = at + 1;
+  }
+  return [...pieces, text.slice(from)].join("\u200B");
+}
+
+/** The name a tool has in text: the provider's, which every format can bear, or its own where the format can bear any. */
+export type NameOf = (tool: Pick<ModelTool, "name" | "fingerprint">) => string;
+
+export const plainName: NameOf = ({ name, fingerprint }) =>
+  fingerprint === undefined && PLAIN.test(name) ? name.replace(/^default::/u, "") : providerName(name, fingerprint);
+const PLAIN = /^[\p{L}_][\p{L}\p{N}_.:-]*$/u;
+
+export const fitName: NameOf = ({ name, fingerprint }) => providerName(name, fingerprint);
+
+export function describeTools(tools: readonly ModelTool[], writing: TextWriting, nameOf: NameOf): string {
+  const ours = tools.filter(({ providerExecuted = false }) => !providerExecuted);
+  const [first] = ours;
+  if (first === undefined) return "";
+  const lines = ours.map((tool) => spacedJson({ name: nameOf(tool), description: tool.description, parameters: asJson(tool.inputSchema) }));
+  return [
+    "# Tools",
+    "You can call these tools. Each line is one tool: its name, what it does, and the JSON Schema of its arguments.",
+    lines.join("\n"),
+    "To call a tool, write the call in your message exactly in this form:",
+    writeCalls([{ name: nameOf(first), input: example(first.inputSchema), reasoning: "why you call it" }], writing),
+    "Then end your message; the results come in the next one. Write calls only to have them run. Several calls may stand one after the other.",
+  ].join("\n\n");
+}
+
+/** A schema is JSON: it was read from one, or checked when the tool was defined. */
+function asJson(schema: ModelTool["inputSchema"]): JsonValue {
+  return schema as JsonValue;
+}
+
+/** The arguments that must be there, each with a value of its type. */
+function example(schema: unknown): JsonValue {
+  const { all, required } = argumentNames(schema);
+  const keys = required.length > 0 ? required : all.slice(0, 1);
+  return Object.fromEntries(keys.map((key) => [key, exampleValue(propertySchema(schema, key))]));
+}
+
+const EXAMPLES: ReadonlyMap<unknown, JsonValue> = new Map<unknown, JsonValue>([
+  ["integer", 1],
+  ["number", 1.5],
+  ["boolean", true],
+  ["array", []],
+  ["object", {}],
+  ["null", null],
+]);
+
+function exampleValue(property: JsonValue | undefined): JsonValue {
+  if (!isJsonObject(property)) return "value";
+  const { enum: choices, type } = property;
+  return (isJsonArray(choices) ? choices[0] : undefined) ?? EXAMPLES.get(type) ?? "value";
+}

@@ -1,0 +1,276 @@
+import { expect, test } from "vitest";
+import { checkLoopLimits, reactLimits } from "../../src/compose/loop-limits.ts";
+import { stopAfterMs, stopAfterRounds, stopAtKeyword, stopByVote } from "../../src/compose/stop-conditions.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
+import { tool } from "../runtime/bench-runtime.ts";
+import { brief, notes, testLoop } from "./bench-loop.ts";
+
+const call = (name: string, input: Readonly<Record<string, unknown>> = {}) => ({ name, input });
+const count = tool("count", ({ n }) => n);
+/** A model that always asks for one more call, never the same. */
+const more = (_request: unknown, index: number) => ({ text: `Round ${index + 1}.`, calls: [call("count", { n: index })] });
+
+test("H05 a model that always asks for more is stopped, and what it did is kept with the reason", async () => {
+  const { loop, model } = testLoop({ tools: [count], script: more });
+  const result = await loop.run("go");
+  expect([result.reason, result.detail, result.rounds, result.text, result.results.length]).toEqual([
+    "max-rounds",
+    "50 rounds",
+    50,
+    "Round 50.",
+    50,
+  ]);
+  expect(model.requests).toHaveLength(50);
+});
+
+test("H05 of 1,000 calls in one message the first 128 run, and every other has its result", async () => {
+  let ran = 0;
+  const { loop } = testLoop({
+    tools: [tool("count", () => ran++)],
+    script: [{ calls: Array.from({ length: 1000 }, (_, n) => call("count", { n })) }, { text: "Done." }],
+  });
+  const { results, reason } = await loop.run("go");
+  expect([reason, ran, results.length, results.filter(({ error }) => error?.code === "limit_exceeded").length]).toEqual([
+    "answered",
+    128,
+    1000,
+    872,
+  ]);
+});
+
+test("F3.23 ten safe calls in a row are made", async () => {
+  const script = (request: unknown, index: number) => (index < 10 ? more(request, index) : { text: "Done." });
+  expect(await testLoop({ tools: [count], script }).loop.run("go")).toMatchObject({ reason: "answered", rounds: 11 });
+});
+
+test("F3.24 a terminal tool ends the run; calls after it are skipped, and the next run may call it again", async () => {
+  const say = tool("say", () => "said", { category: "TERMINAL" });
+  const { loop, model } = testLoop({ tools: [say, count], script: () => ({ calls: [call("say"), call("count", { n: 1 })] }) });
+  const first = await loop.run("go");
+  expect([first.reason, first.detail, first.rounds, first.results.map(({ status }) => status)]).toEqual([
+    "tool-ended-turn",
+    "default::say",
+    1,
+    ["ok", "skipped"],
+  ]);
+  expect((await loop.run("again")).results[0]?.status).toBe("ok");
+  expect(model.requests).toHaveLength(2);
+});
+
+test("F3.25 a dangerous tool runs once a turn, over all its rounds, and again in the next", async () => {
+  let ran = 0;
+  const attack = tool("attack", () => ++ran, { category: "DANGEROUS" });
+  const { loop } = testLoop({
+    tools: [attack],
+    script: (_request, index) => (index % 3 === 2 ? { text: "Done." } : { calls: [call("attack", { index })] }),
+  });
+  expect(brief((await loop.run("go")).results)).toEqual(["attack: 1", "attack: limit_exceeded"]);
+  expect(brief((await loop.run("again")).results)).toEqual(["attack: 2", "attack: limit_exceeded"]);
+});
+
+test("F3.26 the loop goes on after an async tool", async () => {
+  const search = tool("search", async () => "found", { category: "ASYNC_REQUIRED" });
+  expect((await testLoop({ tools: [search], script: [{ calls: [call("search")] }, { text: "There." }] }).loop.run("go")).text).toBe(
+    "There.",
+  );
+});
+
+test("F3.31 the limit is 5 rounds, and 1 to 10 may be set", async () => {
+  const limits = reactLimits();
+  expect([limits, reactLimits({ maxIterations: 10 }).maxRounds, reactLimits({ maxIterations: 1 }).maxRounds]).toEqual([
+    { maxRounds: 5, multiAction: true },
+    10,
+    1,
+  ]);
+  for (const maxIterations of [0, 11, 2.5, Number.NaN])
+    expect(() => reactLimits({ maxIterations })).toThrow("The limit maxIterations of a loop is a whole number from 1 to 10");
+  expect(await testLoop({ tools: [count], script: more, limits }).loop.run("go")).toMatchObject({ reason: "max-rounds", rounds: 5 });
+});
+
+test("F3.31 with multi-action off, one action is taken and the run ends", async () => {
+  const { loop } = testLoop({
+    tools: [count],
+    limits: reactLimits({ multiAction: false }),
+    script: () => ({ calls: [call("count", { n: 1 }), call("count", { n: 2 })] }),
+  });
+  const result = await loop.run("go");
+  expect([result.reason, result.rounds, brief(result.results)]).toEqual(["one-action", 1, ["count: 1", "count: limit_exceeded"]]);
+});
+
+test("F1.51 the soft limit is told once, and the hard one refuses every call and asks for an answer in text", async () => {
+  const { loop, model } = testLoop({ tools: [count], limits: { budget: { calls: { soft: 2, hard: 4 } } }, script: more });
+  const result = await loop.run("go");
+  expect([result.reason, result.detail, brief(result.results)]).toEqual([
+    "budget",
+    "4 of 4 tool calls",
+    ["count: 0", "count: 1", "count: 2", "count: 3", "count: limit_exceeded"],
+  ]);
+  expect(notes(model.requests.at(-1))).toEqual([
+    "The budget of this task is running out (2 of 4 tool calls). Come to an end soon: make only the calls that the answer needs.",
+    "The budget of this task is used up (4 of 4 tool calls). Make no more calls. Answer in text now, with what you have.",
+  ]);
+  expect(result.results.at(-1)?.error?.hint).toBe("Make no more calls. Answer in text now, with what you have.");
+  expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual([undefined, undefined, undefined, undefined, "none"]);
+});
+
+test("F1.51 a model that answers in text when it is asked to has answered", async () => {
+  const { loop } = testLoop({
+    tools: [count],
+    limits: { budget: { rounds: { hard: 2 } } },
+    script: (request, index) => (request.toolChoice === "none" ? { text: "This is it." } : more(request, index)),
+  });
+  expect(await loop.run("go")).toMatchObject({ reason: "answered", text: "This is it.", rounds: 3 });
+});
+
+test("F1.51 calls beyond the hard limit in one message are refused", async () => {
+  const { loop } = testLoop({
+    tools: [count],
+    limits: { budget: { calls: { hard: 2 } } },
+    script: [{ calls: [1, 2, 3, 4].map((n) => call("count", { n })) }, { text: "Two." }],
+  });
+  expect(brief((await loop.run("go")).results)).toEqual(["count: 1", "count: 2", "count: limit_exceeded", "count: limit_exceeded"]);
+});
+
+test("F1.51 tokens and cost count, and half as much again ends the run at once", async () => {
+  const usage = { inputTokens: 50, outputTokens: 30 };
+  const script = (request: unknown, index: number) => ({ ...more(request, index), usage });
+  const tokens = await testLoop({ tools: [count], limits: { budget: { tokens: { hard: 50 } } }, script }).loop.run("go");
+  expect([tokens.reason, tokens.detail, tokens.rounds, tokens.usage]).toEqual(["budget", "80 of 50 tokens", 1, usage]);
+  const cost = await testLoop({
+    tools: [count],
+    limits: { budget: { cost: { soft: 0.5, hard: 1 } } },
+    cost: ({ outputTokens }) => outputTokens / 100,
+    script,
+  }).loop.run("go");
+  expect([cost.reason, cost.detail, cost.rounds]).toEqual(["budget", "1.5 of 1 of the cost", 5]);
+});
+
+test("F1.51 time that is half as much again cancels what runs", async () => {
+  const { loop, ports } = testLoop({
+    tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 0 })],
+    limits: { budget: { wallMs: { hard: 1_000 } } },
+    script: [{ calls: [call("deaf")] }],
+  });
+  const running = loop.run("go");
+  await ports.clock.advance(1_500);
+  expect(await running).toMatchObject({
+    reason: "budget",
+    detail: "The run took longer than 1500 ms.",
+    results: [{ status: "cancelled" }],
+  });
+});
+
+const broken = tool("broken", () => {
+  throw new Error("no such table");
+});
+
+test("B09 the same failing call is hinted at, then refused with what it said, then ends the run, whatever stands between", async () => {
+  let ran = 0;
+  const failing = tool("failing", () => {
+    throw new Error(`no such table (attempt ${++ran})`);
+  });
+  const { loop, model } = testLoop({
+    tools: [failing, count],
+    script: (_request, index) => ({ calls: [call("failing", { b: 1, a: 2 }), call("count", { n: index })] }),
+  });
+  const result = await loop.run("go");
+  expect([result.reason, result.detail, result.rounds, ran]).toEqual([
+    "repeated-calls",
+    "failing was called 5 times with the same input and came to the same.",
+    5,
+    3,
+  ]);
+  expect(notes(model.requests.at(-1))).toEqual([
+    "failing has come to the same 2 times with the same input. Calling it again will not help: change the input, use another tool, or answer with what you have.",
+  ]);
+  expect(result.results[6]?.error).toMatchObject({
+    code: "limit_exceeded",
+    message: "failing was not run again: with this input it has come to the same 3 times.",
+    details: ["It said: Error (execution_failed): no such table (attempt 1)"],
+  });
+});
+
+test("B09 after a change another tool made, the same call may be tried again", async () => {
+  const edit = tool("edit", () => "changed", { effects: { writes: ["file"] } });
+  const { loop } = testLoop({
+    tools: [broken, edit],
+    script: (_request, index) =>
+      index === 12 ? { text: "Done." } : { calls: [index % 2 === 0 ? call("broken") : call("edit", { index })] },
+  });
+  const { reason, results } = await loop.run("go");
+  expect([reason, results.filter(({ error }) => error?.code === "limit_exceeded")]).toEqual(["answered", []]);
+});
+
+test("B09 the guard can be switched off", async () => {
+  const { loop } = testLoop({
+    tools: [broken],
+    limits: { repeat: false, maxRounds: 9 },
+    emergencyStop: false,
+    script: () => ({ calls: [call("broken")] }),
+  });
+  expect(await loop.run("go")).toMatchObject({ reason: "max-rounds", rounds: 9 });
+});
+
+test.each([
+  ["rounds", stopAfterRounds(3), "3 rounds were made; 3 are allowed."],
+  ["a keyword", stopAtKeyword("Round 3", "never"), 'The model said "Round 3".'],
+  [
+    "votes",
+    stopByVote([stopAfterRounds(2), stopAtKeyword("Round 3"), () => undefined], { atLeast: 2 }),
+    '3 rounds were made; 2 are allowed. The model said "Round 3".',
+  ],
+  [
+    "the program's own",
+    ({ results, rounds }: { readonly results: readonly unknown[]; readonly rounds: number }) =>
+      rounds === 3 ? `${results.length} result` : undefined,
+    "1 result",
+  ],
+])("F1.52 %s ends the run with its reason", async (_what, condition, detail) => {
+  expect(await testLoop({ tools: [count], script: more, stopWhen: [condition] }).loop.run("go")).toMatchObject({
+    reason: "stop-condition",
+    detail,
+    rounds: 3,
+  });
+});
+
+test("F1.52 time ends the run after the round, and as a limit at once", async () => {
+  const clocked = testLoop({
+    tools: [tool("count", ({ n }) => n, { timeoutMs: 0 })],
+    script: (request, index) => ({ ...more(request, index), delayMs: 100 }),
+    stopWhen: [stopAfterMs(500)],
+  });
+  const running = clocked.loop.run("go");
+  await clocked.ports.clock.advance(1_000);
+  expect(await running).toMatchObject({ reason: "stop-condition", detail: "The run took 500 ms; 500 are allowed.", rounds: 1 });
+  const limited = testLoop({ script: [{ text: "Slow.", delayMs: 5_000 }], limits: { maxDurationMs: 2_000 } });
+  const slow = limited.loop.run("go");
+  await limited.ports.clock.advance(2_000);
+  expect(await slow).toMatchObject({ reason: "stop-condition", detail: "The run took longer than 2000 ms." });
+  expect(limited.ports.clock.pending).toBe(0);
+});
+
+test("F1.52 a run without a sign of life ends, and each sign puts that off", async () => {
+  const { loop, ports } = testLoop({
+    tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 0 })],
+    limits: { idleMs: 1_000 },
+    script: [{ text: "a".repeat(5), pieceChars: 1, delayMs: 900, calls: [call("deaf")] }],
+  });
+  let ended = false;
+  const running = loop.run("go").finally(() => (ended = true));
+  await ports.clock.advance(6 * 900);
+  await settle();
+  expect(ended).toBe(false);
+  await ports.clock.advance(6 * 900);
+  expect(await running).toMatchObject({ reason: "stop-condition", detail: "Neither the model nor a tool gave a sign for 1000 ms." });
+});
+
+test("limits that cannot be are refused when the loop is made", () => {
+  for (const limits of [{ maxRounds: 0 }, { maxCallsPerRound: 1.5 }, { maxPauses: -1 }, { idleMs: Number.NaN }, { contextTokens: 0 }])
+    expect(() => checkLoopLimits(limits)).toThrow("of a loop is");
+  expect(() => checkLoopLimits({ budget: { calls: { soft: 5, hard: 2 } } })).toThrow("soft ≤ hard");
+});
+
+test("a repeat guard that cannot be is refused when the loop is made", () => {
+  for (const repeat of [{ window: 0 }, { failures: { nudgeAt: 9 } }, { answers: { stopAt: 1 } }])
+    expect(() => testLoop({ script: [], limits: { repeat } })).toThrow("The counts of the repeat guard");
+});

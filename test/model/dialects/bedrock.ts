@@ -1,0 +1,130 @@
+/** A fake provider of Bedrock's Converse. */
+import { isJsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import { OpenCalls, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
+import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
+
+const PATH = /^\/model\/([^/]+)\/converse(-stream)?$/u;
+
+export const BEDROCK_CONVERSE: Dialect = {
+  framing: "event-stream",
+  isPath: (path) => PATH.test(path),
+  isStream: ({ path }) => PATH.exec(path)?.[2] === "-stream",
+  modelOf: ({ path }) => decodeURIComponent(PATH.exec(path)?.[1] ?? ""),
+  check,
+  callId: (count) => `tooluse_${String(count).padStart(8, "0")}`,
+  whole: (reply) => ({
+    output: { message: { role: "assistant", content: blocks(reply) } },
+    stopReason: stopReason(reply),
+    usage: usageOf(reply),
+    metrics: { latencyMs: 1 },
+  }),
+  pieces,
+  failure: (_status, message) => ({ message }),
+};
+
+function check({ body, signatures }: CheckedRequest): void {
+  demand(body["model"] === undefined && body["stream"] === undefined, "Malformed input request: extraneous key is not permitted.");
+  const hasTools = checkTools(body);
+  const messages = objectsAt(body["messages"], "messages");
+  demand(messages[0]?.["role"] === "user", "A conversation must start with a user message.");
+  const open = new OpenCalls();
+  let before: unknown;
+  for (const [index, { role, content }] of messages.entries()) {
+    const place = `messages.${index}`;
+    demand(role === "user" || role === "assistant", `${place}.role: must be user or assistant.`);
+    demand(role !== before, `${place}: A conversation must alternate between user and assistant roles.`);
+    before = role;
+    const all = objectsAt(content, `${place}.content`);
+    demand(all.length > 0, `The content field in the Message object at ${place} is empty.`);
+    if (role === "assistant") open.settle(place);
+    for (const block of all) checkBlock(block, { place, role, open, hasTools, signatures, first: all[0] });
+    if (role === "user") open.settle(place);
+  }
+  open.settle("messages");
+}
+
+function checkTools(body: JsonObject): boolean {
+  if (body["toolConfig"] === undefined) return false;
+  const tools = objectsAt(objectAt(body["toolConfig"], "toolConfig")["tools"], "toolConfig.tools");
+  demand(tools.length > 0, "toolConfig.tools: must have length greater than or equal to 1.");
+  for (const tool of tools) {
+    const { name, description, inputSchema } = objectAt(tool["toolSpec"], "toolConfig.tools.toolSpec");
+    checkToolName(name, "toolSpec.name");
+    demand(description === undefined || description !== "", "toolSpec.description: must have length greater than or equal to 1.");
+    checkSchema(objectAt(inputSchema, "toolSpec.inputSchema")["json"], "toolSpec.inputSchema.json");
+  }
+  return true;
+}
+
+interface BlockCheck {
+  readonly place: string;
+  readonly role: string;
+  readonly open: OpenCalls;
+  readonly hasTools: boolean;
+  readonly signatures: ReadonlyMap<string, string>;
+  readonly first: JsonObject | undefined;
+}
+
+function checkBlock(block: JsonObject, { place, role, open, hasTools, signatures, first }: BlockCheck): void {
+  const [kind = "", ...others] = Object.keys(block);
+  demand(others.length === 0, `${place}: a content block has one key.`);
+  const allowed = role === "user" ? ["text", "image", "document", "toolResult"] : ["text", "toolUse", "reasoningContent"];
+  demand(allowed.includes(kind), `${place}: ${kind} is not allowed for the role ${role}.`);
+  if (kind === "text") demand(String(block["text"]).trim() !== "", `The text field in the ContentBlock object at ${place} is blank.`);
+  const value = isJsonObject(block[kind]) ? block[kind] : {};
+  if (kind === "image") textAt(objectAt(value["source"], `${place}.image.source`)["bytes"], `${place}.image.source.bytes`);
+  if (kind === "toolUse" || kind === "toolResult")
+    demand(hasTools, "The toolConfig field must be defined when using toolUse and toolResult content blocks.");
+  if (kind === "toolResult") {
+    demand(objectsAt(value["content"], `${place}.toolResult.content`).length > 0, `${place}.toolResult.content is empty.`);
+    open.answer(textAt(value["toolUseId"], place), place);
+  }
+  if (kind !== "toolUse") return;
+  const id = textAt(value["toolUseId"], `${place}.toolUse.toolUseId`);
+  demand(/^[a-zA-Z0-9_-]{1,64}$/u.test(id), `${place}.toolUse.toolUseId: must satisfy [a-zA-Z0-9_-]+.`);
+  checkToolName(value["name"], `${place}.toolUse.name`);
+  objectAt(value["input"], `${place}.toolUse.input`);
+  open.make(id, place);
+  const proof = signatures.get(id);
+  demand(proof === undefined || JSON.stringify(first ?? {}).includes(proof), `${place}: Expected thinking before toolUse.`);
+}
+
+function blocks({ text, reasoning, signature, calls }: WholeReply): readonly JsonObject[] {
+  return [
+    ...(reasoning === "" ? [] : [{ reasoningContent: { reasoningText: { text: reasoning, signature } } }]),
+    ...(text === "" ? [] : [{ text }]),
+    ...calls.map(({ id: toolUseId, name, input }) => ({ toolUse: { toolUseId, name, input } })),
+  ];
+}
+
+function stopReason({ finish }: WholeReply): string {
+  return { stop: "end_turn", calls: "tool_use", length: "max_tokens" }[finish];
+}
+
+function usageOf({ inputTokens, outputTokens }: WholeReply): JsonObject {
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
+}
+
+function pieces(reply: WholeReply): readonly ServedPiece[] {
+  return [
+    { event: "messageStart", data: { role: "assistant", p: "abc" } },
+    ...blocks(reply).flatMap((block, index) => blockEvents(block, index)),
+    { event: "messageStop", data: { stopReason: stopReason(reply) } },
+    { event: "metadata", data: { usage: usageOf(reply), metrics: { latencyMs: 1 } } },
+  ];
+}
+
+function blockEvents({ text, toolUse, reasoningContent }: JsonObject, contentBlockIndex: number): readonly ServedPiece[] {
+  const delta = (fields: JsonObject): ServedPiece => ({ event: "contentBlockDelta", data: { contentBlockIndex, delta: fields } });
+  const stop: ServedPiece = { event: "contentBlockStop", data: { contentBlockIndex } };
+  if (typeof text === "string") return [...cut(text).map((piece) => delta({ text: piece })), stop];
+  if (isJsonObject(reasoningContent)) {
+    const { text: thought, signature } = objectAt(reasoningContent["reasoningText"], "reasoningText");
+    const thoughts = cut(String(thought)).map((piece) => delta({ reasoningContent: { text: piece } }));
+    return [...thoughts, delta({ reasoningContent: { signature: signature ?? "" } }), stop];
+  }
+  const { toolUseId = "", name = "", input = {} } = objectAt(toolUse, "toolUse");
+  const start: ServedPiece = { event: "contentBlockStart", data: { contentBlockIndex, start: { toolUse: { toolUseId, name } } } };
+  return [start, ...cut(JSON.stringify(input)).map((piece) => delta({ toolUse: { input: piece } })), stop];
+}

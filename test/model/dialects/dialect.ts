@@ -1,0 +1,122 @@
+/** What a fake provider is made of: its way to check a request and to write a reply. */
+import { isJsonArray, isJsonObject } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+
+/** One reply of a script, the same for every provider. */
+export interface ServedReply {
+  readonly text?: string;
+  readonly reasoning?: string;
+  readonly calls?: readonly ServedCall[];
+  /** @default "calls" where there are any, else "stop" */
+  readonly finish?: "stop" | "calls" | "length";
+  /** @default 10 and 5 */
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+}
+
+export interface ServedCall {
+  readonly name: string;
+  readonly input: JsonObject;
+}
+
+/** A reply with everything it needs: what the provider makes up is made up. */
+export interface WholeReply {
+  readonly model: string;
+  readonly id: string;
+  readonly text: string;
+  readonly reasoning: string;
+  /** Proves the reasoning; to be given back with it. */
+  readonly signature: string;
+  readonly calls: readonly (ServedCall & { readonly id: string })[];
+  readonly finish: "stop" | "calls" | "length";
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+export interface CheckedRequest {
+  readonly body: JsonObject;
+  /** Behind the base address, without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** By the id of the first call of a reply with reasoning, the proof of that. */
+  readonly signatures: ReadonlyMap<string, string>;
+}
+
+/** A stream's piece; `event` where the format names them. */
+export interface ServedPiece {
+  readonly event?: string;
+  readonly data: JsonValue;
+}
+
+export interface Dialect {
+  readonly framing: "sse" | "json-lines" | "event-stream";
+  /** Of a model named `a/b c`, the path of a request. */
+  isPath(path: string): boolean;
+  isStream(request: CheckedRequest): boolean;
+  modelOf(request: CheckedRequest): string;
+  /** @throws Refused as the provider would */
+  check(request: CheckedRequest): void;
+  callId(count: number): string;
+  whole(reply: WholeReply): JsonObject;
+  pieces(reply: WholeReply): readonly ServedPiece[];
+  failure(status: number, message: string, kind: string): JsonObject;
+}
+
+/** What a provider answers with 400. */
+export class Refused extends Error {}
+
+export function demand(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Refused(message);
+}
+
+export function objectAt(value: JsonValue | undefined, place: string): JsonObject {
+  demand(isJsonObject(value), `${place}: an object is required.`);
+  return value;
+}
+
+export function objectsAt(value: JsonValue | undefined, place: string): readonly JsonObject[] {
+  demand(isJsonArray(value), `${place}: a list is required.`);
+  return value.map((item, index) => objectAt(item, `${place}[${index}]`));
+}
+
+export function textAt(value: JsonValue | undefined, place: string): string {
+  demand(typeof value === "string" && value !== "", `${place}: a text is required.`);
+  return value;
+}
+
+export function checkToolName(value: JsonValue | undefined, place: string): string {
+  const name = textAt(value, place);
+  demand(/^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/u.test(name), `${place}: ${name} does not match '^[a-zA-Z0-9_-]{1,64}$'.`);
+  return name;
+}
+
+export function checkSchema(value: JsonValue | undefined, place: string): void {
+  demand(objectAt(value, place)["type"] === "object", `${place}.type: must be "object".`);
+}
+
+/** A text in pieces of at most five characters. */
+export function cut(text: string): readonly string[] {
+  return text.match(/[^]{1,5}/gu) ?? [];
+}
+
+/** Calls that wait for their results, which must come before anything else. */
+export class OpenCalls {
+  readonly #open = new Set<string>();
+  readonly #seen = new Set<string>();
+
+  make(id: string, place: string): void {
+    demand(!this.#seen.has(id), `${place}: the id ${id} is not unique.`);
+    this.#seen.add(id);
+    this.#open.add(id);
+  }
+
+  answer(id: string, place: string): void {
+    demand(this.#open.delete(id), `${place}: no call ${id} waits for a result.`);
+  }
+
+  /** @throws Refused where a call was left without a result */
+  settle(place: string): void {
+    demand(this.#open.size === 0, `${place}: the calls ${[...this.#open].join(", ")} have no results.`);
+  }
+}

@@ -1,0 +1,191 @@
+/** A fake provider of OpenAI's Chat Completions, and of what calls itself compatible with it. */
+import { isJsonArray, isJsonObject } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import { OpenCalls, Refused, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
+import type { CheckedRequest, Dialect, WholeReply } from "./dialect.ts";
+
+export interface ChatVariant {
+  readonly path: string;
+  /** How the ids of calls look, and must look. */
+  readonly id: { readonly make: (count: number) => string; readonly allowed: RegExp };
+  /** Where reasoning stands in a message. It must come back with the calls it led to. */
+  readonly reasoning: string;
+  readonly mustReturnReasoning: boolean;
+  /** Streamed calls carry their index and their type. */
+  readonly indexed: boolean;
+  /** Results may hold images. */
+  readonly mediaInResults: boolean;
+}
+
+export const OPENAI_CHAT: ChatVariant = {
+  path: "/chat/completions",
+  id: { make: (count) => `call_${String(count).padStart(8, "0")}`, allowed: /^[!-~]{1,40}$/u },
+  reasoning: "reasoning_content",
+  mustReturnReasoning: false,
+  indexed: true,
+  mediaInResults: false,
+};
+
+export const DEEPSEEK_CHAT: ChatVariant = { ...OPENAI_CHAT, mustReturnReasoning: true };
+
+/** Ids are nine letters and digits, and calls are streamed whole, without an index. */
+export const MISTRAL_CHAT: ChatVariant = {
+  ...OPENAI_CHAT,
+  id: { make: (count) => `Ca${String(count).padStart(7, "0")}`, allowed: /^[a-zA-Z0-9]{9}$/u },
+  indexed: false,
+  mediaInResults: true,
+};
+
+export function openAiChatDialect(variant: ChatVariant): Dialect {
+  return {
+    framing: "sse",
+    isPath: (path) => path === variant.path,
+    isStream: ({ body }) => body["stream"] === true,
+    modelOf: ({ body }) => textAt(body["model"], "model"),
+    check: (request) => checkChat(request, variant),
+    callId: variant.id.make,
+    whole: (reply) => ({
+      id: reply.id,
+      object: "chat.completion",
+      model: reply.model,
+      choices: [{ index: 0, message: message(reply, variant), finish_reason: finishOf(reply) }],
+      usage: usageOf(reply),
+    }),
+    pieces: (reply) => chunks(reply, variant).map((data) => ({ data })),
+    failure: (status, message, kind) => ({ error: { message, type: kind, param: null, code: status === 404 ? "model_not_found" : null } }),
+  };
+}
+
+function checkChat({ body, signatures }: CheckedRequest, variant: ChatVariant): void {
+  textAt(body["model"], "model");
+  const messages = objectsAt(body["messages"], "messages");
+  demand(messages.length > 0, "messages: at least one is required.");
+  const hasTools = checkTools(body);
+  demand(hasTools || body["tool_choice"] === undefined, "tool_choice is only allowed when tools are specified.");
+  demand(hasTools || body["parallel_tool_calls"] === undefined, "parallel_tool_calls is only allowed when tools are specified.");
+  const open = new OpenCalls();
+  for (const [index, message] of messages.entries()) {
+    const place = `messages[${index}]`;
+    if (message["role"] === "tool") {
+      if (variant.mediaInResults && isJsonArray(message["content"])) checkParts(message["content"], place);
+      else textAt(message["content"], `${place}.content`);
+      open.answer(textAt(message["tool_call_id"], `${place}.tool_call_id`), place);
+      continue;
+    }
+    open.settle(place);
+    if (message["role"] === "assistant") checkAssistant(message, { place, open, variant, signatures });
+    else checkSpoken(message, place);
+  }
+  open.settle("messages");
+}
+
+function checkTools(body: JsonObject): boolean {
+  if (body["tools"] === undefined) return false;
+  const tools = objectsAt(body["tools"], "tools");
+  demand(tools.length > 0, "tools: [] is too short.");
+  for (const [index, tool] of tools.entries()) {
+    const place = `tools[${index}]`;
+    demand(tool["type"] === "function", `${place}.type: must be "function".`);
+    const definition = objectAt(tool["function"], `${place}.function`);
+    checkToolName(definition["name"], `${place}.function.name`);
+    checkSchema(definition["parameters"], `${place}.function.parameters`);
+  }
+  return true;
+}
+
+interface AssistantCheck {
+  readonly place: string;
+  readonly open: OpenCalls;
+  readonly variant: ChatVariant;
+  readonly signatures: ReadonlyMap<string, string>;
+}
+
+function checkAssistant(message: JsonObject, { place, open, variant, signatures }: AssistantCheck): void {
+  const calls = message["tool_calls"] === undefined ? [] : objectsAt(message["tool_calls"], `${place}.tool_calls`);
+  demand(calls.length > 0 || message["tool_calls"] === undefined, `${place}.tool_calls: [] is too short.`);
+  demand(calls.length > 0 || typeof message["content"] === "string" || isJsonArray(message["content"]), `${place}.content: is required.`);
+  for (const [index, call] of calls.entries()) {
+    const at = `${place}.tool_calls[${index}]`;
+    const id = textAt(call["id"], `${at}.id`);
+    demand(variant.id.allowed.test(id), `${at}.id: ${id} is not allowed.`);
+    const { name, arguments: text } = objectAt(call["function"], `${at}.function`);
+    checkToolName(name, `${at}.function.name`);
+    checkArguments(textAt(text, `${at}.function.arguments`), at);
+    open.make(id, at);
+    const reasoning = signatures.get(id);
+    if (reasoning !== undefined && variant.mustReturnReasoning)
+      demand(message[variant.reasoning] === reasoning, `${place}: Missing \`${variant.reasoning}\` field in the assistant message.`);
+  }
+}
+
+function checkArguments(text: string, place: string): void {
+  try {
+    JSON.parse(text);
+  } catch {
+    throw new Refused(`${place}.function.arguments: is no JSON.`);
+  }
+}
+
+function checkSpoken({ role, content }: JsonObject, place: string): void {
+  demand(role === "user" || role === "system" || role === "developer", `${place}.role: ${JSON.stringify(role)} is not one of the roles.`);
+  if (typeof content !== "string") checkParts(content, place);
+}
+
+function checkParts(content: JsonValue | undefined, place: string): void {
+  for (const part of objectsAt(content, `${place}.content`)) {
+    if (part["type"] === "text") textAt(part["text"], `${place}.content.text`);
+    else if (part["type"] === "image_url") {
+      const image = part["image_url"];
+      const url = textAt(isJsonObject(image) ? image["url"] : image, `${place}.content.image_url`);
+      demand(/^(?:https:|data:image\/)/u.test(url), `${place}.content.image_url: is no image.`);
+    } else demand(part["type"] === "input_audio", `${place}.content.type: ${JSON.stringify(part["type"])} is not known.`);
+  }
+}
+
+function message({ text, reasoning, calls }: WholeReply, variant: ChatVariant): JsonObject {
+  return {
+    role: "assistant",
+    content: text === "" ? null : text,
+    ...(reasoning === "" ? {} : { [variant.reasoning]: reasoning }),
+    ...(calls.length === 0
+      ? {}
+      : {
+          tool_calls: calls.map(({ id, name, input }) => ({ id, type: "function", function: { name, arguments: JSON.stringify(input) } })),
+        }),
+  };
+}
+
+function finishOf({ finish }: WholeReply): string {
+  return finish === "calls" ? "tool_calls" : finish;
+}
+
+function usageOf({ inputTokens, outputTokens }: WholeReply): JsonObject {
+  return { prompt_tokens: inputTokens, completion_tokens: outputTokens, total_tokens: inputTokens + outputTokens };
+}
+
+function chunks(reply: WholeReply, variant: ChatVariant): readonly JsonValue[] {
+  const { id, model, text, reasoning } = reply;
+  const chunk = (delta: JsonObject, finish_reason: string | null = null): JsonObject => ({
+    id,
+    object: "chat.completion.chunk",
+    model,
+    choices: [{ index: 0, delta, finish_reason }],
+  });
+  return [
+    chunk({ role: "assistant", content: "" }),
+    ...cut(reasoning).map((piece) => chunk({ [variant.reasoning]: piece })),
+    ...cut(text).map((content) => chunk({ content })),
+    ...callDeltas(reply, variant).map((tool_call) => chunk({ tool_calls: [tool_call] })),
+    chunk({}, finishOf(reply)),
+    { id, object: "chat.completion.chunk", model, choices: [], usage: usageOf(reply) },
+    "[DONE]",
+  ];
+}
+
+function callDeltas({ calls }: WholeReply, { indexed }: ChatVariant): readonly JsonObject[] {
+  if (!indexed) return calls.map(({ id, name, input }) => ({ id, function: { name, arguments: JSON.stringify(input) } }));
+  return calls.flatMap(({ id, name, input }, index) => [
+    { index, id, type: "function", function: { name, arguments: "" } },
+    ...cut(JSON.stringify(input)).map((piece) => ({ index, function: { arguments: piece } })),
+  ]);
+}

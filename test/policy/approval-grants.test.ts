@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { ApprovalGate, approvalDigest } from "../../src/policy/approval.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
+
+const gate = (never?: readonly string[]): ApprovalGate => new ApprovalGate(never === undefined ? {} : { never }, fakePorts());
+const question = (path: string, sessionId = "s") => ({
+  callId: "c",
+  sessionId,
+  toolName: "files::delete",
+  description: "Deletes.",
+  input: { path },
+  reason: "It destroys.",
+  simulated: false,
+  signal: new AbortController().signal,
+});
+const digest = approvalDigest("files::delete", { path: "/a" });
+const code = async (approvals: ApprovalGate, path: string, sessionId?: string): Promise<string> =>
+  (await approvals.ask(question(path, sessionId)))?.code ?? "allowed";
+
+test("F1.50 a grant allows the call of its digest once, in its session", async () => {
+  const approvals = gate();
+  approvals.grantOnce("s", digest);
+  expect([await code(approvals, "/b"), await code(approvals, "/a", "t"), await code(approvals, "/a"), await code(approvals, "/a")]).toEqual(
+    ["approval_required", "approval_required", "allowed", "approval_required"],
+  );
+});
+
+test("F1.50 a grant can be taken back, is forgotten with the session, and two of them allow two calls", async () => {
+  const approvals = gate();
+  const takeBack = approvals.grantOnce("s", digest);
+  takeBack();
+  takeBack();
+  expect(await code(approvals, "/a")).toBe("approval_required");
+  approvals.grantOnce("s", digest);
+  approvals.grantOnce("s", digest);
+  expect([await code(approvals, "/a"), await code(approvals, "/a"), await code(approvals, "/a")]).toEqual([
+    "allowed",
+    "allowed",
+    "approval_required",
+  ]);
+  approvals.grantOnce("s", digest);
+  approvals.forget("s");
+  expect(await code(approvals, "/a")).toBe("approval_required");
+});
+
+test("F1.50 a tool that is granted for good is not asked about again", async () => {
+  const approvals = gate();
+  approvals.grantAlways("s", "files::delete");
+  expect([await code(approvals, "/a"), await code(approvals, "/b"), await code(approvals, "/a", "t")]).toEqual([
+    "allowed",
+    "allowed",
+    "approval_required",
+  ]);
+});
+
+test("H01 a session's own rule asks for more, until the session ends, and not for what is never asked for", () => {
+  const approvals = gate(["mail::draft"]);
+  approvals.askMore("s", (name) => (name.startsWith("mail::") ? "Strangers were read." : undefined));
+  const needed = (name: string, session?: { readonly id: string }): string | undefined => approvals.needed(name, false, session);
+  expect([
+    needed("mail::send", { id: "s" }),
+    needed("mail::send", { id: "t" }),
+    needed("mail::send"),
+    needed("files::read", { id: "s" }),
+    needed("mail::draft", { id: "s" }),
+  ]).toEqual(["Strangers were read.", undefined, undefined, undefined, undefined]);
+  approvals.forget("s");
+  expect(needed("mail::send", { id: "s" })).toBe(undefined);
+});

@@ -1,0 +1,60 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { visibilityOf, visibleTools } from "../../src/policy/visibility.ts";
+import type { VisibilityRules } from "../../src/policy/visibility.ts";
+
+const NAMES = ["files::read", "files::write", "journal::add", "default::__proto__"];
+const REGISTRY = { list: () => NAMES.map((qualifiedName) => ({ qualifiedName })) };
+
+function seen(rules?: VisibilityRules): readonly string[] {
+  return visibleTools(REGISTRY, rules).map(({ qualifiedName }) => qualifiedName);
+}
+
+test.each<[what: string, rules: unknown, message: string]>([
+  ["an unknown key", { allowed: ["files::*"] }, 'A layer of rules has the unknown key "allowed".'],
+  ["nothing", null, 'A layer of rules is an object with "allow" or "deny", not null.'],
+  ["text", "files::*", 'A layer of rules is an object with "allow" or "deny", not files::*.'],
+  ["a bare name", { allow: ["read"] }, '"allow" has the pattern "read", which fits no tool: names are toolset::tool.'],
+  ["a pattern alone", { allow: "files::*" }, '"allow" is a list of name patterns, not a string.'],
+  ["a wrong layer behind a right one", [{ allow: ["*"] }, { deny: [5] }], '"deny" has a pattern that is not text: 5.'],
+])("F3.37 %s is refused, and never taken for rules that allow everything", (_, rules, message) => {
+  expect(() => visibilityOf(rules as VisibilityRules)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
+});
+
+test.each<[what: string, rules: VisibilityRules | undefined, expected: readonly string[]]>([
+  ["no rules allow everything", undefined, NAMES],
+  ["an empty layer allows everything", {}, NAMES],
+  ["no layers allow everything", [], NAMES],
+  ["an empty list allows nothing", { allow: [] }, []],
+  ["whole names are looked up", { allow: ["files::read", "default::__proto__"] }, ["files::read", "default::__proto__"]],
+  ["names and patterns go together", { allow: ["journal::add", "files::*"], deny: ["files::write"] }, ["files::read", "journal::add"]],
+  ["a layer that is missing says nothing", [undefined, { allow: ["journal::*"] }], ["journal::add"]],
+  ["an inner layer narrows an outer one", [{ allow: ["files::*"] }, { allow: ["*::read"] }], ["files::read"]],
+  ["an inner layer cannot widen an outer one", [{ allow: ["journal::*"] }, { allow: ["*"] }], ["journal::add"]],
+  ["what an outer layer denies, no inner one gives back", [{ deny: ["files::*"] }, { allow: ["files::read"] }], []],
+])("F3.37 %s", (_, rules, expected) => {
+  expect(seen(rules)).toEqual(expected);
+});
+
+test("F3.37 rules that were read are layers themselves, and reading them again changes nothing", () => {
+  const mode = visibilityOf({ allow: ["files::*"] });
+  expect(visibilityOf(mode)).toBe(mode);
+  expect(seen([mode, { allow: ["*::read", "journal::add"] }])).toEqual(["files::read"]);
+});
+
+test("F3.37 whatever the layers, one more only takes away", () => {
+  const pattern = fc.constantFrom("*", "files::*", "*::read", "journal::add", "default::__proto__", "nothing::here");
+  const layer = fc.record({ allow: fc.array(pattern), deny: fc.array(pattern) }, { requiredKeys: [] });
+  fc.assert(
+    fc.property(fc.array(layer), layer, (layers, inner) => {
+      const outside = seen(layers);
+      expect(seen([...layers, inner])).toEqual(outside.filter((name) => seen(inner).includes(name)));
+    }),
+  );
+});
+
+test("F3.37 a verdict is the same however many names were asked about before", () => {
+  const visibility = visibilityOf({ allow: ["a::*"] });
+  for (let index = 0; index < 10_001; index++) visibility.permits(`b::${index}`);
+  expect([visibility.permits("a::1"), visibility.permits("b::1")]).toEqual([true, false]);
+});

@@ -1,0 +1,354 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { isJsonArray, isJsonObject } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonSchema } from "../../src/core/tool.ts";
+import { compileSchema } from "../../src/schema/compile-schema.ts";
+import { fitSchema } from "../../src/wire/fit-schema.ts";
+import type { SchemaSubset } from "../../src/wire/fit-schema.ts";
+import { SUBSET_RULES } from "../../src/wire/subset/subset-rules.ts";
+
+const SUBSETS = Object.keys(SUBSET_RULES) as readonly SchemaSubset[]; // the table is typed by subset
+
+function fitProperty(schema: JsonObject, subset: SchemaSubset): unknown {
+  const fitted = fitSchema({ type: "object", properties: { a: schema }, required: ["a"] }, subset);
+  const { a } = fitted.schema["properties"] as JsonObject;
+  return { a, losses: fitted.losses.map(({ path, note }) => `${path}: ${note}`) };
+}
+
+/** Every keyword that stands in a schema, its parts included. */
+function keywordsIn(schema: JsonValue, root = true, found = new Set<string>()): ReadonlySet<string> {
+  if (!isJsonObject(schema)) return found;
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword !== "$defs" || !root) found.add(keyword);
+    if (["properties", "$defs"].includes(keyword) && isJsonObject(value))
+      for (const part of Object.values(value)) keywordsIn(part, false, found);
+    else if (["items", "additionalProperties", "not"].includes(keyword)) keywordsIn(value, false, found);
+    else if (["anyOf", "oneOf", "allOf", "prefixItems"].includes(keyword) && isJsonArray(value))
+      for (const part of value) keywordsIn(part, false, found);
+  }
+  return found;
+}
+
+const names = ["a", "b"] as const;
+
+const leaf: fc.Arbitrary<JsonObject> = fc.oneof(
+  fc.record({ type: fc.constant("string"), minLength: fc.nat(2), pattern: fc.constantFrom("^x", "z") }, { requiredKeys: ["type"] }),
+  fc.record({ type: fc.constant("integer"), minimum: fc.nat(2), exclusiveMaximum: fc.nat(4) }, { requiredKeys: ["type"] }),
+  fc.record({ type: fc.constant("number"), exclusiveMinimum: fc.nat(2), maximum: fc.nat(4) }, { requiredKeys: ["type"] }),
+  fc.record({ const: fc.constantFrom<JsonValue>("x", 1, true, null) }),
+  fc.record({ enum: fc.uniqueArray(fc.constantFrom<JsonValue>("x", "yy", 1, 2, true, null), { minLength: 1 }) }),
+  fc.record({ type: fc.uniqueArray(fc.constantFrom("string", "integer", "boolean", "null"), { minLength: 1 }), minimum: fc.nat(2) }),
+  fc.constantFrom({ type: "boolean" }, { $ref: "#/$defs/word" }, { $ref: "#/$defs/word", description: "One word." }),
+);
+
+const anySchema = fc.letrec<{ schema: JsonObject; object: JsonObject }>((tie) => ({
+  object: fc.record({
+    type: fc.constant("object"),
+    properties: fc.record({ a: tie("schema"), b: tie("schema") }),
+    required: fc.constant([...names]),
+  }),
+  schema: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    leaf,
+    tie("object"),
+    fc.record({ type: fc.constant("array"), items: tie("schema"), minItems: fc.nat(1) }, { requiredKeys: ["type", "items"] }),
+    fc.record({ anyOf: fc.array(tie("schema"), { minLength: 1, maxLength: 3 }) }),
+    fc.record({ oneOf: fc.array(tie("schema"), { minLength: 1, maxLength: 3 }) }),
+    fc.record({ allOf: fc.array(leaf, { minLength: 1, maxLength: 2 }) }),
+    fc.record({ allOf: fc.array(tie("object"), { minLength: 1, maxLength: 2 }) }),
+  ),
+}));
+
+const root = fc.record({ object: anySchema.object, word: leaf }).map(({ object, word: one }) => ({
+  ...object,
+  $defs: { word: Object.hasOwn(one, "$ref") ? { type: "string" } : one },
+}));
+
+const value: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small" },
+    fc.constantFrom<JsonValue>("x", "yy", "zzz", "", 0, 1, 2, 3, 1.5, true, false, null),
+    fc.record({ a: tie("value"), b: tie("value") }),
+    fc.array(tie("value"), { maxLength: 2 }),
+  ),
+})).value;
+
+/** What Gemini's own words mean in JSON Schema's. */
+function fromOpenApi(schema: JsonValue): JsonValue {
+  if (isJsonArray(schema)) return schema.map(fromOpenApi);
+  if (!isJsonObject(schema)) return schema;
+  const counts = new Set(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"]);
+  const { nullable, ...rest } = schema;
+  const plain = Object.fromEntries(Object.entries(rest).map(([key, item]) => [key, counts.has(key) ? Number(item) : fromOpenApi(item)]));
+  return nullable === true ? { anyOf: [plain, { type: "null" }] } : plain;
+}
+
+describe("what cannot be sent", () => {
+  test.each(SUBSETS)("%s: a root that allows no object is invalid_schema", (subset) => {
+    for (const schema of [false, { type: "string" }, { type: ["array", "null"] }] satisfies JsonSchema[])
+      expect(() => fitSchema(schema, subset)).toThrow(expect.objectContaining({ code: "invalid_schema" }));
+  });
+
+  test("H07 references that write out to 2^20 schemas are refused where they cannot stay, and kept where they can", () => {
+    const level = (next: number): JsonObject => ({
+      type: "object",
+      properties: { l: { $ref: `#/$defs/d${next}` }, r: { $ref: `#/$defs/d${next}` } },
+    });
+    const definitions = Object.fromEntries(
+      Array.from({ length: 20 }, (_, at) => [`d${at}`, at === 19 ? { type: "string" } : level(at + 1)]),
+    );
+    const schema = { type: "object", properties: { a: { $ref: "#/$defs/d0" } }, $defs: definitions };
+    for (const subset of ["gemini-openapi", "ollama", "bedrock-nova", "deepseek-strict"] as const)
+      expect(() => fitSchema(schema, subset)).toThrow(expect.objectContaining({ code: "invalid_schema" }));
+    for (const subset of ["openai-strict", "anthropic-strict", "gemini-json-schema"] as const)
+      expect(Object.keys(fitSchema(schema, subset).schema["$defs"] as JsonObject)).toHaveLength(20);
+  });
+
+  test("H07 schemas that nest without end or have thousands of parts to lay together end as invalid_schema", () => {
+    let deep: JsonObject = { type: "string" };
+    for (let level = 0; level < 5_000; level++) deep = { type: "object", properties: { a: deep } };
+    const many = Array.from({ length: 3_000 }, (_, at) => ({ properties: Object.fromEntries([[`p${at}`, {}]]) }));
+    for (const schema of [deep, { type: "object", allOf: many }]) {
+      for (const subset of SUBSETS) expect(() => fitSchema(schema, subset)).toThrow(expect.objectContaining({ code: "invalid_schema" }));
+    }
+  });
+
+  test.each(SUBSETS)("H07 %s: references that lead in circles are cut off, and that is told", (subset) => {
+    for (const schema of [{ $ref: "#" }, { type: "object", allOf: [{ $ref: "#" }] }]) {
+      expect(fitSchema(schema, subset).losses).toContainEqual({
+        path: "$.$ref",
+        note: "The schema goes on inside itself and is cut off here.",
+      });
+    }
+  });
+
+  test("a parameter with a name that Gemini's old schema refuses is left out, and refuses the tool where it is required", () => {
+    const schema = { type: "object", properties: { "X-Id": { type: "string" }, q: { type: "string" } } };
+    expect(fitSchema(schema, "gemini-openapi")).toEqual({
+      schema: { type: "object", properties: { q: { type: "string" } } },
+      losses: [{ path: "$.properties.X-Id", note: "The provider refuses this name: the parameter is left out." }],
+    });
+    expect(() => fitSchema({ ...schema, required: ["X-Id"] }, "gemini-openapi")).toThrow(
+      expect.objectContaining({ code: "invalid_schema", message: expect.stringContaining('"X-Id"') }),
+    );
+  });
+});
+
+describe("the root", () => {
+  test.each(SUBSETS)("%s: a tool without parameters has an object without properties, and loses nothing", (subset) => {
+    for (const schema of [true, {}, { type: "object" }] satisfies JsonSchema[]) {
+      const fitted = fitSchema(schema, subset);
+      expect(fitted.losses).toEqual([]);
+      expect(fitted.schema).toMatchObject({ type: "object", properties: {} });
+    }
+  });
+
+  test("a union at the root becomes one object, as providers refuse it there", () => {
+    const schema = {
+      oneOf: [
+        { type: "object", properties: { kind: { const: "id" }, id: { type: "integer" } }, required: ["kind", "id"] },
+        { type: "object", properties: { kind: { const: "name" }, name: { type: "string" } }, required: ["kind", "name"] },
+      ],
+    };
+    expect(fitSchema(schema, "json-schema")).toEqual({
+      schema: {
+        type: "object",
+        properties: {
+          kind: {
+            anyOf: [
+              { const: "id", type: "string" },
+              { const: "name", type: "string" },
+            ],
+          },
+          id: { type: "integer" },
+          name: { type: "string" },
+        },
+        required: ["kind"],
+      },
+      losses: [{ path: "$.oneOf", note: "A union cannot stand at the root: which properties go together is not told." }],
+    });
+  });
+
+  test("allOf and a reference at the root are laid together without loss", () => {
+    const schema = {
+      allOf: [{ $ref: "#/$defs/base" }, { properties: { b: { type: "string" } } }],
+      $defs: { base: { type: "object", properties: { a: { type: "string" } }, required: ["a"] } },
+    };
+    expect(fitSchema(schema, "json-schema")).toEqual({
+      schema: { type: "object", properties: { a: { type: "string" }, b: { type: "string" } }, required: ["a"] },
+      losses: [],
+    });
+  });
+});
+
+describe("what is written otherwise and loses nothing", () => {
+  test("openai-strict: what need not be there is required and may be null, and objects are closed", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { type: "string" }, b: { enum: ["x", "y"] }, c: { $ref: "#/$defs/c" }, d: { type: ["integer", "null"] } },
+      required: ["a"],
+      $defs: { c: { type: "object", properties: { again: { $ref: "#/$defs/c" } } }, unused: {} },
+    };
+    expect(fitSchema(schema, "openai-strict")).toEqual({
+      schema: {
+        type: "object",
+        properties: {
+          a: { type: "string" },
+          b: { anyOf: [{ type: "string", enum: ["x", "y"] }, { type: "null" }] },
+          c: { anyOf: [{ $ref: "#/$defs/c" }, { type: "null" }] },
+          d: { type: ["integer", "null"] },
+        },
+        required: ["a", "b", "c", "d"],
+        additionalProperties: false,
+        $defs: {
+          c: {
+            type: "object",
+            properties: { again: { anyOf: [{ $ref: "#/$defs/c" }, { type: "null" }] } },
+            required: ["again"],
+            additionalProperties: false,
+          },
+        },
+      },
+      losses: [],
+    });
+  });
+
+  test("a reference stands alone where it must, and what is said beside it goes around it", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { $ref: "#/definitions/a", description: "Which." } },
+      required: ["a"],
+      definitions: { a: { type: "string" } },
+    };
+    expect(fitSchema(schema, "openai-strict").schema["properties"]).toEqual({
+      a: { anyOf: [{ $ref: "#/$defs/a" }], description: "Which." },
+    });
+    expect(fitSchema(schema, "gemini-json-schema").schema["properties"]).toEqual({ a: { $ref: "#/$defs/a", description: "Which." } });
+    expect(fitSchema(schema, "ollama").schema["properties"]).toEqual({ a: { type: "string", description: "Which." } });
+  });
+
+  test("const becomes an enum of one, whole numbers between bounds keep them, null becomes nullable", () => {
+    expect(fitProperty({ const: "x" }, "gemini-json-schema")).toEqual({ a: { type: "string", enum: ["x"] }, losses: [] });
+    expect(fitProperty({ type: "integer", exclusiveMinimum: 0, exclusiveMaximum: 9 }, "gemini-openapi")).toEqual({
+      a: { type: "integer", minimum: 1, maximum: 8 },
+      losses: [],
+    });
+    expect(fitProperty({ type: ["string", "null"], enum: ["x", null], minLength: 1 }, "gemini-openapi")).toEqual({
+      a: { type: "string", enum: ["x"], minLength: "1", nullable: true },
+      losses: [],
+    });
+  });
+
+  test("oneOf becomes anyOf without loss where a required property tells its members apart, and with one where nothing does", () => {
+    const member = (kind: string): JsonObject => ({ type: "object", properties: { kind: { const: kind } }, required: ["kind"] });
+    expect(fitProperty({ oneOf: [member("x"), member("y")] }, "gemini-json-schema")).toEqual({
+      a: {
+        anyOf: ["x", "y"].map((kind) => ({ type: "object", properties: { kind: { type: "string", enum: [kind] } }, required: ["kind"] })),
+      },
+      losses: [],
+    });
+    expect(fitProperty({ oneOf: [{ type: "integer" }, { type: "number" }] }, "gemini-json-schema")).toEqual({
+      a: { anyOf: [{ type: "integer" }, { type: "number" }] },
+      losses: ["$.properties.a.oneOf: It became anyOf: a value that fits several of them is not refused."],
+    });
+  });
+
+  test("what decides nothing goes into the description, and what is said to nobody goes away", () => {
+    const schema = { type: "string", default: "x", format: "uri", description: "Where.", $comment: "mine", "x-order": 3 };
+    expect(fitProperty(schema, "ollama")).toEqual({
+      a: { type: "string", description: 'Where. (default: "x"; format: "uri")' },
+      losses: [],
+    });
+  });
+});
+
+describe("what is lost is told", () => {
+  test("a constraint that may not stand goes into the description", () => {
+    expect(fitProperty({ type: "string", maxLength: 5, pattern: "^(?=a)" }, "openai-strict")).toEqual({
+      a: { type: "string", description: '(maxLength: 5; pattern: "^(?=a)")' },
+      losses: [
+        "$.properties.a.maxLength: The model is told of it in the description and not held to it.",
+        "$.properties.a.pattern: The model is told of it in the description and not held to it.",
+      ],
+    });
+  });
+
+  test("an object for any keys cannot be held to in a strict subset", () => {
+    const note = "$.properties.a.additionalProperties: Other keys than those that are named are refused.";
+    const closed = { type: "object", properties: {}, required: [], additionalProperties: false };
+    expect(fitProperty({ type: "object" }, "openai-strict")).toEqual({ a: closed, losses: [note] });
+    expect(fitProperty({ type: "object", additionalProperties: { type: "string" } }, "openai-strict")).toEqual({
+      a: { ...closed, description: '(additionalProperties: {"type":"string"})' },
+      losses: [note],
+    });
+  });
+
+  test("a schema inside itself is written out three times where references may not stay", () => {
+    const schema = {
+      type: "object",
+      properties: { tree: { $ref: "#/$defs/tree" } },
+      $defs: { tree: { type: "object", properties: { next: { $ref: "#/$defs/tree" } } } },
+    };
+    const last = { type: "object", description: "The same again, as deep as needed." };
+    const tree = (next: JsonObject): JsonObject => ({ type: "object", properties: { next } });
+    expect(fitSchema(schema, "ollama")).toEqual({
+      schema: { type: "object", properties: { tree: tree(tree(tree(last))) } },
+      losses: [
+        {
+          path: "$.properties.tree.properties.next.properties.next.properties.next.$ref",
+          note: "The schema goes on inside itself and is cut off here.",
+        },
+      ],
+    });
+  });
+
+  test("values that a subset cannot list, and any value where each has a type", () => {
+    expect(fitProperty({ enum: [1, 2] }, "gemini-openapi")).toEqual({
+      a: { type: "integer", description: "(one of: [1,2])" },
+      losses: ["$.properties.a.enum: Such values cannot be listed: they are named in the description."],
+    });
+    expect(fitProperty({}, "deepseek-strict")).toEqual({
+      a: { anyOf: [{ type: "string" }, { type: "number" }, { type: "boolean" }] },
+      losses: ["$.properties.a: Any value would do: here only text, numbers, true and false."],
+    });
+  });
+
+  test("openai-strict: more than its caps is a loss, so that the tool is sent without being held to", () => {
+    const properties = Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`p${at}`, { type: "string" }]));
+    expect(fitSchema({ type: "object", properties, required: Object.keys(properties) }, "openai-strict").losses).toEqual([
+      { path: "$", note: "It has more than the 100 properties that the provider takes." },
+    ]);
+  });
+});
+
+describe("any schema", () => {
+  test.each(SUBSETS)("%s: has no keyword that the subset does not take", (subset) => {
+    fc.assert(
+      fc.property(root, (schema) => {
+        const { keeps } = SUBSET_RULES[subset];
+        const foreign = [...keywordsIn(fitSchema(schema, subset).schema)].filter((keyword) => !keeps.has(keyword));
+        expect(foreign).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each(SUBSETS)("%s: takes the same values where nothing is lost", (subset) => {
+    fc.assert(
+      fc.property(root, fc.array(fc.record({ a: value, b: value }), { minLength: 5, maxLength: 5 }), (schema, inputs) => {
+        const fitted = fitSchema(schema, subset);
+        if (fitted.losses.length > 0) return;
+        const before = compileSchema(schema);
+        const after = compileSchema(fromOpenApi(fitted.schema));
+        expect(inputs.map((input) => after.check(input))).toEqual(inputs.map((input) => before.check(input)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("the same frozen schema is worked out once", () => {
+    const schema = Object.freeze({ type: "object", properties: Object.freeze({}) });
+    expect(fitSchema(schema, "ollama")).toBe(fitSchema(schema, "ollama"));
+  });
+});

@@ -1,0 +1,83 @@
+import { expect, test } from "vitest";
+import type { JsonObject } from "../../src/core/json.ts";
+import { mistral } from "../../src/wire/mistral.ts";
+import { PICTURE, answered, called, said } from "./conversations.ts";
+
+const format = mistral();
+
+test("F1.51 ids of other providers become nine letters and digits, the same in call and result and in a longer conversation", () => {
+  const first = [called("a", "look", { id: "call_abc123" }), answered("a", "look", { output: 1 })];
+  const second = [called("b", "look", { id: "Kx3_9vPq2", turnId: "t2" }), answered("b", "look", { output: 2 })];
+  const third = [called("c", "look", { id: "D681PevKs", turnId: "t3" }), answered("c", "look", { output: 3 })];
+  const messages = format.encodeMessages([...first, ...second, ...third]).messages;
+  const made = messages.flatMap(({ tool_calls: calls = [] }) => (calls as readonly JsonObject[]).map(({ id }) => id));
+  const answeredIds = messages.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]));
+  expect(made).toEqual([expect.stringMatching(/^[A-Za-z0-9]{9}$/u), expect.stringMatching(/^[A-Za-z0-9]{9}$/u), "D681PevKs"]);
+  expect(new Set(made).size).toBe(3);
+  expect(answeredIds).toEqual(made);
+  expect(messages.slice(0, 2)).toEqual(format.encodeMessages(first).messages);
+});
+
+test("F1.51 a conversation whose calls share one id has an id for each", () => {
+  const messages = format.encodeMessages([
+    called("a", "look", { id: "D681PevKs" }),
+    answered("a", "look"),
+    called("b", "look", { id: "D681PevKs", turnId: "t2" }),
+    answered("b", "look"),
+  ]).messages;
+  expect(new Set(messages.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]))).size).toBe(2);
+});
+
+test("F4.18 results name their tool and show their pictures; the user speaks behind a word of the assistant", () => {
+  const messages = [
+    called("a", "eyes::look", { id: "D681PevKs" }),
+    answered("a", "eyes::look", { content: [{ type: "text", text: "Here:" }, PICTURE] }),
+    said("user", "And now?"),
+  ];
+  expect(format.encodeMessages(messages).messages.slice(1)).toEqual([
+    {
+      role: "tool",
+      tool_call_id: "D681PevKs",
+      name: "eyes__look",
+      content: [
+        { type: "text", text: "Here:\n[image image/png]" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } },
+      ],
+    },
+    { role: "assistant", content: "(The results are read.)" },
+    { role: "user", content: "And now?" },
+  ]);
+});
+
+test("F1.51 thinking goes back as chunks with the calls it led to", () => {
+  const tool_calls = [{ id: "D681PevKs", type: "function", function: { name: "look", arguments: '{"at":"it"}' } }];
+  const content = [
+    { type: "thinking", thinking: [{ type: "text", text: "Hm." }] },
+    { type: "text", text: "I look." },
+  ];
+  const { calls, text, reasoning, native } = format.decodeReply({
+    choices: [{ message: { content, tool_calls }, finish_reason: "tool_calls" }],
+  });
+  expect({ calls, text, reasoning }).toEqual({
+    calls: [{ id: "D681PevKs", name: "look", input: { at: "it" } }],
+    text: "I look.",
+    reasoning: "Hm.",
+  });
+  const history = [
+    { role: "assistant", at: 0, content: text, ...(native === undefined ? {} : { native }) } as const,
+    called("c", "look", { id: "D681PevKs", input: { at: "it" } }),
+  ];
+  expect(format.encodeMessages(history).messages[0]).toEqual({ role: "assistant", content, tool_calls });
+});
+
+test("F4.16 a request asks for any call by Mistral's word, and for no usage", () => {
+  const tools = [{ name: "look", description: "Looks.", inputSchema: true as const }];
+  expect(format.encodeRequest({ messages: [], tools, toolChoice: "required", maxOutputTokens: 7 }, { model: "m" }).body).toEqual({
+    model: "m",
+    messages: [],
+    tools: [{ type: "function", function: { name: "look", description: "Looks.", parameters: { type: "object", properties: {} } } }],
+    tool_choice: "any",
+    max_tokens: 7,
+    stream: true,
+  });
+});

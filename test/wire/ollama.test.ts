@@ -1,0 +1,153 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import { ollama } from "../../src/wire/ollama.ts";
+import { allEvents, allPieces, frame, replyOf } from "./recorded-cases.ts";
+import { PICTURE, answered, called, failed, said } from "./conversations.ts";
+
+const format = ollama();
+const TOOLS = [{ name: "look", description: "Looks.", inputSchema: true as const }];
+const line = (message: JsonObject, more: JsonObject = {}): JsonObject => ({
+  model: "m",
+  message: { role: "assistant", ...message },
+  done: false,
+  ...more,
+});
+const DONE = {
+  model: "m",
+  message: { role: "assistant", content: "" },
+  done: true,
+  done_reason: "stop",
+  prompt_eval_count: 9,
+  eval_count: 4,
+};
+const call = (name: string, input: JsonValue, more: JsonObject = {}): JsonObject => ({ ...more, function: { name, arguments: input } });
+
+describe("F4.17 replies of Ollama", () => {
+  test("a call is sealed with the line it comes in", () => {
+    const decoder = format.decodeStream();
+    const seals = [
+      line({ content: "", tool_calls: [call("a", { x: 1 })] }),
+      line({ tool_calls: [call("ns__b", "{}", { id: "call_1" })] }),
+      DONE,
+    ].map((piece) => decoder.push(piece).flatMap((event) => (event.type === "call-seal" ? [event.call] : [])));
+    expect(seals).toEqual([[{ name: "a", input: { x: 1 } }], [{ id: "call_1", name: "ns::b", input: {} }], []]);
+    expect(replyOf(decoder.end())).toMatchObject({ finish: "calls", finishDetail: "stop", usage: { inputTokens: 9, outputTokens: 4 } });
+  });
+  test("thinking and text in pieces, cut at any byte", () => {
+    const pieces = [line({ thinking: "H" }), line({ thinking: "m." }), line({ content: "Hé" }), line({ content: "llo" }), DONE];
+    const bytes = Array.from(frame("json-lines", pieces), (byte) => Uint8Array.of(byte));
+    expect(replyOf(allEvents(format, allPieces("json-lines", bytes)))).toEqual({
+      text: "Héllo",
+      reasoning: "Hm.",
+      media: [],
+      calls: [],
+      providerCalls: [],
+      finish: "stop",
+      finishDetail: "stop",
+      usage: { inputTokens: 9, outputTokens: 4 },
+      model: "m",
+    });
+  });
+  test("a stream without its last line has no calls", () => {
+    expect(replyOf(allEvents(format, [line({ tool_calls: [call("a", {})] })]))).toMatchObject({ calls: [], finish: "truncated" });
+  });
+  test("a message that was cut at the limit has no calls", () => {
+    expect(format.decodeReply({ ...DONE, done_reason: "length", message: { tool_calls: [call("a", {})] } })).toMatchObject({
+      calls: [],
+      finish: "length",
+    });
+  });
+  test.each([
+    [{ error: "model is broken" }, "model_failed"],
+    ["no json", "model_failed"],
+    [{ error: { message: "slow", code: 429 } }, "rate_limited"],
+  ])("an error in the stream is thrown: %j", (piece, code) => {
+    expect(() => allEvents(format, [line({ content: "Hi" }), piece])).toThrow(expect.objectContaining({ code }));
+  });
+  test.each([[null], [{}], [{ message: "x" }]])("what is no reply is refused: %j", (body) => {
+    expect(() => format.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
+  });
+  test.each([
+    ["with ids", { id: "call_1" }],
+    ["without", {}],
+  ])("F1.51 thinking goes back with the calls it led to, %s", (_, id) => {
+    const message = { role: "assistant", content: "I look.", thinking: "Hm.", tool_calls: [call("look", { at: "it" }, id)] };
+    const { native, text } = format.decodeReply({ ...DONE, message });
+    const history = [
+      { role: "assistant", at: 0, content: text, ...(native === undefined ? {} : { native }) } as const,
+      called("c", "look", { ...id, input: { at: "it" } }),
+      answered("c", "look", { output: "ok" }),
+    ];
+    const [written] = format.encodeMessages(history).messages;
+    expect(written).toEqual(message);
+  });
+});
+
+describe("F4.16 requests to Ollama", () => {
+  test("the whole body; a choice and a switch that it does not know are noted", () => {
+    const { body, notes } = format.encodeRequest(
+      {
+        system: "Be brief.",
+        messages: [said("user", [{ type: "text", text: "What?" }, PICTURE])],
+        tools: TOOLS,
+        toolChoice: "required",
+        parallelCalls: true,
+        temperature: 0,
+        maxOutputTokens: 5,
+        native: { think: true },
+      },
+      { model: "m" },
+    );
+    expect(body).toEqual({
+      model: "m",
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "What?\n[image image/png]", images: ["iVBORw=="] },
+      ],
+      tools: [{ type: "function", function: { name: "look", description: "Looks.", parameters: { type: "object", properties: {} } } }],
+      options: { temperature: 0, num_predict: 5 },
+      stream: true,
+      think: true,
+    });
+    expect(notes.map(({ kind }) => kind)).toEqual(["unsupported", "unsupported"]);
+  });
+  test("to call nothing, nothing is offered; a tool that is not there cannot be chosen", () => {
+    expect(format.encodeRequest({ messages: [], tools: TOOLS, toolChoice: "none" }, { model: "m" }).body).toEqual({
+      model: "m",
+      messages: [],
+      stream: true,
+    });
+    expect(() => format.encodeRequest({ messages: [], tools: TOOLS, toolChoice: { tool: "x" } }, { model: "m" })).toThrow(/"x" is chosen/u);
+  });
+  test("F4.18 results name tool and call, errors say so, pictures follow", () => {
+    const messages = [
+      called("a", "look", { id: "1", input: "odd" }),
+      called("b", "look", { id: "2" }),
+      failed("a", "look"),
+      answered("b", "look", { content: [PICTURE] }),
+    ];
+    expect(format.encodeMessages(messages).messages).toEqual([
+      { role: "assistant", content: "", tool_calls: [call("look", { value: "odd" }, { id: "1" }), call("look", {}, { id: "2" })] },
+      { role: "tool", tool_name: "look", tool_call_id: "1", content: "Error (timeout): too slow\nHint: Ask for less." },
+      { role: "tool", tool_name: "look", tool_call_id: "2", content: "[image image/png]" },
+      { role: "user", content: "What 2 showed:", images: ["iVBORw=="] },
+    ]);
+    const { result } = answered("a", "n::look", { output: 1 });
+    expect(format.encodeResults([{ name: "n::look", result }])).toEqual([{ role: "tool", tool_name: "n__look", content: "1" }]);
+  });
+});
+
+test("F4.18 calls come back equal from the message they are written to", () => {
+  fc.assert(
+    fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1, maxLength: 4 }), (inputs) => {
+      const sent = inputs.map((input, index) => ({
+        id: `call_${index}`,
+        name: "n::look",
+        input: JSON.parse(JSON.stringify(input)) as JsonValue,
+      }));
+      const { messages, toolNames } = format.encodeMessages(sent.map(({ id, name, input }) => called(id, name, { id, input })));
+      expect(format.decodeReply({ ...DONE, message: messages[0] ?? null }, { toolNames }).calls).toEqual(sent);
+    }),
+  );
+});
