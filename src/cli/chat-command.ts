@@ -9,11 +9,15 @@ import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
 import { EventPrinter } from "./print-event.ts";
+import { printMessage } from "./print-message.ts";
 import { readLines } from "./read-lines.ts";
 import { chosenModel } from "./talk/chosen-model.ts";
 import type { ChosenModel } from "./talk/chosen-model.ts";
 import { Talk } from "./talk/talk.ts";
-import { plural, safeText } from "./terminal-text.ts";
+import { oneLine, plural, safeText } from "./terminal-text.ts";
+
+/** Where there is no terminal to fit. */
+const WIDE = 120;
 
 export const chatCommand: Command = {
   name: "chat",
@@ -64,7 +68,7 @@ export const chatCommand: Command = {
       talk = new Talk({ context, chosen, config: open.config, session, events, notice: (event) => talk?.notice(event) });
       greet(context, { chosen, open, events });
       if (approve !== undefined) await talk.settle(approve);
-      await converse(context, { talk, open });
+      await converse(context, { talk, open, events });
     });
     return 0;
   },
@@ -98,6 +102,7 @@ function greet(
 interface Place {
   readonly talk: Talk;
   readonly open: OpenRuntime;
+  readonly events: EventPrinter;
 }
 
 async function converse(context: CommandContext, place: Place): Promise<void> {
@@ -106,7 +111,11 @@ async function converse(context: CommandContext, place: Place): Promise<void> {
     if (text === "/exit" || text === "/quit") return;
     if (text === "") continue;
     if (text.startsWith("/")) await obey(context, place, text);
-    else await place.talk.say(text);
+    else {
+      if (context.ask === undefined && !context.options.json)
+        printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: text });
+      await place.talk.say(text);
+    }
     context.signal.throwIfAborted();
   }
 }
@@ -116,8 +125,10 @@ async function obey({ out }: CommandContext, { talk, open }: Place, text: string
   if (text === "/usage") {
     out.write(`${talk.spent === "" ? "Nothing was asked yet." : talk.spent}\n`);
   } else if (text === "/tools") {
-    for (const { qualifiedName, tool } of open.runtime.registry.list())
-      out.write(`  ${safeText(qualifiedName)}  ${out.paint("dim", safeText(tool.description.split("\n", 1)[0] ?? ""))}\n`);
+    for (const { qualifiedName, tool } of open.runtime.registry.list()) {
+      const name = `  ${safeText(qualifiedName)}  `;
+      out.write(`${name}${out.paint("dim", oneLine(tool.description, Math.min(out.width, WIDE) - name.length))}\n`);
+    }
   } else if (text === "/clear") {
     out.write(`${talk.stopped ?? "Nothing is stopped."}\n`);
     talk.clear();

@@ -18,7 +18,7 @@ export interface LoopLimits {
   readonly repeat?: RepeatGuardOptions | false;
   /** Longest run, in milliseconds; then what runs is cancelled. 0 = no limit. @default 0 */
   readonly maxDurationMs?: number;
-  /** Longest time without a word of the model or a result, in milliseconds; then what runs is cancelled. 0 = no limit. @default 0 */
+  /** Longest time without a word of the model, progress of a tool or a result, in milliseconds; then what runs is cancelled. 0 = no limit. @default 0 */
   readonly idleMs?: number;
   /** How often in a row a provider may pause its message and be asked to go on. @default 10 */
   readonly maxPauses?: number;

@@ -14,7 +14,7 @@ export interface LoopResult {
   readonly detail?: string;
   /** Requests to the model. */
   readonly rounds: number;
-  /** Every result of the run, in call order. */
+  /** Every result of the run, in call order; those of messages that the model took back are in the session's log only. */
   readonly results: readonly ToolResult[];
   readonly usage: TokenUsage;
   /** With the reason `approval`: what `resume` must decide. */

@@ -8,6 +8,7 @@ import { CONTEXT_LEVELS, advisoryNote, contextAdvisory } from "../policy/context
 import type { ContextAdvisory, ContextLevel } from "../policy/context-advisory.ts";
 import { LoopBudget } from "../policy/loop-budget.ts";
 import type { Visibility } from "../policy/visibility.ts";
+import type { ProgressListener } from "../runtime/execute-options.ts";
 import type { SessionTurn } from "../runtime/session/runtime-session.ts";
 import { CallChecks } from "./call-checks.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
@@ -258,7 +259,12 @@ export class LoopRun {
     const { options, signal, timers, limits } = this.#place;
     const metadata = (): { readonly contextAdvisory: { readonly [Key in keyof ContextAdvisory]: ContextAdvisory[Key] } } | undefined =>
       this.#advisory === undefined ? undefined : { contextAdvisory: { ...this.#advisory } };
-    const roundOptions = { ...options.calls, signal, ...(limits.contextTokens === undefined ? {} : { metadata }) };
+    const roundOptions = {
+      ...options.calls,
+      signal,
+      ...(limits.contextTokens === undefined ? {} : { metadata }),
+      ...(limits.idleMs === 0 ? {} : { onProgress: this.#watchProgress() }),
+    };
     return {
       model: options.model,
       turn: this.#turn,
@@ -275,6 +281,15 @@ export class LoopRun {
         timers.sign();
         this.#place.tell(event);
       },
+    };
+  }
+
+  /** Passes progress on, as a sign of life. */
+  #watchProgress(): ProgressListener {
+    const { options, timers } = this.#place;
+    return (update, call) => {
+      timers.sign();
+      return options.calls?.onProgress?.(update, call);
     };
   }
 

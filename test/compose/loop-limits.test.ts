@@ -264,6 +264,24 @@ test("F1.52 a run without a sign of life ends, and each sign puts that off", asy
   expect(await running).toMatchObject({ reason: "stop-condition", detail: "Neither the model nor a tool gave a sign for 1000 ms." });
 });
 
+test("F1.52 progress of a tool is a sign of life, and is passed on", async () => {
+  const told: unknown[] = [];
+  const slow = tool("slow", async (_input, { progress }) => {
+    for (let part = 1; part <= 3; part++) {
+      await ports.clock.advance(800);
+      progress({ message: `part ${part}` });
+    }
+    return "done";
+  });
+  const { loop, ports } = testLoop({
+    tools: [slow],
+    limits: { idleMs: 1_000 },
+    calls: { onProgress: ({ message }) => told.push(message) },
+    script: [{ calls: [call("slow")] }, { text: "Good." }],
+  });
+  expect([(await loop.run("go")).text, told]).toEqual(["Good.", ["part 1", "part 2", "part 3"]]);
+});
+
 test("limits that cannot be are refused when the loop is made", () => {
   for (const limits of [{ maxRounds: 0 }, { maxCallsPerRound: 1.5 }, { maxPauses: -1 }, { idleMs: Number.NaN }, { contextTokens: 0 }])
     expect(() => checkLoopLimits(limits)).toThrow("of a loop is");

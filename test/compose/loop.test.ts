@@ -12,6 +12,20 @@ const call = (name: string, input: Readonly<Record<string, unknown>> = {}, id?: 
   ...(id === undefined ? {} : { id }),
 });
 
+const reply = (more: Partial<ModelReply> = {}): ModelEvent => ({
+  type: "reply-end",
+  reply: {
+    text: "",
+    reasoning: "",
+    media: [],
+    calls: [],
+    providerCalls: [],
+    finish: "stop",
+    usage: { inputTokens: 3, outputTokens: 1 },
+    ...more,
+  },
+});
+
 test("F1.10 what a call came to is in the next request, and an answer without calls ends the run", async () => {
   const { loop, model, session } = testLoop({
     tools: [add],
@@ -49,6 +63,46 @@ test("the list that a run grows is what the session itself would show, round aft
     const [grown, shown] = pair as [unknown, unknown];
     expect(grown).toEqual(shown);
   }
+});
+
+test("the list is that of the session after pauses, what was taken back, alarms and what was said meanwhile", async () => {
+  const seen: (readonly [unknown, unknown])[] = [];
+  const replies: readonly (readonly ModelEvent[])[] = [
+    [
+      { type: "call-seal", index: 0, call: call("add", { a: 0, b: 0 }) },
+      { type: "reply-void", reason: "lost" },
+      reply({ text: "Hm.", finish: "pause" }),
+    ],
+    [reply({ text: "So.", calls: [call("add", { a: 1, b: 1 }), call("add", { a: 2, b: 2 })], finish: "calls" })],
+    [reply({ finish: "pause", native: { format: "x", blocks: [1] } })],
+    [reply({ calls: [call("add", { a: 1, b: 1 })], finish: "calls" })],
+    [reply({ text: "Done." })],
+  ];
+  const said: Model = {
+    name: "said",
+    async *stream(request) {
+      seen.push([request.messages, session.messages()]);
+      if (seen.length === 2) loop.steer("Faster.");
+      yield* replies[seen.length - 1] ?? [reply({ text: "Yes." })];
+    },
+  };
+  const { loop, session } = testLoop({ tools: [add], model: said, script: [], limits: { budget: { calls: { soft: 3 } } } });
+  await loop.run("go");
+  await session.addMessage({ role: "document", content: "A text.", title: "T" });
+  await loop.run("and?");
+  expect(seen).toHaveLength(6);
+  for (const [grown, shown] of seen) expect(grown).toEqual(shown);
+  expect(lines(session.messages()).slice(0, 9)).toEqual([
+    "user go",
+    "assistant Hm.",
+    "assistant So.",
+    "call add",
+    "call add",
+    "result 2",
+    "result 4",
+    "system The budget of this task is running out (3 of 3 tool calls). Come to an end soon: make only the calls that the answer needs.",
+    "user Faster.",
+  ]);
 });
 
 test("F1.15 a read runs while the model still speaks, a write after its message, and results come in call order", async () => {
@@ -112,20 +166,6 @@ function said(...lists: readonly (readonly ModelEvent[])[]): Model {
     },
   };
 }
-
-const reply = (more: Partial<ModelReply> = {}): ModelEvent => ({
-  type: "reply-end",
-  reply: {
-    text: "",
-    reasoning: "",
-    media: [],
-    calls: [],
-    providerCalls: [],
-    finish: "stop",
-    usage: { inputTokens: 3, outputTokens: 1 },
-    ...more,
-  },
-});
 
 test("F1.15 what the model takes back is cancelled and not shown to it, and what follows is a message of its own", async () => {
   const ran: unknown[] = [];

@@ -19,7 +19,7 @@ const historyOf = ({ text, native, calls }: ModelReply): readonly ModelMessage[]
   ]),
 ];
 
-describe("F1.15 variants of Chat Completions are rows of a table", () => {
+describe("F4.16 variants of Chat Completions are rows of a table", () => {
   test("a provider that is not in the table speaks plain Chat Completions, whatever its name", () => {
     expect([chatVariant("nobody"), chatVariant("__proto__"), chatVariant("constructor")]).toEqual([PLAIN_CHAT, PLAIN_CHAT, PLAIN_CHAT]);
   });
@@ -52,7 +52,7 @@ describe("F1.15 variants of Chat Completions are rows of a table", () => {
   });
 });
 
-describe("F1.51 reasoning goes back as its provider wants it, and to no other", () => {
+describe("F4.18 reasoning goes back as its provider wants it, and to no other", () => {
   test("DeepSeek's with the calls it led to, and only then", () => {
     const format = openAiChat("deepseek");
     const reply = format.decodeReply(body({ content: "I look.", reasoning_content: "Hm.", tool_calls: [CALL] }));

@@ -97,7 +97,7 @@ describe("F4.17 replies of Cohere", () => {
     const end = { type: "message-end", delta: { finish_reason: "ERROR", error: "it broke" } };
     expect(() => allEvents(format, [end])).toThrow(/it broke/u);
   });
-  test("F1.51 the plan goes back with the calls it led to", () => {
+  test("F4.18 the plan goes back with the calls it led to", () => {
     const { text, native } = format.decodeReply({ message: MESSAGE });
     const history = [
       { role: "assistant", at: 0, content: text, ...(native === undefined ? {} : { native }) } as const,

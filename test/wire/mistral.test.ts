@@ -5,7 +5,7 @@ import { PICTURE, answered, called, said } from "./conversations.ts";
 
 const format = mistral();
 
-test("F1.51 ids of other providers become nine letters and digits, the same in call and result and in a longer conversation", () => {
+test("F4.22 ids of other providers become nine letters and digits, the same in call and result and in a longer conversation", () => {
   const first = [called("a", "look", { id: "call_abc123" }), answered("a", "look", { output: 1 })];
   const second = [called("b", "look", { id: "Kx3_9vPq2", turnId: "t2" }), answered("b", "look", { output: 2 })];
   const third = [called("c", "look", { id: "D681PevKs", turnId: "t3" }), answered("c", "look", { output: 3 })];
@@ -18,7 +18,7 @@ test("F1.51 ids of other providers become nine letters and digits, the same in c
   expect(messages.slice(0, 2)).toEqual(format.encodeMessages(first).messages);
 });
 
-test("F1.51 a conversation whose calls share one id has an id for each", () => {
+test("F4.22 a conversation whose calls share one id has an id for each", () => {
   const messages = format.encodeMessages([
     called("a", "look", { id: "D681PevKs" }),
     answered("a", "look"),
@@ -49,7 +49,7 @@ test("F4.18 results name their tool and show their pictures; the user speaks beh
   ]);
 });
 
-test("F1.51 thinking goes back as chunks with the calls it led to", () => {
+test("F4.18 thinking goes back as chunks with the calls it led to", () => {
   const tool_calls = [{ id: "D681PevKs", type: "function", function: { name: "look", arguments: '{"at":"it"}' } }];
   const content = [
     { type: "thinking", thinking: [{ type: "text", text: "Hm." }] },

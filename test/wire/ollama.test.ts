@@ -71,7 +71,7 @@ describe("F4.17 replies of Ollama", () => {
   test.each([
     ["with ids", { id: "call_1" }],
     ["without", {}],
-  ])("F1.51 thinking goes back with the calls it led to, %s", (_, id) => {
+  ])("F4.18 thinking goes back with the calls it led to, %s", (_, id) => {
     const message = { role: "assistant", content: "I look.", thinking: "Hm.", tool_calls: [call("look", { at: "it" }, id)] };
     const { native, text } = format.decodeReply({ ...DONE, message });
     const history = [

@@ -31,7 +31,7 @@ const whole = (message: JsonObject, finish: string | null = "tool_calls"): JsonO
   choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason: finish }],
 });
 
-describe("F1.41 calls of a stream are known however a server names their pieces", () => {
+describe("H07 calls of a stream are known however a server names their pieces", () => {
   const end = chunk({}, "tool_calls");
   const first = { name: "a", arguments: "" };
   const cases: readonly (readonly [string, readonly JsonValue[], readonly JsonObject[]])[] = [
@@ -203,7 +203,7 @@ describe("F1.41 calls of a stream are known however a server names their pieces"
   });
 });
 
-test("F1.41 calls are the same however their arguments are cut and mixed", () => {
+test("H07 calls are the same however their arguments are cut and mixed", () => {
   const pieces = fc.array(fc.record({ call: fc.nat(3), length: fc.integer({ min: 1, max: 9 }) }), { maxLength: 60 });
   const inputs = fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1, maxLength: 4 });
   fc.assert(
@@ -288,7 +288,7 @@ describe("F4.17 whole messages", () => {
   });
 });
 
-describe("F1.41 how a stream ends", () => {
+describe("H07 how a stream ends", () => {
   const call = calls({ index: 0, id: "1", function: { name: "a", arguments: "{}" } });
   test("a truncated stream has no calls", () => {
     expect(reply(chunk({ content: "Hi" }), call)).toMatchObject({ text: "Hi", calls: [], finish: "truncated" });
@@ -340,7 +340,7 @@ describe("F1.41 how a stream ends", () => {
   });
 });
 
-describe("F1.41 errors in a reply's place are typed", () => {
+describe("F4.17 errors in a reply's place are typed", () => {
   test.each([
     [{ message: "slow", type: "rate_limit_error", code: 429 }, "rate_limited", true],
     [{ message: "long", code: "context_length_exceeded" }, "too_large", false],
@@ -357,7 +357,7 @@ describe("F1.41 errors in a reply's place are typed", () => {
   test("a piece that is not JSON is an error, not a gap", () => {
     expect(() => reply('{"choices":[')).toThrow(expect.objectContaining({ code: "model_failed" }));
   });
-  test("H07 a message without end is refused", () => {
+  test("A06 a message without end is refused", () => {
     const decoder = format.decodeStream({ maxChars: 100 });
     expect(() => Array.from({ length: 20 }, () => decoder.push(chunk({ content: "ten chars." })))).toThrow(
       expect.objectContaining({ code: "too_large" }),

@@ -38,7 +38,7 @@ const ROWS = recordedRows();
 if (ROWS.length === 0) console.warn("cases/recorded is not at hand: recorded replies are not tested");
 
 for (const [api, format] of Object.entries(FORMATS)) {
-  describe.skipIf(ROWS.length === 0)(`F4.16 recorded replies of ${api}`, () => {
+  describe.skipIf(ROWS.length === 0)(`F4.17 recorded replies of ${api}`, () => {
     for (const row of ROWS.filter((one) => one.api === api)) {
       const replies = recordedReplies(row, format.framing);
       test(`${row.file} has the calls it had`, () => {
@@ -52,14 +52,14 @@ for (const [api, format] of Object.entries(FORMATS)) {
         for (const reply of replies) checkRoundTrip(readReply(reply, format), format);
       });
       if (row.streaming)
-        test(`F4.20 ${row.file} has the same events however it is cut`, () => {
+        test(`H07 ${row.file} has the same events however it is cut`, () => {
           for (const reply of replies) checkCuts(reply, format);
         });
     }
   });
 }
 
-describe.skipIf(ROWS.length === 0)("F1.15 recorded replies of Chat Completions in their provider's variant", () => {
+describe.skipIf(ROWS.length === 0)("F4.17 recorded replies of Chat Completions in their provider's variant", () => {
   for (const row of ROWS.filter(({ api }) => api === "openai-chat")) {
     const format = openAiChat(row.provider);
     test(`${row.file} has the calls it had, and goes back`, () => {

@@ -63,6 +63,7 @@ export class TalkPrinter {
     if (this.#line !== what) {
       this.#endLine();
       if (!this.#name()) this.#screen.write(MARGIN);
+      if (what === "reasoning") this.#screen.write(paint("dim", "(thinks) "));
       this.#line = what;
     }
     const shown = safeText(text).replaceAll("\n", `\n${MARGIN}`);

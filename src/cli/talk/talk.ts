@@ -11,7 +11,7 @@ import type { ModelTotals } from "../../model/usage-meter.ts";
 import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
 import type { CommandContext } from "../command.ts";
 import type { EventPrinter } from "../print-event.ts";
-import { safeJson } from "../terminal-text.ts";
+import { safeJson, safeText } from "../terminal-text.ts";
 import type { ChosenModel } from "./chosen-model.ts";
 import { TalkPrinter } from "./talk-printer.ts";
 
@@ -96,7 +96,7 @@ export class Talk {
     try {
       const result = await play(AbortSignal.any([signal, own.signal]));
       if (this.session.simulation !== undefined) for (const event of this.session.ownLog.slice(seen)) this.#notice(event);
-      this.#tell(result, spentSince(before, this.#chosen.meter.total));
+      this.#tell(result, spentSince(before, this.#chosen.meter.total, this.#chosen.config.currency ?? "USD"));
       return result;
     } finally {
       forget?.();
@@ -109,7 +109,7 @@ export class Talk {
   }
 }
 
-function spentSince(before: ModelTotals, after: ModelTotals): string {
+function spentSince(before: ModelTotals, after: ModelTotals, currency: string): string {
   const tokens = `${after.inputTokens - before.inputTokens} tokens in, ${after.outputTokens - before.outputTokens} out`;
-  return after.cost === undefined ? tokens : `${tokens}, ${(after.cost - (before.cost ?? 0)).toFixed(4)}`;
+  return after.cost === undefined ? tokens : `${tokens}, ${(after.cost - (before.cost ?? 0)).toFixed(4)} ${safeText(currency)}`;
 }

@@ -1,5 +1,5 @@
 /** Several schemas that hold for the same value, as one. */
-import { canonicalJson, isJsonObject } from "../../core/json.ts";
+import { canonicalJson } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { equal, namedTypes, namedValues, objectOf, schemasOf, textsOf, without } from "./schema-node.ts";
 
@@ -145,25 +145,25 @@ function mergeUnions(first: JsonObject, second: JsonObject): JsonObject {
 export function joinRootUnion(base: JsonObject, members: readonly JsonObject[]): JsonObject {
   const [first, ...rest] = members;
   if (first === undefined) return base;
-  const properties = new Map<string, JsonValue>();
+  const properties = new Map<string, Map<string, JsonValue>>();
   for (const member of members) {
     for (const [name, schema] of Object.entries(objectOf(member["properties"]))) {
-      const known = properties.get(name);
-      properties.set(name, known === undefined || equal(known, schema) ? schema : { anyOf: [...unionMembers(known), schema] });
+      const known = properties.get(name) ?? new Map<string, JsonValue>();
+      properties.set(name, known.set(canonicalJson(schema), schema));
     }
   }
-  const required = textsOf(first["required"]).filter((name) => rest.every((member) => textsOf(member["required"]).includes(name)));
+  const joined = [...properties].map(([name, schemas]) => {
+    const [one, ...others] = schemas.values();
+    return [name, others.length === 0 ? (one ?? true) : { anyOf: [one ?? true, ...others] }] as const;
+  });
+  const others = rest.map((member) => new Set(textsOf(member["required"])));
+  const required = textsOf(first["required"]).filter((name) => others.every((names) => names.has(name)));
   const closed = members.every((member) => member["additionalProperties"] === false) && base["additionalProperties"] !== true;
   const own = objectOf(base["properties"]);
   return {
     ...base,
-    properties: { ...Object.fromEntries(properties), ...own },
+    properties: { ...Object.fromEntries(joined), ...own },
     required: [...new Set([...textsOf(base["required"]), ...required])],
     ...(closed && Object.keys(own).length === 0 ? { additionalProperties: false } : {}),
   };
-}
-
-function unionMembers(schema: JsonValue): readonly JsonValue[] {
-  const { anyOf } = isJsonObject(schema) ? schema : {};
-  return isJsonObject(schema) && Object.keys(schema).length === 1 && anyOf !== undefined ? schemasOf(anyOf) : [schema];
 }

@@ -2,6 +2,8 @@
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 
+const MAX_LENGTH = 1_024;
+
 /** One schema document. Follows `#`, JSON pointers, anchors and `$id`s; nothing outside of it. */
 export class References {
   readonly #root: JsonObject;
@@ -19,6 +21,7 @@ export class References {
   }
 
   #find(reference: string): JsonValue | undefined {
+    if (reference.length > MAX_LENGTH) return undefined;
     const at = reference.indexOf("#");
     const address = at < 0 ? reference : reference.slice(0, at);
     const fragment = at < 0 ? "" : decoded(reference.slice(at + 1));

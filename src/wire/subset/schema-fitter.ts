@@ -28,6 +28,7 @@ import {
   narrowed,
   objectOf,
   schemasOf,
+  stricter,
   textsOf,
   typesOf,
   without,
@@ -92,7 +93,6 @@ export class SchemaFitter {
     for (let next = this.#pending.shift(); next !== undefined; next = this.#pending.shift()) {
       const name = this.#definitionNames.get(next) ?? "";
       this.#within = name;
-      this.#uses.set(name, new Set());
       definitions.push([name, this.#fit(next, { steps: ["$defs", name], inside: [] })]);
     }
     return Object.fromEntries(definitions);
@@ -225,7 +225,9 @@ export class SchemaFitter {
       this.#losses.lose(place, keyword, "None of the values is of the type: they are named in the description.");
     } else if (members === undefined && fixed !== undefined && keeps.has("const") && this.#takes("const", fixed)) {
       out["const"] = fixed;
-    } else if (values.every((value) => value === null) || isAllOf(values, namedTypes(node))) {
+    } else if (values.every((value) => value === null)) {
+      out["type"] = "null";
+    } else if (isAllOf(values, namedTypes(node))) {
       return; // the type says it
     } else if (values.every((value) => enums.has(kindOf(value)))) {
       out["enum"] = values;
@@ -265,7 +267,8 @@ export class SchemaFitter {
     else if (SCHEMA_KEYWORDS.has(keyword)) out[keyword] = this.#fit(value, at());
     else if (SCHEMA_MAP_KEYWORDS.has(keyword) && isJsonObject(value))
       out[keyword] = mapValues(value, (item, name) => (isJsonArray(item) ? item : this.#fit(item, at(name))));
-    else out[keyword] = this.#rules.countsAsText === true && COUNTS.has(keyword) ? String(value) : value;
+    else if (this.#rules.countsAsText === true && COUNTS.has(keyword)) out[keyword] = String(value);
+    else out[keyword] = stricter(keyword, value, out[keyword]);
   }
 
   #properties(value: JsonValue, node: JsonObject, place: Place): JsonObject {
@@ -367,8 +370,8 @@ export class SchemaFitter {
     let name = this.#definitionNames.get(target);
     if (name === undefined) {
       const wanted = /[A-Za-z0-9_-]{1,48}$/u.exec(reference)?.[0] ?? "root";
-      const taken = new Set(this.#definitionNames.values());
-      name = taken.has(wanted) ? `${wanted}_${taken.size}` : wanted;
+      name = this.#uses.has(wanted) ? `${wanted}_${this.#definitionNames.size}` : wanted;
+      this.#uses.set(name, new Set());
       this.#definitionNames.set(target, name);
       this.#pending.push(target);
     }

@@ -137,3 +137,10 @@ export function isAllOf(values: readonly JsonValue[], types: readonly string[] |
 export function mapValues(object: JsonObject, change: (value: JsonValue, key: string) => JsonValue): JsonObject {
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 }
+
+/** Of two bounds of the same kind the one that says both. */
+export function stricter(keyword: string, value: JsonValue, known: JsonValue | undefined): JsonValue {
+  if (typeof value !== "number" || typeof known !== "number") return value;
+  if (keyword === "minimum") return Math.max(value, known);
+  return keyword === "maximum" ? Math.min(value, known) : value;
+}

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import fc from "fast-check";
+import { delimitedFormat, textFormat } from "../../../src/wire/text/formats.ts";
+import { readPieces, readText, cut } from "./reading.ts";
+
+const bracket = textFormat("bracket");
+const xml = textFormat("xml");
+const braces = delimitedFormat("braces", { start: "{{", end: "}}", slash: "closes", arguments: "lines", prefix: "- ", separator: ": " });
+
+describe("what stays text", () => {
+  test("F1.40 a name that no tool has is text", () => {
+    expect(readText(bracket, "[/nope]\n@@a=1\n[nope/] and <b>bold</b>")).toEqual([[], "[/nope]\n@@a=1\n[nope/] and <b>bold</b>", ""]);
+    expect(readText(xml, 'See <a href="x">this</a> and <div/>.')).toEqual([[], 'See <a href="x">this</a> and <div/>.', ""]);
+  });
+
+  test("F1.40 a call without its end is text, and nothing is called", () => {
+    expect(readText(bracket, "Look: [/bash]\nls [bash]")).toEqual([[], "Look: [/bash]\nls [bash]", ""]);
+    expect(readText(xml, '<write path="a">never closed <read/>')).toEqual([[], '<write path="a">never closed <read/>', ""]);
+  });
+
+  test("F1.40 calls do not nest: what stands inside one is its body", () => {
+    expect(readText(bracket, "[/write]\n@@path=a\n[/bash]ls[bash/]\n[read/]\n[write/]")).toEqual([
+      [["write", { path: "a", content: "[/bash]ls[bash/]\n[read/]" }]],
+      "",
+      "",
+    ]);
+  });
+
+  test("A21 calls in code and in quotation marks are text", () => {
+    for (const text of ["Write `[/bash]ls[bash/]` to list.", "```\n[/bash]ls[bash/]\n```", '"[/bash]ls[bash/]"', "> [/bash]ls[bash/]"])
+      expect(readText(bracket, text)).toEqual([[], text, ""]);
+    expect(readText(xml, "Use ``<read/>`` or\n~~~\n`<read/>`")).toEqual([[], "Use ``<read/>`` or\n~~~\n`<read/>`", ""]);
+    expect(readText(bracket, "```\ncode\n```\n[/bash]ls[bash/]")).toEqual([[["bash", { command: "ls" }]], "```\ncode\n```", ""]);
+  });
+
+  test("F1.40 a message that was cut off makes no call", () => {
+    const { reply } = readPieces(bracket, ["[/bash]ls[bash/]"], { ending: { finish: "length" } });
+    expect([reply.calls, reply.finish]).toEqual([[], "length"]);
+  });
+});
+
+describe("what is called", () => {
+  const CALL = ["write", { path: "a.txt", content: "one\ntwo" }];
+
+  test("F1.37 the same call in brackets, tags and delimiters of one's own is the same call", () => {
+    expect(readText(bracket, "[/write]\n@@path=a.txt\none\ntwo\n[write/]")).toEqual([[CALL], "", ""]);
+    expect(readText(xml, '<write path="a.txt">\none\ntwo\n</write>')).toEqual([[CALL], "", ""]);
+    expect(readText(xml, '<write path="a.txt" content="one&#10;two"/>')).toEqual([[CALL], "", ""]);
+    expect(readText(braces, "{{write}}\n- path: a.txt\none\ntwo\n{{/write}}")).toEqual([[CALL], "", ""]);
+  });
+
+  test("F1.38 the body is the argument the tool's body stands for", () => {
+    const mapped = delimitedFormat("mapped", { start: "[", end: "]", slash: "opens", arguments: "lines", bodyArguments: { read: "path" } });
+    expect(readText(bracket, "[/bash]ls -l[bash/]")[0]).toEqual([["bash", { command: "ls -l" }]]);
+    expect(readText(mapped, "[/read]a.txt[read/]")[0]).toEqual([["read", { path: "a.txt" }]]);
+    expect(readText(bracket, "[/my-tool]text[my-tool/]")[0]).toEqual([["my-tool", { content: "text" }]]);
+  });
+
+  test("F1.38 a body beside its argument is kept and told of", () => {
+    const { reply, warnings } = readPieces(bracket, ["[/write]\n@@path=a\n@@content=x\nbody\n[write/]"]);
+    expect(reply.calls).toEqual([{ name: "write", input: { path: "a", content: "x", body: "body" } }]);
+    expect(warnings).toEqual(['The call of "write" has both a body and the argument "content"; the body is kept as "body".']);
+  });
+
+  test("F1.39 text becomes what the schema asks for, and stays text where it cannot", () => {
+    const text = '[/get_weather]\n@@city=5\n@@days=5\n@@sure=true\n@@tags=["a"]\n@@deep={"x":1}\n[get_weather/]';
+    expect(readText(bracket, text)[0]).toEqual([["get_weather", { city: "5", days: 5, sure: true, tags: ["a"], deep: { x: 1 } }]]);
+    expect(readText(xml, '<get_weather days="many" sure="perhaps"/>')[0]).toEqual([["get_weather", { days: "many", sure: "perhaps" }]]);
+    expect(readText(xml, '<read path="5"/>', { tools: [] })[0]).toEqual([]);
+  });
+
+  test("F1.42 a tag without attributes calls", () => {
+    expect(readText(xml, "<read/> <my-tool />")).toEqual([
+      [
+        ["read", {}],
+        ["my-tool", {}],
+      ],
+      "",
+      "",
+    ]);
+  });
+
+  test("F1.42 > in quotes is part of the value", () => {
+    expect(readText(xml, '<read path="a>b"/>')[0]).toEqual([["read", { path: "a>b" }]]);
+  });
+
+  test("F1.42 a bracket before a call hides nothing", () => {
+    expect(readText(bracket, "[[/bash]ls[bash/]]")).toEqual([[["bash", { command: "ls" }]], "[]", ""]);
+  });
+
+  test("F1.42 ordinary text keeps its characters", () => {
+    expect(readText(xml, "a<b and c>d <reader> < <")).toEqual([[], "a<b and c>d <reader> < <", ""]);
+  });
+
+  test("F1.42 names with -, . and :: are names", () => {
+    expect(readText(xml, '<files::list.all path="/"/>')[0]).toEqual([["files::list.all", { path: "/" }]]);
+    expect(readText(bracket, "[/my-tool][my-tool/]")[0]).toEqual([["my-tool", {}]]);
+  });
+
+  test("F1.42 text is told as it comes, but for what may begin a call", () => {
+    const decoding = bracket.decodeText({ tools: [] });
+    expect(decoding.push("Hello, wor")).toEqual([{ type: "text-delta", text: "Hello, wor" }]);
+    expect(decoding.push("ld [")).toEqual([{ type: "text-delta", text: "ld" }]);
+    expect(decoding.push("x]")).toEqual([{ type: "text-delta", text: " [x]" }]);
+  });
+
+  test("a call is sealed at its end, while the message goes on", () => {
+    const decoding = bracket.decodeText();
+    decoding.push("[/bash]ls");
+    expect(decoding.push("[bash/]").at(-1)).toEqual({ type: "call-seal", index: 0, call: { name: "bash", input: { content: "ls" } } });
+  });
+});
+
+test("F1.41 H07 any split gives the same calls, text and warnings", () => {
+  const message = 'Hi [[/write]\n@@path=a\n@@content=x\nbo`dy\n[write/] `[/bash]` [/nope] [/bash]ls[bash/] bye [/read]\n@@path=';
+  const tags = 'a<b <write path="a>b" content=\'c\'>two</write> <files::list.all path="&lt;"/> `<read/>` <write path="x';
+  for (const [format, text] of [[bracket, message], [xml, tags]] as const) {
+    const whole = readPieces(format, [text]);
+    fc.assert(
+      fc.property(cut(text), (pieces) => {
+        const { reply, warnings } = readPieces(format, pieces);
+        expect({ reply, warnings }).toEqual({ reply: whole.reply, warnings: whole.warnings });
+      }),
+    );
+    expect(whole.reply.calls).toHaveLength(2);
+  }
+});
+
+test("delimiters that are empty are refused at once", () => {
+  expect(() => delimitedFormat("x", { start: "", end: "]", slash: "opens", arguments: "lines" })).toThrow("must not be empty");
+});

@@ -1,0 +1,87 @@
+import { describe, expect, test, vi } from "vitest";
+import { TEXT_FORMATS, textFormat } from "../../../src/wire/text/formats.ts";
+import { readPieces, readText } from "./reading.ts";
+
+const MEGABYTE = 1_000_000;
+const OPENERS = ["<tool_call>", "[TOOL_CALLS]", "Action:", "\nAction: bash\nAction", "[/bash]\n@@", '<write path="', "{hello world[A(A=\t)A(A=,\t", '\n{"name":', "<｜tool▁call▁begin｜>"];
+
+describe("A19 a megabyte of openings", () => {
+  test.each(["auto", "bracket", "xml", "json", "react", "hermes", "mistral", "deepseek", "llama-3", "pythonic"])(
+    "A19 %s: no call, and the text unchanged",
+    (name) => {
+      for (const opener of OPENERS) {
+        const text = opener.repeat(Math.ceil(MEGABYTE / opener.length));
+        const [calls, said] = readText(textFormat(name), text);
+        expect([calls, said === text]).toEqual([[], true]);
+      }
+    },
+  );
+
+  test("A19 brackets nested a hundred thousand deep are text", () => {
+    const deep = "[".repeat(100_000);
+    for (const text of [`<tool_call>{"name":"bash","arguments":${deep}`, `<tool_call>{"name":"bash","arguments":{"a":${deep}${"]".repeat(100_000)}}}</tool_call>`])
+      expect(readText(textFormat("hermes"), text)).toEqual([[], text, ""]);
+    const python = `<|tool_call_start|>[bash(command=${deep}${"]".repeat(100_000)})]<|tool_call_end|>`;
+    expect(readText(textFormat("lfm2"), python)).toEqual([[], python, ""]);
+  });
+
+  test("A19 more calls than a message may have are text", () => {
+    const call = '<tool_call>{"name":"bash","arguments":{}}</tool_call>';
+    const { reply } = readPieces(textFormat("hermes"), [call.repeat(1_025)]);
+    expect([reply.calls.length, reply.text]).toEqual([1_024, call]);
+  });
+
+  test("A19 a message longer than is allowed is refused", () => {
+    expect(() => readPieces(textFormat("hermes"), ["12345", "6"], { maxChars: 5 })).toThrow(/more characters/u);
+  });
+});
+
+describe("A20 nothing is evaluated", () => {
+  const CODE = ['__import__("os").system("id")', "process.exit(1)", "${7*7}", "{{7*7}}"];
+
+  test("A20 code as a value stays a string, and as Python is no call", () => {
+    const trap = vi.spyOn(globalThis, "Function");
+    for (const code of CODE) {
+      expect(readText(textFormat("qwen3-coder"), `<function=bash><parameter=command>${code}</parameter></function>`)[0]).toEqual([["bash", { command: code }]]);
+      expect(readText(textFormat("pythonic"), `[bash(command=${code})]`)[0]).toEqual([]);
+      expect(readText(textFormat("lfm2"), `<|tool_call_start|>[bash(command=${code})]<|tool_call_end|>`)[0]).toEqual([]);
+    }
+    expect(trap).not.toHaveBeenCalled();
+    trap.mockRestore();
+  });
+
+  test("A20 a prototype is a key like any other", () => {
+    const [calls] = readText(textFormat("hermes"), '<tool_call>{"name":"bash","arguments":{"__proto__":{"polluted":1}}}</tool_call>');
+    expect(JSON.stringify(calls)).toBe('[["bash",{"__proto__":{"polluted":1}}]]');
+    expect(Reflect.get({}, "polluted")).toBeUndefined();
+  });
+});
+
+describe("A21 what only looks like a call", () => {
+  const JSON_CALL = '{"name": "bash", "arguments": {"command": "ls"}}';
+
+  test.each([...TEXT_FORMATS.keys()].filter((name) => !["xlam", "hermes-loose"].includes(name)))("A21 %s: JSON in prose, code and quotes is text", (name) => {
+    for (const text of [`An example:\n\`\`\`json\n${JSON_CALL}\n\`\`\`\nthat is all.`, `Say \`${JSON_CALL}\` to it.`, `It said "${JSON_CALL}".`])
+      expect(readText(textFormat(name), text)).toEqual([[], text, ""]);
+  });
+
+  test("A21 a call in thinking is thinking", () => {
+    const call = `<tool_call>${JSON_CALL}</tool_call>`;
+    expect(readText(textFormat("hermes"), `<think>I might ${call}</think>No.`)).toEqual([[], "No.", `I might ${call}`]);
+    expect(readText(textFormat("hermes"), `I might ${call}`, { thinking: "begun" })).toEqual([[], "", `I might ${call}`]);
+  });
+
+  test("A21 the format's own marks count in code as well", () => {
+    expect(readText(textFormat("hermes"), `\`\`\`\n<tool_call>${JSON_CALL}</tool_call>\n\`\`\``)[0]).toEqual([["bash", { command: "ls" }]]);
+  });
+
+  test("F1.40 marks without a call are text, and what stands behind them is read", () => {
+    const call = `<tool_call>${JSON_CALL}</tool_call>`;
+    expect(readText(textFormat("hermes"), `A <tool_call> is ${call}.`)).toEqual([[["bash", { command: "ls" }]], "A <tool_call> is .", ""]);
+    expect(readText(textFormat("kimi-k2"), "<|tool_calls_section_begin|> nothing <|tool_calls_section_end|>")).toEqual([
+      [],
+      "<|tool_calls_section_begin|> nothing <|tool_calls_section_end|>",
+      "",
+    ]);
+  });
+});
