@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
-const PARTS = ["call", "batch", "registry", "footprint", "cache", "sessions", "durable", "mcp", "rest", "import"] as const;
+const PARTS = ["call", "batch", "registry", "footprint", "cache", "sessions", "durable", "mcp", "rest", "import", "early", "loop", "decode"] as const;
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((part) => !PARTS.some((known) => known === part));
@@ -33,6 +33,9 @@ async function runPart(part: (typeof PARTS)[number]): Promise<void> {
   if (part === "mcp") return (await import("./mcp.ts")).printMcp();
   if (part === "rest") return (await import("./rest.ts")).printRest();
   if (part === "import") return (await import("./import.ts")).printImport();
+  if (part === "early") return (await import("./early-dispatch.ts")).printEarlyDispatch();
+  if (part === "loop") return (await import("./loop.ts")).printLoop();
+  if (part === "decode") return (await import("./decode.ts")).printDecode();
   if (part === "sessions") {
     await (await import("./sessions.ts")).printSessions();
     return (await import("./crowds.ts")).printCrowds();

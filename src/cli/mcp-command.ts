@@ -2,7 +2,7 @@
 import { Readable, Writable } from "node:stream";
 import { ToolError, isToolError } from "../core/error.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { systemPorts } from "../runtime/system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { listenMcp, serveMcpStdio } from "../server/mcp.ts";
 import type { McpListenOptions } from "../server/mcp.ts";
 import { mcpApprover } from "../server/mcp/approver.ts";

@@ -1,5 +1,6 @@
 /** One run of a loop: asks the model, runs its calls, decides whether to go on. */
 import { ToolError } from "../core/error.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { SessionMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
 import type { ModelReply, ModelRequest } from "../core/model.ts";
@@ -257,8 +258,7 @@ export class LoopRun {
 
   #makeHost(): MessageHost {
     const { options, signal, timers, limits } = this.#place;
-    const metadata = (): { readonly contextAdvisory: { readonly [Key in keyof ContextAdvisory]: ContextAdvisory[Key] } } | undefined =>
-      this.#advisory === undefined ? undefined : { contextAdvisory: { ...this.#advisory } };
+    const metadata = (): JsonObject | undefined => (this.#advisory === undefined ? undefined : { contextAdvisory: { ...this.#advisory } });
     const roundOptions = {
       ...options.calls,
       signal,

@@ -8,7 +8,7 @@ import type { ToolSource } from "../core/source.ts";
 import type { CallSettings } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
-import { systemPorts } from "../runtime/system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { discoverySource } from "./discovery-source.ts";
 import { makeEngine } from "./engine-config.ts";
 import type { EngineTarget } from "./engine-config.ts";

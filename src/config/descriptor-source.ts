@@ -12,7 +12,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { watchFiles } from "../documents/watch-files.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
 import { checkTool } from "../runtime/registry/check-registration.ts";
-import { systemPorts } from "../runtime/system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { CodeBinder } from "./descriptor/bind-code.ts";
 import { readDescriptor } from "./descriptor/read-descriptor.ts";
 import type { Descriptor, DescriptorOptions, Ensemble, Invoker, InvokerEntry, Server } from "./descriptor/read-descriptor.ts";

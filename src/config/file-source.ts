@@ -6,7 +6,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { endingProblem } from "../documents/read-document.ts";
 import { ToolError } from "../core/error.ts";
 import { watchFiles } from "../documents/watch-files.ts";
-import { systemPorts } from "../runtime/system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { TOOL_FILE_ENDINGS, readToolFile } from "./tool-file.ts";
 import type { ReadTools } from "./tool-file.ts";
 

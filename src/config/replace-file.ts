@@ -3,7 +3,7 @@ import { open, realpath, rename, rm } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { systemPorts } from "../runtime/system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 
 export interface ReplaceOptions {
   /** Of a new file; a file that is there keeps its own. @default 0o644 */

@@ -12,7 +12,7 @@ import type { Tool } from "../core/tool.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
 import { checkToolFields } from "../runtime/registry/check-tool-fields.ts";
-import { systemPorts } from "../runtime/system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { replaceFile } from "./replace-file.ts";
 import type { Environment } from "./variables.ts";
 

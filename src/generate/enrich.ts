@@ -3,7 +3,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { systemPorts } from "../runtime/system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { Artifacts } from "./artifacts.ts";
 import { catalogOf, toolsetsIn } from "./catalog.ts";
 import type { CatalogTool, ToolCollection } from "./catalog.ts";

@@ -9,7 +9,7 @@ import { parseJson } from "../core/parse-json.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
-import { systemPorts } from "../runtime/system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 
 /** Where an enrichment keeps its answers, and whether it asks again. */
 export interface EnrichmentCacheOptions {

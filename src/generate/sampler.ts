@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { Random } from "../core/ports.ts";
 import { nearNames } from "../runtime/registry/near-names.ts";
-import { systemPorts } from "../runtime/system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { checkCount } from "./run-limited.ts";

@@ -41,7 +41,7 @@ import type { ResumeOptions } from "./session/resume-session.ts";
 import { RuntimeSession } from "./session/runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./session/runtime-session.ts";
 import { Sessions } from "./session/sessions.ts";
-import { systemPorts } from "./system-ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
 import { ToolGuards } from "./tool-guards.ts";
 import { ToolsetLifecycle } from "./toolsets/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "./toolsets/toolset-lifecycle.ts";

@@ -37,7 +37,7 @@ const RULES: HouseRules = {
     "config",
     "server",
     "cli",
-    "src/runtime/system-ports.ts",
+    "src/core/system-ports.ts",
   ],
   late: ["@modelcontextprotocol/client", "@modelcontextprotocol/server", "kysely"],
   maxLines: 400,
@@ -108,7 +108,7 @@ describe("the checker catches", () => {
       what: "the file system in a room that has no business with it",
       files: { "src/policy/a.ts": 'import { readFile } from "node:fs/promises";\n' },
       problem:
-        "src/policy/a.ts: node:fs/promises reaches the outside world; only store, documents, net, engine, toolsets, src/generate/enrichment-cache.ts, config, server, cli, src/runtime/system-ports.ts may",
+        "src/policy/a.ts: node:fs/promises reaches the outside world; only store, documents, net, engine, toolsets, src/generate/enrichment-cache.ts, config, server, cli, src/core/system-ports.ts may",
     },
     {
       what: "a heavy package loaded with the main entry",
@@ -136,7 +136,7 @@ describe("the checker catches", () => {
 test("the checker passes what keeps the rules", () => {
   const files = {
     "src/core/a.ts": '/** import { z } from "../cli/z.ts"; */\n// import "../cli/z.ts";\nexport const a = "from";\n',
-    "src/runtime/system-ports.ts": 'import { readFileSync } from "node:fs";\nimport { a } from "../core/a.ts";\n',
+    "src/core/system-ports.ts": 'import { readFileSync } from "node:fs";\nimport { a } from "../core/a.ts";\n',
     "src/engine/mcp.ts":
       'const client = await import("@modelcontextprotocol/client");\nimport type { Client } from "@modelcontextprotocol/client";\n',
     "src/index.ts": 'export { mcp } from "./engine/mcp.ts";\n',

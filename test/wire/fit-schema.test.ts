@@ -263,6 +263,27 @@ describe("what is written otherwise and loses nothing", () => {
   });
 });
 
+describe("parts of allOf", () => {
+  test("bounds of both hold, whichever keyword says them", () => {
+    const schema = {
+      allOf: [
+        { type: "integer", exclusiveMaximum: 0 },
+        { type: "number", maximum: 3 },
+      ],
+    };
+    expect(fitProperty(schema, "gemini-json-schema")).toEqual({ a: { type: "integer", maximum: -1 }, losses: [] });
+  });
+
+  test("of several types those are left that a value of both has", () => {
+    const schema = { allOf: [{ type: ["null", "string"], minLength: 1 }, { const: null }] };
+    expect(fitProperty(schema, "openai-strict")).toMatchObject({ a: { type: "null" } });
+    const never = { allOf: [{ type: ["string", "integer"] }, { const: true }] };
+    expect(fitProperty(never, "deepseek-strict")).toMatchObject({
+      losses: [expect.stringContaining("No value would do")],
+    });
+  });
+});
+
 describe("what is lost is told", () => {
   test("a constraint that may not stand goes into the description", () => {
     expect(fitProperty({ type: "string", maxLength: 5, pattern: "^(?=a)" }, "openai-strict")).toEqual({

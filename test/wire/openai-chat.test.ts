@@ -316,6 +316,20 @@ describe("H07 how a stream ends", () => {
     );
     expect(types).toEqual([[], ["a"], ["b"]]);
   });
+  test("what comes behind the reason is read, and changes no call that is sealed", () => {
+    const late = [
+      calls(args("{}", { index: 0 })),
+      calls({ index: 1, id: "2", function: { name: "b", arguments: "{}" } }),
+      chunk({ content: "Hi" }),
+    ];
+    expect(reply(call, chunk({}, "tool_calls"), ...late)).toMatchObject({
+      text: "Hi",
+      calls: [
+        { id: "1", name: "a", input: {} },
+        { id: "2", name: "b", input: {} },
+      ],
+    });
+  });
   test("usage comes in a chunk without choices, or where Groq and DeepSeek put it", () => {
     const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 18, completion_tokens_details: { reasoning_tokens: 3 } };
     expect(reply(chunk({}, "stop"), { choices: [], usage }).usage).toEqual({ inputTokens: 10, outputTokens: 8, reasoningTokens: 3 });

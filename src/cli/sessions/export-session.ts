@@ -6,7 +6,7 @@ import type { Store } from "../../core/store.ts";
 import { nearNames } from "../../runtime/registry/near-names.ts";
 import { storedEvents } from "../../runtime/session/read-events.ts";
 import { conversationOf } from "../../runtime/session/session-messages.ts";
-import { systemPorts } from "../../runtime/system-ports.ts";
+import { systemPorts } from "../../core/system-ports.ts";
 import { toAnthropicMessages } from "../../wire/anthropic-conversation.ts";
 import { toGeminiContents } from "../../wire/gemini-conversation.ts";
 import { toOpenAiMessages } from "../../wire/openai-conversation.ts";

@@ -1,7 +1,7 @@
 /** What can be said of an MCP server, and what holds where nothing is said. */
 import { ToolError } from "../../core/error.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
-import { systemPorts } from "../../runtime/system-ports.ts";
+import { systemPorts } from "../../core/system-ports.ts";
 import type { McpProvider } from "./provider.ts";
 
 /** What every MCP server of ours can be told, whatever it is reached through. */

@@ -101,6 +101,13 @@ export class ChatCalls {
     return position > 0 && name !== "" ? undefined : this.#calls.at(-1);
   }
 
+  /** Nothing more will come for the calls so far. */
+  sealAll(): void {
+    for (const call of this.#open) call.sealed = true;
+    this.#open = [];
+    this.#builder.sealAll();
+  }
+
   #begin({ index, custom, id, name }: Piece): ChatCall {
     this.#open = this.#open.filter((call) => {
       if (!isWhole(call)) return true;

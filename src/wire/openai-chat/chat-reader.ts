@@ -91,7 +91,7 @@ export class ChatReader implements StreamDecoder {
     if (!isJsonObject(choice)) return;
     if (isJsonObject(choice["error"])) throw chatError(choice["error"]);
     const message = choice["delta"] ?? choice["message"];
-    if (isJsonObject(message) && this.#builder.finished === undefined) this.#message(message, whole);
+    if (isJsonObject(message)) this.#message(message, whole);
     const reason = textOf(choice["finish_reason"]);
     if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
   }
@@ -121,7 +121,7 @@ export class ChatReader implements StreamDecoder {
   #seal(reason: string): void {
     const finish = finishReason(reason);
     this.#builder.finish(finish === "stop" && this.#isRefusal ? "refusal" : finish, reason);
-    if (endedWell(finish) && !this.#isRefusal) this.#builder.sealAll();
+    if (endedWell(finish) && !this.#isRefusal) this.#calls.sealAll();
   }
 
   get #isRefusal(): boolean {

@@ -23,7 +23,7 @@ export interface FitterOptions {
   readonly maxRecursion: number;
 }
 
-export interface FlatSchema {
+interface FlatSchema {
   readonly node: JsonObject;
   /** As in `Place`. */
   readonly inside: readonly JsonObject[];

@@ -45,6 +45,7 @@ function decoded(fragment: string): string | undefined {
 function atPointer(document: JsonObject, pointer: string): JsonValue | undefined {
   let at: JsonValue | undefined = document;
   for (const step of pointer.slice(1).split("/")) {
+    if (at === undefined) return undefined;
     const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
     if (isJsonArray(at)) at = /^\d{1,9}$/u.test(key) ? at[Number(key)] : undefined;
     else at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;

@@ -331,13 +331,10 @@ export class SchemaFitter {
     const inclusive = keyword === "exclusiveMinimum" ? "minimum" : "maximum";
     const whole = typeof value === "number" && Number.isSafeInteger(value) && namedTypes(node)?.join() === "integer";
     if (step !== 0 && whole && this.#rules.keeps.has(inclusive)) {
-      const { [inclusive]: known } = node;
-      const beside = typeof known === "number" ? known : value + step;
-      out[inclusive] = step === 1 ? Math.max(beside, value + 1) : Math.min(beside, value - 1);
+      out[inclusive] = stricter(inclusive, value + step, out[inclusive]);
       return;
     }
-    if (keyword === "$ref" || keyword === "additionalProperties" ? typeof value !== "boolean" : !isTrivial(keyword, value))
-      this.#tell(keyword, value, work);
+    if (!isTrivial(keyword, value)) this.#tell(keyword, value, work);
   }
 
   #tell(keyword: string, value: JsonValue, { description, place }: Work): void {

@@ -45,7 +45,7 @@ export function kindOf(value: JsonValue): string {
   return isJsonArray(value) ? "array" : typeof value;
 }
 
-export function isOfType(value: JsonValue, type: string): boolean {
+function isOfType(value: JsonValue, type: string): boolean {
   return type === "integer" ? Number.isInteger(value) : kindOf(value) === type;
 }
 

@@ -33,7 +33,9 @@ export const LLAMA_3: TextGrammar = {
 };
 
 const openList: CallReader = function* (place, mark) {
-  return (yield* openPythonicCalls(place, mark)) || (yield* openJsonCalls(place, mark));
+  let inner = 0;
+  while (inner < 64 && /\s/u.test(yield* place.input.peek(inner))) inner++;
+  return yield* (yield* place.input.peek(inner)) === "{" ? openJsonCalls(place, mark) : openPythonicCalls(place, mark);
 };
 
 export const LLAMA_PYTHONIC: TextGrammar = {

@@ -126,8 +126,7 @@ function tagName(tag: string): string | undefined {
 }
 
 const NAME_OF_PAIRS = /[\w.:/\-\\]/u;
-const PAIR_MARKS = ["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>"] as const;
-const PAIRS = new MarkerSet(PAIR_MARKS);
+const PAIRS = new MarkerSet(["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>", "<tool_call>"]);
 
 /** GLM: `name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>`, whichever tags were forgotten. */
 export const keyValueCall: CallReader = function* (place) {
@@ -137,12 +136,13 @@ export const keyValueCall: CallReader = function* (place) {
   if (name === "" || !place.knows(name)) return false;
   yield* input.space();
   if (yield* input.take("<tool_sep>")) yield* input.space();
+  if (!/[<\\]/u.test(yield* input.peek()) || (yield* input.stands("<tool_call>"))) return false;
   const values = new TextArguments(place, name);
   let key: string | undefined;
   let opened = false;
   for (;;) {
     const { text, marker } = yield* input.textUntil(PAIRS);
-    if (marker === undefined) return false;
+    if (marker === undefined || marker === "<tool_call>") return false;
     if (marker === "</arg_key>") {
       key = text.trim();
       opened = false;

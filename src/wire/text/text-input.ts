@@ -58,9 +58,15 @@ export class TextInput {
     return kind === undefined || this.#at >= this.#text.length || kind.test(this.#text.charAt(this.#at));
   }
 
+  /** Whether a text stands here. */
+  *stands(text: string): Reading<boolean> {
+    for (let ahead = 0; ahead < text.length; ahead++) if ((yield* this.peek(ahead)) !== text.charAt(ahead)) return false;
+    return true;
+  }
+
   /** Reads a text if it stands here. */
   *take(text: string): Reading<boolean> {
-    for (let ahead = 0; ahead < text.length; ahead++) if ((yield* this.peek(ahead)) !== text.charAt(ahead)) return false;
+    if (!(yield* this.stands(text))) return false;
     this.#at += text.length;
     return true;
   }

@@ -30,25 +30,34 @@ export function writeCalls(
 }
 
 export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGrammar, { answer }: TextWriting): string {
-  const marks = forgeable(grammar, answer ?? [], answers);
+  const marks = forgeable(grammar, answer ?? []);
+  const open = openings(grammar);
   return answers
     .map(({ name, text }) => {
       const [before, after] = answer ?? [`[TOOL RESULT: ${name.replaceAll(/[\]\r\n]/gu, " ")}]\n`, ""];
-      return (before + neutral(spacedText(text), marks) + after).toWellFormed();
+      const json = spacedText(text);
+      const safe = takeApart(json ?? text, marks);
+      return (
+        before +
+        (json === undefined ? open.reduce((rest, opening) => rest.replaceAll(opening, `$&${NO_WIDTH}`), safe) : safe) +
+        after
+      ).toWellFormed();
     })
     .join("\n");
 }
 
-/** JSON as the seeds have it; all other text as it is. */
-function spacedText(text: string): string {
-  if (!/^[{[]/u.test(text)) return text;
+/** JSON as the seeds have it; undefined for other text. */
+function spacedText(text: string): string | undefined {
+  if (!/^[{[]/u.test(text)) return undefined;
   try {
     return spacedJson(parseJson(text));
   } catch {
-    return text;
+    return undefined;
   }
 }
 
+/** A character of no width behind the first of a mark takes it apart: it reads the same and means nothing. */
+const NO_WIDTH = "\u200B";
 /** With what the control tokens of models begin, whatever the format. */
 const CONTROL = [
   "<|",
@@ -66,22 +75,23 @@ const CONTROL = [
 ];
 
 /** What an answer must not hold: marks that open or close a call or an answer. */
-function forgeable(
-  { calls, before = [], after = [], unsaid = [], thinking = [] }: TextGrammar,
-  answer: readonly string[],
-  answers: readonly WrittenAnswer[],
-): MarkerSet {
-  const own = calls.flatMap(({ mark }) => {
-    if (mark.length > 2) return [mark];
-    if (mark === "<") return answers.flatMap(({ name }) => [`<${name}`, `</${name}`]);
-    return mark === "{" || mark === "[" ? [] : [mark];
-  });
-  const around = answer.map((mark) => mark.trim());
-  return new MarkerSet([...CONTROL, ...own, ...before, ...after, ...unsaid, ...thinking.flat(), ...around].filter((mark) => mark !== ""));
+function forgeable({ calls, before = [], after = [], unsaid = [], thinking = [] }: TextGrammar, answer: readonly string[]): MarkerSet {
+  const own = calls.map(({ mark }) => mark).filter((mark) => mark.length > 1);
+  const around = answer.map((mark) => mark.trim()).filter((mark) => mark !== "");
+  return new MarkerSet([...CONTROL, ...own, ...before, ...after, ...unsaid, ...thinking.flat(), ...around]);
 }
 
-/** A character of no width takes a mark apart, so that it reads the same and means nothing. */
-function neutral(text: string, marks: MarkerSet): string {
+const JSON_OPENING = /[{[](?=\s{0,64}["'{])/gu;
+const PYTHON_OPENING = /\[(?=\s{0,64}[\p{L}_][\p{L}\p{N}_.]{0,255}\()/gu;
+
+/** Calls that begin with one character need more than that to be one: in text that is no JSON, what would make them. */
+function openings({ calls }: TextGrammar): readonly RegExp[] {
+  const marks = calls.map(({ mark }) => mark).filter((mark) => mark.length === 1);
+  if (marks.includes("{") || marks.includes("[")) return [JSON_OPENING, PYTHON_OPENING];
+  return marks.map((mark) => new RegExp(`\\u{${mark.charCodeAt(0).toString(16)}}(?=[/\\p{L}_])`, "gu"));
+}
+
+function takeApart(text: string, marks: MarkerSet): string {
   const pieces: string[] = [];
   let from = 0;
   for (let at = marks.next(text, 0); at >= 0; at = marks.next(text, at + 1)) {
@@ -89,7 +99,7 @@ function neutral(text: string, marks: MarkerSet): string {
     pieces.push(text.slice(from, at + 1));
     from = at + 1;
   }
-  return [...pieces, text.slice(from)].join("\u200B");
+  return [...pieces, text.slice(from)].join(NO_WIDTH);
 }
 
 /** The name a tool has in text: the provider's, which every format can bear, or its own where the format can bear any. */

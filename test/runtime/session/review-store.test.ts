@@ -9,7 +9,7 @@ import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { importRecording } from "../../../src/runtime/session/import-recording.ts";
 import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
 import { submitCalls } from "../../../src/runtime/session/submit-calls.ts";
-import { systemPorts } from "../../../src/runtime/system-ports.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
 import { CallRunner } from "../../../src/runtime/run-calls.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";

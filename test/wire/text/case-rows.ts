@@ -94,7 +94,8 @@ function toolsOf(row: Row): readonly ModelTool[] | undefined {
 
 export function optionsOf(row: Row): DecodeTextOptions {
   const text = inputOf(row);
-  const begun = typeof row.thinking === "string" && row.thinking !== "" && !/^\s*<think>/u.test(text) && text.includes(row.thinking.slice(0, 8));
+  const begun =
+    typeof row.thinking === "string" && row.thinking !== "" && !/^\s*<think>/u.test(text) && text.includes(row.thinking.slice(0, 8));
   const keep = row.thinking === undefined && (row.content ?? "").includes("<think>");
   const tools = toolsOf(row);
   return {
@@ -137,8 +138,13 @@ export function judgeCalls(row: Row, { reply }: RowReply): string | undefined {
     if (call === undefined) return `no call ${place}`;
     if (expected.name !== undefined && call.name !== expected.name) return `name ${call.name}`;
     const input = call.input as JsonValue;
-    if (expected.arguments !== undefined && !isDeepStrictEqual(input, parsed(expected.arguments))) return `arguments ${JSON.stringify(input)}`;
-    if (expected.arguments === undefined && expected.argumentsText !== undefined && !isDeepStrictEqual(input, parsed(expected.argumentsText)))
+    if (expected.arguments !== undefined && !isDeepStrictEqual(input, parsed(expected.arguments)))
+      return `arguments ${JSON.stringify(input)}`;
+    if (
+      expected.arguments === undefined &&
+      expected.argumentsText !== undefined &&
+      !isDeepStrictEqual(input, parsed(expected.argumentsText))
+    )
       return `text ${JSON.stringify(input)}`;
     if (expected.partialArguments !== undefined && !holds(input, expected.partialArguments)) return `part ${JSON.stringify(input)}`;
     for (const [path, value] of Object.entries(expected.argumentPaths ?? {}))

@@ -112,9 +112,12 @@ describe("what is called", () => {
 });
 
 test("F1.41 H07 any split gives the same calls, text and warnings", () => {
-  const message = 'Hi [[/write]\n@@path=a\n@@content=x\nbo`dy\n[write/] `[/bash]` [/nope] [/bash]ls[bash/] bye [/read]\n@@path=';
+  const message = "Hi [[/write]\n@@path=a\n@@content=x\nbo`dy\n[write/] `[/bash]` [/nope] [/bash]ls[bash/] bye [/read]\n@@path=";
   const tags = 'a<b <write path="a>b" content=\'c\'>two</write> <files::list.all path="&lt;"/> `<read/>` <write path="x';
-  for (const [format, text] of [[bracket, message], [xml, tags]] as const) {
+  for (const [format, text] of [
+    [bracket, message],
+    [xml, tags],
+  ] as const) {
     const whole = readPieces(format, [text]);
     fc.assert(
       fc.property(cut(text), (pieces) => {

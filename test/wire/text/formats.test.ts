@@ -87,7 +87,11 @@ test("tools are told of by names the format can bear, and called by them", () =>
 test("a call of a tool that is not there is a call where only models write so, and text where people do", () => {
   const call = '{"name": "nope", "arguments": {}}';
   expect(readText(textFormat("hermes"), `<tool_call>${call}</tool_call>`)[0]).toEqual([["nope", {}]]);
-  expect(readText(textFormat("hermes"), `<tool_call>${call}</tool_call>`, { unknownTools: "text" })).toEqual([[], `<tool_call>${call}</tool_call>`, ""]);
+  expect(readText(textFormat("hermes"), `<tool_call>${call}</tool_call>`, { unknownTools: "text" })).toEqual([
+    [],
+    `<tool_call>${call}</tool_call>`,
+    "",
+  ]);
   expect(readText(textFormat("llama-3"), call)).toEqual([[], call, ""]);
 });
 

@@ -3,7 +3,17 @@ import { TEXT_FORMATS, textFormat } from "../../../src/wire/text/formats.ts";
 import { readPieces, readText } from "./reading.ts";
 
 const MEGABYTE = 1_000_000;
-const OPENERS = ["<tool_call>", "[TOOL_CALLS]", "Action:", "\nAction: bash\nAction", "[/bash]\n@@", '<write path="', "{hello world[A(A=\t)A(A=,\t", '\n{"name":', "<｜tool▁call▁begin｜>"];
+const OPENERS = [
+  "<tool_call>",
+  "[TOOL_CALLS]",
+  "Action:",
+  "\nAction: bash\nAction",
+  "[/bash]\n@@",
+  '<write path="',
+  "{hello world[A(A=\t)A(A=,\t",
+  '\n{"name":',
+  "<｜tool▁call▁begin｜>",
+];
 
 describe("A19 a megabyte of openings", () => {
   test.each(["auto", "bracket", "xml", "json", "react", "hermes", "mistral", "deepseek", "llama-3", "pythonic"])(
@@ -19,7 +29,10 @@ describe("A19 a megabyte of openings", () => {
 
   test("A19 brackets nested a hundred thousand deep are text", () => {
     const deep = "[".repeat(100_000);
-    for (const text of [`<tool_call>{"name":"bash","arguments":${deep}`, `<tool_call>{"name":"bash","arguments":{"a":${deep}${"]".repeat(100_000)}}}</tool_call>`])
+    for (const text of [
+      `<tool_call>{"name":"bash","arguments":${deep}`,
+      `<tool_call>{"name":"bash","arguments":{"a":${deep}${"]".repeat(100_000)}}}</tool_call>`,
+    ])
       expect(readText(textFormat("hermes"), text)).toEqual([[], text, ""]);
     const python = `<|tool_call_start|>[bash(command=${deep}${"]".repeat(100_000)})]<|tool_call_end|>`;
     expect(readText(textFormat("lfm2"), python)).toEqual([[], python, ""]);
@@ -42,7 +55,9 @@ describe("A20 nothing is evaluated", () => {
   test("A20 code as a value stays a string, and as Python is no call", () => {
     const trap = vi.spyOn(globalThis, "Function");
     for (const code of CODE) {
-      expect(readText(textFormat("qwen3-coder"), `<function=bash><parameter=command>${code}</parameter></function>`)[0]).toEqual([["bash", { command: code }]]);
+      expect(readText(textFormat("qwen3-coder"), `<function=bash><parameter=command>${code}</parameter></function>`)[0]).toEqual([
+        ["bash", { command: code }],
+      ]);
       expect(readText(textFormat("pythonic"), `[bash(command=${code})]`)[0]).toEqual([]);
       expect(readText(textFormat("lfm2"), `<|tool_call_start|>[bash(command=${code})]<|tool_call_end|>`)[0]).toEqual([]);
     }
@@ -60,10 +75,17 @@ describe("A20 nothing is evaluated", () => {
 describe("A21 what only looks like a call", () => {
   const JSON_CALL = '{"name": "bash", "arguments": {"command": "ls"}}';
 
-  test.each([...TEXT_FORMATS.keys()].filter((name) => !["xlam", "hermes-loose"].includes(name)))("A21 %s: JSON in prose, code and quotes is text", (name) => {
-    for (const text of [`An example:\n\`\`\`json\n${JSON_CALL}\n\`\`\`\nthat is all.`, `Say \`${JSON_CALL}\` to it.`, `It said "${JSON_CALL}".`])
-      expect(readText(textFormat(name), text)).toEqual([[], text, ""]);
-  });
+  test.each([...TEXT_FORMATS.keys()].filter((name) => !["xlam", "hermes-loose"].includes(name)))(
+    "A21 %s: JSON in prose, code and quotes is text",
+    (name) => {
+      for (const text of [
+        `An example:\n\`\`\`json\n${JSON_CALL}\n\`\`\`\nthat is all.`,
+        `Say \`${JSON_CALL}\` to it.`,
+        `It said "${JSON_CALL}".`,
+      ])
+        expect(readText(textFormat(name), text)).toEqual([[], text, ""]);
+    },
+  );
 
   test("A21 a call in thinking is thinking", () => {
     const call = `<tool_call>${JSON_CALL}</tool_call>`;

@@ -29,7 +29,11 @@ export interface Reading {
   readonly warnings: readonly string[];
 }
 
-export function readPieces(format: TextFormat, pieces: readonly string[], options: DecodeTextOptions & { readonly ending?: TextEnding } = {}): Reading {
+export function readPieces(
+  format: TextFormat,
+  pieces: readonly string[],
+  options: DecodeTextOptions & { readonly ending?: TextEnding } = {},
+): Reading {
   const { ending, ...rest } = options;
   const decoding = format.decodeText({ tools: TOOLS, ...rest });
   const events = [...pieces.flatMap((piece) => [...decoding.push(piece)]), ...decoding.end(ending)];
@@ -39,7 +43,11 @@ export function readPieces(format: TextFormat, pieces: readonly string[], option
 }
 
 /** What a reader gets of a message: calls as name and input, text, thinking. */
-export function readText(format: TextFormat, text: string, options: DecodeTextOptions = {}): readonly [calls: readonly unknown[], text: string, thinking: string] {
+export function readText(
+  format: TextFormat,
+  text: string,
+  options: DecodeTextOptions = {},
+): readonly [calls: readonly unknown[], text: string, thinking: string] {
   const { reply } = readPieces(format, [text], options);
   return [reply.calls.map(({ name, input }) => [name, input]), reply.text, reply.reasoning];
 }

@@ -1,6 +1,6 @@
 /** The real clock, randomness, ids and log. The only place where the runtime reaches for them. */
 import { randomBytes } from "node:crypto";
-import type { Clock, Ids, Log, Ports } from "../core/ports.ts";
+import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
 /** Longest delay a Node timer takes; a longer one would fire at once. */
 const MAX_TIMER_MS = 2_147_483_647;

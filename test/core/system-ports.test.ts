@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { systemPorts } from "../../src/runtime/system-ports.ts";
+import { systemPorts } from "../../src/core/system-ports.ts";
 
 const { clock } = systemPorts;
 

@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { readKeywords, readLiteral } from "../../../src/wire/text/literal.ts";
+import { guessValue, typedValue } from "../../../src/wire/text/typed-value.ts";
+
+test("A20 what is no literal is nothing", () => {
+  for (const text of [
+    "f()",
+    "a",
+    "1 + 1",
+    "[1",
+    '{"a": b}',
+    "{'a': 1, 'a': 2}",
+    "'open",
+    "1..2",
+    "[1,,2]",
+    '"a" "b"',
+    "",
+    "lambda: 1",
+    "{1: 2}",
+  ])
+    expect(readLiteral(text)).toBeUndefined();
+  expect(readLiteral("[".repeat(65) + "]".repeat(65))).toBeUndefined();
+});
+
+test("F1.37 Python's and JSON's literals are values", () => {
+  const text = `{'a': [1, -2.5e3, .5, True, false, None, null], "b": ('x', "y",), 'c': {}, 'd': '''it's "q"'''}`;
+  expect(readLiteral(text)).toEqual({ a: [1, -2500, 0.5, true, false, null, null], b: ["x", "y"], c: {}, d: 'it\'s "q"' });
+  expect(readLiteral(String.raw`'\n\t\x41\u00e9\U0001F600\d\''`)).toBe("\n\tAé😀\\d'");
+  expect(readLiteral("12345678901234567890")).toBe("12345678901234567890");
+});
+
+test("F1.37 marks of one's own delimit strings in which nothing is escaped, and words need none", () => {
+  expect(readLiteral('{a:<q>x "y" \\n<q>,unit:kilo meter,n:[1,<q><q>]}', { marks: ["<q>"], bare: true })).toEqual({
+    a: 'x "y" \\n',
+    unit: "kilo meter",
+    n: [1, ""],
+  });
+});
+
+test("F1.37 keyword arguments have names, each once", () => {
+  expect(readKeywords(`(a=1, b="x", )`)).toEqual({ a: 1, b: "x" });
+  for (const text of ["(1)", "(a=1, a=2)", "(a=f())", "(a)", "(**a)"]) expect(readKeywords(text)).toBeUndefined();
+});
+
+test("F1.39 text becomes what its schema asks for", () => {
+  const root = { $defs: { Day: { type: "integer" } } };
+  const typed = (text: string, schema: Parameters<typeof typedValue>[1]): unknown => typedValue(text, schema, root);
+  expect(typed("5", { type: "integer" })).toBe(5);
+  expect(typed("5", { type: "string" })).toBe("5");
+  expect(typed("5", { $ref: "#/$defs/Day" })).toBe(5);
+  expect(typed("5", { $ref: "#/$defs/__proto__/x" })).toBe("5");
+  expect(typed("TRUE", { type: "boolean" })).toBe(true);
+  expect(typed("null", { type: ["integer", "null"] })).toBe(null);
+  expect(typed('{"a":1}', { anyOf: [{ type: "string" }, { type: "object" }] })).toEqual({ a: 1 });
+  expect(typed("plain", { anyOf: [{ type: "string" }, { type: "object" }] })).toBe("plain");
+  expect(typed(String.raw`[{\"a\": \"b\"}]`, { type: "array" })).toEqual([{ a: "b" }]);
+  expect(typed("b", { enum: ["a", "b"] })).toBe("b");
+  expect(typed("2", { enum: [1, 2] })).toBe(2);
+  expect(typed("five", { type: "integer" })).toBe("five");
+  expect(typed("5", {})).toBe("5");
+});
+
+test("F1.39 without a schema text is what it looks like", () => {
+  expect(["5", "true", '{"a":1}', "[1]", "null", "05-01", "Paris", '"x"'].map(guessValue)).toEqual([
+    5,
+    true,
+    { a: 1 },
+    [1],
+    null,
+    "05-01",
+    "Paris",
+    '"x"',
+  ]);
+});
