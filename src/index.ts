@@ -23,7 +23,22 @@ export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
 export type { JsonObject, JsonPrimitive, JsonValue } from "./core/json.ts";
 export type { JsonPatch, JsonPatchStep } from "./core/json-patch.ts";
 export { Job, type JobWork } from "./core/job.ts";
-export type { ModelMessage, SessionMessage } from "./core/message.ts";
+export type { ModelMessage, NativeMessage, SessionMessage } from "./core/message.ts";
+export {
+  type FinishReason,
+  type Model,
+  type ModelCall,
+  type ModelEvent,
+  type ModelOptions,
+  type ModelReply,
+  type ModelRequest,
+  type ModelTool,
+  type ProviderCall,
+  type TokenUsage,
+  type ToolChoice,
+  collectReply,
+  endedWell,
+} from "./core/model.ts";
 export { type OpenRecording, type RecordingSource, parseRecording, readRecording, writeRecording } from "./core/recording.ts";
 export type { RecordingHeader } from "./core/recording-format.ts";
 export type { Clock, Ids, Log, LogFields, Ports, Random } from "./core/ports.ts";
@@ -48,6 +63,7 @@ export type {
   JsonSchema,
   ParsedInput,
   PastCall,
+  PromptContribution,
   Supersedes,
   Tool,
   ToolCategory,
@@ -64,13 +80,16 @@ export { type OpenAiConversation, toOpenAiMessages } from "./wire/openai-convers
 export { Registry, type RegistryOptions } from "./runtime/registry/registry.ts";
 export type { SearchQuery } from "./runtime/registry/tool-search.ts";
 export type { RegisteredTool } from "./runtime/registry/registered-tool.ts";
+export { type Documentation, type DocumentationOptions, type DocumentationOverrides, documentationOf } from "./runtime/documentation.ts";
 export type { ExecuteOptions, ProgressListener, ProgressingCall } from "./runtime/execute-options.ts";
+export type { ResultNotes } from "./runtime/call-run.ts";
+export type { AddOptions, Round, RoundOptions, RoundReply } from "./runtime/round.ts";
 export { Runtime, type RuntimeOptions, type SessionStart, createRuntime } from "./runtime/runtime.ts";
 export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/session/import-recording.ts";
 export { storedEvents } from "./runtime/session/read-events.ts";
 export type { ResumeOptions } from "./runtime/session/resume-session.ts";
 export type { ForkOptions } from "./runtime/session/fork-options.ts";
-export type { RuntimeSession, SimulateOptions, Simulation } from "./runtime/session/runtime-session.ts";
+export type { RuntimeSession, SessionTurn, SimulateOptions, Simulation } from "./runtime/session/runtime-session.ts";
 export type { MessagesOptions } from "./runtime/session/session-messages.ts";
 export type { Session } from "./runtime/session/session.ts";
 export type { SessionDiff, StateDifference } from "./runtime/session/session-diff.ts";
@@ -93,7 +112,24 @@ export type { ApprovalSettings } from "./policy/approval.ts";
 export type { CacheOptions } from "./policy/result-cache.ts";
 export type { CircuitSettings } from "./policy/circuit.ts";
 export type { PermissionRules } from "./policy/permission.ts";
+export { type BudgetAxis, type BudgetLimit, type LoopBudgetLimits } from "./policy/loop-budget.ts";
+export type { RepeatGuardOptions, RepeatLadder } from "./policy/repeat-guard.ts";
+export { type ToolList, Visibility, type VisibilityRules, visibilityOf, visibleTools } from "./policy/visibility.ts";
 export { supersedesAt, supersedesSameInput } from "./policy/supersede.ts";
 export type { RetrySettings } from "./policy/retry.ts";
+export { EmergencyStop, type EmergencyStopOptions } from "./compose/emergency-stop.ts";
+export type { LoopEvent, LoopListener } from "./compose/loop-event.ts";
+export { type LoopLimits, type ReactOptions, reactLimits } from "./compose/loop-limits.ts";
+export type { LoopOptions, LoopRound } from "./compose/loop-options.ts";
+export type { LoopResult } from "./compose/loop-result.ts";
+export { type Loop, type LoopRunOptions, type ResumeDecisions, createLoop } from "./compose/loop.ts";
+export type { ApprovalDecisions, PendingCall } from "./compose/pending-calls.ts";
+export { type PromptOptions, buildPrompt } from "./compose/prompt/build-prompt.ts";
+export { type ModelToolsOptions, modelTools } from "./compose/prompt/model-tools.ts";
+export { type ProviderToolName, type ProviderToolsOptions, patchOptions, providerTools } from "./compose/prompt/provider-tools.ts";
+export type { ProgramContribution } from "./compose/prompt/tool-guidance.ts";
+export { type LoopState, type StopCondition, stopAfterMs, stopAfterRounds, stopAtKeyword, stopByVote } from "./compose/stop-conditions.ts";
+export { STOP_REASONS, type StopReason } from "./compose/stop-reason.ts";
+export type { TaintOptions } from "./compose/taint.ts";
 export { type ImportedSchema, importSchema } from "./schema/import-schema.ts";
 export { ValidationResult, validateInput, validateOutput } from "./schema/validation-result.ts";

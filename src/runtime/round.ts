@@ -210,7 +210,7 @@ function isEarly(run: CallRun): boolean {
   if (effects === undefined || route?.via !== "live" || typeof call.input === "string") return false;
   if (effects.undeclared || effects.writes.length > 0 || effects.external || effects.destructive) return false;
   if (route.engine.order === "sequential") return false;
-  return run.parts.approvals.needed(toolOf(run).qualifiedName, false) === undefined;
+  return run.parts.approvals.needed(toolOf(run).qualifiedName, false, run.turn.session) === undefined;
 }
 
 function withoutKind({ kind: _kind, ...call }: ModelCall): ModelCall {

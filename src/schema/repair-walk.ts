@@ -115,12 +115,24 @@ export class RepairWalk {
         changed = true;
         continue;
       }
+      if (value === null && this.#standsForNothing(shape, name)) {
+        this.#noteAt(key, "dropped", "null → left out");
+        changed = true;
+        continue;
+      }
       if (name !== key) this.#noteAt(name, "renamed", `${showValue(key)} → ${showValue(name)}`);
       const repaired = this.#repairChild(shape.properties.get(name) ?? shape.additional, value, name);
       changed ||= name !== key || repaired !== value;
       members.push([name, repaired]);
     }
     return changed ? Object.freeze(Object.fromEntries(members)) : object; // defines own properties, __proto__ too
+  }
+
+  /** Strict modes of providers make a model write every key: null is then how it leaves one out. */
+  #standsForNothing(shape: SchemaShape, name: string): boolean {
+    if (!this.#options.coerce || shape.required.has(name)) return false;
+    const schema = shape.properties.get(name);
+    return schema !== undefined && !this.#fits(schema, null);
   }
 
   #repairChild(schema: JsonValue | undefined, value: JsonValue, step: string | number): JsonValue {

@@ -3,3 +3,10 @@ export { FakeClock, type FakePorts, MemoryLog, countingIds, fakePorts, seededRan
 export type { StoreCase, StoreSubject } from "./store-case.ts";
 export { storeContract } from "./store-contract.ts";
 export { type RecordedAnswer, type RecordedFixture, recordedAnswer, recordedToolsets } from "./recorded-toolset.ts";
+export {
+  type ReplyScript,
+  type ScriptedModel,
+  type ScriptedModelOptions,
+  type ScriptedReply,
+  scriptedModel,
+} from "../model/scripted-model.ts";

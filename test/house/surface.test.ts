@@ -1,42 +1,62 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import * as adapters from "../../src/adapters/adapters.ts";
 import * as config from "../../src/config/config.ts";
 import * as mcp from "../../src/engine/mcp.ts";
 import * as rest from "../../src/engine/rest.ts";
 import * as search from "../../src/engine/search.ts";
 import * as generate from "../../src/generate/generate.ts";
 import * as haft from "../../src/index.ts";
+import * as model from "../../src/model/models.ts";
 import * as testing from "../../src/testing/index.ts";
 import * as sqlite from "../../src/store/sqlite-store.ts";
 import * as mcpServer from "../../src/server/mcp.ts";
 import * as files from "../../src/toolsets/files.ts";
+import * as info from "../../src/toolsets/info.ts";
+import * as wire from "../../src/wire/wire.ts";
 import { readTree } from "./source-tree.ts";
 
 /** The public names. A line is added here on purpose, with its line in CHANGELOG.md; removing one breaks a user. */
 const HAFT_VALUES = [
   "ERROR_CODES",
+  "EmergencyStop",
   "Job",
   "Registry",
   "Runtime",
+  "STOP_REASONS",
   "ToolError",
   "ToolExecutionError",
   "ToolOutput",
   "ValidationResult",
+  "Visibility",
+  "buildPrompt",
+  "collectReply",
+  "createLoop",
   "createRuntime",
   "defineTool",
+  "documentationOf",
+  "endedWell",
   "external",
   "importRecording",
   "importSchema",
   "memoryStore",
+  "modelTools",
   "parseRecording",
+  "patchOptions",
   "perSession",
+  "providerTools",
   "pure",
   "qualifiedName",
+  "reactLimits",
   "readOnly",
   "readRecording",
   "replayEngine",
   "resultText",
   "splitName",
+  "stopAfterMs",
+  "stopAfterRounds",
+  "stopAtKeyword",
+  "stopByVote",
   "storedEvents",
   "supersedesAt",
   "supersedesSameInput",
@@ -50,21 +70,27 @@ const HAFT_VALUES = [
   "toolsetsOfRecording",
   "validateInput",
   "validateOutput",
+  "visibilityOf",
+  "visibleTools",
   "withSuccessShape",
   "writeRecording",
 ];
 
 const HAFT_TYPES = [
   "Actor",
+  "AddOptions",
   "Answer",
   "AnthropicConversation",
   "ApprovalAnswer",
+  "ApprovalDecisions",
   "ApprovalRequest",
   "ApprovalSettings",
   "Approver",
   "Ask",
   "AskRequest",
   "BranchPoint",
+  "BudgetAxis",
+  "BudgetLimit",
   "CacheOptions",
   "CacheRecord",
   "CacheScope",
@@ -75,7 +101,11 @@ const HAFT_TYPES = [
   "Clock",
   "ContentPart",
   "DefinedTool",
+  "Documentation",
+  "DocumentationOptions",
+  "DocumentationOverrides",
   "Effects",
+  "EmergencyStopOptions",
   "Engine",
   "EngineContext",
   "EngineRequest",
@@ -87,6 +117,7 @@ const HAFT_TYPES = [
   "EventLog",
   "EventPage",
   "ExecuteOptions",
+  "FinishReason",
   "ForkOptions",
   "GeminiConversation",
   "GeminiOptions",
@@ -111,9 +142,28 @@ const HAFT_TYPES = [
   "LogDamage",
   "LogFields",
   "LogOptions",
+  "Loop",
+  "LoopBudgetLimits",
+  "LoopEvent",
+  "LoopLimits",
+  "LoopListener",
+  "LoopOptions",
+  "LoopResult",
+  "LoopRound",
+  "LoopRunOptions",
+  "LoopState",
   "MessagesOptions",
+  "Model",
+  "ModelCall",
+  "ModelEvent",
   "ModelMessage",
+  "ModelOptions",
+  "ModelReply",
+  "ModelRequest",
+  "ModelTool",
+  "ModelToolsOptions",
   "NameParts",
+  "NativeMessage",
   "OpenAiConversation",
   "OpenRecording",
   "OpenReport",
@@ -121,13 +171,21 @@ const HAFT_TYPES = [
   "Outcome",
   "ParsedInput",
   "PastCall",
+  "PendingCall",
   "PermissionRules",
   "Ports",
+  "ProgramContribution",
   "ProgressListener",
   "ProgressUpdate",
   "ProgressingCall",
+  "PromptContribution",
+  "PromptOptions",
+  "ProviderCall",
+  "ProviderToolName",
+  "ProviderToolsOptions",
   "Question",
   "Random",
+  "ReactOptions",
   "ReadOptions",
   "ReconcileContext",
   "Reconciled",
@@ -137,13 +195,20 @@ const HAFT_TYPES = [
   "RegisteredTool",
   "RegistryOptions",
   "Repair",
+  "RepeatGuardOptions",
+  "RepeatLadder",
   "ReplayOptions",
   "ReplayToolsetOptions",
   "ResolvedEffects",
   "ResourceKeys",
+  "ResultNotes",
   "ResultStatus",
+  "ResumeDecisions",
   "ResumeOptions",
   "RetrySettings",
+  "Round",
+  "RoundOptions",
+  "RoundReply",
   "RuntimeEvent",
   "RuntimeOptions",
   "RuntimeSession",
@@ -155,23 +220,30 @@ const HAFT_TYPES = [
   "SessionMessage",
   "SessionSnapshot",
   "SessionStart",
+  "SessionTurn",
   "SimulateOptions",
   "Simulation",
   "SourceContext",
   "StateDifference",
+  "StopCondition",
+  "StopReason",
   "Store",
   "StoredSession",
   "Supersedes",
+  "TaintOptions",
+  "TokenUsage",
   "Tool",
   "ToolAnnotations",
   "ToolCall",
   "ToolCategory",
+  "ToolChoice",
   "ToolContext",
   "ToolDefinition",
   "ToolErrorOptions",
   "ToolFunction",
   "ToolFunctionOptions",
   "ToolJson",
+  "ToolList",
   "ToolOptions",
   "ToolOutputOptions",
   "ToolPins",
@@ -184,6 +256,7 @@ const HAFT_TYPES = [
   "ToolsetFailure",
   "Truncation",
   "UndoContext",
+  "VisibilityRules",
 ];
 
 const TESTING_VALUES = [
@@ -193,11 +266,22 @@ const TESTING_VALUES = [
   "fakePorts",
   "recordedAnswer",
   "recordedToolsets",
+  "scriptedModel",
   "seededRandom",
   "settle",
   "storeContract",
 ];
-const TESTING_TYPES = ["FakePorts", "RecordedAnswer", "RecordedFixture", "StoreCase", "StoreSubject"];
+const TESTING_TYPES = [
+  "FakePorts",
+  "RecordedAnswer",
+  "RecordedFixture",
+  "ReplyScript",
+  "ScriptedModel",
+  "ScriptedModelOptions",
+  "ScriptedReply",
+  "StoreCase",
+  "StoreSubject",
+];
 
 test("haft exports these values and no others", () => {
   expect(Object.keys(haft).toSorted()).toEqual(HAFT_VALUES);
@@ -223,6 +307,57 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
   "haft/files": { module: files, values: ["filesToolset"] },
   "haft/mcp-server": { module: mcpServer, values: ["listenMcp", "mcpClientOf", "mcpHandler", "serveMcpStdio"] },
+  "haft/adapters": {
+    module: adapters,
+    values: [
+      "fromAiSdkTools",
+      "fromLangChainTools",
+      "fromMastraTools",
+      "fromOpenAiAgentsTools",
+      "toAiSdkTools",
+      "toLangChainTools",
+      "toMastraTools",
+      "toOpenAiAgentsTools",
+    ],
+  },
+  "haft/wire": {
+    module: wire,
+    values: [
+      "CHAT_VARIANTS",
+      "PLAIN_CHAT",
+      "TEXT_FORMATS",
+      "anthropicMessages",
+      "bedrockConverse",
+      "chatVariant",
+      "cohere",
+      "delimitedFormat",
+      "fitSchema",
+      "frameReader",
+      "gemini",
+      "geminiInteractions",
+      "mistral",
+      "ollama",
+      "openAiChat",
+      "openAiResponses",
+      "providerName",
+      "textFormat",
+    ],
+  },
+  "haft/model": {
+    module: model,
+    values: [
+      "PROVIDERS",
+      "PROVIDER_NAMES",
+      "UsageMeter",
+      "costOf",
+      "httpModel",
+      "meteredModel",
+      "modelFrom",
+      "scriptedModel",
+      "textToolsModel",
+    ],
+  },
+  "haft/info": { module: info, values: ["infoToolset", "readOverrides"] },
   "haft/config": {
     module: config,
     values: [
@@ -278,6 +413,10 @@ test("package.json offers these entries and no others", () => {
     "./config",
     "./generate",
     "./mcp-server",
+    "./wire",
+    "./model",
+    "./info",
+    "./adapters",
     "./package.json",
   ]);
 });
@@ -286,7 +425,7 @@ test("package.json offers these entries and no others", () => {
 function exportedTypes(path: string): readonly string[] {
   const text = readTree(path).get(path) ?? "";
   const code = text.replaceAll(/\/\*.*?\*\//gsu, "");
-  const rest = code.replaceAll(/^export (?:type )?\{[^}*]*\} from "\.\/[^"]+\.ts";$/gmu, "");
+  const rest = code.replaceAll(/^export (?:type )?\{[^}*]*\} from "\.{1,2}\/[^"]+\.ts";$/gmu, "");
   expect(rest.trim(), "an index lists its names by hand").toBe("");
   const lists = [...code.matchAll(/^export (type )?\{([^}]*)\}/gmu)];
   const names = lists.flatMap(([, isType, list = ""]) => list.split(",").flatMap((name) => typeName(name.trim(), isType !== undefined)));

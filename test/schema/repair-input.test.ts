@@ -23,6 +23,34 @@ function fitValue(schema: JsonValue, value: unknown): unknown {
   return outcome.ok ? outcome.value["v"] : undefined;
 }
 
+describe("null for a key that may be left out", () => {
+  const schema = object(
+    {
+      city: { type: "string" },
+      days: { type: "integer" },
+      unit: { type: "string", default: "C" },
+      note: { type: ["string", "null"] },
+      any: {},
+      deep: object({ at: { type: "integer" } }),
+    },
+    ["city"],
+  );
+
+  test("is how a model in a strict mode leaves it out: it is dropped, and its default stands", () => {
+    const outcome = fit(schema, { city: "Oslo", days: null, unit: null, note: null, any: null, deep: { at: null } });
+    expect(outcome).toMatchObject({ ok: true, value: { city: "Oslo", unit: "C", note: null, any: null, deep: {} } });
+    expect(outcome.ok ? outcome.repairs.filter(({ kind }) => kind === "dropped") : []).toEqual([
+      { path: "$.days", kind: "dropped", note: "null → left out" },
+      { path: "$.unit", kind: "dropped", note: "null → left out" },
+      { path: "$.deep.at", kind: "dropped", note: "null → left out" },
+    ]);
+  });
+
+  test("is refused for a key that is required", () => {
+    expect(fit(schema, { city: null }).ok).toBe(false);
+  });
+});
+
 describe("what could change the meaning is refused", () => {
   test.each<[JsonValue, unknown]>([
     [{ type: "number" }, null],

@@ -61,7 +61,7 @@ export class Flattener {
   }
 
   /** Without `allOf` where that may not stay, and without `$ref` where that may not or `deeply` says so. */
-  flatten(schema: JsonObject, place: Place, deeply: boolean): { readonly node: JsonObject; readonly inside: readonly JsonObject[] } {
+  flatten(schema: JsonObject, place: Place, deeply: boolean): FlatSchema {
     let node = schema;
     let { inside } = place;
     const keepsAllOf = this.#rules.keeps.has("allOf") && !deeply;

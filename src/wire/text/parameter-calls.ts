@@ -88,8 +88,8 @@ export function parameterCall({ close, open, end, fit = false }: ParameterCallOp
       ({ text, marker } = value.marker === end ? yield* input.textUntil(outside) : { text: "", marker: value.marker });
     }
     if (text.trim() !== "" || marker === undefined) return false;
-    const arguments_ = fit ? values.fitted() : values.all();
-    return arguments_ !== undefined && place.accept({ name, input: arguments_ });
+    const read = fit ? values.fitted() : values.all();
+    return read !== undefined && place.accept({ name, input: read });
   };
 }
 

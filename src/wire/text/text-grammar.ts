@@ -43,7 +43,7 @@ export interface CallMark {
    * @default "anywhere"
    */
   readonly where?: "anywhere" | "prose" | "line" | "start";
-  /** Of what kind the character behind the mark must be: all else is text at once. */
+  /** Of what kind the characters behind the mark must be, to the first that is no white space: all else is text at once. */
   readonly behind?: RegExp;
   /** Where no call stands behind it, the mark is one that stands before calls. */
   readonly wraps?: boolean;

@@ -53,9 +53,16 @@ export class TextInput {
     return this.#text.charAt(this.#at + ahead);
   }
 
-  /** False where the next character is known already, and not of a kind. */
+  /** False where it is known already that the next characters, to the first that is no white space, are not all of a kind. */
   mayGoOn(kind: RegExp | undefined): boolean {
-    return kind === undefined || this.#at >= this.#text.length || kind.test(this.#text.charAt(this.#at));
+    if (kind === undefined) return true;
+    const end = Math.min(this.#at + MAX_LOOK, this.#text.length);
+    for (let at = this.#at; at < end; at++) {
+      const next = this.#text.charAt(at);
+      if (!kind.test(next)) return false;
+      if (!SPACE.test(next)) return true;
+    }
+    return true;
   }
 
   /** Whether a text stands here. */

@@ -22,11 +22,9 @@ export interface TextWriting {
 
 const DEFAULT_AROUND = ["", "\n", ""] as const;
 
-export function writeCalls(
-  calls: readonly WrittenCall[],
-  { call, around: [before, between, after] = DEFAULT_AROUND }: TextWriting,
-): string {
-  return calls.length === 0 ? "" : before + calls.map((one) => call(one).toWellFormed()).join(between) + after;
+export function writeCalls(calls: readonly WrittenCall[], writing: TextWriting): string {
+  const [before, between, after] = writing.around ?? DEFAULT_AROUND;
+  return calls.length === 0 ? "" : before + calls.map((call) => writing.call(call).toWellFormed()).join(between) + after;
 }
 
 export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGrammar, { answer }: TextWriting): string {

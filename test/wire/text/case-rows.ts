@@ -43,33 +43,34 @@ export function readRows(file: string): readonly Row[] | undefined {
 
 /** By what a row's format is called, ours; the first that fits. */
 const FORMATS: readonly (readonly [RegExp, string])[] = [
-  [/^hermes$|^qwen$|^qwen25$|^qwen_?3$|longcat_flash|mimo|exaone/, "hermes"],
-  [/hermes_?2|hermes-loose|qwen.?2|qwq|bielik|smol/, "hermes-loose"],
-  [/llama.?4|pythonic$|^pythonic/, "pythonic"],
-  [/qwen.?3.?coder|qwen_?coder|step3p5|step.?3.?5|nemotron.?(v3|3|nano_?v?3)/, "qwen3-coder"],
-  [/glm|hy_?v3|hunyuan_v/, "glm"],
-  [/lfm2/, "lfm2"],
+  [/content_?only/, "auto"],
+  [/lfm_?2/, "lfm2"],
   [/olmo/, "olmo-3"],
-  [/llama/, "llama-3"],
-  [/mistral|ministral|magistral|devstral/, "mistral"],
-  [/v3_?2|v4|dsml/, "deepseek-dsml"],
-  [/deepseek|cogito/, "deepseek"],
-  [/kimi/, "kimi-k2"],
-  [/functiongemma/, "functiongemma"],
-  [/gemma/, "gemma-4"],
-  [/gpt_?-?oss|harmony/, "harmony"],
-  [/functionary.*3_?\.?-?2/, "functionary-3.2"],
+  [/generic|gemma_2|phi_3/, "json"],
+  [/functionary.*3_?2/, "functionary-3.2"],
   [/functionary/, "functionary-3.1"],
   [/phi|fire_?function|functools/, "functools"],
-  [/granite.?20b/, "granite-20b"],
+  [/v3_?2|v4|dsml/, "deepseek-dsml"],
+  [/deepseek|deep_seek|cogito/, "deepseek"],
+  [/hermes_?2|qwen_?2_5|qwq|bielik|smol/, "hermes-loose"],
+  [/llama_?4|pythonic/, "pythonic"],
+  [/qwen_?3_?coder|step_?3p?_?5|nemotron.*3/, "qwen3-coder"],
+  [/hermes|qwen|mimo|exaone/, "hermes"],
+  [/glm|hy_?v3/, "glm"],
+  [/llama/, "llama-3"],
+  [/mistral|ministral|magistral|devstral/, "mistral"],
+  [/kimi/, "kimi-k2"],
+  [/function_?gemma/, "functiongemma"],
+  [/gemma/, "gemma-4"],
+  [/gpt_?oss|harmony|openai/, "harmony"],
+  [/granite_?20b/, "granite-20b"],
   [/granite/, "granite"],
-  [/xlam|json-list|^json$/, "xlam"],
-  [/minimax.?m2/, "minimax-m2"],
+  [/minimax_?m2/, "minimax-m2"],
   [/minimax/, "minimax-m1"],
   [/jamba|hunyuan|apriel/, "tool-calls"],
   [/internlm/, "internlm-2"],
   [/apertus/, "apertus"],
-  [/gigachat/, "gigachat"],
+  [/gigachat|giga_chat/, "gigachat"],
   [/longcat/, "longcat"],
   [/minicpm/, "minicpm-5"],
   [/nemotron/, "nemotron-2"],
@@ -78,18 +79,19 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
   [/step/, "step-3"],
   [/solar/, "solar"],
   [/ernie/, "ernie"],
-  [/generic|content/, "json"],
+  [/xlam|json/, "xlam"],
 ];
 
 export function formatOf(row: Row): string | undefined {
-  const given = row.format.toLowerCase();
-  const camel = row.format.replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase();
-  if (/lfm2|olmo/.test(given)) return given.startsWith("lfm2") ? "lfm2" : "olmo-3";
-  return FORMATS.find(([name]) => name.test(given) || name.test(camel))?.[1];
+  const words = row.format
+    .replaceAll(/([a-z0-9])([A-Z])/gu, "$1_$2")
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/gu, "_");
+  return FORMATS.find(([name]) => name.test(words) || name.test(words.replaceAll("_", "")))?.[1];
 }
 
 function toolsOf(row: Row): readonly ModelTool[] | undefined {
-  return row.tools?.map(({ name, parameters }) => ({ name, description: "", inputSchema: (parameters ?? {}) as ModelTool["inputSchema"] }));
+  return row.tools?.map(({ name, parameters }) => ({ name, description: "", inputSchema: parameters ?? {} }));
 }
 
 export function optionsOf(row: Row): DecodeTextOptions {

@@ -49,7 +49,7 @@ describe.each(FILES)("%s", (file) => {
     const differing = rows.filter((row) => {
       const text = inputOf(row);
       const whole = JSON.stringify(decodeRow(row, [text]).reply);
-      const splits = [piecesOf(row), [...text], ...Array.from(text, (_, at) => [text.slice(0, at), text.slice(at)])];
+      const splits = [piecesOf(row), text.split(""), ...Array.from(text, (_, at) => [text.slice(0, at), text.slice(at)])];
       return splits.some((pieces) => JSON.stringify(decodeRow(row, pieces).reply) !== whole);
     });
     expect(differing.map(inputOf)).toEqual([]);

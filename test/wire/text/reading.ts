@@ -1,5 +1,6 @@
 /** Reads whole messages in pieces, for tests of text formats. */
 import fc from "fast-check";
+import type { JsonObject } from "../../../src/core/json.ts";
 import type { ModelEvent, ModelReply, ModelTool } from "../../../src/core/model.ts";
 import type { DecodeTextOptions, TextEnding, TextFormat } from "../../../src/wire/text/text-format.ts";
 
@@ -19,8 +20,8 @@ export const TOOLS: readonly ModelTool[] = [
   tool("my-tool", {}),
 ];
 
-export function tool(name: string, properties: Record<string, unknown>, required: readonly string[] = []): ModelTool {
-  return { name, description: `Does ${name}.`, inputSchema: { type: "object", properties, required } as ModelTool["inputSchema"] };
+export function tool(name: string, properties: JsonObject, required: readonly string[] = []): ModelTool {
+  return { name, description: `Does ${name}.`, inputSchema: { type: "object", properties, required } };
 }
 
 export interface Reading {

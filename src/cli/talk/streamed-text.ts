@@ -1,0 +1,121 @@
+/** Text that comes in pieces, shown as it comes: safe, within its margin, and broken between words. */
+import { safeText } from "../terminal-text.ts";
+
+/** A longer word is not waited for: it is shown as far as it has come. */
+const MAX_WORD = 256;
+/** Most line breaks in a row: one empty line. */
+const MAX_BREAKS = 2;
+const TAB = "    ";
+
+/** Characters that take two columns: a line may be broken before and after each. */
+const WIDE = String.raw`\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\p{Emoji_Presentation}`;
+const PIECES = new RegExp(`[${WIDE}]\\p{M}*|[^${WIDE}]+`, "gu");
+const IS_WIDE = new RegExp(`^[${WIDE}]`, "u");
+
+export interface StreamedTextOptions {
+  /** Takes what is to be shown, without colours. */
+  readonly write: (text: string) => void;
+  /** Asked before the first character: writes what stands before it on its line, as wide as the margin. */
+  readonly begin: () => void;
+  readonly margin: string;
+  /** Columns behind the margin; `Infinity` = lines are not broken. */
+  readonly width: number;
+}
+
+/** The last word is held back until it is whole, and so are spaces and line breaks until something follows them. */
+export class StreamedText {
+  readonly #options: StreamedTextOptions;
+  #word = "";
+  #gap = "";
+  #breaks = 0;
+  #column = 0;
+  #hasBegun = false;
+  #out = "";
+
+  constructor(options: StreamedTextOptions) {
+    this.#options = options;
+  }
+
+  add(delta: string): void {
+    const text = this.#word + delta;
+    const end = heldFrom(text);
+    this.#word = text.slice(end);
+    this.#show(text.slice(0, end));
+  }
+
+  /** Nothing follows: shows what was held back, and ends the line. */
+  end(): void {
+    const rest = this.#word;
+    this.#word = "";
+    this.#show(rest);
+    if (this.#hasBegun) this.#options.write("\n");
+    this.#hasBegun = false;
+    this.#gap = "";
+    this.#breaks = 0;
+    this.#column = 0;
+  }
+
+  #show(text: string): void {
+    for (const [token] of text.matchAll(/\r?\n|[^\S\n]+|\S+/gu)) {
+      if (token.endsWith("\n")) this.#break();
+      else if (token.trim() === "") this.#gap += token.replaceAll("\t", TAB).replaceAll(/[^ ]/gu, "");
+      else for (const [piece] of safeText(token).matchAll(PIECES)) this.#place(piece);
+    }
+    if (this.#out !== "") this.#options.write(this.#out);
+    this.#out = "";
+  }
+
+  #break(): void {
+    this.#gap = "";
+    if (this.#hasBegun) this.#breaks = Math.min(MAX_BREAKS, this.#breaks + 1);
+  }
+
+  #place(piece: string): void {
+    const { begin, width, margin } = this.#options;
+    if (!this.#hasBegun) begin();
+    this.#hasBegun = true;
+    const columns = columnsOf(piece);
+    if (this.#breaks > 0) this.#newLine(margin);
+    else if (this.#column > 0 && this.#column + this.#gap.length + columns > width) {
+      this.#gap = "";
+      this.#newLine(margin);
+    }
+    this.#gap = this.#gap.slice(0, Math.max(0, width - 1));
+    this.#write(this.#gap + piece, this.#gap.length + columns);
+    this.#gap = "";
+  }
+
+  #newLine(margin: string): void {
+    this.#out += `${"\n".repeat(Math.max(1, this.#breaks))}${margin}`;
+    this.#breaks = 0;
+    this.#column = 0;
+  }
+
+  /** A word that no line holds is broken where the line ends. */
+  #write(text: string, columns: number): void {
+    const { width, margin } = this.#options;
+    let rest = text;
+    let left = columns;
+    while (left > width - this.#column && rest.length > 1) {
+      const fitting = Array.from(rest.slice(0, 2 * width)).slice(0, width - this.#column).join("");
+      this.#out += fitting;
+      this.#newLine(margin);
+      rest = rest.slice(fitting.length);
+      left = columnsOf(rest);
+    }
+    this.#out += rest;
+    this.#column += left;
+  }
+}
+
+/** Where the last word of a text begins, unless it is so long that it is shown unfinished; half a character is held in any case. */
+function heldFrom(text: string): number {
+  const last = /\S*\r?$/u.exec(text.slice(-MAX_WORD - 1))?.[0] ?? "";
+  if (last.length <= MAX_WORD) return text.length - last.length;
+  const unit = text.charCodeAt(text.length - 1);
+  return unit >= 0xd800 && unit <= 0xdbff ? text.length - 1 : text.length;
+}
+
+function columnsOf(piece: string): number {
+  return IS_WIDE.test(piece) ? 2 : piece.replaceAll(/\p{M}/gu, "").length;
+}
