@@ -35,7 +35,7 @@ export function loopScript(rounds: number, calls: number, pace?: Pace): LoopScri
   const next = (): readonly ScriptedCall[] => {
     const round = askedAt.push(performance.now());
     if (round > rounds) return [];
-    return Array.from({ length: calls }, (_, n) => ({ id: `c${round}_${n}`, input: { n, note: "as long as a sentence that somebody says" } }));
+    return Array.from({ length: calls }, (_, n) => ({ id: `c${round}_${n}`, input: { n, note: `what somebody says in round ${round}, as a sentence` } }));
   };
   return { next, askedAt, stream: () => say(next(), pace) };
 }

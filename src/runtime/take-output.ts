@@ -3,6 +3,7 @@ import { ToolOutput } from "../core/content.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
+import { liftImages } from "../policy/lift-images.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { copyContent } from "./copy-content.ts";
 import { settleParsing } from "./settle-parsing.ts";
@@ -55,6 +56,8 @@ function takeJson(run: CallRun, answer: unknown): StepEnd {
       return notRecordable(run, thrown);
     }
   }
+  const lifted = liftImages(run.output, run.content);
+  if (lifted !== undefined) run.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
   if (!run.options.validate) return undefined;
   const validator = toolOf(run).outputValidator;
   if (validator === undefined || validator.check(run.output)) return undefined;

@@ -9,7 +9,7 @@ const TAB = "    ";
 
 /** Characters that take two columns: a line may be broken before and after each. */
 const WIDE = String.raw`\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\p{Emoji_Presentation}`;
-const PIECES = new RegExp(`[${WIDE}]\\p{M}*|[^${WIDE}]+`, "gu");
+const PIECES = new RegExp(`[${WIDE}]|[^${WIDE}]{1,${MAX_WORD}}`, "gu");
 const IS_WIDE = new RegExp(`^[${WIDE}]`, "u");
 
 export interface StreamedTextOptions {
@@ -58,7 +58,7 @@ export class StreamedText {
   #show(text: string): void {
     for (const [token] of text.matchAll(/\r?\n|[^\S\n]+|\S+/gu)) {
       if (token.endsWith("\n")) this.#break();
-      else if (token.trim() === "") this.#gap += token.replaceAll("\t", TAB).replaceAll(/[^ ]/gu, "");
+      else if (token.trim() === "") this.#gap = this.#hasBegun ? (this.#gap + spaces(token)).slice(0, MAX_WORD) : "";
       else for (const [piece] of safeText(token).matchAll(PIECES)) this.#place(piece);
     }
     if (this.#out !== "") this.#options.write(this.#out);
@@ -71,49 +71,58 @@ export class StreamedText {
   }
 
   #place(piece: string): void {
-    const { begin, width, margin } = this.#options;
+    const { begin, width } = this.#options;
     if (!this.#hasBegun) begin();
     this.#hasBegun = true;
     const columns = columnsOf(piece);
-    if (this.#breaks > 0) this.#newLine(margin);
-    else if (this.#column > 0 && this.#column + this.#gap.length + columns > width) {
+    if (this.#breaks > 0) this.#newLine();
+    else if (this.#column > 0 && columns <= width && this.#column + this.#gap.length + columns > width) {
       this.#gap = "";
-      this.#newLine(margin);
+      this.#newLine();
     }
-    this.#gap = this.#gap.slice(0, Math.max(0, width - 1));
-    this.#write(this.#gap + piece, this.#gap.length + columns);
+    if (this.#column === 0) this.#gap = this.#gap.slice(0, Math.max(0, width - columns));
+    this.#write(this.#gap);
+    this.#write(piece);
     this.#gap = "";
   }
 
-  #newLine(margin: string): void {
-    this.#out += `${"\n".repeat(Math.max(1, this.#breaks))}${margin}`;
+  #newLine(): void {
+    this.#out += `${"\n".repeat(Math.max(1, this.#breaks))}${this.#options.margin}`;
     this.#breaks = 0;
     this.#column = 0;
   }
 
-  /** A word that no line holds is broken where the line ends. */
-  #write(text: string, columns: number): void {
-    const { width, margin } = this.#options;
-    let rest = text;
-    let left = columns;
-    while (left > width - this.#column && rest.length > 1) {
-      const fitting = Array.from(rest.slice(0, 2 * width)).slice(0, width - this.#column).join("");
-      this.#out += fitting;
-      this.#newLine(margin);
-      rest = rest.slice(fitting.length);
-      left = columnsOf(rest);
+  /** What no line holds is broken where the line ends. */
+  #write(text: string): void {
+    const columns = columnsOf(text);
+    if (this.#column + columns <= this.#options.width) {
+      this.#out += text;
+      this.#column += columns;
+      return;
     }
-    this.#out += rest;
-    this.#column += left;
+    for (const character of text) {
+      const width = columnsOf(character);
+      if (this.#column > 0 && this.#column + width > this.#options.width) this.#newLine();
+      this.#out += character;
+      this.#column += width;
+    }
   }
+}
+
+function spaces(whitespace: string): string {
+  return whitespace.replaceAll("\r", "").replaceAll("\t", TAB).replaceAll(/[^ ]/gu, " ");
 }
 
 /** Where the last word of a text begins, unless it is so long that it is shown unfinished; half a character is held in any case. */
 function heldFrom(text: string): number {
-  const last = /\S*\r?$/u.exec(text.slice(-MAX_WORD - 1))?.[0] ?? "";
-  if (last.length <= MAX_WORD) return text.length - last.length;
-  const unit = text.charCodeAt(text.length - 1);
-  return unit >= 0xd800 && unit <= 0xdbff ? text.length - 1 : text.length;
+  let at = text.length;
+  while (at > 0 && text.length - at <= MAX_WORD && (text[at - 1] === "\r" || /\S/u.test(text.charAt(at - 1)))) at--;
+  if (text.length - at <= MAX_WORD) return at;
+  return isHalf(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;
+}
+
+function isHalf(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
 }
 
 function columnsOf(piece: string): number {

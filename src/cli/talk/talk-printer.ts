@@ -1,23 +1,35 @@
 /** Tells a talk with a model as it happens: its words as they come, its calls between them. */
 import type { LoopEvent } from "../../compose/loop-event.ts";
 import type { LoopResult } from "../../compose/loop-result.ts";
+import type { PendingCall } from "../../compose/pending-calls.ts";
 import { STOP_REASONS } from "../../compose/stop-reason.ts";
+import type { StopReason } from "../../compose/stop-reason.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import type { EventPrinter } from "../print-event.ts";
 import { errorLines } from "../print-result.ts";
-import { oneLine, plural, safeText } from "../terminal-text.ts";
+import { oneLine, plural, safeJson, safeText } from "../terminal-text.ts";
 import type { Screen } from "../terminal-text.ts";
+import { StreamedText } from "./streamed-text.ts";
 
 /** What is said stands behind the speaker. */
 const MARGIN = "        ";
 const MODEL = "model ";
-const WIDE = 200;
+const THINKS = "(thinks) ";
+const MAX_NOTE_LENGTH = 400;
+
+/** In the words of the command line. */
+const REASONS: Readonly<Record<StopReason, string>> = {
+  ...STOP_REASONS,
+  cancelled: "Stopped. What was done stays done.",
+  approval: "Calls wait for approval.",
+  "emergency-stop": "Too many calls failed in a row; nothing runs until the stop is cleared.",
+};
 
 export class TalkPrinter {
   readonly #screen: Screen;
   readonly #events: EventPrinter;
-  /** What the line under way holds. */
-  #line: "nothing" | "text" | "reasoning" = "nothing";
+  /** What is being said. */
+  #saying: { readonly what: "text" | "reasoning"; readonly text: StreamedText } | undefined;
   /** The model's name stands above what comes. */
   #isNamed = false;
 
@@ -31,56 +43,78 @@ export class TalkPrinter {
     if (event.type === "round-start") this.#isNamed = false;
     else if (event.type === "text-delta") this.#say("text", event.text);
     else if (event.type === "reasoning-delta") this.#say("reasoning", event.text);
-    else if (event.type === "reply-void") this.note(`the model took back what it said: ${oneLine(event.reason, WIDE)}`);
-    else if (event.type === "note-add") this.note(`the model is told: ${oneLine(event.note, WIDE)}`);
-    else if (event.type === "reply-end" || event.type === "round-end") this.#endLine();
+    else if (event.type === "provider-call") this.#aside(`the provider runs ${safeText(event.call.name)}`);
+    else if (event.type === "reply-void") this.note(`the model took back what it said: ${oneLine(event.reason, MAX_NOTE_LENGTH)}`);
+    else if (event.type === "note-add") this.note(`the model is told: ${oneLine(event.note, MAX_NOTE_LENGTH)}`);
+    else if (event.type === "reply-end" || event.type === "round-end") this.#endText();
   }
 
   /** To be told of every event of the runtime. */
   notice(event: RuntimeEvent): void {
     if (!("callId" in event) && event.type !== "toolset-change" && event.type !== "circuit-change") return;
-    this.#endLine();
-    if (event.type === "call-start") this.#name();
+    this.#endText();
+    if (event.type === "call-start") this.#name("");
     this.#events.print(event);
   }
 
   /** How the run ended, and what it came to. */
-  end(result: LoopResult, spent: string): void {
-    this.#endLine();
-    const { reason, detail, error, rounds, results } = result;
+  end({ reason, detail, error, rounds, results, pending = [] }: LoopResult, spent: string): void {
+    this.#endText();
     if (error !== undefined) this.#screen.write(errorLines(error.toJSON(), this.#screen));
-    else if (reason !== "answered") this.note(`${STOP_REASONS[reason]}${detail === undefined ? "" : ` ${oneLine(detail, WIDE)}`}`);
-    this.#events.aside([plural(rounds, "round"), plural(results.length, "call"), spent].filter((part) => part !== "").join(", "));
+    else if (reason === "cancelled") this.note(REASONS.cancelled);
+    else if (reason !== "answered") this.note(`${REASONS[reason]}${detail === undefined ? "" : ` ${oneLine(detail, MAX_NOTE_LENGTH)}`}`);
+    for (const call of pending) this.#events.aside(this.#waiting(call));
+    const parts = [...(results.length === 0 ? [] : [plural(rounds, "round"), plural(results.length, "call")]), spent];
+    if (rounds > 0) this.#events.aside(parts.join(", "));
   }
 
   note(text: string): void {
-    this.#endLine();
+    this.#endText();
     this.#events.note(text);
   }
 
-  #say(what: "text" | "reasoning", text: string): void {
-    const { paint } = this.#screen;
-    if (this.#line !== what) {
-      this.#endLine();
-      if (!this.#name()) this.#screen.write(MARGIN);
-      if (what === "reasoning") this.#screen.write(paint("dim", "(thinks) "));
-      this.#line = what;
-    }
-    const shown = safeText(text).replaceAll("\n", `\n${MARGIN}`);
-    this.#screen.write(what === "reasoning" ? paint("dim", shown) : shown);
+  #aside(text: string): void {
+    this.#endText();
+    this.#events.aside(text);
   }
 
-  /** Writes who speaks, where that does not stand there already. */
-  #name(): boolean {
+  #waiting({ name, input }: PendingCall): string {
+    return oneLine(`${name} ${safeJson(input)}`, this.#events.width - MARGIN.length);
+  }
+
+  #say(what: "text" | "reasoning", text: string): void {
+    if (this.#saying?.what !== what) {
+      this.#endText();
+      this.#saying = { what, text: this.#speech(what) };
+    }
+    this.#saying.text.add(text);
+  }
+
+  #speech(what: "text" | "reasoning"): StreamedText {
+    const { paint, width, isTerminal } = this.#screen;
+    const isText = what === "text";
+    const margin = isText ? MARGIN : MARGIN + " ".repeat(THINKS.length);
+    return new StreamedText({
+      write: (text) => this.#screen.write(isText || text === "\n" ? text : paint("dim", text)),
+      begin: () => {
+        if (!this.#name("  ")) this.#screen.write(MARGIN);
+        if (!isText) this.#screen.write(paint("dim", THINKS));
+      },
+      margin,
+      width: isTerminal ? Math.max(1, width - margin.length) : Infinity,
+    });
+  }
+
+  /** Writes who speaks, where that does not stand there already; without words behind it, the line ends there. */
+  #name(gap: string): boolean {
     if (this.#isNamed) return false;
     this.#isNamed = true;
-    this.#screen.write(`\n${this.#screen.paint("bold", MODEL)}  `);
-    this.#line = "text";
+    this.#screen.write(`\n${this.#screen.paint("bold", gap === "" ? MODEL.trimEnd() : MODEL)}${gap === "" ? "\n" : gap}`);
     return true;
   }
 
-  #endLine(): void {
-    if (this.#line !== "nothing") this.#screen.write("\n");
-    this.#line = "nothing";
+  #endText(): void {
+    this.#saying?.text.end();
+    this.#saying = undefined;
   }
 }

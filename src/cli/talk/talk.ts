@@ -13,6 +13,7 @@ import type { CommandContext } from "../command.ts";
 import type { EventPrinter } from "../print-event.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
 import type { ChosenModel } from "./chosen-model.ts";
+import { addManual, talkPrompt } from "./talk-prompt.ts";
 import { TalkPrinter } from "./talk-printer.ts";
 
 export interface TalkOptions {
@@ -23,6 +24,8 @@ export interface TalkOptions {
   readonly events: EventPrinter;
   /** Told of what happens in a simulation, when a message is over: nobody hears it while it does. */
   readonly notice: (event: RuntimeEvent) => void;
+  /** Takes a Ctrl-C for the end of what the model does, and not of the program. */
+  readonly onInterrupt?: CommandContext["onInterrupt"];
 }
 
 export class Talk {
@@ -32,18 +35,23 @@ export class Talk {
   readonly #loop: Loop;
   readonly #printer: TalkPrinter;
   readonly #notice: (event: RuntimeEvent) => void;
+  readonly #onInterrupt: CommandContext["onInterrupt"];
 
-  constructor({ context, chosen, config: { config }, session, events, notice }: TalkOptions) {
-    const system = context.options.system ?? config.loop.system;
+  constructor({ context, chosen, config: { config }, session, events, notice, onInterrupt }: TalkOptions) {
+    const { registry } = session.parts;
+    addManual(registry);
+    const system = talkPrompt(registry, context.options.system ?? config.loop.system);
     this.session = session;
     this.#context = context;
     this.#chosen = chosen;
     this.#notice = notice;
+    this.#onInterrupt = onInterrupt;
     this.#printer = new TalkPrinter(context.out, events);
     this.#loop = createLoop({
       model: chosen.model,
       session,
-      ...configuredLoop(chosen.config, { ...config.loop, ...(system === undefined ? {} : { system }) }),
+      ...configuredLoop(chosen.config, config.loop),
+      ...(system() === "" ? {} : { system }),
       ...(context.options.json ? {} : { onEvent: (event) => this.#printer.hear(event) }),
     });
   }
@@ -88,9 +96,9 @@ export class Talk {
   }
 
   async #run(play: (signal: AbortSignal) => Promise<LoopResult>): Promise<LoopResult> {
-    const { signal, onInterrupt } = this.#context;
+    const { signal } = this.#context;
     const own = new AbortController();
-    const forget = onInterrupt?.(() => own.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")));
+    const forget = this.#onInterrupt?.(() => own.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")));
     const seen = this.session.ownLog.length;
     const before = this.#chosen.meter.total;
     try {

@@ -1,0 +1,207 @@
+import { describe, expect, test } from "vitest";
+import fc from "fast-check";
+import { textFormat } from "../../../src/wire/text/formats.ts";
+import { cut, readPieces } from "./reading.ts";
+
+const READ = { name: "read", input: { path: "a" } };
+const LIST = { name: "bash", input: { command: "ls" } };
+const READ_JSON = '{"name": "read", "arguments": {"path": "a"}}';
+const LIST_JSON = '{"name": "bash", "arguments": {"command": "ls"}}';
+
+interface Row {
+  readonly says: string;
+  readonly calls?: readonly unknown[];
+  readonly text?: string;
+  readonly thinking?: string;
+}
+
+/** By format, messages as its models write them. */
+const ROWS: Readonly<Record<string, readonly Row[]>> = {
+  hermes: [
+    {
+      says: `<think>Which?</think>\n\nI read.\n<tool_call>\n${READ_JSON}\n</tool_call>\n<tool_call>\n${LIST_JSON}\n</tool_call>`,
+      calls: [READ, LIST],
+      text: "I read.",
+      thinking: "Which?",
+    },
+    { says: `<tool_call>\n${READ_JSON}`, calls: [READ] },
+    { says: `<tool_call>{'name': 'read', 'arguments': {'path': 'a'}}</tool_call>`, calls: [READ] },
+    { says: `<tool_call>\n\`\`\`json\n${READ_JSON}\n\`\`\`\n</tool_call>`, calls: [READ] },
+    { says: `<tool_call>{"name": "read", "arguments": "{\\"path\\": \\"a\\"}"}</tool_call>`, calls: [READ] },
+    {
+      says: `<tool_call>{"name": "read", "arguments": {"path": "</tool_call>"}}</tool_call>`,
+      calls: [{ name: "read", input: { path: "</tool_call>" } }],
+    },
+    { says: `<tool_call>{"name": "read", "arguments": {"path"`, text: `<tool_call>{"name": "read", "arguments": {"path"` },
+  ],
+  "hermes-loose": [
+    { says: `\`\`\`xml\n<response>\n${READ_JSON}\n</response>\n\`\`\``, calls: [READ] },
+    { says: `Reading.\n\`\`\`json\n${READ_JSON}\n\`\`\``, calls: [READ], text: "Reading." },
+    { says: `<function name="read">\n{"path": "a"}\n</function>`, calls: [READ] },
+  ],
+  "qwen3-coder": [
+    { says: "<tool_call>\n<function=read>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>", calls: [READ] },
+    {
+      says: "<tool_call>\n<function=write>\n<parameter=path>\na\n<parameter=content>\n<p>\n\nx</p>\n</parameter>\n</function>\n</tool_call>",
+      calls: [{ name: "write", input: { path: "a", content: "<p>\n\nx</p>" } }],
+    },
+  ],
+  glm: [
+    {
+      says: "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n<arg_key>city</arg_key><arg_value> Rome</arg_value>\n</tool_call>",
+      calls: [{ name: "get_weather", input: { days: 3, city: " Rome" } }],
+    },
+    { says: "Now.<tool_call>my-tool</tool_call>Then.", calls: [{ name: "my-tool", input: {} }], text: "Now.Then." },
+  ],
+  "llama-3": [
+    {
+      says: '{"type": "function", "name": "read", "parameters": {"path": "a"}}; {"name": "bash", "parameters": {"command": "ls"}}',
+      calls: [READ, LIST],
+    },
+    { says: '<|python_tag|>read.call(path="a")', calls: [READ] },
+    { says: 'Set {x} and {"path": "a"}.', text: 'Set {x} and {"path": "a"}.' },
+  ],
+  pythonic: [
+    { says: `[read(path='a'), bash(command="ls")]`, calls: [READ, LIST] },
+    { says: "[see(below), [1]: x", text: "[see(below), [1]: x" },
+  ],
+  "olmo-3": [{ says: `<function_calls>read(path="a")\nbash(command='ls')</function_calls>`, calls: [READ, LIST] }],
+  mistral: [
+    {
+      says: `[THINK]Hm.[/THINK][TOOL_CALLS][${READ_JSON.replace("{", '{"id": "abc123def", ')}]`,
+      calls: [{ id: "abc123def", ...READ }],
+      thinking: "Hm.",
+    },
+    { says: '[TOOL_CALLS]read{"path": "a"}[TOOL_CALLS]bash[CALL_ID]7[ARGS]{"command": "ls"}', calls: [READ, { id: "7", ...LIST }] },
+    { says: '[TOOL_CALLS]bash{"command": "ls', calls: [{ name: "bash", input: '{"command": "ls' }] },
+  ],
+  deepseek: [
+    {
+      says: '<think>Hm.</think>I read.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n```json\n{"path": "a"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+      calls: [READ],
+      text: "I read.",
+      thinking: "Hm.",
+    },
+    {
+      says: '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>read<｜tool▁sep｜>{"path": "a"}<｜tool▁call▁end｜><｜tool▁call▁begin｜>bash<｜tool▁sep｜>{"command": "ls"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+      calls: [READ, LIST],
+    },
+    {
+      says: '<｜tool▁calls｜>function<｜tool▁sep｜>read\n```json\n{"path": "a"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+      calls: [READ],
+    },
+  ],
+  "deepseek-dsml": [
+    {
+      says: '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">5</｜DSML｜parameter>\n<｜DSML｜parameter name="days" string="false">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+      calls: [{ name: "get_weather", input: { city: "5", days: 5 } }],
+    },
+  ],
+  "kimi-k2": [
+    {
+      says: 'So: <|tool_calls_section_begin|><|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{"path": "a"}<|tool_call_end|><|tool_calls_section_end|>',
+      calls: [{ id: "functions.read:0", ...READ }],
+      text: "So:",
+    },
+  ],
+  harmony: [
+    {
+      says: "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Done.<|return|>",
+      text: "Done.",
+      thinking: "Hm.",
+    },
+    {
+      says: '<|channel|>commentary<|message|>I read.<|end|><|start|>assistant<|channel|>commentary to=functions.read <|constrain|>json<|message|>{"path": "a"}<|call|>',
+      calls: [READ],
+      text: "I read.",
+    },
+    { says: ' to=functions.read<|channel|>commentary json<|message|>{"path": "a"}', calls: [READ] },
+  ],
+  "gemma-4": [
+    {
+      says: '<|tool_call>call:get_weather{city:<|"|>"R" {x<|"|>,tags:[<|"|>a<|"|>],days:2}<tool_call|>',
+      calls: [{ name: "get_weather", input: { city: '"R" {x', tags: ["a"], days: 2 } }],
+    },
+  ],
+  functools: [{ says: ` functools[${READ_JSON}, ${LIST_JSON}]`, calls: [READ, LIST] }],
+  granite: [
+    { says: `<think>Hm.</think><response>I read.</response><|tool_call|>[${READ_JSON}]`, calls: [READ], text: "I read.", thinking: "Hm." },
+  ],
+  "command-r7b": [
+    {
+      says: '<|START_THINKING|>Hm.<|END_THINKING|><|START_ACTION|>[\n {"tool_call_id": "0", "tool_name": "read", "parameters": {"path": "a"}}\n]<|END_ACTION|>',
+      calls: [{ id: "0", ...READ }],
+      thinking: "Hm.",
+    },
+  ],
+  apertus: [
+    {
+      says: '<|inner_prefix|>Hm.<|inner_suffix|><|tools_prefix|>[{"read": {"path": "a"}}, {"bash": {"command": "ls"}}]<|tools_suffix|>',
+      calls: [READ, LIST],
+      thinking: "Hm.",
+    },
+  ],
+  "functionary-3.2": [{ says: 'all\nI read.\n>>>read\n{"path": "a"}', calls: [READ], text: "I read." }],
+  "seed-oss": [
+    {
+      says: "<seed:think>Hm.</seed:think>\n<seed:tool_call>\n<function=read>\n<parameter=path>a</parameter>\n</function>\n</seed:tool_call>",
+      calls: [READ],
+      thinking: "Hm.",
+    },
+  ],
+  "minicpm-5": [
+    { says: '<function name="bash"><param name="command"><![CDATA[ls]]></param><param name="more">x</param></function>', calls: [LIST] },
+    {
+      says: '<function name="bash"><param name="more">x</param></function>',
+      text: '<function name="bash"><param name="more">x</param></function>',
+    },
+  ],
+  "minimax-m1": [
+    { says: `<tool_calls>\n${READ_JSON}\n${LIST_JSON}\n</tool_calls>`, calls: [READ, LIST] },
+    {
+      says: '<tool_calls>\n{"name": "read",\n"arguments": {}}\n</tool_calls>',
+      text: '<tool_calls>\n{"name": "read",\n"arguments": {}}\n</tool_calls>',
+    },
+  ],
+  json: [
+    { says: `\`\`\`json\n[${READ_JSON}, ${LIST_JSON}]\n\`\`\``, calls: [READ, LIST] },
+    {
+      says: `{"tool_calls": [${READ_JSON}, {"function": {"name": "bash", "arguments": "{\\"command\\": \\"ls\\"}"}}]}`,
+      calls: [READ, LIST],
+    },
+    { says: '{"response": "Hello."}', text: "Hello." },
+    { says: '{"name": "Ada", "age": 36}', text: '{"name": "Ada", "age": 36}' },
+  ],
+  react: [
+    {
+      says: 'Thought: I read.\nAction: read\nAction Input: {"path": "a"}\nObservation: made up\nAction: bash\nAction Input: ls',
+      calls: [READ],
+      text: "Thought: I read.\n\nObservation: made up\nAction: bash\nAction Input: ls",
+    },
+    { says: "Action: bash\nAction Input: ls", calls: [LIST] },
+    { says: "Action: nothing\nAction Input: x", text: "Action: nothing\nAction Input: x" },
+  ],
+  auto: [
+    { says: `<tool_call>${READ_JSON}</tool_call><|tool_call|>[${LIST_JSON}]`, calls: [READ, LIST] },
+    { says: '<function_calls>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>', calls: [READ] },
+    { says: `${READ_JSON} is JSON, and [read(path="a")] is Python.`, text: `${READ_JSON} is JSON, and [read(path="a")] is Python.` },
+  ],
+};
+
+describe.each(Object.entries(ROWS))("%s", (name, rows) => {
+  const format = textFormat(name);
+
+  test.each(rows)("F1.37 F1.41 H07 reads, in any pieces: $says", ({ says, calls = [], text = "", thinking = "" }) => {
+    const read = (pieces: readonly string[]): unknown => {
+      const { reply } = readPieces(format, pieces);
+      return { calls: reply.calls, text: reply.text, thinking: reply.reasoning };
+    };
+    expect(read([says])).toEqual({ calls, text, thinking });
+    fc.assert(
+      fc.property(cut(says), (pieces) => {
+        expect(read(pieces)).toEqual({ calls, text, thinking });
+      }),
+      { numRuns: 20 },
+    );
+  });
+});
