@@ -11,8 +11,8 @@ const search = defineTool({
   effects: readOnly("library"),
   execute: ({ words }) => shelf[words] ?? "nothing",
 });
-
 const runtime = createRuntime({ tools: [search] });
+
 const model = scriptedModel([
   { text: "I look.", calls: [{ name: "search", input: { words: "knots" } }] },
   { calls: [{ name: "search", input: { words: "bread" } }] },
@@ -24,23 +24,35 @@ const loop = createLoop({
   system: "You look after a library.",
   onEvent(event) {
     if (event.type === "text-delta") console.log("model:", event.text);
-    if (event.type === "call-add") console.log("call:", JSON.stringify(event.call.input));
-    if (event.type === "call-add" && loop.pending().length === 0 && model.requests.length === 1) loop.steer("And one about bread.");
+    if (event.type === "call-seal") console.log("call:", event.call.name, JSON.stringify(event.call.input));
+    if (event.type === "round-start" && event.round === 1) loop.steer("And one about bread.");
   },
 });
 const result = await loop.run("A book about knots?");
-console.log(`${result.reason} after ${result.rounds} rounds and ${result.usage.inputTokens} tokens`);
+console.log(`${result.reason} after ${result.rounds} rounds, ${result.results.length} calls, ${result.usage.inputTokens} tokens`);
 assert.equal(result.reason, "answered");
 
 let page = 0;
-const restless = createLoop({
-  model: scriptedModel(({ toolChoice }) =>
-    toolChoice === "none" ? { text: "I found nothing." } : { text: "On.", calls: [{ name: "search", input: { words: `page ${++page}` } }] },
-  ),
+const restless = scriptedModel(({ toolChoice }) =>
+  toolChoice === "none" ? { text: "I found nothing." } : { calls: [{ name: "search", input: { words: `page ${++page}` } }] },
+);
+const limited = createLoop({
+  model: restless,
   session: runtime.session(),
-  limits: { maxRounds: 20, maxDurationMs: 60_000, budget: { calls: { soft: 2, hard: 3 } } },
+  limits: { maxRounds: 20, maxDurationMs: 60_000, budget: { calls: { soft: 2, hard: 3 }, tokens: { hard: 100_000 } } },
   onEvent: (event) => event.type === "note-add" && console.log("told:", event.note),
 });
-const ended = await restless.run("Look everywhere.");
-console.log(`${ended.reason}: ${ended.text} ${ended.results.length} calls`);
+const { reason, text, results } = await limited.run("Look everywhere.");
+console.log(`${reason}: ${text} ${results.length} calls`);
 await runtime.close();
+
+/* Prints:
+model: I look.
+call: search {"words":"knots"}
+call: search {"words":"bread"}
+model: Take Ashley for knots, and Tartine for bread.
+answered after 3 rounds, 2 calls, 310 tokens
+told: The budget of this task is running out (2 of 3 tool calls). Come to an end soon: make only the calls that the answer needs.
+told: The budget of this task is used up (3 of 3 tool calls). Make no more calls. Answer in text now, with what you have.
+answered: I found nothing. 3 calls
+*/

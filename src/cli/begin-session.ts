@@ -44,11 +44,22 @@ export async function takeUp(context: CommandContext, options: TakeUpOptions): P
 }
 
 /** Goes on with the session of this id, or begins it. */
-export async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
+async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
   const { runtime, store, sessionId, printer } = options;
   if ((await findSession(store, sessionId)) !== undefined) return takeUp(context, options);
   printer?.aside(`session ${safeText(sessionId)}: new`);
   return runtime.session(sessionId);
+}
+
+export type KeptSession = Omit<TakeUpOptions, "store" | "sessionId"> & { readonly store: Store | undefined };
+
+/** The session of `--session` or a new one, whose name is told where it is kept. */
+export async function keptSession(context: CommandContext, { store, ...options }: KeptSession): Promise<RuntimeSession> {
+  const { session: sessionId } = context.options;
+  if (store !== undefined && sessionId !== undefined) return takeUpOrBegin(context, { ...options, store, sessionId });
+  const session = options.runtime.session();
+  if (store !== undefined) options.printer?.aside(`session ${session.id}: new`);
+  return session;
 }
 
 /** Copies a session into another store, so that whatever is done with the copy leaves the session as it is. */

@@ -1,23 +1,25 @@
 /** `haft chat`: a person talks with a model that has the tools. */
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
-import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
-import { takeUpOrBegin } from "./begin-session.ts";
+import { keptSession } from "./begin-session.ts";
 import { personApprover } from "./ask-person.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
+import { drained } from "./drained.ts";
 import { EventPrinter } from "./print-event.ts";
 import { printMessage } from "./print-message.ts";
 import { readLines } from "./read-lines.ts";
 import { chosenModel } from "./talk/chosen-model.ts";
 import type { ChosenModel } from "./talk/chosen-model.ts";
+import { exitOf } from "./talk/talk-exit.ts";
 import { Talk } from "./talk/talk.ts";
-import { oneLine, plural, safeText } from "./terminal-text.ts";
+import { columnFor, oneLine, plural, safeText } from "./terminal-text.ts";
 
 /** Where there is no terminal to fit. */
 const WIDE = 120;
+const MAX_NAME_WIDTH = 40;
 
 export const chatCommand: Command = {
   name: "chat",
@@ -62,32 +64,31 @@ export const chatCommand: Command = {
       approve,
       store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
     };
-    await withRuntime(context, options, async (open) => {
+    return withRuntime(context, options, async (open) => {
       const chosen = chosenModel(context, open.config);
-      const session = await beginSession(context, { open, store, events });
-      talk = new Talk({ context, chosen, config: open.config, session, events, notice: (event) => talk?.notice(event) });
+      const session = await keptSession(context, { runtime: open.runtime, store, printer: context.options.json ? undefined : events });
+      const { config } = open;
+      const isKept = store !== undefined;
+      talk = new Talk({
+        context,
+        chosen,
+        config,
+        session,
+        isKept,
+        events,
+        notice: (event) => talk?.notice(event),
+        ...interruptible(context),
+      });
       greet(context, { chosen, open, events });
       if (approve !== undefined) await talk.settle(approve);
-      await converse(context, { talk, open, events });
+      return converse(context, { talk, open, events });
     });
-    return 0;
   },
 };
 
-interface Beginning {
-  readonly open: OpenRuntime;
-  readonly store: Store | undefined;
-  readonly events: EventPrinter;
-}
-
-async function beginSession(context: CommandContext, { open: { runtime }, store, events }: Beginning): Promise<RuntimeSession> {
-  const { session: sessionId, json } = context.options;
-  const printer = json ? undefined : events;
-  if (store === undefined) return runtime.session();
-  if (sessionId !== undefined) return takeUpOrBegin(context, { runtime, store, sessionId, printer });
-  const session = runtime.session();
-  printer?.aside(`session ${session.id}: new`);
-  return session;
+/** Whoever sends lines from elsewhere means the program by a Ctrl-C. */
+function interruptible({ ask, onInterrupt }: CommandContext): Pick<CommandContext, "onInterrupt"> {
+  return ask === undefined || onInterrupt === undefined ? {} : { onInterrupt };
 }
 
 function greet(
@@ -105,19 +106,26 @@ interface Place {
   readonly events: EventPrinter;
 }
 
-async function converse(context: CommandContext, place: Place): Promise<void> {
+/** Resolves to the exit code: where nobody is at the terminal, that of the last message. */
+async function converse(context: CommandContext, place: Place): Promise<number> {
+  const isAttended = context.ask !== undefined;
+  let exitCode = 0;
   for await (const line of readLines(context, "\nyou     ")) {
     const text = line.trim();
-    if (text === "/exit" || text === "/quit") return;
+    if (text === "/exit" || text === "/quit") break;
     if (text === "") continue;
-    if (text.startsWith("/")) await obey(context, place, text);
+    if (line.startsWith("/")) await obey(context, place, text);
     else {
-      if (context.ask === undefined && !context.options.json)
+      if (!isAttended && !context.options.json)
         printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: text });
-      await place.talk.say(text);
+      const result = await place.talk.say(text);
+      if (!isAttended) exitCode = exitOf(result);
+      if (result.reason === "approval" && !isAttended) break; // another message would pass over what waits
     }
+    await drained(context);
     context.signal.throwIfAborted();
   }
+  return exitCode;
 }
 
 async function obey({ out }: CommandContext, { talk, open }: Place, text: string): Promise<void> {
@@ -125,8 +133,10 @@ async function obey({ out }: CommandContext, { talk, open }: Place, text: string
   if (text === "/usage") {
     out.write(`${talk.spent === "" ? "Nothing was asked yet." : talk.spent}\n`);
   } else if (text === "/tools") {
-    for (const { qualifiedName, tool } of open.runtime.registry.list()) {
-      const name = `  ${safeText(qualifiedName)}  `;
+    const tools = open.runtime.registry.list();
+    const widest = columnFor(tools.map(({ qualifiedName }) => safeText(qualifiedName)), MAX_NAME_WIDTH);
+    for (const { qualifiedName, tool } of tools) {
+      const name = `  ${safeText(qualifiedName).padEnd(widest)}  `;
       out.write(`${name}${out.paint("dim", oneLine(tool.description, Math.min(out.width, WIDE) - name.length))}\n`);
     }
   } else if (text === "/clear") {

@@ -129,7 +129,7 @@ async function explain(error: ToolError, store: Store, sessionId: string): Promi
 }
 
 /** As one word of a command line. */
-function shellWord(text: string): string {
+export function shellWord(text: string): string {
   return /^[\w.:@%+-]+$/u.test(text) && !text.startsWith("-") ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 

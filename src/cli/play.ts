@@ -13,6 +13,7 @@ import type { ConversationLine } from "./conversation.ts";
 import { drained } from "./drained.ts";
 import { EventPrinter } from "./print-event.ts";
 import { printMessage } from "./print-message.ts";
+import { exitOf } from "./talk/talk-exit.ts";
 import type { Talk } from "./talk/talk.ts";
 import { Summary } from "./summary.ts";
 import { duration, safeJson, safeText } from "./terminal-text.ts";
@@ -42,6 +43,7 @@ export class Play {
   readonly #summary = new Summary();
   readonly #answers: ApproverLine[] = [];
   #talk: Talk | undefined;
+  #exitCode = 0;
 
   constructor(context: CommandContext, lines: readonly ConversationLine[]) {
     this.#context = context;
@@ -59,17 +61,22 @@ export class Play {
     else if (!this.#context.options.json) this.printer.print(event);
   };
 
-  /** Plays line after line; stops after the line in which the signal aborts. */
+  /** 0 unless the model failed to answer. */
+  get exitCode(): number {
+    return this.#exitCode;
+  }
+
+  /** Plays line after line; stops after the line in which the signal aborts, and after one that the model failed to answer. */
   async run({ session, registry, keepsMessages = false, talk }: PlayPlace): Promise<void> {
     const { options, out, signal } = this.#context;
     this.#talk = talk;
     for (const line of this.#lines) {
       await drained(this.#context).catch(() => {}); // the signal says so as well
-      if (signal.aborted) return;
+      if (signal.aborted || this.#exitCode !== 0) return;
       if (line.role === "approver") this.#answers.push(line);
       else if (line.role !== "tool") {
         if (!options.json) printMessage({ screen: out, width: this.printer.width }, line);
-        if (talk !== undefined && line.role === "user") await talk.say(line.content);
+        if (talk !== undefined && line.role === "user") this.#exitCode = exitOf(await talk.say(line.content));
         else if ((keepsMessages || talk !== undefined) && line.content !== "")
           await session.addMessage({ role: line.role, content: line.content });
         if (line.role === "assistant" && line.calls.length > 0) await this.#play(session, line.calls, registry);

@@ -71,6 +71,7 @@ const stderr: Output = {
 function ask(question: string, signal: AbortSignal): Promise<string | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
   const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const typed: string[] = [];
   const withdraw = (): void => {
     process.stderr.write("\n");
     reject(signal.reason);
@@ -78,14 +79,22 @@ function ask(question: string, signal: AbortSignal): Promise<string | undefined>
   if (signal.aborted) withdraw();
   signal.addEventListener("abort", withdraw, { once: true });
   lines.on("SIGINT", () => onSignal("Ctrl-C"));
-  lines.on("close", () => {
+  const end = (): void => {
     process.stderr.write("\n");
     resolve(undefined);
+  };
+  lines.on("close", end);
+  // What was pasted comes at once: all of it is one answer, so that none of it answers a question not yet asked.
+  lines.on("line", (line) => typed.push(line));
+  const start = question.lastIndexOf("\n") + 1;
+  process.stderr.write(question.slice(0, start));
+  lines.question(question.slice(start), (line) => {
+    typed.push(line);
+    queueMicrotask(() => resolve([...typed, ...(lines.line === "" ? [] : [lines.line])].join("\n")));
   });
-  lines.question(question, resolve);
   return promise.finally(() => {
     signal.removeEventListener("abort", withdraw);
-    lines.removeAllListeners("close").close();
+    lines.off("close", end).close(); // its own listener for that gives the keys back
   });
 }
 

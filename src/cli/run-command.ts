@@ -4,7 +4,7 @@ import type { Store } from "../core/store.ts";
 import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
 import type { SessionDiff } from "../runtime/session/session-diff.ts";
 import { memoryStore } from "../store/memory-store.ts";
-import { copySession, takeUpOrBegin } from "./begin-session.ts";
+import { copySession, keptSession } from "./begin-session.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { readConversation } from "./conversation.ts";
 import type { ConversationLine } from "./conversation.ts";
@@ -40,7 +40,8 @@ export const runCommand: Command = {
     "",
     "With --model, or --prompt, a model answers what the user lines say: there are no",
     "assistant lines then, and the calls are those that the model makes. The keys of",
-    "providers and the limits of the loop are those of haft chat.",
+    "providers and the limits of the loop are those of haft chat. The first message",
+    "that the model did not answer ends the run, with an exit code that says why.",
     "",
     "With --simulate all of it is tried on a branch that is dropped: reads run, every",
     "other call is pretended, and at the end stands what would be different.",
@@ -66,7 +67,7 @@ export const runCommand: Command = {
     play.printSummary();
     if (diff !== undefined) printSimulation(context, diff);
     context.signal.throwIfAborted();
-    return 0;
+    return play.exitCode;
   },
 };
 
@@ -109,8 +110,9 @@ async function playLive(context: CommandContext, play: Play): Promise<undefined>
   };
   await withRuntime(context, options, async (open) => {
     sayOpen(context, play, open);
-    const session = await beginSession(context, { play, open, store });
-    const talk = talkOf(context, { play, open, session });
+    const printer = context.options.json ? undefined : play.printer;
+    const session = await keptSession(context, { runtime: open.runtime, store, printer });
+    const talk = talkOf(context, { play, open, session, isKept: store !== undefined });
     await play.run({ session, registry: open.runtime.registry, keepsMessages: store !== undefined, talk });
   });
 }
@@ -118,26 +120,17 @@ async function playLive(context: CommandContext, play: Play): Promise<undefined>
 interface Beginning {
   readonly play: Play;
   readonly open: OpenRuntime;
-  readonly store: Store | undefined;
 }
 
-async function beginSession(context: CommandContext, { play, open: { runtime }, store }: Beginning): Promise<RuntimeSession> {
-  const sessionId = context.options.session;
-  const printer = context.options.json ? undefined : play.printer;
-  if (store === undefined) return runtime.session();
-  if (sessionId !== undefined) return takeUpOrBegin(context, { runtime, store, sessionId, printer });
-  const session = runtime.session();
-  printer?.aside(`session ${session.id}: new`);
-  return session;
+interface TalkPlace extends Beginning {
+  readonly session: RuntimeSession;
+  readonly isKept: boolean;
 }
 
-function talkOf(
-  context: CommandContext,
-  { play, open, session }: { readonly play: Play; readonly open: OpenRuntime; readonly session: RuntimeSession },
-): Talk | undefined {
+function talkOf(context: CommandContext, { play, open: { config }, session, isKept }: TalkPlace): Talk | undefined {
   if (!asksModel(context)) return undefined;
-  const chosen = chosenModel(context, open.config);
-  return new Talk({ context, chosen, config: open.config, session, events: play.printer, notice: play.notice });
+  const chosen = chosenModel(context, config);
+  return new Talk({ context, chosen, config, session, isKept, events: play.printer, notice: play.notice });
 }
 
 async function simulate(context: CommandContext, play: Play): Promise<SessionDiff> {
@@ -147,7 +140,7 @@ async function simulate(context: CommandContext, play: Play): Promise<SessionDif
     const base = await simulationBase(context, { play, open, store });
     const branch = base.fork({ simulated: true });
     try {
-      const talk = talkOf(context, { play, open, session: branch });
+      const talk = talkOf(context, { play, open, session: branch, isKept: false });
       await play.run({ session: branch, registry: open.runtime.registry, talk });
       return branch.diff();
     } finally {

@@ -7,7 +7,7 @@ import { PROVIDER_NAMES, findProvider, nearProviders } from "./providers.ts";
 import type { Provider } from "./providers.ts";
 
 /** What of an `httpModel` may be said; the provider says the rest. */
-export interface ModelSpec extends Omit<HttpModelOptions, "format" | "model" | "baseUrl" | "keyHeader" | "keyHint"> {
+export interface ModelSpec extends Omit<HttpModelOptions, "format" | "model" | "baseUrl" | "keyHeader"> {
   /** A name of `PROVIDERS`, or another name for it (`google`, `azure`). */
   readonly provider: string;
   /** As the provider names it. */
@@ -34,7 +34,7 @@ export function modelFrom(spec: string | ModelSpec, { environment, ...shared }: 
   if (found === undefined) throw unknownProvider(wanted);
   const { name, provider } = found;
   const key = apiKey ?? keyOf(provider, environment);
-  const keyHint = keyHintOf(provider);
+  const { keyHint = keyHintOf(provider) } = rest;
   if (key === undefined && provider.keyOptional !== true && rest.sign === undefined)
     throw new ToolError("invalid_config", `There is no API key for ${name}.`, { hint: keyHint });
   return httpModel({

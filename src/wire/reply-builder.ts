@@ -29,6 +29,8 @@ interface OpenCall {
   /** `call-open` was told. */
   told: boolean;
   sealed: boolean;
+  /** As it is told of, once it is sealed. */
+  made: ModelCall | undefined;
 }
 
 export interface CallParts {
@@ -44,14 +46,17 @@ export interface CallParts {
  *
  * Calls are known by any key of the decoder's (an index, an item id) and are sealed in the order they were opened: one that is sealed
  * before an earlier one is told of when that one is. Empty ids count as none. `end` seals what is open if the message ended well and
- * drops it otherwise.
+ * drops it otherwise. Arguments that are no JSON object may have been cut off, so such a call is told of only when the message has ended
+ * well. Whatever comes behind `end` is nothing.
  */
 export class ReplyBuilder {
   readonly #names: ReadonlyMap<string, string>;
   readonly #maxChars: number;
   #events: ModelEvent[] = [];
   #calls = new Map<string | number, OpenCall>();
-  /** How many calls, in order, were told of as sealed. */
+  /** The same, in the order they were opened. */
+  #opened: OpenCall[] = [];
+  /** How many of them were told of as sealed. */
   #told = 0;
   #sealed: ModelCall[] = [];
   #providerCalls: ProviderCall[] = [];
@@ -83,14 +88,14 @@ export class ReplyBuilder {
     if (text === "") return;
     this.#grow(text.length);
     this.#text.push(text);
-    this.#events.push({ type: "text-delta", text });
+    this.#tell({ type: "text-delta", text });
   }
 
   reasoning(text: string): void {
     if (text === "") return;
     this.#grow(text.length);
     this.#reasoning.push(text);
-    this.#events.push({ type: "reasoning-delta", text });
+    this.#tell({ type: "reasoning-delta", text });
   }
 
   media(part: ContentPart): void {
@@ -106,7 +111,7 @@ export class ReplyBuilder {
   open(key: string | number, { id, name, kind = "function", reasoning }: CallParts): void {
     let call = this.#calls.get(key);
     if (call === undefined) {
-      if (this.#calls.size >= MAX_CALLS) throw new ToolError("too_large", `A message of the model has more than ${MAX_CALLS} calls.`);
+      if (this.#calls.size >= MAX_CALLS) throw tooMany();
       call = {
         index: this.#calls.size,
         kind,
@@ -117,14 +122,16 @@ export class ReplyBuilder {
         input: undefined,
         told: false,
         sealed: false,
+        made: undefined,
       };
       this.#calls.set(key, call);
+      this.#opened.push(call);
     }
     if (call.id === undefined && id !== undefined && id !== "") call.id = id;
     if (call.name === "" && name !== undefined) call.name = name;
     if (call.told || call.name === "") return;
     call.told = true;
-    this.#events.push({ type: "call-open", index: call.index, name: this.#qualified(call.name) });
+    this.#tell({ type: "call-open", index: call.index, name: this.#qualified(call.name) });
   }
 
   /** The next piece of a call's arguments, or of a custom call's text. */
@@ -133,7 +140,7 @@ export class ReplyBuilder {
     if (call === undefined || call.sealed || text === "") return;
     this.#grow(text.length);
     call.pieces.push(text);
-    this.#events.push({ type: "call-delta", index: call.index, text });
+    this.#tell({ type: "call-delta", index: call.index, text });
   }
 
   /** The whole arguments, as text or JSON, in place of the pieces. */
@@ -160,7 +167,7 @@ export class ReplyBuilder {
 
   providerCall(call: ProviderCall): void {
     this.#providerCalls.push(call);
-    this.#events.push({ type: "provider-call", call });
+    this.#tell({ type: "provider-call", call });
   }
 
   usage(usage: Partial<TokenUsage>): void {
@@ -189,8 +196,9 @@ export class ReplyBuilder {
 
   /** Takes back everything: what comes now is another message. */
   void(reason: string): void {
-    this.#events.push({ type: "reply-void", reason });
+    this.#tell({ type: "reply-void", reason });
     this.#calls = new Map();
+    this.#opened = [];
     this.#told = 0;
     this.#sealed = [];
     this.#providerCalls = [];
@@ -213,30 +221,39 @@ export class ReplyBuilder {
     if (endedWell(finish)) this.sealAll();
     const calls = endedWell(finish) ? this.#sealed : [];
     const { inputTokens = 0, outputTokens = 0, ...rest } = this.#usage;
-    this.#ended = {
+    const reply: ModelReply = {
       text: this.#text.join(""),
       reasoning: this.#reasoning.join(""),
-      media: this.#media,
-      calls,
-      providerCalls: this.#providerCalls,
+      media: [...this.#media],
+      calls: [...calls],
+      providerCalls: [...this.#providerCalls],
       finish: calls.length > 0 ? "calls" : finish,
       ...(this.#finishDetail === undefined ? {} : { finishDetail: this.#finishDetail }),
       usage: { inputTokens, outputTokens, ...rest },
       ...(this.#native === undefined || this.#expanded || !endedOrPaused(finish) ? {} : { native: this.#native }),
       ...this.#about,
     };
-    this.#events.push({ type: "reply-end", reply: this.#ended });
-    return this.#ended;
+    this.#tell({ type: "reply-end", reply });
+    this.#ended = reply;
+    return reply;
+  }
+
+  #tell(event: ModelEvent): void {
+    if (this.#ended === undefined) this.#events.push(event);
   }
 
   #tellSealed(): void {
-    for (const call of [...this.#calls.values()].slice(this.#told)) {
-      if (!call.sealed) return;
-      this.#told++;
-      const calls = expandParallel(this.#modelCall(call), this.#names);
-      if (calls.length !== 1) this.#expanded = true;
+    const isOver = this.#finish !== undefined && endedWell(this.#finish);
+    for (; this.#told < this.#opened.length; this.#told++) {
+      const call = this.#opened[this.#told];
+      if (call?.sealed !== true) return;
+      call.made ??= this.#modelCall(call);
+      if (!isOver && !isJsonObject(call.made.input)) return;
+      const calls = expandParallel(call.made, this.#names);
+      if (this.#sealed.length + calls.length > MAX_CALLS) throw tooMany();
+      if (!calls.includes(call.made)) this.#expanded = true;
       for (const one of calls) {
-        this.#events.push({ type: "call-seal", index: this.#sealed.length, call: one });
+        this.#tell({ type: "call-seal", index: this.#sealed.length, call: one });
         this.#sealed.push(one);
       }
     }
@@ -264,17 +281,21 @@ export class ReplyBuilder {
   }
 }
 
+function tooMany(): ToolError {
+  return new ToolError("too_large", `A message of the model has more than ${MAX_CALLS} calls.`);
+}
+
 /** A message that pauses goes back as it is; one that was cut off must not. */
 function endedOrPaused(finish: FinishReason): boolean {
   return endedWell(finish) || finish === "pause" || finish === "refusal";
 }
 
-/** The JSON of the arguments; `{}` for none; the text itself where it cannot be read, for the runtime to mend or refuse. */
+/** The JSON of the arguments; `{}` for none, which some models call `null`; the text itself where it cannot be read, for the runtime to mend or refuse. */
 export function readArguments(text: string): JsonValue {
   if (text.trim() === "") return {};
   try {
-    const value = parseJson(text);
-    return isJsonObject(value) || typeof value !== "string" ? value : readNested(value);
+    const value = parseJson(text) ?? {};
+    return typeof value === "string" ? readNested(value) : value;
   } catch {
     return text;
   }

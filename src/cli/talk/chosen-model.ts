@@ -5,6 +5,7 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ModelConfig } from "../../config/model-config.ts";
 import { ToolError } from "../../core/error.ts";
 import { PROVIDERS } from "../../model/providers.ts";
+import { present } from "../../config/present.ts";
 import type { CommandContext } from "../command.ts";
 import { warn } from "../open-runtime.ts";
 import { duration } from "../terminal-text.ts";
@@ -14,7 +15,8 @@ export interface ChosenModel extends BuiltModel {
 }
 
 /**
- * The model to ask. Settings of the configuration hold for the model that it names; `--model` with another name leaves them.
+ * The model to ask. Settings of the configuration hold for the model that it names; with another one of `--model`, those that say how
+ * to reach a provider hold if it is the same provider.
  *
  * @throws ToolError `invalid_config` when nothing names one, saying which keys of providers are set
  */
@@ -22,7 +24,7 @@ export function chosenModel(context: CommandContext, { config }: LoadedConfig): 
   const { environment, options } = context;
   const name = options.model ?? config.model?.name;
   if (name === undefined) throw noModel(environment);
-  const chosen = config.model?.name === name ? config.model : { name };
+  const chosen = settingsFor(name, config.model);
   const built = buildModel(chosen, {
     environment,
     onRetry: ({ attempt, error, waitMs }) =>
@@ -34,6 +36,17 @@ export function chosenModel(context: CommandContext, { config }: LoadedConfig): 
     },
   });
   return { ...built, config: chosen };
+}
+
+function settingsFor(name: string, configured: ModelConfig | undefined): ModelConfig {
+  if (configured === undefined || providerOf(configured.name) !== providerOf(name)) return { name };
+  if (configured.name === name) return configured;
+  const { baseUrl, apiKey, headers, stream, maxAttempts } = configured;
+  return { name, ...present({ baseUrl, apiKey, headers, stream, maxAttempts }) };
+}
+
+function providerOf(name: string): string {
+  return name.slice(0, Math.max(0, name.indexOf("/"))).toLowerCase();
 }
 
 function noModel(environment: CommandContext["environment"]): ToolError {

@@ -25,6 +25,13 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   "emergency-stop": "Too many calls failed in a row; nothing runs until the stop is cleared.",
 };
 
+export interface Ending {
+  /** What the run came to. */
+  readonly spent: string;
+  /** What can be done about it, where it was stopped. */
+  readonly remedy: string | undefined;
+}
+
 export class TalkPrinter {
   readonly #screen: Screen;
   readonly #events: EventPrinter;
@@ -58,14 +65,15 @@ export class TalkPrinter {
   }
 
   /** How the run ended, and what it came to. */
-  end({ reason, detail, error, rounds, results, pending = [] }: LoopResult, spent: string): void {
+  end({ reason, detail, error, rounds, results, pending = [] }: LoopResult, { spent, remedy }: Ending): void {
     this.#endText();
     if (error !== undefined) this.#screen.write(errorLines(error.toJSON(), this.#screen));
     else if (reason === "cancelled") this.note(REASONS.cancelled);
     else if (reason !== "answered") this.note(`${REASONS[reason]}${detail === undefined ? "" : ` ${oneLine(detail, MAX_NOTE_LENGTH)}`}`);
     for (const call of pending) this.#events.aside(this.#waiting(call));
-    const parts = [...(results.length === 0 ? [] : [plural(rounds, "round"), plural(results.length, "call")]), spent];
-    if (rounds > 0) this.#events.aside(parts.join(", "));
+    if (remedy !== undefined) this.#events.aside(remedy);
+    const parts = [...(results.length === 0 ? [] : [plural(rounds, "round"), plural(results.length, "call")]), ...(spent === "" ? [] : [spent])];
+    if (parts.length > 0) this.#events.aside(parts.join(", "));
   }
 
   note(text: string): void {

@@ -10,6 +10,7 @@ import type { RuntimeEvent } from "../../core/event.ts";
 import type { ModelTotals } from "../../model/usage-meter.ts";
 import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
 import type { CommandContext } from "../command.ts";
+import { shellWord } from "../open-store.ts";
 import type { EventPrinter } from "../print-event.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
 import type { ChosenModel } from "./chosen-model.ts";
@@ -24,6 +25,8 @@ export interface TalkOptions {
   readonly events: EventPrinter;
   /** Told of what happens in a simulation, when a message is over: nobody hears it while it does. */
   readonly notice: (event: RuntimeEvent) => void;
+  /** The session is in a store, where a later command finds it. */
+  readonly isKept: boolean;
   /** Takes a Ctrl-C for the end of what the model does, and not of the program. */
   readonly onInterrupt?: CommandContext["onInterrupt"];
 }
@@ -35,9 +38,10 @@ export class Talk {
   readonly #loop: Loop;
   readonly #printer: TalkPrinter;
   readonly #notice: (event: RuntimeEvent) => void;
+  readonly #isKept: boolean;
   readonly #onInterrupt: CommandContext["onInterrupt"];
 
-  constructor({ context, chosen, config: { config }, session, events, notice, onInterrupt }: TalkOptions) {
+  constructor({ context, chosen, config: { config }, session, events, notice, isKept, onInterrupt }: TalkOptions) {
     const { registry } = session.parts;
     addManual(registry);
     const system = talkPrompt(registry, context.options.system ?? config.loop.system);
@@ -45,6 +49,7 @@ export class Talk {
     this.#context = context;
     this.#chosen = chosen;
     this.#notice = notice;
+    this.#isKept = isKept;
     this.#onInterrupt = onInterrupt;
     this.#printer = new TalkPrinter(context.out, events);
     this.#loop = createLoop({
@@ -113,11 +118,25 @@ export class Talk {
 
   #tell(result: LoopResult, spent: string): void {
     if (this.#context.options.json) this.#context.out.write(`${safeJson(result)}\n`);
-    else this.#printer.end(result, spent);
+    else this.#printer.end(result, { spent, remedy: this.#remedy(result) });
+  }
+
+  /** What a person can do about a run that was stopped. */
+  #remedy({ reason }: LoopResult): string | undefined {
+    const { ask, options } = this.#context;
+    if (reason === "emergency-stop" && ask !== undefined) return "/clear lets things run again.";
+    if (reason === "max-rounds" || reason === "budget" || reason === "repeated-calls")
+      return ask === undefined ? undefined : "/go lets it go on.";
+    if (reason !== "approval") return undefined;
+    const store = options.store === undefined ? "" : ` --store ${shellWord(options.store)}`;
+    return this.#isKept
+      ? `At a terminal this asks you and goes on: haft chat --session ${shellWord(this.session.id)}${store}`
+      : "Nobody is at the terminal to ask. With --store they wait there until you are; --yes allows everything.";
   }
 }
 
 function spentSince(before: ModelTotals, after: ModelTotals, currency: string): string {
+  if (after.inputTokens + after.outputTokens === before.inputTokens + before.outputTokens) return "";
   const tokens = `${after.inputTokens - before.inputTokens} tokens in, ${after.outputTokens - before.outputTokens} out`;
   return after.cost === undefined ? tokens : `${tokens}, ${(after.cost - (before.cost ?? 0)).toFixed(4)} ${safeText(currency)}`;
 }

@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { endedWell } from "../../core/model.ts";
 import type { FinishReason, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../../core/model.ts";
 import { GEMINI } from "../gemini-conversation.ts";
 import { inputObject } from "../conversation-steps.ts";
@@ -14,6 +15,7 @@ import { StreamedArguments } from "./streamed-arguments.ts";
 /** @see https://ai.google.dev/api/generate-content#FinishReason */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
   ["STOP", "stop"],
+  ["FUNCTION_CALL", "calls"], // not Gemini's own word, but that of some who speak for it
   ["MAX_TOKENS", "length"],
   ["SAFETY", "content-filter"],
   ["RECITATION", "content-filter"],
@@ -132,13 +134,13 @@ export class GeminiReader implements StreamDecoder {
     const { name, args, partialArgs, willContinue } = call;
     const isNew = typeof name === "string" && name !== "";
     if (isNew) {
-      this.#endStreamed();
+      this.#endStreamed(false);
       this.#begin(call, part);
     } else if (this.#streamed === undefined) return;
     this.#streamed?.args.add(partialArgs);
     if (willContinue === true) return;
     if (isNew && partialArgs === undefined) this.#endWhole(isJsonObject(args) ? args : {});
-    else this.#endStreamed();
+    else this.#endStreamed(true);
   }
 
   #begin({ id, name }: JsonObject, part: JsonObject): void {
@@ -153,11 +155,11 @@ export class GeminiReader implements StreamDecoder {
     this.#seal(key, args);
   }
 
-  #endStreamed(): void {
+  #endStreamed(isTold: boolean): void {
     const streamed = this.#streamed;
     if (streamed === undefined) return;
     this.#streamed = undefined;
-    const input = streamed.args.input;
+    const input = streamed.args.input(isTold);
     const { functionCall, ...rest } = streamed.part;
     const { willContinue: _more, partialArgs: _pieces, ...call } = isJsonObject(functionCall) ? functionCall : {};
     this.#parts[streamed.place] = { functionCall: { ...call, args: inputObject(input) }, ...rest };
@@ -173,7 +175,8 @@ export class GeminiReader implements StreamDecoder {
   #close(): void {
     this.#over = true;
     // the sign of a streamed call's end may be missing where the message ended well
-    if (this.#reply.finished === "stop") this.#endStreamed();
+    const { finished } = this.#reply;
+    if (finished !== undefined && endedWell(finished)) this.#endStreamed(false);
     if (this.#needsNative) this.#reply.native({ format: GEMINI, blocks: this.#parts });
   }
 }

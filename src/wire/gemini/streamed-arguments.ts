@@ -37,9 +37,13 @@ export class StreamedArguments {
     }
   }
 
-  /** The arguments; where they could not be put together the pieces themselves, which are no object and so no input. */
-  get input(): JsonValue {
-    return this.#spoiled ? this.#raw : plain(this.#root);
+  /**
+   * The arguments; where they could not be put together the pieces themselves, which are no object and so no input.
+   *
+   * @param isEnded false where nothing said that they end: a text that more was to come for is cut off then
+   */
+  input(isEnded: boolean): JsonValue {
+    return this.#spoiled || (!isEnded && isOpen(this.#root)) ? this.#raw : plain(this.#root);
   }
 
   #addPiece(piece: JsonObject): boolean {
@@ -99,6 +103,11 @@ function adopt(node: Node, step: Step, child: Node): boolean {
   if (node.kind !== "array" || typeof step !== "number" || step > node.items.length) return false;
   node.items[step] = child;
   return true;
+}
+
+function isOpen(node: Node): boolean {
+  if (node.kind === "leaf") return node.open;
+  return (node.kind === "array" ? node.items : [...node.members.values()]).some(isOpen);
 }
 
 function plain(node: Node): JsonValue {

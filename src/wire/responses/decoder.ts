@@ -130,11 +130,11 @@ export class ResponsesDecoder implements StreamDecoder {
     return slot;
   }
 
-  /** The arguments are whole: the call is sealed, if its item has told of its name and id. */
+  /** The arguments are whole: the call is sealed, if its item has told of its name and id. A text that was cut off says so only in its item. */
   #inputDone(type: string, event: JsonObject, input: JsonValue | undefined): void {
     const { key, id } = this.#openCall(type, event);
     if (input !== undefined) this.#builder.setInput(key, input);
-    if (id !== undefined) this.#builder.seal(key);
+    if (id !== undefined && !type.startsWith("response.custom_")) this.#builder.seal(key);
   }
 
   #added(slot: Slot, item: JsonObject): void {

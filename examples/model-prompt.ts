@@ -1,0 +1,72 @@
+/** What a model is told of its tools: a line each, hints in a fixed order, a manual on demand, and only what the mode allows. */
+import assert from "node:assert/strict";
+import { buildPrompt, createRuntime, defineTool, modelTools, providerTools, readOnly, resultText, visibilityOf } from "haft";
+import { infoToolset } from "haft/info";
+
+const item = { type: "object", properties: { item: { type: "string" } }, required: ["item"] } as const;
+const stock = defineTool({
+  name: "stock",
+  description: "Counts what is on the shelf.",
+  inputSchema: item,
+  effects: readOnly("shelf"),
+  promptContribution: { text: "Count before you promise anything." },
+  execute: () => 3,
+});
+const order = defineTool({
+  name: "order",
+  description: "Orders from the wholesaler.",
+  inputSchema: item,
+  documentation: "Orders one box. A box of bread holds 12 loaves and cannot be given back.",
+  requiresReading: true,
+  execute: (input) => `a box of ${input.item} is ordered`,
+});
+const runtime = createRuntime({ tools: [stock, order, ...providerTools([], "anthropic-messages", { disable: ["code_execution"] })] });
+runtime.registry.addToolset(infoToolset(runtime.registry));
+
+const contributions = [{ name: "house", bucket: "first", text: "The shop closes at six." }];
+console.log(buildPrompt(runtime.registry, { introduction: "You look after a shop.", contributions, format: "anthropic-messages" }));
+
+const session = runtime.session();
+for (const [name, input] of [
+  ["order", { item: "bread" }],
+  ["info", { name: "order" }],
+  ["order", { item: "bread" }],
+] as const)
+  console.log("→", resultText(await session.execute({ name, input })));
+
+const reading = visibilityOf([{ deny: ["*::web_*"] }, { allow: ["*::stock", "*::order"], deny: ["*::order"] }]);
+console.log(
+  "allowed:",
+  modelTools(runtime.registry, { allow: reading })
+    .map(({ name }) => name)
+    .join(", "),
+);
+const refused = await session.execute({ name: "order", input: { item: "salt" } }, { allow: reading });
+console.log(refused.error?.code);
+assert.equal(refused.error?.code, "permission_denied");
+await runtime.close();
+
+/* Prints:
+You look after a shop.
+
+## Tools
+
+- `order`: Orders from the wholesaler.
+- `stock`: Counts what is on the shelf.
+- `web_fetch`: Reads a page of the web whose address is in the conversation.
+- `web_search`: Searches the web and cites what it finds.
+- `haft::read_result`: Reads more of a tool result that was too large to show. Give its handle; narrow it by a path, a text to find, or lines.
+- `manual::info`: Shows the full documentation of a tool. Some tools can be called only after it was read.
+
+## Tool guidance
+
+The shop closes at six.
+
+Count before you promise anything.
+→ Error (permission_denied): default::order may be called once its documentation was read in this session: call info with {"name":"default::order"} first.
+Hint: Then call it again with what the documentation says.
+→ Orders one box. A box of bread holds 12 loaves and cannot be given back.
+→ a box of bread is ordered
+allowed: default::stock
+permission_denied
+*/

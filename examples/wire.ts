@@ -1,0 +1,65 @@
+/** A provider's JSON and our words, without a request: tools and messages out, a streamed reply in, results out. */
+import assert from "node:assert/strict";
+import { createRuntime, defineTool, type ModelCall, type ModelMessage, type ModelTool } from "haft";
+import { frameReader, gemini, openAiChat } from "haft/wire";
+
+const tools: readonly ModelTool[] = [
+  {
+    name: "shop::stock",
+    description: "Counts what is on the shelf.",
+    inputSchema: { type: "object", properties: { item: { type: "string" } }, required: ["item"], propertyNames: { maxLength: 8 } },
+  },
+  { name: "shop::close", description: "Closes the shop.", inputSchema: { type: "array" } },
+];
+const { notes } = gemini().encodeTools(tools);
+for (const { kind, tool, path = "$", note } of notes) console.log(`${kind} ${tool} ${path}: ${note}`);
+
+const format = openAiChat("openai");
+const messages: readonly ModelMessage[] = [{ role: "user", at: 0, content: "How much bread and salt is left?" }];
+const { body, toolNames } = format.encodeRequest({ system: "You look after a shop.", messages, tools }, { model: "gpt-5-mini" });
+console.log(JSON.stringify(body["messages"]));
+
+/** What the provider streams; the network cuts it where it likes. */
+const delta = (index: number, more: object) => ({ choices: [{ index: 0, delta: { tool_calls: [{ index, ...more }] } }] });
+const chunks = [
+  delta(0, { id: "call_1", function: { name: "shop__stock", arguments: '{"item":"br' } }),
+  delta(0, { function: { arguments: 'ead"}' } }),
+  delta(1, { id: "call_2", function: { name: "shop__stock", arguments: '{"item":"salt"}' } }),
+  { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] },
+];
+const bytes = new TextEncoder().encode(`${chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")}data: [DONE]\n\n`);
+
+const frames = frameReader(format.framing);
+const decoder = format.decodeStream({ toolNames });
+const calls: ModelCall[] = [];
+for (let at = 0; at < bytes.length; at += 7) {
+  for (const frame of frames.push(bytes.subarray(at, at + 7))) {
+    for (const event of decoder.push(frame)) {
+      if (event.type === "call-seal") calls.push(event.call);
+      if (event.type === "call-seal") console.log("sealed at byte", Math.min(at + 7, bytes.length), JSON.stringify(event.call));
+    }
+  }
+}
+for (const event of decoder.end()) if (event.type === "reply-end") console.log(event.type, event.reply.finish);
+
+const stock = defineTool({ name: "stock", description: "Counts.", execute: ({ item }) => ({ item, count: 3 }) });
+const runtime = createRuntime({ toolsets: [{ name: "shop", tools: [stock] }] });
+const results = await runtime.execute(calls);
+for (const message of format.encodeResults(results.map((result) => ({ id: result.id ?? "", name: result.name, result }))))
+  console.log(JSON.stringify(message));
+assert.deepEqual(
+  results.map(({ status }) => status),
+  ["ok", "ok"],
+);
+await runtime.close();
+
+/* Prints:
+schema-loss shop::stock $.propertyNames: The model is told of it in the description and not held to it.
+quarantined shop::close $: The root of an input schema is an object, not "array".
+[{"role":"system","content":"You look after a shop."},{"role":"user","content":"How much bread and salt is left?"}]
+sealed at byte 406 {"id":"call_1","name":"shop::stock","input":{"item":"bread"}}
+sealed at byte 476 {"id":"call_2","name":"shop::stock","input":{"item":"salt"}}
+reply-end calls
+{"role":"tool","tool_call_id":"call_1","content":"{\"item\":\"bread\",\"count\":3}"}
+{"role":"tool","tool_call_id":"call_2","content":"{\"item\":\"salt\",\"count\":3}"}
+*/

@@ -1,0 +1,219 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { FINISH_REASONS, endedWell } from "../../src/core/model.ts";
+import type { ModelEvent, ModelReply } from "../../src/core/model.ts";
+import { ReplyBuilder, readArguments } from "../../src/wire/reply-builder.ts";
+
+type Operation = (builder: ReplyBuilder) => void;
+
+const TWO = {
+  tool_uses: [
+    { recipient_name: "functions.a", parameters: { x: 1 } },
+    { recipient_name: "b", parameters: {} },
+  ],
+};
+const keys = fc.nat(3);
+const texts = fc.constantFrom("", "a", "{", "}", '{"x":', "1}", "{}", "null", '"{}"', "[1]", "{bad}", JSON.stringify(TWO));
+const callNames = fc.constantFrom("", "a", "ns__b", "functions.a", "parallel", "__proto__");
+const kinds = fc.constantFrom("function", "custom", undefined);
+
+const operations: fc.Arbitrary<Operation> = fc.oneof(
+  texts.map(
+    (text): Operation =>
+      (builder) =>
+        builder.text(text),
+  ),
+  texts.map(
+    (text): Operation =>
+      (builder) =>
+        builder.reasoning(text),
+  ),
+  fc.tuple(keys, callNames, kinds).map(
+    ([key, name, kind]): Operation =>
+      (builder) =>
+        builder.open(key, { id: `id_${key}`, name, kind }),
+  ),
+  fc.tuple(keys, texts).map(
+    ([key, text]): Operation =>
+      (builder) =>
+        builder.argumentText(key, text),
+  ),
+  fc.tuple(keys, fc.constantFrom({ y: 2 }, TWO, "{}", "{cut", null, 5)).map(
+    ([key, input]): Operation =>
+      (builder) =>
+        builder.setInput(key, input),
+  ),
+  keys.map(
+    (key): Operation =>
+      (builder) =>
+        builder.seal(key),
+  ),
+  fc.constant<Operation>((builder) => builder.sealAll()),
+  keys.map(
+    (key): Operation =>
+      (builder) =>
+        builder.providerCall({ name: `p${key}`, kind: "web_search_call" }),
+  ),
+  keys.map(
+    (key): Operation =>
+      (builder) =>
+        builder.media({ type: "image", mediaType: "image/png", data: `${key}` }),
+  ),
+  fc.constantFrom(...FINISH_REASONS).map(
+    (reason): Operation =>
+      (builder) =>
+        builder.finish(reason),
+  ),
+  fc.constant<Operation>((builder) => builder.void("again")),
+  fc.constant<Operation>((builder) => builder.native({ format: "some", blocks: [1] })),
+);
+
+/** What every operation told, one list each, and the reply. */
+function build(some: readonly Operation[]): {
+  readonly events: readonly ModelEvent[];
+  readonly reply: ModelReply;
+  readonly builder: ReplyBuilder;
+} {
+  const builder = new ReplyBuilder();
+  const events: ModelEvent[] = [];
+  for (const operation of some) {
+    operation(builder);
+    events.push(...builder.take());
+  }
+  const reply = builder.end();
+  events.push(...builder.take());
+  return { events, reply, builder };
+}
+
+function ofType<Type extends ModelEvent["type"]>(
+  events: readonly ModelEvent[],
+  type: Type,
+): readonly Extract<ModelEvent, { type: Type }>[] {
+  return events.filter((event): event is Extract<ModelEvent, { type: Type }> => event.type === type);
+}
+
+test("F4.20 any message: what was told since the last beginning is what the reply says, each once and in order", () => {
+  fc.assert(
+    fc.property(fc.array(operations, { maxLength: 40 }), (some) => {
+      const { events, reply } = build(some);
+      const since = events.slice(events.findLastIndex(({ type }) => type === "reply-void") + 1);
+      const seals = ofType(since, "call-seal");
+      expect(
+        ofType(since, "text-delta")
+          .map(({ text }) => text)
+          .join(""),
+      ).toBe(reply.text);
+      expect(
+        ofType(since, "reasoning-delta")
+          .map(({ text }) => text)
+          .join(""),
+      ).toBe(reply.reasoning);
+      expect(ofType(since, "provider-call").map(({ call }) => call)).toEqual(reply.providerCalls);
+      expect(seals.map(({ index }) => index)).toEqual(seals.map((_, index) => index));
+      expect(reply.calls).toEqual(endedWell(reply.finish) ? seals.map(({ call }) => call) : []);
+      expect(events.filter(({ type }) => type === "reply-end")).toEqual([{ type: "reply-end", reply }]);
+      expect(events.at(-1)?.type).toBe("reply-end");
+    }),
+  );
+});
+
+test("F4.20 a call is told of as open before its pieces, and before it is sealed", () => {
+  fc.assert(
+    fc.property(fc.array(operations, { maxLength: 40 }), (some) => {
+      let open = new Set<number>();
+      for (const event of build(some).events) {
+        if (event.type === "reply-void") open = new Set();
+        else if (event.type === "call-open") {
+          expect(open.has(event.index)).toBe(false);
+          open.add(event.index);
+        }
+      }
+    }),
+  );
+});
+
+test("H07 a message that did not end well never tells of a call whose arguments could have been cut off", () => {
+  fc.assert(
+    fc.property(fc.array(operations, { maxLength: 40 }), (some) => {
+      const { events, reply } = build(some);
+      if (endedWell(reply.finish) || some.length === 0) return;
+      const last = ofType(events.slice(events.findLastIndex(({ type }) => type === "reply-void") + 1), "call-seal");
+      for (const { call } of last) expect(typeof call.input === "object" && call.input !== null).toBe(true);
+    }),
+  );
+});
+
+test("what comes behind the end is nothing", () => {
+  fc.assert(
+    fc.property(fc.array(operations, { maxLength: 10 }), fc.array(operations, { maxLength: 10 }), (before, after) => {
+      const { builder, reply } = build(before);
+      const was = structuredClone(reply);
+      for (const operation of after) operation(builder);
+      expect([builder.take(), builder.end(), builder.end() === reply]).toEqual([[], was, true]);
+    }),
+  );
+});
+
+test("H07 a call that was cut off is told of at the end of a good message, and never of a bad one", () => {
+  const cut = (finish: "calls" | "length"): readonly string[] => {
+    const operationsOf: readonly Operation[] = [
+      (builder) => builder.open("one", { id: "1", name: "a" }),
+      (builder) => builder.argumentText("one", '{"path": "/et'),
+      (builder) => builder.seal("one"),
+      (builder) => builder.open("two", { id: "2", name: "b" }),
+      (builder) => builder.seal("two"),
+      (builder) => builder.finish(finish),
+    ];
+    return build(operationsOf).events.map(({ type }) => type);
+  };
+  expect(cut("length")).toEqual(["call-open", "call-delta", "call-open", "reply-end"]);
+  expect(cut("calls")).toEqual(["call-open", "call-delta", "call-open", "call-seal", "call-seal", "reply-end"]);
+});
+
+test("a wrapper of one call is that call, and the message does not go back as it came", () => {
+  const { reply } = build([
+    (builder) => builder.open(0, { id: "w", name: "parallel" }),
+    (builder) => builder.setInput(0, { tool_uses: [{ recipient_name: "functions.web__get", parameters: { x: 1 } }] }),
+    (builder) => builder.native({ format: "some", blocks: [] }),
+    (builder) => builder.finish("calls"),
+  ]);
+  expect({ calls: reply.calls, native: reply.native }).toEqual({
+    calls: [{ id: "w_0", name: "web::get", input: { x: 1 } }],
+    native: undefined,
+  });
+});
+
+test("A19 wrappers hold no more calls than a message may", () => {
+  const uses = Array.from({ length: 64 }, () => ({ recipient_name: "functions.a", parameters: {} }));
+  const wrappers = Array.from({ length: 65 }, (_, index): Operation => (builder) => {
+    builder.open(index, { name: "parallel" });
+    builder.setInput(index, { tool_uses: uses });
+    builder.seal(index);
+  });
+  expect(() => build(wrappers)).toThrow("more than 4096 calls");
+});
+
+test.each([
+  ["", {}],
+  [" \n", {}],
+  ["null", {}],
+  ['{"a":1}', { a: 1 }],
+  ['"{\\"a\\":1}"', { a: 1 }],
+  ['"plain"', '"plain"'],
+  ["[1]", [1]],
+  ["7", 7],
+  ['{"a":1,"a":2}', '{"a":1,"a":2}'],
+  ['{"a":12345678901234567890}', '{"a":12345678901234567890}'],
+  ['{"a', '{"a'],
+])("F4.17 the arguments %j are %j", (text, input) => {
+  expect(readArguments(text)).toEqual(input);
+});
+
+test("arguments named __proto__ are their own, and change nothing else", () => {
+  const input = readArguments('{"__proto__":{"polluted":true}}');
+  expect([Object.keys(input ?? {}), Object.getPrototypeOf(input), Reflect.get({}, "polluted")]).toEqual([
+    ["__proto__"],
+    Object.prototype,
+    undefined,
+  ]);
+});
