@@ -178,14 +178,29 @@ async function printFrames(): Promise<void> {
   printRates("Server-sent events alone: from bytes to JSON", rows);
 }
 
-const TEXT_FORMATS = ["auto", "hermes", "qwen3-coder", "llama-3", "pythonic", "mistral", "deepseek", "kimi-k2", "harmony", "react"] as const;
+const TEXT_FORMATS = [
+  "auto",
+  "hermes",
+  "qwen3-coder",
+  "llama-3",
+  "pythonic",
+  "mistral",
+  "deepseek",
+  "kimi-k2",
+  "harmony",
+  "react",
+] as const;
 
 /** Prose with three calls, as each format writes them. */
 async function printTexts(): Promise<void> {
   const rows = new Map<string, number[]>();
   for (const name of TEXT_FORMATS) {
     const format = textFormat(name);
-    const calls = [0, 1, 2].map((n) => ({ id: `call_${n}`, name: "write_file", input: { path: `notes/${n}.md`, text: CONTENT.text.slice(0, 3_000) } }));
+    const calls = [0, 1, 2].map((n) => ({
+      id: `call_${n}`,
+      name: "write_file",
+      input: { path: `notes/${n}.md`, text: CONTENT.text.slice(0, 3_000) },
+    }));
     const text = CONTENT.text + format.writeCalls(calls);
     for (const chars of DELTAS) {
       const pieces = cut(text, chars);
@@ -239,6 +254,8 @@ function printHostile(): void {
   console.log(`\nA million characters of hostile text in the format "auto", the slowest of ${timings.length}`);
   const slowest = timings.sort((one, other) => other.ms - one.ms).slice(0, 4);
   for (const { pattern, chars, ms } of slowest)
-    console.log(`  ${ms.toFixed(0).padStart(6)} ms  ${JSON.stringify(pattern)}, ${chars === HOSTILE_CHARS ? "at once" : `in pieces of ${chars}`}`);
+    console.log(
+      `  ${ms.toFixed(0).padStart(6)} ms  ${JSON.stringify(pattern)}, ${chars === HOSTILE_CHARS ? "at once" : `in pieces of ${chars}`}`,
+    );
   console.log(`  ${goal(`at most ${HOSTILE_MS} ms`, (slowest[0]?.ms ?? Number.NaN) <= HOSTILE_MS)}`);
 }

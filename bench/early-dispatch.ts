@@ -63,7 +63,9 @@ interface Contestant {
 
 export async function printEarlyDispatch(): Promise<void> {
   const contestants: readonly Contestant[] = [haftInProcess(), ...peers(), ...OVER_HTTP.map(haftOverHttp), anthropicRunner()];
-  console.log(`\nFour calls whose JSON closes at 300, 600, 900 and 1200 ms, each tool takes ${TOOL_MS} ms: when each starts, and when all is done`);
+  console.log(
+    `\nFour calls whose JSON closes at 300, 600, 900 and 1200 ms, each tool takes ${TOOL_MS} ms: when each starts, and when all is done`,
+  );
   const width = Math.max(...contestants.map(({ name }) => name.length));
   const late: number[] = [];
   for (const contestant of contestants) {
@@ -71,7 +73,9 @@ export async function printEarlyDispatch(): Promise<void> {
     const takes: Take[] = [];
     for (let round = 0; round < TAKES; round++) takes.push(await played(contestant));
     const startsMs = NUMBERS.map((n) => median(takes.map(({ startedAt, beganAt }) => (startedAt[n] ?? Number.NaN) - beganAt)));
-    const lagsMs = NUMBERS.map((n) => median(takes.map(({ startedAt, closedAt }) => (startedAt[n] ?? Number.NaN) - (closedAt[n] ?? Number.NaN))));
+    const lagsMs = NUMBERS.map((n) =>
+      median(takes.map(({ startedAt, closedAt }) => (startedAt[n] ?? Number.NaN) - (closedAt[n] ?? Number.NaN))),
+    );
     const doneMs = median(takes.map(({ endedAt, beganAt }) => endedAt - beganAt));
     if (contestant.name.startsWith("Haft")) late.push(...lagsMs);
     console.log(
@@ -81,7 +85,12 @@ export async function printEarlyDispatch(): Promise<void> {
     );
   }
   console.log(`  (medians of ${TAKES} takes; the first is not counted)`);
-  console.log(`  ${goal(`Haft starts each within ${START_MS} ms of the byte that seals it`, late.every((ms) => ms <= START_MS))}`);
+  console.log(
+    `  ${goal(
+      `Haft starts each within ${START_MS} ms of the byte that seals it`,
+      late.every((ms) => ms <= START_MS),
+    )}`,
+  );
 }
 
 async function played(contestant: Contestant): Promise<Take> {
@@ -96,9 +105,9 @@ function scriptFor(take: Take): LoopScript {
 }
 
 function peers(): readonly Contestant[] {
-  return peerLoops(async () => undefined).map(({ name, note }) => ({
+  return peerLoops(async () => undefined).map(({ name, notes }) => ({
     name,
-    note,
+    note: notes.stream,
     async play(take) {
       await peerLoops(take.wait)
         .find((peer) => peer.name === name)
@@ -179,7 +188,8 @@ function haftOverHttp(over: OverHttp): Contestant {
   return {
     name: `Haft, ${served}`,
     note: "createLoop over httpModel, a provider's stream over loopback HTTP",
-    play: (take) => withServer(over, take, ({ url }) => runLoop(httpModel({ format, model: "memory", baseUrl: url, headers: HEADERS }), take)),
+    play: (take) =>
+      withServer(over, take, ({ url }) => runLoop(httpModel({ format, model: "memory", baseUrl: url, headers: HEADERS }), take)),
   };
 }
 
@@ -195,7 +205,11 @@ function anthropicRunner(): Contestant {
           defaultHeaders: HEADERS,
           fetch: (to, init) => fetch(String(to).replace("/v1/messages", "/messages"), init),
         });
-        const inputSchema = { type: "object", properties: { n: { type: "number" }, note: { type: "string" } }, required: ["n", "note"] } as const;
+        const inputSchema = {
+          type: "object",
+          properties: { n: { type: "number" }, note: { type: "string" } },
+          required: ["n", "note"],
+        } as const;
         const run = async (input: { readonly n: number }): Promise<string> => JSON.stringify(await take.wait(input));
         const tool = betaTool({ name: "wait", description: "Waits.", inputSchema, run });
         await client.beta.messages
@@ -206,13 +220,16 @@ function anthropicRunner(): Contestant {
             tools: [tool],
             stream: true,
             runToolsEagerly: true,
+            thread: false,
           })
           .runUntilDone();
       }),
   };
 }
 
-const ASKED: ServedAnswer = { calls: NUMBERS.map((n) => ({ name: "wait", input: { n, note: "as long as a sentence that somebody says" } })) };
+const ASKED: ServedAnswer = {
+  calls: NUMBERS.map((n) => ({ name: "wait", input: { n, note: "as long as a sentence that somebody says" } })),
+};
 
 /** A provider that says the calls at their pace. */
 async function withServer(over: OverHttp, take: Take, play: (server: ProviderServer) => Promise<void>): Promise<void> {

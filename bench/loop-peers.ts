@@ -9,14 +9,17 @@ import { tool as langChainTool } from "@langchain/core/tools";
 import { createReactAgent } from "@langchain/langgraph/prebuilt";
 import { generateText, isStepCount, streamText, tool as aiTool } from "ai";
 import { z } from "zod";
+import { loopScript } from "./loop-script.ts";
 import type { LoopScript, Said } from "./loop-script.ts";
+import type { Contestant } from "./measure.ts";
 
 /** A peer with the one tool of the loop, `wait({ n, note })`. */
 export interface PeerLoop {
   readonly name: string;
-  readonly note: string;
+  /** By what it is run: at once, and as a stream. */
+  readonly notes: { readonly whole: string; readonly stream: string };
   /** Plays the script to its end: at once, or as a stream. `history` is how many results of earlier calls the model is shown. */
-  run(script: LoopScript, how: { readonly stream: boolean; readonly history?: number }): Promise<unknown>;
+  readonly run: (script: LoopScript, how: { readonly stream: boolean; readonly history?: number }) => Promise<unknown>;
 }
 
 export type Wait = (input: { readonly n: number }) => Promise<unknown>;
@@ -33,8 +36,7 @@ const USAGE = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0
 
 /** A model of the AI SDK's specification; Mastra takes it too. */
 function languageModel(script: LoopScript): object {
-  const finish = (calls: number): object =>
-    calls === 0 ? { unified: "stop", raw: "stop" } : { unified: "tool-calls", raw: "tool_calls" };
+  const finish = (calls: number): object => (calls === 0 ? { unified: "stop", raw: "stop" } : { unified: "tool-calls", raw: "tool_calls" });
   return {
     specificationVersion: "v4",
     provider: "memory",
@@ -83,7 +85,9 @@ function languageModel(script: LoopScript): object {
 
 /** A conversation in the AI SDK's words, which Mastra takes too. */
 function coreMessages(results: number): object[] {
-  const rounds = Array.from({ length: results / 4 }, (_, round) => [0, 1, 2, 3].map((n) => ({ toolCallId: `h${round}_${n}`, toolName: "wait", n })));
+  const rounds = Array.from({ length: results / 4 }, (_, round) =>
+    [0, 1, 2, 3].map((n) => ({ toolCallId: `h${round}_${n}`, toolName: "wait", n })),
+  );
   return [
     { role: "user", content: "go" },
     ...rounds.flatMap((calls) => [
@@ -103,20 +107,35 @@ function aiSdkLoop(wait: Wait): PeerLoop {
   const tools = { wait: aiTool({ description: TOLD.description, inputSchema: INPUT_SCHEMA, execute: wait }) };
   return {
     name: "AI SDK 7",
-    note: "generateText, streamText",
+    notes: { whole: "generateText", stream: "streamText" },
     async run(script, { stream, history = 0 }) {
-      const options = { model: languageModel(script) as never, messages: coreMessages(history) as never, tools, stopWhen: isStepCount(MANY) };
+      const options = {
+        model: languageModel(script) as never,
+        messages: coreMessages(history) as never,
+        tools,
+        stopWhen: isStepCount(MANY),
+      };
       if (stream) await streamText(options).consumeStream();
       else await generateText(options);
     },
   };
 }
 
+/** One message with one call, as the first step of a conversation. */
+export function aiSdkMessage(wait: Wait): Contestant {
+  const tools = { wait: aiTool({ description: TOLD.description, inputSchema: INPUT_SCHEMA, execute: wait }) };
+  return {
+    name: "AI SDK 7",
+    note: "generateText, one step",
+    run: () => generateText({ model: languageModel(loopScript(1, 1)) as never, prompt: "go", tools, stopWhen: isStepCount(1) }),
+  };
+}
+
 function mastraLoop(wait: Wait): PeerLoop {
-  const tool = createTool({ id: "wait", description: TOLD.description, inputSchema: INPUT_SCHEMA, execute: wait as never });
+  const tool = createTool({ id: "wait", description: TOLD.description, inputSchema: INPUT_SCHEMA, execute: wait });
   return {
     name: "Mastra",
-    note: "Agent.generate, Agent.stream (it starts tools early)",
+    notes: { whole: "Agent.generate", stream: "Agent.stream, which starts tools early" },
     async run(script, { stream, history = 0 }) {
       const model = languageModel(script) as never;
       const agent = new MastraAgent({ id: "a", name: "a", instructions: "d", model, tools: { wait: tool } });
@@ -131,11 +150,20 @@ function openAiLoop(wait: Wait): PeerLoop {
   setTracingDisabled(true);
   const tool = openAiTool({ ...TOLD, parameters: INPUT_SCHEMA, execute: wait });
   const runner = new Runner({ tracingDisabled: true });
-  const called = (id: string, text: string): object => ({ type: "function_call", callId: id, name: "wait", arguments: text, status: "completed" });
+  const called = (id: string, text: string): object => ({
+    type: "function_call",
+    callId: id,
+    name: "wait",
+    arguments: text,
+    status: "completed",
+  });
   const told = { type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text: "done" }] };
   const outputOf = (calls: readonly object[]): readonly object[] => (calls.length === 0 ? [told] : calls);
   const modelOf = (script: LoopScript): object => ({
-    getResponse: async () => ({ usage: new Usage(), output: outputOf(script.next().map(({ id, input }) => called(id, JSON.stringify(input)))) }),
+    getResponse: async () => ({
+      usage: new Usage(),
+      output: outputOf(script.next().map(({ id, input }) => called(id, JSON.stringify(input)))),
+    }),
     async *getStreamedResponse() {
       const calls: object[] = [];
       yield { type: "response_started" };
@@ -149,7 +177,7 @@ function openAiLoop(wait: Wait): PeerLoop {
   });
   return {
     name: "OpenAI Agents",
-    note: "Runner.run",
+    notes: { whole: "Runner.run", stream: "Runner.run, streamed" },
     async run(script, { stream, history = 0 }) {
       const agent = new Agent({ name: "a", instructions: "d", tools: [tool], model: modelOf(script) as never });
       const input = [user("go"), ...Array.from({ length: history }, (_, n) => n).flatMap((n) => answeredCall(n))] as never;
@@ -159,7 +187,13 @@ function openAiLoop(wait: Wait): PeerLoop {
   };
 
   function answeredCall(n: number): readonly object[] {
-    const answer = { type: "function_call_result", callId: `h${n}`, name: "wait", status: "completed", output: { type: "text", text: `{"n":${n}}` } };
+    const answer = {
+      type: "function_call_result",
+      callId: `h${n}`,
+      name: "wait",
+      status: "completed",
+      output: { type: "text", text: `{"n":${n}}` },
+    };
     return [called(`h${n}`, `{"n":${n},"note":""}`), answer];
   }
 }
@@ -206,7 +240,7 @@ function langGraphLoop(wait: Wait): PeerLoop {
   const tool = langChainTool((input: { n: number }) => wait(input), { ...TOLD, schema: INPUT_SCHEMA });
   return {
     name: "LangGraph",
-    note: "createReactAgent",
+    notes: { whole: "createReactAgent, invoke", stream: "createReactAgent, stream" },
     async run(script, { stream, history = 0 }) {
       const agent = createReactAgent({ llm: new ScriptedChat(script), tools: [tool] });
       const past = Array.from({ length: history / 4 }, (_, round) => pastRound(round)).flat();

@@ -13,9 +13,9 @@ export type Said =
 
 export interface LoopScript {
   /** The calls of the next message; none = it says that it is done. */
-  next(): readonly ScriptedCall[];
+  readonly next: () => readonly ScriptedCall[];
   /** The next message piece by piece. */
-  stream(): AsyncGenerator<Said>;
+  readonly stream: () => AsyncGenerator<Said>;
   /** When each message was asked for. */
   readonly askedAt: readonly number[];
 }
@@ -35,7 +35,10 @@ export function loopScript(rounds: number, calls: number, pace?: Pace): LoopScri
   const next = (): readonly ScriptedCall[] => {
     const round = askedAt.push(performance.now());
     if (round > rounds) return [];
-    return Array.from({ length: calls }, (_, n) => ({ id: `c${round}_${n}`, input: { n, note: `what somebody says in round ${round}, as a sentence` } }));
+    return Array.from({ length: calls }, (_, n) => ({
+      id: `c${round}_${n}`,
+      input: { n, note: `what somebody says in round ${round}, as a sentence` },
+    }));
   };
   return { next, askedAt, stream: () => say(next(), pace) };
 }
@@ -59,5 +62,6 @@ async function* say(calls: readonly ScriptedCall[], pace: Pace | undefined): Asy
 
 /** Sleeps until then. */
 export async function until(at: number): Promise<void> {
-  for (let left = at - performance.now(); left > 0; left = at - performance.now()) await new Promise((resolve) => setTimeout(resolve, left));
+  for (let left = at - performance.now(); left > 0; left = at - performance.now())
+    await new Promise((resolve) => setTimeout(resolve, left));
 }

@@ -4,16 +4,16 @@ import type { Model, ModelEvent, ModelReply } from "../src/core/model.ts";
 import { createLoop } from "../src/compose/loop.ts";
 import { scriptedModel } from "../src/model/scripted-model.ts";
 import { createRuntime, defineTool } from "../src/index.ts";
-import type { Runtime, RuntimeSession } from "../src/index.ts";
+import type { Runtime } from "../src/index.ts";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { openAiChat } from "../src/wire/openai-chat.ts";
 import { loopScript } from "./loop-script.ts";
 import type { LoopScript, ScriptedCall } from "./loop-script.ts";
-import { peerLoops } from "./loop-peers.ts";
+import { aiSdkMessage, peerLoops } from "./loop-peers.ts";
 import type { PeerLoop } from "./loop-peers.ts";
 import { goal, measure, median, printTable } from "./measure.ts";
 import type { Contestant } from "./measure.ts";
-import { aiSdkBatch, langGraph } from "./peers.ts";
+import { langGraph } from "./peers.ts";
 import { INPUT, SCHEMA, handle } from "./workload.ts";
 import type { Order } from "./workload.ts";
 
@@ -46,9 +46,21 @@ async function printRounds(): Promise<void> {
   const runtime = createRuntime({ tools: [wait] });
   const contestants: readonly Contestant[] = [
     { name: "bare limit", note: "a loop over plain functions and a compiled Ajv validator", run: () => bareLoop() },
-    { name: "Haft", note: "createLoop, a session that records, scriptedModel", run: () => haftScripted(runtime) },
-    { name: "Haft, bare model", note: "the same over a model of eight lines", run: () => haftLoop(runtime.session(), loopScript(ROUNDS, CALLS)) },
-    ...peerLoops(answer).map(({ name, note, run }) => ({ name, note, run: () => run(loopScript(ROUNDS, CALLS), { stream: false }) })),
+    {
+      name: "Haft",
+      note: "createLoop, a session that records, scriptedModel",
+      run: () => haftScripted(runtime, loopScript(ROUNDS, CALLS)),
+    },
+    {
+      name: "Haft, bare model",
+      note: "the same over a model of eight lines",
+      run: () => play(runtime, bareModel(loopScript(ROUNDS, CALLS))),
+    },
+    ...peerLoops(answer).map(({ name, notes, run }) => ({
+      name,
+      note: notes.whole,
+      run: () => run(loopScript(ROUNDS, CALLS), { stream: false }),
+    })),
   ];
   const timings = await measure(contestants, { rounds: 11, roundMs: 200 });
   printTable(`A loop of ${ROUNDS} rounds with ${CALLS} calls each, model in process`, timings, "bare limit");
@@ -62,25 +74,22 @@ async function bareLoop(): Promise<void> {
   const script = loopScript(ROUNDS, CALLS);
   const messages: unknown[] = ["go"];
   for (let calls = script.next(); calls.length > 0; calls = script.next())
-    messages.push(calls, await Promise.all(calls.map(({ input }) => (validateInput(input) ? answer(input) : undefined))));
+    messages.push(calls, await Promise.all(calls.map(async ({ input }) => (validateInput(input) ? answer(input) : undefined))));
 }
 
-async function haftScripted(runtime: Runtime): Promise<void> {
-  const script = loopScript(ROUNDS, CALLS);
+async function haftScripted(runtime: Runtime, script: LoopScript): Promise<void> {
   const model = scriptedModel(() => {
     const calls = script.next();
     return calls.length === 0 ? { text: "done" } : { calls: calls.map(toModelCall) };
   });
-  await play(model, runtime.session(), ROUNDS);
+  await play(runtime, model);
 }
 
-async function haftLoop(session: RuntimeSession, script: LoopScript): Promise<void> {
-  await play(bareModel(script), session, undefined);
-}
-
-async function play(model: Model, session: RuntimeSession, rounds: number | undefined): Promise<void> {
-  const { reason, results } = await createLoop({ model, session, limits: { maxRounds: 10_000 } }).run("go");
-  if (reason !== "answered" || (rounds !== undefined && results.length !== rounds * CALLS)) throw new Error(`The loop ended with ${reason}.`);
+async function play(runtime: Runtime, model: Model): Promise<void> {
+  const session = runtime.session();
+  const { reason, rounds, results } = await createLoop({ model, session, limits: { maxRounds: 10_000 } }).run("go");
+  if (reason !== "answered" || results.length !== (rounds - 1) * CALLS) throw new Error(`The loop ended with ${reason}.`);
+  await session.close();
 }
 
 function bareModel(script: LoopScript): Model {
@@ -132,7 +141,7 @@ async function printHistory(): Promise<void> {
 
 async function haftRoundMs(runtime: Runtime, history: number): Promise<number> {
   const script = loopScript(history / CALLS + LATE_ROUNDS, CALLS);
-  await haftLoop(runtime.session(), script);
+  await play(runtime, bareModel(script));
   return roundMs(script);
 }
 
@@ -159,11 +168,15 @@ async function printMessage(): Promise<void> {
   const runtime = createRuntime({ tools: [order] });
   const validate = new Ajv2020().compile<Order>(SCHEMA);
   const contestants: readonly Contestant[] = [
-    { name: "bare limit", note: "JSON.parse, compiled Ajv validator, plain function, JSON.stringify", run: async () => bareMessage(validate) },
+    {
+      name: "bare limit",
+      note: "JSON.parse, compiled Ajv validator, plain function, JSON.stringify",
+      run: async () => bareMessage(validate),
+    },
     { name: "Haft", note: "decodeReply, execute, encodeResults of openai-chat", run: () => haftMessage(runtime) },
     { name: "Haft, in a session", note: "the same, recorded", run: sessionMessage(runtime) },
     langGraph(),
-    aiSdkBatch(1, 0),
+    aiSdkMessage(answer),
   ];
   const timings = await measure(contestants, { rounds: 15, roundMs: 150 });
   printTable("One message with one call, from the provider's JSON to the provider's result message", timings, "bare limit");

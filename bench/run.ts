@@ -4,7 +4,21 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
-const PARTS = ["call", "batch", "registry", "footprint", "cache", "sessions", "durable", "mcp", "rest", "import", "early", "loop", "decode"] as const;
+const PARTS = [
+  "call",
+  "batch",
+  "registry",
+  "footprint",
+  "cache",
+  "sessions",
+  "durable",
+  "mcp",
+  "rest",
+  "import",
+  "early",
+  "loop",
+  "decode",
+] as const;
 
 const asked = process.argv.slice(2);
 const unknown = asked.filter((part) => !PARTS.some((known) => known === part));

@@ -1,8 +1,7 @@
 /** Streamed replies as three providers send them, in deltas of any length. */
-const WORDS = "The quick brown fox said \"go\" twice; the lazy dog – all of 12 years old – took it\nas a matter of taste. ";
+const WORDS = 'The quick brown fox said "go" twice; the lazy dog – all of 12 years old – took it\nas a matter of taste. ';
 
 export type Kind = "text" | "call";
-
 
 const CHARS = 20_000;
 
@@ -50,7 +49,13 @@ export function responsesReply(kind: Kind, chars: number): Uint8Array {
   const item_id = kind === "text" ? "msg_68ee0ea5" : "fc_68ee0ea5";
   const place = { item_id, output_index: 0 };
   const content = CONTENT[kind];
-  const message = (text: readonly object[], status: string): object => ({ id: item_id, type: "message", status, content: text, role: "assistant" });
+  const message = (text: readonly object[], status: string): object => ({
+    id: item_id,
+    type: "message",
+    status,
+    content: text,
+    role: "assistant",
+  });
   const call = (text: string, status: string): object => ({
     id: item_id,
     type: "function_call",
@@ -102,10 +107,13 @@ export function responsesReply(kind: Kind, chars: number): Uint8Array {
 export function anthropicReply(kind: Kind, chars: number): Uint8Array {
   const event = (type: string, fields: object): string => named(type, { type, ...fields });
   const block = kind === "text" ? { type: "text", text: "" } : { type: "tool_use", id: "toolu_01T1x1fJ", name: "write_file", input: {} };
-  const delta = (text: string): object => (kind === "text" ? { type: "text_delta", text } : { type: "input_json_delta", partial_json: text });
+  const delta = (text: string): object =>
+    kind === "text" ? { type: "text_delta", text } : { type: "input_json_delta", partial_json: text };
   const message = { id: "msg_014p7gG3", type: "message", role: "assistant", model: "claude-sonnet-4-5", content: [] };
   return bytes([
-    event("message_start", { message: { ...message, stop_reason: null, stop_sequence: null, usage: { input_tokens: 10, output_tokens: 1 } } }),
+    event("message_start", {
+      message: { ...message, stop_reason: null, stop_sequence: null, usage: { input_tokens: 10, output_tokens: 1 } },
+    }),
     event("content_block_start", { index: 0, content_block: block }),
     ...cut(CONTENT[kind], chars).map((text) => event("content_block_delta", { index: 0, delta: delta(text) })),
     event("content_block_stop", { index: 0 }),

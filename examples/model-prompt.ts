@@ -1,6 +1,6 @@
-/** What a model is told of its tools: a line each, hints in a fixed order, a manual on demand, and only what the mode allows. */
+/** What a model is told of its tools: a line each, hints in a fixed order, and a manual on demand. */
 import assert from "node:assert/strict";
-import { buildPrompt, createRuntime, defineTool, modelTools, providerTools, readOnly, resultText, visibilityOf } from "haft";
+import { type ToolResult, buildPrompt, createRuntime, defineTool, readOnly, resultText } from "haft";
 import { infoToolset } from "haft/info";
 
 const item = { type: "object", properties: { item: { type: "string" } }, required: ["item"] } as const;
@@ -20,30 +20,22 @@ const order = defineTool({
   requiresReading: true,
   execute: (input) => `a box of ${input.item} is ordered`,
 });
-const runtime = createRuntime({ tools: [stock, order, ...providerTools([], "anthropic-messages", { disable: ["code_execution"] })] });
+const runtime = createRuntime({ tools: [stock, order] });
 runtime.registry.addToolset(infoToolset(runtime.registry));
 
 const contributions = [{ name: "house", bucket: "first", text: "The shop closes at six." }];
-console.log(buildPrompt(runtime.registry, { introduction: "You look after a shop.", contributions, format: "anthropic-messages" }));
+console.log(buildPrompt(runtime.registry, { introduction: "You look after a shop.", contributions }));
 
 const session = runtime.session();
+const results: ToolResult[] = [];
 for (const [name, input] of [
   ["order", { item: "bread" }],
   ["info", { name: "order" }],
   ["order", { item: "bread" }],
 ] as const)
-  console.log("→", resultText(await session.execute({ name, input })));
-
-const reading = visibilityOf([{ deny: ["*::web_*"] }, { allow: ["*::stock", "*::order"], deny: ["*::order"] }]);
-console.log(
-  "allowed:",
-  modelTools(runtime.registry, { allow: reading })
-    .map(({ name }) => name)
-    .join(", "),
-);
-const refused = await session.execute({ name: "order", input: { item: "salt" } }, { allow: reading });
-console.log(refused.error?.code);
-assert.equal(refused.error?.code, "permission_denied");
+  results.push(await session.execute({ name, input }));
+for (const result of results) console.log("→", resultText(result));
+assert.equal(results.at(-1)?.status, "ok");
 await runtime.close();
 
 /* Prints:
@@ -53,8 +45,6 @@ You look after a shop.
 
 - `order`: Orders from the wholesaler.
 - `stock`: Counts what is on the shelf.
-- `web_fetch`: Reads a page of the web whose address is in the conversation.
-- `web_search`: Searches the web and cites what it finds.
 - `haft::read_result`: Reads more of a tool result that was too large to show. Give its handle; narrow it by a path, a text to find, or lines.
 - `manual::info`: Shows the full documentation of a tool. Some tools can be called only after it was read.
 
@@ -67,6 +57,4 @@ Count before you promise anything.
 Hint: Then call it again with what the documentation says.
 → Orders one box. A box of bread holds 12 loaves and cannot be given back.
 → a box of bread is ordered
-allowed: default::stock
-permission_denied
 */

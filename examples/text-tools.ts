@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { createLoop, createRuntime, defineTool, readOnly } from "haft";
 import { scriptedModel, textToolsModel } from "haft/model";
-import { delimitedFormat, textFormat } from "haft/wire";
 
 const stock = defineTool({
   name: "stock",
@@ -30,12 +29,6 @@ console.log(first?.system);
 for (const message of second?.messages ?? []) if ("content" in message) console.log(`${message.role}:`, message.content);
 console.log("answer:", text);
 assert.deepEqual([first?.tools, second?.tools], [undefined, undefined]);
-
-const curly = delimitedFormat("curly", { start: "{{", end: "}}", slash: "closes", arguments: "attributes" });
-const decoding = curly.decodeText({ tools: [stock] });
-const events = [...decoding.push('So {{stock item="salt" least="1"}}{{/sto'), ...decoding.push("ck}} and on."), ...decoding.end()];
-for (const event of events) if (event.type === "reply-end") console.log(event.reply.calls, JSON.stringify(event.reply.text));
-console.log(textFormat("hermes").writeCalls([{ name: "stock", input: { item: "salt" } }]));
 await runtime.close();
 
 /* Prints:
@@ -62,8 +55,4 @@ assistant: I write `[/stock]` to count.
 user: [TOOL RESULT: stock]
 {"item": "bread", "enough": true}
 answer: There is enough bread.
-[ { name: 'stock', input: { item: 'salt', least: 1 } } ] "So  and on."
-<tool_call>
-{"name": "stock", "arguments": {"item": "salt"}}
-</tool_call>
 */

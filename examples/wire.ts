@@ -3,12 +3,9 @@ import assert from "node:assert/strict";
 import { createRuntime, defineTool, type ModelCall, type ModelMessage, type ModelTool } from "haft";
 import { frameReader, gemini, openAiChat } from "haft/wire";
 
+const properties = { item: { type: "string" } };
 const tools: readonly ModelTool[] = [
-  {
-    name: "shop::stock",
-    description: "Counts what is on the shelf.",
-    inputSchema: { type: "object", properties: { item: { type: "string" } }, required: ["item"], propertyNames: { maxLength: 8 } },
-  },
+  { name: "shop::stock", description: "Counts.", inputSchema: { type: "object", properties, propertyNames: { maxLength: 8 } } },
   { name: "shop::close", description: "Closes the shop.", inputSchema: { type: "array" } },
 ];
 const { notes } = gemini().encodeTools(tools);
@@ -33,33 +30,29 @@ const frames = frameReader(format.framing);
 const decoder = format.decodeStream({ toolNames });
 const calls: ModelCall[] = [];
 for (let at = 0; at < bytes.length; at += 7) {
-  for (const frame of frames.push(bytes.subarray(at, at + 7))) {
-    for (const event of decoder.push(frame)) {
-      if (event.type === "call-seal") calls.push(event.call);
-      if (event.type === "call-seal") console.log("sealed at byte", Math.min(at + 7, bytes.length), JSON.stringify(event.call));
-    }
+  const events = frames.push(bytes.subarray(at, at + 7)).flatMap((frame) => decoder.push(frame));
+  for (const event of events) {
+    if (event.type !== "call-seal") continue;
+    calls.push(event.call);
+    console.log(`sealed after ${at + 7} of ${bytes.length} bytes:`, JSON.stringify(event.call));
   }
 }
-for (const event of decoder.end()) if (event.type === "reply-end") console.log(event.type, event.reply.finish);
+decoder.end();
 
 const stock = defineTool({ name: "stock", description: "Counts.", execute: ({ item }) => ({ item, count: 3 }) });
 const runtime = createRuntime({ toolsets: [{ name: "shop", tools: [stock] }] });
 const results = await runtime.execute(calls);
 for (const message of format.encodeResults(results.map((result) => ({ id: result.id ?? "", name: result.name, result }))))
   console.log(JSON.stringify(message));
-assert.deepEqual(
-  results.map(({ status }) => status),
-  ["ok", "ok"],
-);
+assert.equal(results.length, 2);
 await runtime.close();
 
 /* Prints:
 schema-loss shop::stock $.propertyNames: The model is told of it in the description and not held to it.
 quarantined shop::close $: The root of an input schema is an object, not "array".
 [{"role":"system","content":"You look after a shop."},{"role":"user","content":"How much bread and salt is left?"}]
-sealed at byte 406 {"id":"call_1","name":"shop::stock","input":{"item":"bread"}}
-sealed at byte 476 {"id":"call_2","name":"shop::stock","input":{"item":"salt"}}
-reply-end calls
+sealed after 406 of 490 bytes: {"id":"call_1","name":"shop::stock","input":{"item":"bread"}}
+sealed after 476 of 490 bytes: {"id":"call_2","name":"shop::stock","input":{"item":"salt"}}
 {"role":"tool","tool_call_id":"call_1","content":"{\"item\":\"bread\",\"count\":3}"}
 {"role":"tool","tool_call_id":"call_2","content":"{\"item\":\"salt\",\"count\":3}"}
 */

@@ -21,7 +21,13 @@ type LangChainHandler = (
 /**
  * The tools of a runtime as LangChain's. Give it LangChain's own `tool` function, of the version you use.
  *
- * @example toLangChainTools(runtime, (handler, fields) => tool(handler, fields))
+ * @example
+ * ```ts
+ * const [forLangChain] = toLangChainTools(runtime, (handler, fields) => langChainTool(handler, fields), {
+ *   session,
+ *   only: ["default::weather"],
+ * });
+ * ```
  * @see https://docs.langchain.com/oss/javascript/langchain/tools
  */
 export function toLangChainTools<Made>(

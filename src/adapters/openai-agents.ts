@@ -31,7 +31,10 @@ interface OpenAiCallDetails {
 /**
  * The tools of a runtime as the Agents SDK's. Give it that SDK's own `tool` function. Failures are answered in words, as a result.
  *
- * @example toOpenAiAgentsTools(runtime, (fields) => tool(fields))
+ * @example
+ * ```ts
+ * const [forAgents] = toOpenAiAgentsTools(runtime, (fields) => openAiTool(fields), { session, only: ["default::weather"] });
+ * ```
  * @see https://openai.github.io/openai-agents-js/guides/tools/
  */
 export function toOpenAiAgentsTools<Made>(

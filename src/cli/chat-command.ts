@@ -1,5 +1,4 @@
 /** `haft chat`: a person talks with a model that has the tools. */
-import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { keptSession } from "./begin-session.ts";
 import { personApprover } from "./ask-person.ts";
@@ -13,13 +12,10 @@ import { printMessage } from "./print-message.ts";
 import { readLines } from "./read-lines.ts";
 import { chosenModel } from "./talk/chosen-model.ts";
 import type { ChosenModel } from "./talk/chosen-model.ts";
+import { SLASH_HELP, slashAnswer } from "./talk/slash-command.ts";
 import { exitOf } from "./talk/talk-exit.ts";
 import { Talk } from "./talk/talk.ts";
-import { columnFor, oneLine, plural, safeText } from "./terminal-text.ts";
-
-/** Where there is no terminal to fit. */
-const WIDE = 120;
-const MAX_NAME_WIDTH = 40;
+import { plural, safeText } from "./terminal-text.ts";
 
 export const chatCommand: Command = {
   name: "chat",
@@ -38,9 +34,7 @@ export const chatCommand: Command = {
     "on. At the prompt Ctrl-C and Ctrl-D end it. Lines that begin with a slash are",
     "for haft itself:",
     "",
-    "  /tools   what the model may call     /usage  what it was asked so far",
-    "  /go      let it go on                /clear  after an emergency stop",
-    "  /help    these lines                 /exit   end the talk",
+    ...SLASH_HELP,
     "",
     "Where a store is named, by --store or in the configuration, the talk is kept",
     "there as a session, under the id of --session or a new one, and can go on later.",
@@ -62,6 +56,7 @@ export const chatCommand: Command = {
     const options = {
       onEvent: (event: Parameters<Talk["notice"]>[0]) => talk?.notice(event),
       approve,
+      onConfig: (config: OpenRuntime["config"]) => void chosenModel(context, config), // wrong names and missing keys start nothing
       store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
     };
     return withRuntime(context, options, async (open) => {
@@ -114,11 +109,12 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
     const text = line.trim();
     if (text === "/exit" || text === "/quit") break;
     if (text === "") continue;
-    if (line.startsWith("/")) await obey(context, place, text);
+    if (line.startsWith("/") && text !== "/go") obey(context, place, text);
     else {
-      if (!isAttended && !context.options.json)
-        printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: text });
-      const result = await place.talk.say(text);
+      const said = text === "/go" ? undefined : text;
+      if (said !== undefined && !isAttended && !context.options.json)
+        printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: said });
+      const result = await place.talk.say(said);
       if (!isAttended) exitCode = exitOf(result);
       if (result.reason === "approval" && !isAttended) break; // another message would pass over what waits
     }
@@ -128,24 +124,7 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
   return exitCode;
 }
 
-async function obey({ out }: CommandContext, { talk, open }: Place, text: string): Promise<void> {
-  if (text === "/go") return void (await talk.say(undefined));
-  if (text === "/usage") {
-    out.write(`${talk.spent === "" ? "Nothing was asked yet." : talk.spent}\n`);
-  } else if (text === "/tools") {
-    const tools = open.runtime.registry.list();
-    const widest = columnFor(tools.map(({ qualifiedName }) => safeText(qualifiedName)), MAX_NAME_WIDTH);
-    for (const { qualifiedName, tool } of tools) {
-      const name = `  ${safeText(qualifiedName).padEnd(widest)}  `;
-      out.write(`${name}${out.paint("dim", oneLine(tool.description, Math.min(out.width, WIDE) - name.length))}\n`);
-    }
-  } else if (text === "/clear") {
-    out.write(`${talk.stopped ?? "Nothing is stopped."}\n`);
-    talk.clear();
-  } else if (text === "/help") {
-    for (const line of chatCommand.details.filter((one) => one.startsWith("  /"))) out.write(`${line}\n`);
-  } else {
-    const error = new ToolError("invalid_argument", `There is no command ${text}.`);
-    out.write(`${error.message} See /help; a message that begins with a slash is written with a space before it.\n`);
-  }
+function obey({ out, err, options }: CommandContext, { talk, open: { runtime } }: Place, text: string): void {
+  const screen = options.json ? err : out;
+  for (const line of slashAnswer(text, { talk, registry: runtime.registry, screen })) screen.write(`${line}\n`);
 }

@@ -32,7 +32,7 @@ const OPTION_HELP: Readonly<Record<OptionName, string>> = {
 
 /** What each exit code other than 0 means; the codes behind each are those of the error table. */
 const EXIT_MEANINGS: ReadonlyMap<number, string> = new Map([
-  [1, "the tool failed, a search found nothing, or a replay did not match"],
+  [1, "the tool or the model failed, or nothing was found or matched"],
   [2, "wrong command line"],
   [3, "wrong configuration, damaged store or recording, failed check"],
   [4, "no such tool or session"],

@@ -34,6 +34,8 @@ export interface OpenRuntime {
 }
 
 export interface WithRuntimeOptions {
+  /** Told the configuration before anything is opened or started; what it throws ends the command. */
+  readonly onConfig?: (config: LoadedConfig) => void;
   readonly onEvent?: EventListener;
   readonly approve?: Approver | undefined;
   /** Open only this toolset where the configuration has it, so that no server is started in vain, and go no further without it. */
@@ -60,6 +62,7 @@ export async function withRuntime<T>(
 ): Promise<T> {
   const { signal } = context;
   const config = await readConfig(context);
+  options.onConfig?.(config);
   const store = options.store?.(config);
   const trusted = await requireTrust(context, config);
   const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted }));

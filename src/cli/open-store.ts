@@ -130,7 +130,7 @@ async function explain(error: ToolError, store: Store, sessionId: string): Promi
 
 /** As one word of a command line. */
 export function shellWord(text: string): string {
-  return /^[\w.:@%+-]+$/u.test(text) && !text.startsWith("-") ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  return /^[\w.:@%+/-]+$/u.test(text) && !text.startsWith("-") ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 async function otherSessions(store: Store, sessionId: string): Promise<string> {

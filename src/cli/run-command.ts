@@ -106,6 +106,7 @@ async function playLive(context: CommandContext, play: Play): Promise<undefined>
   const options = {
     onEvent: play.notice,
     approve: play.approver,
+    onConfig: (config: OpenRuntime["config"]) => requireModel(context, config),
     store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
   };
   await withRuntime(context, options, async (open) => {
@@ -127,6 +128,11 @@ interface TalkPlace extends Beginning {
   readonly isKept: boolean;
 }
 
+/** Before anything is started. @throws ToolError as `chosenModel` does */
+function requireModel(context: CommandContext, config: OpenRuntime["config"]): void {
+  if (asksModel(context)) chosenModel(context, config);
+}
+
 function talkOf(context: CommandContext, { play, open: { config }, session, isKept }: TalkPlace): Talk | undefined {
   if (!asksModel(context)) return undefined;
   const chosen = chosenModel(context, config);
@@ -135,7 +141,13 @@ function talkOf(context: CommandContext, { play, open: { config }, session, isKe
 
 async function simulate(context: CommandContext, play: Play): Promise<SessionDiff> {
   const store = memoryStore();
-  return withRuntime(context, { onEvent: play.notice, approve: play.approver, store: () => store }, async (open) => {
+  const options = {
+    onEvent: play.notice,
+    approve: play.approver,
+    onConfig: (config: OpenRuntime["config"]) => requireModel(context, config),
+    store: () => store,
+  };
+  return withRuntime(context, options, async (open) => {
     sayOpen(context, play, open);
     const base = await simulationBase(context, { play, open, store });
     const branch = base.fork({ simulated: true });

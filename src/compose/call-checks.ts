@@ -6,6 +6,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { ToolCategory } from "../core/tool.ts";
 import type { LoopBudget } from "../policy/loop-budget.ts";
 import { RepeatGuard } from "../policy/repeat-guard.ts";
+import { endsTurn, runsOnce } from "../runtime/check-turn-rules.ts";
 import type { Registry } from "../runtime/registry/registry.ts";
 import type { RoundCall } from "./loop-continues.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
@@ -95,8 +96,8 @@ export class CallChecks {
   #categoryOf(name: string): ToolCategory {
     const tool = this.#options.registry.get(name)?.tool;
     if (tool === undefined) return "SAFE_CHAIN";
-    if (tool.endsTurn ?? tool.category === "TERMINAL") return "TERMINAL";
-    if (tool.oncePerTurn ?? tool.category === "DANGEROUS") return "DANGEROUS";
+    if (endsTurn(tool)) return "TERMINAL";
+    if (runsOnce(tool)) return "DANGEROUS";
     return tool.category === "ASYNC_REQUIRED" ? "ASYNC_REQUIRED" : "SAFE_CHAIN";
   }
 }

@@ -1,40 +1,28 @@
 /** The conversation of a loop as its model is shown it, grown message by message: a round costs the same however long it is. */
-import type { ContentPart } from "../core/content.ts";
-import type { ModelMessage, NativeMessage, SessionMessage } from "../core/message.ts";
-import type { ModelCall, ModelReply } from "../core/model.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { ModelMessage } from "../core/message.ts";
 import { DEFAULT_MAX_TURNS, turnStarts } from "../policy/limit-turns.ts";
+import { pairMessages } from "../policy/pair-messages.ts";
 import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import { conversationOf } from "../runtime/session/session-messages.ts";
 import type { MessagesOptions } from "../runtime/session/session-messages.ts";
-import type { SessionTurn } from "../runtime/session/runtime-session.ts";
-
-/** A call that was taken into a round. */
-export interface TakenCall {
-  readonly callId: string;
-  readonly call: ModelCall;
-}
-
-/** What of a reply belongs to the conversation. */
-export interface SaidReply {
-  readonly content: string | readonly ContentPart[];
-  readonly native?: NativeMessage;
-}
 
 /**
- * The list of a loop, kept from round to round and from run to run. Whenever the session has recorded something that did not come by
- * here, it is made anew of the session.
+ * What `session.messages` gives, kept from round to round and from run to run: whatever the session has recorded since is added, who ever
+ * said it. Where that changes what stands there already, or a turn has to go, the list is made anew of the session.
  */
 export class LoopConversation {
   readonly #session: RuntimeSession;
   readonly #options: MessagesOptions;
   /** What is left out depends on the whole, so it is worked out anew for each round. */
   readonly #limited: boolean;
-  #turn: SessionTurn | undefined;
   #messages: ModelMessage[] = [];
-  /** How many events the session had when the list was what it would show. */
+  /** How many events the session had when the list was what it would show; below 0 while it never was. */
   #length = -1;
   /** How many more turns the list may hold. */
   #turnsLeft = 0;
+  /** Somebody has said something, so turns begin there. */
+  #hasUsers = false;
 
   constructor(session: RuntimeSession, options: MessagesOptions) {
     this.#session = session;
@@ -42,56 +30,51 @@ export class LoopConversation {
     this.#limited = options.trim !== undefined || (options.maxBytes ?? 0) > 0;
   }
 
-  /** What is added from here on belongs to this turn. */
-  begin(turn: SessionTurn): void {
-    this.#turn = turn;
-    this.#turnsLeft--;
-  }
-
   /** For the next request; later messages do not change it. */
   messages(): readonly ModelMessage[] {
     if (this.#limited) return this.#session.messages(this.#options);
-    if (this.#length !== this.#session.length || this.#turnsLeft < 0) this.#read();
+    if (this.#length !== this.#session.length && !this.#grow()) this.#read();
     return this.#messages.slice();
   }
 
-  add(message: SessionMessage): void {
-    const isCurrent = this.#length === this.#session.length;
-    this.#turn?.addMessage(message);
-    if (!isCurrent) return;
-    if (message.role === "user") this.#turnsLeft--;
-    this.#messages.push({ ...message, at: this.#now });
+  /** Adds what is new; false when that is not enough. */
+  #grow(): boolean {
+    const events = this.#length < 0 ? undefined : this.#session.logSince(this.#length);
+    if (events === undefined || !standsAlone(events)) return false;
+    const added = pairMessages(conversationOf(events));
+    this.#turnsLeft -= this.#countTurns(added);
+    if (this.#turnsLeft < 0) return false;
+    for (const message of added) this.#messages.push(message);
     this.#length = this.#session.length;
+    return true;
   }
 
-  /** Takes in a message of the model that was recorded whole since the last request, with what its calls came to. */
-  addRound({ content, native }: SaidReply, calls: readonly TakenCall[], results: readonly ToolResult[]): void {
-    const at = this.#now;
-    const turnId = this.#turn?.id ?? "";
-    if (content.length > 0 || native !== undefined)
-      this.#messages.push({ role: "assistant", at, content, ...(native === undefined ? {} : { native }) });
-    for (const { callId, call } of calls) {
-      const { kind: _kind, ...made } = call;
-      this.#messages.push({ role: "call", at, callId, turnId, call: made });
-    }
-    for (const result of results) this.#messages.push({ role: "result", at, callId: result.callId, result });
-    this.#length = this.#session.length;
+  #countTurns(added: readonly ModelMessage[]): number {
+    const users = added.reduce((count, { role }) => (role === "user" ? count + 1 : count), 0);
+    if (users > 0) this.#hasUsers = true;
+    if (this.#hasUsers) return users;
+    const last = this.#messages.findLast(({ role }) => role === "call");
+    return turnStarts(last === undefined ? added : [last, ...added]).length - (last === undefined ? 0 : 1);
   }
 
   #read(): void {
     const { maxTurns = DEFAULT_MAX_TURNS } = this.#options;
     this.#messages = [...this.#session.messages(this.#options)];
+    this.#hasUsers = this.#messages.some(({ role }) => role === "user");
     this.#turnsLeft = maxTurns === 0 ? Infinity : maxTurns - turnStarts(this.#messages).length;
     this.#length = this.#session.length;
   }
-
-  get #now(): number {
-    return this.#session.parts.ports.clock.wallTime();
-  }
 }
 
-/** What a model said beside its calls. */
-export function saidReply({ text, media, native }: ModelReply): SaidReply {
-  const content: SaidReply["content"] = media.length === 0 ? text : [...(text === "" ? [] : [{ type: "text", text } as const]), ...media];
-  return { content, ...(native === undefined ? {} : { native }) };
+/** Whether these events change nothing of what was said before them. */
+function standsAlone(events: readonly SessionEvent[]): boolean {
+  const begun = new Set<string>();
+  for (const event of events) {
+    if (event.type === "call-start") begun.add(event.callId);
+    else if (event.type === "call-end") {
+      if (!begun.has(event.callId)) return false;
+    } else if ((event.type === "round-end" || event.type === "batch-rollback") && !event.callIds.every((callId) => begun.has(callId)))
+      return false;
+  }
+  return true;
 }

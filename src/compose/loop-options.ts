@@ -35,7 +35,7 @@ export interface LoopOptions {
   readonly temperature?: number;
   /** Fields of the provider's own, for every request. */
   readonly native?: JsonObject;
-  /** What of the conversation the model is shown. `maxTurns` is applied when a run begins; with the others, the whole is looked at anew in each round. */
+  /** What of the conversation the model is shown, as `session.messages` takes it. With others than `maxTurns`, the whole is looked at anew in each round. */
   readonly history?: MessagesOptions;
   readonly limits?: LoopLimits;
   /** What end a run besides; the first that is met, in this order, is the reason. */

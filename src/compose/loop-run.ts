@@ -2,9 +2,9 @@
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { SessionMessage } from "../core/message.ts";
-import { endedWell } from "../core/model.ts";
 import type { ModelReply, ModelRequest } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
+import { readUsage } from "../core/token-usage.ts";
 import { CONTEXT_LEVELS, advisoryNote, contextAdvisory } from "../policy/context-advisory.ts";
 import type { ContextAdvisory, ContextLevel } from "../policy/context-advisory.ts";
 import { LoopBudget } from "../policy/loop-budget.ts";
@@ -14,7 +14,6 @@ import type { SessionTurn } from "../runtime/session/runtime-session.ts";
 import { CallChecks } from "./call-checks.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
 import { loopContinues } from "./loop-continues.ts";
-import { saidReply } from "./loop-conversation.ts";
 import type { LoopConversation } from "./loop-conversation.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
@@ -84,7 +83,6 @@ export class LoopRun {
     this.#place = place;
     this.#turn = turn;
     this.#startedAt = ports.clock.now();
-    place.conversation.begin(turn);
     this.#budget = new LoopBudget(limits.budget, ports.clock);
     const refuse = options.refuse ?? (() => undefined);
     this.#checks = new CallChecks({ limits, budget: this.#budget, registry, refuse: (call) => refuse(call, this.#round) });
@@ -102,13 +100,13 @@ export class LoopRun {
   }
 
   add(message: SessionMessage): void {
-    this.#place.conversation.add(message);
+    this.#turn.addMessage(message);
   }
 
   /** Takes in the results of calls that waited for approval. Undefined when the model is to be asked. */
   afterDecisions(results: readonly ToolResult[]): LoopResult | undefined {
     this.#takeResults(results);
-    for (const result of results) this.#place.emergency?.note(result);
+    for (const result of results) if (result.error?.code !== "approval_denied") this.#place.emergency?.note(result);
     if (pendingCalls(this.#turn.session.log).length > 0) return this.#result({ reason: "approval" });
     const stop = results.length === 0 ? undefined : this.#decide(results, DECIDED, {});
     return stop === undefined ? undefined : this.#result(stop);
@@ -116,10 +114,8 @@ export class LoopRun {
 
   #takeResults(results: readonly ToolResult[]): void {
     this.#place.timers.sign();
-    for (const result of results) {
-      this.#results.push(result);
-      this.#place.taint?.note(result);
-    }
+    for (const result of results) this.#results.push(result);
+    this.#place.taint?.lookAgain();
   }
 
   #result({ reason, detail, error }: Stop): LoopResult {
@@ -147,10 +143,10 @@ export class LoopRun {
     const notes = alarm === undefined ? this.#notes : [...this.#notes, alarm];
     this.#notes = [];
     for (const note of notes) {
-      this.#place.conversation.add({ role: "system", content: note });
+      this.#turn.addMessage({ role: "system", content: note });
       this.#place.tell({ type: "note-add", note });
     }
-    for (const message of this.#place.steered.splice(0)) this.#place.conversation.add(message);
+    for (const message of this.#place.steered.splice(0)) this.#turn.addMessage(message);
   }
 
   async #ask(): Promise<PlayedMessage> {
@@ -186,8 +182,8 @@ export class LoopRun {
     if (text !== "") this.#text = text;
     this.#takeResults(results);
     if (this.#place.signal.aborted) return this.#place.timers.stopped ?? { reason: "cancelled" };
+    if (reply === undefined) this.#turn.signal.throwIfAborted(); // the session is closed
     if (reply === undefined) return failed(played.error ?? new ToolError("model_failed", "The model said nothing."));
-    if (isRecorded(played)) this.#place.conversation.addRound(saidReply(reply), calls, results);
     const findings = this.#checks.note(calls, results);
     for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#place.emergency?.note(result);
     this.#pauses = reply.finish === "pause" ? this.#pauses + 1 : 0;
@@ -294,7 +290,8 @@ export class LoopRun {
   }
 
   /** What a message has used, known before its last calls start. */
-  #hear({ usage, model }: ModelReply): void {
+  #hear({ usage: told, model }: ModelReply): void {
+    const usage = readUsage(told);
     const { cost } = this.#place.options;
     const { contextTokens } = this.#place.limits;
     const tokens = usage.inputTokens + usage.outputTokens;
@@ -303,11 +300,6 @@ export class LoopRun {
     if (cost !== undefined) this.#budget.spend("cost", cost(usage, model));
     if (contextTokens !== undefined && tokens > 0) this.#advisory = contextAdvisory(tokens, contextTokens);
   }
-}
-
-/** Whether the round was recorded for the model to see, of those after which it may be asked again. */
-function isRecorded({ reply, calls }: PlayedMessage): boolean {
-  return reply !== undefined && (endedWell(reply.finish) || (reply.finish === "pause" && calls.length === 0));
 }
 
 function failed(error: ToolError): Stop {

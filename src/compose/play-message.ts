@@ -1,13 +1,12 @@
 /** One message of a model, from the request to the results of its calls. */
 import { ToolError } from "../core/error.ts";
+import { canonicalJson, copyJson } from "../core/json.ts";
 import { endedWell } from "../core/model.ts";
 import type { Model, ModelCall, ModelEvent, ModelReply, ModelRequest } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { onAbort } from "../policy/deadline.ts";
-import type { Round, RoundOptions } from "../runtime/round.ts";
+import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 import type { SessionTurn } from "../runtime/session/runtime-session.ts";
-import { saidReply } from "./loop-conversation.ts";
-import type { TakenCall } from "./loop-conversation.ts";
 import type { LoopEvent } from "./loop-event.ts";
 
 /** What a message needs of the run it belongs to. */
@@ -27,7 +26,10 @@ export interface MessageHost {
   tell(event: LoopEvent): void;
 }
 
-export interface PlayedCall extends TakenCall {
+/** A call that was taken into a round. */
+export interface PlayedCall {
+  readonly callId: string;
+  readonly call: ModelCall;
   readonly refusal: ToolError | undefined;
 }
 
@@ -51,46 +53,60 @@ export async function playMessage(host: MessageHost, request: ModelRequest): Pro
       const heard = await words.next();
       if (heard instanceof ToolError) return await message.fail(heard);
       if (heard.type === "reply-end") return await message.end(heard.reply);
-      await message.take(heard);
+      const takenBack = message.take(heard);
+      if (takenBack !== undefined) await takenBack;
     }
   } finally {
     words.close();
   }
 }
 
-/** What the model says, one event at a time, until the signal aborts, whether the model heeds that or not. */
+/** What the model says, one event at a time, until the run is cancelled or the session closed, whether the model heeds that or not. */
 class Words {
   readonly #events: AsyncIterator<ModelEvent> | ToolError;
   readonly #signal: AbortSignal;
-  readonly #forget: () => void;
-  #giveUp: (() => void) | undefined;
+  readonly #closed: AbortSignal;
+  readonly #forget: readonly (() => void)[];
+  /** Ends the wait for the next event. */
+  #heard: (heard: ModelEvent | ToolError) => void = () => {};
 
-  constructor({ model, signal }: MessageHost, request: ModelRequest) {
+  constructor({ model, signal, turn }: MessageHost, request: ModelRequest) {
     this.#signal = signal;
-    this.#forget = onAbort(signal, () => this.#giveUp?.());
+    this.#closed = turn.signal;
+    this.#forget = [signal, turn.signal].map((one) => onAbort(one, () => this.#heard(cancelled())));
     this.#events = begin(model, request, signal);
   }
 
   /** The next event, or why there is none. */
-  async next(): Promise<ModelEvent | ToolError> {
-    const events = this.#events;
-    if (events instanceof ToolError) return events;
-    if (this.#signal.aborted) return cancelled();
+  next(): Promise<ModelEvent | ToolError> {
+    return new Promise((resolve) => {
+      const events = this.#events;
+      this.#heard = resolve;
+      if (events instanceof ToolError) resolve(events);
+      else if (this.#signal.aborted || this.#closed.aborted) resolve(cancelled());
+      else this.#listen(events);
+    });
+  }
+
+  #listen(events: AsyncIterator<ModelEvent>): void {
     try {
-      const step = await new Promise<IteratorResult<ModelEvent, unknown> | undefined>((resolve, reject) => {
-        this.#giveUp = () => resolve(undefined);
-        events.next().then(resolve, reject);
-      });
-      if (step === undefined) return cancelled();
-      return step.done === true ? new ToolError("model_failed", "The model stopped in the middle of its message.") : step.value;
+      events.next().then(this.#onStep, this.#onThrown);
     } catch (thrown: unknown) {
-      return ToolError.fromUnknown(thrown, "model_failed");
+      this.#onThrown(thrown);
     }
   }
 
+  // these are made once for a message, which has many events
+  readonly #onStep = (step: IteratorResult<ModelEvent, unknown> | null | undefined): void => {
+    if (step === null || step === undefined || step.done === true)
+      this.#heard(new ToolError("model_failed", "The model stopped in the middle of its message."));
+    else this.#heard(isEvent(step.value) ? step.value : new ToolError("model_failed", "The model said something that is no event."));
+  };
+  readonly #onThrown = (thrown: unknown): void => this.#heard(ToolError.fromUnknown(thrown, "model_failed"));
+
   /** Lets go of the model without waiting for it. */
   close(): void {
-    this.#forget();
+    for (const forget of this.#forget) forget();
     if (this.#events instanceof ToolError) return;
     try {
       this.#events.return?.().then(undefined, () => {});
@@ -106,6 +122,11 @@ function begin(model: Model, request: ModelRequest, signal: AbortSignal): AsyncI
   } catch (thrown: unknown) {
     return ToolError.fromUnknown(thrown, "model_failed");
   }
+}
+
+/** A model may be anybody's, in a language without types. */
+function isEvent(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "type" in value;
 }
 
 function cancelled(): ToolError {
@@ -124,20 +145,29 @@ class Message {
     this.#round = this.#begin();
   }
 
-  async take(event: ModelEvent): Promise<void> {
+  /** Something to wait for only where the message so far was taken back. */
+  take(event: ModelEvent): Promise<void> | undefined {
     this.#host.tell(event);
     if (event.type === "text-delta") this.#text += event.text;
-    else if (event.type === "call-seal" && this.#host.early) this.#add(event.call);
-    else if (event.type === "reply-void") await this.#takeBack(event.reason);
+    else if (event.type === "call-seal") this.#takeSealed(event);
+    else if (event.type === "reply-void") return this.#takeBack(event.reason);
+    return undefined;
   }
 
   async end(reply: ModelReply): Promise<PlayedMessage> {
     this.#host.tell({ type: "reply-end", reply });
     this.#host.heard(reply);
-    if (endedWell(reply.finish)) for (const call of reply.calls.slice(this.#calls.length)) this.#add(call);
-    const { finish, usage, model } = reply;
-    const results = await this.#round.end({ ...saidReply(reply), finish, usage, ...(model === undefined ? {} : { model }) });
-    return { reply, error: undefined, text: reply.text, calls: this.#calls, results };
+    const isWhole = endedWell(reply.finish);
+    if (isWhole && !this.#calls.every(({ call }, index) => isSameCall(call, reply.calls[index]))) return this.fail(notAsSealed());
+    if (isWhole) for (const call of reply.calls.slice(this.#calls.length)) this.#add(call);
+    const { finish, usage, model, native } = reply;
+    const said = { content: contentOf(reply), ...(native === undefined ? {} : { native }), ...(model === undefined ? {} : { model }) };
+    try {
+      const results = await this.#round.end({ ...said, finish, usage });
+      return { reply, error: undefined, text: reply.text, calls: this.#calls, results };
+    } catch (thrown: unknown) {
+      return this.fail(ToolError.fromUnknown(thrown)); // which rejects where the results are lost as well
+    }
   }
 
   async fail(error: ToolError): Promise<PlayedMessage> {
@@ -147,6 +177,11 @@ class Message {
 
   #begin(): Round {
     return this.#host.turn.round(this.#host.roundOptions());
+  }
+
+  /** Calls are sealed in order: one that was sealed before is not another. */
+  #takeSealed({ index, call }: ModelEvent & { readonly type: "call-seal" }): void {
+    if (this.#host.early && index >= this.#calls.length) this.#add(call);
   }
 
   #add(call: ModelCall): void {
@@ -163,4 +198,26 @@ class Message {
     this.#calls = [];
     this.#text = "";
   }
+}
+
+function isSameCall(sealed: ModelCall, call: ModelCall | undefined): boolean {
+  if (sealed === call) return true;
+  return call !== undefined && sealed.name === call.name && sealed.id === call.id && textOf(sealed) === textOf(call);
+}
+
+function textOf({ input = {} }: ModelCall): string | undefined {
+  try {
+    return canonicalJson(copyJson(input).value);
+  } catch {
+    return undefined; // it never runs
+  }
+}
+
+function notAsSealed(): ToolError {
+  return new ToolError("model_failed", "The model's message does not have the calls that it had sealed, so none of them counts.");
+}
+
+/** What a model said beside its calls. */
+function contentOf({ text, media }: ModelReply): RoundReply["content"] {
+  return media.length === 0 ? text : [...(text === "" ? [] : [{ type: "text", text } as const]), ...media];
 }

@@ -1,5 +1,5 @@
 /** Calls that may do harm need a person's yes once a stranger's words have reached the model. */
-import type { ToolResult } from "../core/result.ts";
+import type { SessionEvent } from "../core/event.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import type { NameMatcher } from "../policy/permission.ts";
 import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
@@ -20,7 +20,8 @@ export class Taint {
   readonly #isSource: NameMatcher;
   readonly #isSensitive: NameMatcher;
   #source: string | undefined;
-  #hasLooked = false;
+  /** How many events were looked at; below 0 while none were. */
+  #seen = -1;
 
   /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
   constructor(session: RuntimeSession, { sources, sensitive }: TaintOptions) {
@@ -31,14 +32,21 @@ export class Taint {
 
   /** Looks at what the session had before, which may come from another process. */
   async look(): Promise<void> {
-    if (this.#hasLooked) return;
-    for await (const event of this.#session.events()) if (event.type === "call-end") this.note(event.result);
-    this.#hasLooked = true;
+    if (this.#seen < 0) for await (const event of this.#session.events()) this.#note(event);
+    this.#seen = this.#session.length;
   }
 
-  note(result: ToolResult): void {
-    const { name, attempts, origin } = result;
-    if (this.#source !== undefined || (attempts === 0 && origin === "live") || this.#isSource(name) === undefined) return;
+  /** Looks at what has come since, also of calls that tools have made themselves. */
+  lookAgain(): void {
+    if (this.#source !== undefined) return;
+    for (const event of this.#session.logSince(this.#seen) ?? this.#session.log) this.#note(event);
+    this.#seen = this.#session.length;
+  }
+
+  #note(event: SessionEvent): void {
+    if (event.type !== "call-end" || this.#source !== undefined) return;
+    const { name, attempts, origin } = event.result;
+    if ((attempts === 0 && origin === "live") || this.#isSource(name) === undefined) return;
     this.#source = name;
     this.#session.parts.approvals.askMore(this.#session.id, (qualifiedName) =>
       this.#isSensitive(qualifiedName) === undefined

@@ -124,8 +124,8 @@ export interface Model {
   /**
    * Answers. Yields at least `reply-end`, last; ends early only by throwing.
    *
-   * @throws ToolError `rate_limited`, `unavailable`, `network_error`, `timeout`, `permission_denied`, `too_large` (more than its
-   * context holds), `model_failed`; `cancelled` when the signal aborts
+   * @throws ToolError `rate_limited`, `unavailable`, `network_error`, `timeout`, `permission_denied`, `limit_exceeded` (no credit left),
+   * `not_found` (no such model), `too_large` (more than its context holds), `model_failed`; `cancelled` when the signal aborts
    */
   stream(request: ModelRequest, options?: ModelOptions): AsyncIterable<ModelEvent>;
 }

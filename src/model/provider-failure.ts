@@ -96,8 +96,8 @@ const RULES: readonly Rule[] = [
   { code: "timeout", statuses: [408, 504] },
   { ...BUSY, statuses: [429], words: ["overloaded"] },
   { code: "rate_limited", statuses: [429] },
-  { code: "rate_limited", statuses: [400], words: ["throttlingexception"] },
-  { code: "model_failed", retryable: true, statuses: [409, 425] },
+  { code: "rate_limited", statuses: [400], words: ["throttlingexception", "servicequotaexceededexception"] },
+  { code: "model_failed", retryable: true, statuses: [409, 424, 425] },
   { code: "model_failed", statuses: [501, 505] },
 ];
 
@@ -174,10 +174,10 @@ function messageOf(error: JsonValue): string {
   return typeof raw === "string" ? `${text}: ${raw}` : text;
 }
 
-/** `invalid_request_error`, `RESOURCE_EXHAUSTED`: the words of `type`, `code` and `status`, without numbers. */
+/** `invalid_request_error`, `RESOURCE_EXHAUSTED`: the words of `type`, `code`, `status` and Amazon's `__type`, without numbers. */
 function kindOf(error: JsonValue): string {
   if (!isJsonObject(error)) return "";
-  const words = [error["type"], error["code"], error["status"]].filter((word) => typeof word === "string" && word !== "");
+  const words = [error["type"], error["code"], error["status"], error["__type"]].filter((word) => typeof word === "string" && word !== "");
   return [...new Set(words)].join(", ");
 }
 

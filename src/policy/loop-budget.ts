@@ -43,8 +43,9 @@ export class LoopBudget {
     this.#startedAt = clock.now();
   }
 
+  /** What is no amount above 0 is not spent: nothing that a program or a provider says gives budget back. */
   spend(axis: Exclude<BudgetAxis, "wallMs">, amount: number): void {
-    this.#used[axis] += amount;
+    if (amount > 0) this.#used[axis] += amount;
   }
 
   used(axis: BudgetAxis): number {

@@ -56,6 +56,8 @@ export class RepeatGuard {
   readonly #answers: RepeatLadder;
   readonly #tracks = new Map<string, Track>();
   #calls = 0;
+  /** Some call has come to the same often enough to be refused; before that no call need be looked up. */
+  #refuses = false;
 
   /** @throws ToolError `invalid_argument` */
   constructor(options: RepeatGuardOptions = {}) {
@@ -67,6 +69,7 @@ export class RepeatGuard {
 
   /** Why this call is not to be run again; undefined when it may. */
   refusal(call: ToolCall): ToolError | undefined {
+    if (!this.#refuses) return undefined;
     const key = keyOf(call);
     const track = key === undefined ? undefined : this.#current(key);
     if (track === undefined || track.equal.length < this.#ladder(track.result).refuseAt) return undefined;
@@ -102,8 +105,9 @@ export class RepeatGuard {
   }
 
   #verdict(call: ToolCall, track: Track, ran: boolean): RepeatVerdict {
-    const { nudgeAt, stopAt } = this.#ladder(track.result);
+    const { nudgeAt, refuseAt, stopAt } = this.#ladder(track.result);
     const seen = track.equal.length;
+    if (seen >= refuseAt) this.#refuses = true;
     if (seen + track.refused.length >= stopAt)
       return {
         kind: "stop",

@@ -12,6 +12,7 @@ import { writeEnded } from "./announce-write.ts";
 import { leaveFlight, readAnswered } from "./cached-read.ts";
 import type { Found } from "./cached-read.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
+import { withinLayer } from "./caller-layer.ts";
 import { followJob } from "./follow-job.ts";
 import { release } from "./hold.ts";
 import { abandon } from "./orphan.ts";
@@ -138,7 +139,13 @@ function workOf({ route }: CallRun, answer: unknown, context: AttemptContext): P
   return route?.engine.kind === "local" ? answer : followJob(answer, context);
 }
 
-function ask({ route }: CallRun, request: EngineRequest, context: AttemptContext): unknown {
+function ask(run: CallRun, request: EngineRequest, context: AttemptContext): unknown {
+  const { visibility } = run.options;
+  if (visibility === undefined) return put(run, request, context);
+  return withinLayer(run.turn.session, visibility, () => put(run, request, context));
+}
+
+function put({ route }: CallRun, request: EngineRequest, context: AttemptContext): unknown {
   return route?.via === "simulate" ? route.engine.simulate?.(request, context) : route?.engine.call(request, context);
 }
 

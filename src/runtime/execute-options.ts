@@ -27,7 +27,8 @@ export interface ExecuteOptions {
   readonly concurrent?: boolean;
   /**
    * Which of the tools these calls may use: a set of rules, or several of which each must agree, so that one only ever narrows the
-   * others. Calls of all other tools are refused. @default all that the runtime allows
+   * others. Calls of all other tools are refused, also those that handlers of these calls make themselves in the session or a branch of
+   * it. @default all that the runtime allows
    */
   readonly allow?: VisibilityRules;
   /** Answers the questions that handlers put to a person. @default what the runtime was given */

@@ -2,9 +2,10 @@
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import type { NativeMessage, SessionMessage } from "../core/message.ts";
-import { endedWell } from "../core/model.ts";
+import { FINISH_REASONS, endedWell } from "../core/model.ts";
 import type { ModelCall, ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
+import { readUsage } from "../core/token-usage.ts";
 import { onAbort } from "../policy/deadline.ts";
 import { Batch, admitNext, begin } from "./batch.ts";
 import type { Admission, Answer } from "./batch.ts";
@@ -12,9 +13,9 @@ import type { CallOptions, CallParts, CallRun, ResultNotes } from "./call-run.ts
 import type { ExecuteOptions } from "./execute-options.ts";
 import { lockKeysOf } from "./hold.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
+import { hasTurnRule } from "./check-turn-rules.ts";
 import { executeCall } from "./pipeline.ts";
 import { ResourceLocks } from "./resource-locks.ts";
-import { toolOf } from "./resolve-tool.ts";
 import { copyContent } from "./copy-content.ts";
 import { readNative } from "./session/read-message.ts";
 import type { Turn } from "./session/turn.ts";
@@ -51,14 +52,16 @@ export interface RoundPlace {
   ended(): void;
 }
 
+const NOTHING_SAID: SessionMessage = Object.freeze({ role: "assistant", content: "" });
 const NO_USAGE: ModelReply["usage"] = Object.freeze({ inputTokens: 0, outputTokens: 0 });
 
 /**
  * One message of a model and its calls. A call is recorded when it is added, and has its result when the round is over, whichever way.
  *
  * A call that only reads starts as soon as it is added, unless a call before it that still waits would write what it reads. All others
- * (writes, calls of undeclared, external or destructive tools, those that somebody has to approve, those of engines that answer in
- * sequence, and those whose input is not whole JSON) start when the round is ended well, in call order.
+ * (writes, calls of undeclared, external or destructive tools, of tools that run once a turn or end it, those that somebody has to
+ * approve, those of engines that answer in sequence, and those whose input is not whole JSON) start when the round is ended well, in call
+ * order.
  */
 export class Round {
   readonly #place: RoundPlace;
@@ -71,6 +74,8 @@ export class Round {
   readonly #line = new ResourceLocks();
   readonly #forget: (() => void) | undefined;
   #admission: Promise<void> | undefined;
+  /** Calls are being admitted further up the stack: what is added meanwhile, by a tool or a listener, is admitted there. */
+  #isAdmitting = false;
   #over: Promise<readonly ToolResult[]> | undefined;
 
   constructor(place: RoundPlace) {
@@ -102,31 +107,51 @@ export class Round {
    * The message is over and whole: it is recorded, and what waits starts. Resolves to one result for each call, in call order, once
    * they are durable. A message whose `finish` says that it is not whole is voided instead.
    *
-   * @throws ToolError `invalid_argument` when the round is over already; `store_failed`. By rejecting
+   * @throws ToolError `invalid_argument` when the round is over already; `not_json` or `too_large` for content that cannot be recorded,
+   * and the round is voided; `store_failed`. By rejecting
    */
   end(reply: RoundReply): Promise<readonly ToolResult[]> {
     if (this.#over !== undefined) return Promise.reject(new ToolError("invalid_argument", "The round is over."));
     const isWhole = endedWell(reply.finish) || (this.#runs.length === 0 && reply.finish !== "truncated" && reply.finish !== "error");
     if (!isWhole) return this.void(`the message of the model ended with ${JSON.stringify(reply.finish)}`, reply);
-    return (this.#over = this.#finish(() => this.#record(reply)));
+    const message = readSaid(reply);
+    if (message instanceof ToolError) return this.#refuse(message);
+    return this.#close(() => this.#record(message, reply));
   }
 
   /**
    * The message came to nothing: what waits or runs is cancelled. The round stays in the log, and the model is not shown it. Idempotent.
    */
   void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
-    return (this.#over ??= this.#finish(() => {
-      this.#record({ content: "", finish: "truncated", usage: NO_USAGE, ...reply }, reason);
+    if (this.#over !== undefined) return this.#over;
+    const said = { content: "", finish: "truncated", usage: NO_USAGE, ...reply } as const;
+    const message = readSaid(said);
+    return this.#close(() => {
+      this.#record(message instanceof ToolError ? NOTHING_SAID : message, said, reason);
       this.#giveBack();
-      this.#cancelAll(reason);
-    }));
+    }, reason);
   }
 
-  async #finish(close: () => void): Promise<readonly ToolResult[]> {
+  async #refuse(error: ToolError): Promise<never> {
+    await this.void(`the message cannot be recorded: ${error.message}`);
+    throw error;
+  }
+
+  /** From here on the round is over, also for whoever is called on the way. @param voided why its calls are cancelled */
+  #close(record: () => void, voided?: string): Promise<readonly ToolResult[]> {
+    const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
+    this.#over = promise;
+    if (voided !== undefined) this.#cancelAll(voided);
+    resolve(this.#finish(record));
+    return promise;
+  }
+
+  async #finish(record: () => void): Promise<readonly ToolResult[]> {
     const { parts } = this.#place;
     try {
+      if (this.#isAdmitting) await undefined; // until the admission is not further up the stack any more
       if (this.#admission !== undefined) await this.#admission;
-      close();
+      record();
       const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { answers: this.#answers });
       return await this.#place.whenDurable(batch.start());
     } finally {
@@ -137,18 +162,23 @@ export class Round {
 
   /** Admits what is not admitted yet, in call order; whoever adds a call meanwhile need not begin anew. */
   #admit(): Promise<void> | undefined {
-    const waiting = this.#admitReady();
+    const waiting = this.#isAdmitting ? undefined : this.#admitReady();
     return waiting === undefined ? undefined : this.#goOn(waiting);
   }
 
   /** Admits calls up to the first whose admission has to be waited for. */
   #admitReady(): { readonly run: CallRun; readonly admission: Promise<Admission> } | undefined {
-    for (let run = this.#nextRun; run !== undefined; run = this.#nextRun) {
-      const admission = admitNext(run, this.#ids);
-      if (admission instanceof Promise) return { run, admission };
-      this.#take(run, admission);
+    this.#isAdmitting = true;
+    try {
+      for (let run = this.#nextRun; run !== undefined; run = this.#nextRun) {
+        const admission = admitNext(run, this.#ids);
+        if (admission instanceof Promise) return { run, admission };
+        this.#take(run, admission);
+      }
+      return undefined;
+    } finally {
+      this.#isAdmitting = false;
     }
-    return undefined;
   }
 
   get #nextRun(): CallRun | undefined {
@@ -162,7 +192,8 @@ export class Round {
   }
 
   #take(run: CallRun, { answer }: Admission): void {
-    this.#answers.push(answer ?? (this.#mayStart(run) ? executeCall(run) : undefined));
+    const index = this.#answers.push(answer) - 1;
+    if (answer === undefined && this.#mayStart(run)) this.#answers[index] = executeCall(run);
   }
 
   /** Whether the call may run before the message is known to be whole. One that may not keeps its place in line before later ones. */
@@ -175,20 +206,19 @@ export class Round {
     return true;
   }
 
-  #record(reply: RoundReply, voided?: string): void {
+  #record(message: SessionMessage, { finish, usage, model }: RoundReply, voided?: string): void {
     const { turn } = this.#place;
     const { session } = turn;
     if (!session.recorded || !this.#options.recordHistory) return;
-    const { finish, usage, model } = reply;
     session.recordAndTell({
       type: "round-end",
       sessionId: session.id,
       turnId: turn.id,
       at: this.#place.parts.ports.clock.wallTime(),
       callIds: this.#runs.map((run) => run.callId),
-      message: messageOf(reply),
-      finish,
-      usage,
+      message,
+      finish: FINISH_REASONS.includes(finish) ? finish : "other",
+      usage: readUsage(usage),
       ...(model === undefined ? {} : { model }),
       ...(voided === undefined ? {} : { voided }),
     });
@@ -206,21 +236,26 @@ export class Round {
 }
 
 function isEarly(run: CallRun): boolean {
-  const { effects, route, call } = run;
+  const { effects, route, call, registered } = run;
   if (effects === undefined || route?.via !== "live" || typeof call.input === "string") return false;
   if (effects.undeclared || effects.writes.length > 0 || effects.external || effects.destructive) return false;
-  if (route.engine.order === "sequential") return false;
-  return run.parts.approvals.needed(toolOf(run).qualifiedName, false, run.turn.session) === undefined;
+  if (route.engine.order === "sequential" || registered === undefined || hasTurnRule(registered.tool)) return false;
+  return run.parts.approvals.needed(registered.qualifiedName, false, run.turn.session) === undefined;
 }
 
 function withoutKind({ kind: _kind, ...call }: ModelCall): ModelCall {
   return call;
 }
 
-function messageOf({ content, native }: RoundReply): SessionMessage {
-  return Object.freeze({
-    role: "assistant",
-    content: typeof content === "string" ? content : copyContent(content),
-    ...(native === undefined ? {} : { native: readNative(native) }),
-  });
+/** What is recorded of it; an error when it cannot be. */
+function readSaid({ content, native }: RoundReply): SessionMessage | ToolError {
+  try {
+    return Object.freeze({
+      role: "assistant",
+      content: typeof content === "string" ? content : copyContent(content),
+      ...(native === undefined ? {} : { native: readNative(native) }),
+    });
+  } catch (thrown: unknown) {
+    return ToolError.fromUnknown(thrown, "not_json");
+  }
 }

@@ -6,10 +6,10 @@ import type { JsonLimits } from "../core/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog } from "../core/store.ts";
-import { visibilityOf } from "../policy/visibility.ts";
 import { readItems, runBatch, runOne } from "./batch.ts";
 import type { Submission } from "./batch.ts";
 import type { CallOptions, CallParts } from "./call-run.ts";
+import { layerOf } from "./caller-layer.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { wrongOptions } from "./execute-options.ts";
 import { safeProgressListener } from "./safe-ears.ts";
@@ -94,7 +94,7 @@ export class CallRunner {
     const held = new HeldTurn({
       session,
       turn,
-      callOptions: (options) => this.callOptions(options),
+      callOptions: (options) => this.callOptions(options, session),
       refusal: () => refuse(session),
       whenDurable: (results) => whenDurable(session, results),
     });
@@ -106,14 +106,15 @@ export class CallRunner {
     }
   }
 
-  callOptions(options: ExecuteOptions): CallOptions {
+  /** @param session whose rules hold as well, where a handler of it makes the calls */
+  callOptions(options: ExecuteOptions, session?: Session): CallOptions {
     return {
       validate: options.validate ?? true,
       recordHistory: options.recordHistory ?? true,
       data: options.data ?? this.#data,
       ask: options.ask ?? this.#ask,
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
-      visibility: options.allow === undefined ? undefined : visibilityOf(options.allow),
+      visibility: layerOf(session, options.allow),
     };
   }
 
@@ -135,7 +136,9 @@ export class CallRunner {
     options: ExecuteOptions,
     submission: Submission | undefined,
   ): Answer | Promise<Answer> {
-    const callOptions = options === NO_OPTIONS ? this.#defaultCallOptions : this.callOptions(options);
+    const { session } = turn;
+    const isPlain = options === NO_OPTIONS && (!session.recorded || layerOf(session, undefined) === undefined);
+    const callOptions = isPlain ? this.#defaultCallOptions : this.callOptions(options, session);
     const list = isBatch(calls);
     if (!list && submission === undefined && options.signal === undefined && options.onError !== "throw")
       return runOne(parts, turn, calls, callOptions);

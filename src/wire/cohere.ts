@@ -127,8 +127,8 @@ function textPart(text: string): JsonObject {
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const encoded = encodeTools(typeof toolChoice === "object" ? tools.filter(({ name }) => name === toolChoice.tool) : tools);
-  const conversation = encodeMessages(messages, { tools: tools.length > 0 });
   const offered = encoded.tools.length > 0;
+  const conversation = encodeMessages(messages, { tools: offered || native["tools"] !== undefined });
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls !== undefined)
     notes.push({ kind: "unsupported", note: `${FORMAT} cannot be told whether to make several calls at once.` });

@@ -32,10 +32,11 @@ export interface WireTool {
 
 /**
  * Tools in the order given; `write` gives one its provider's shape. Left out, each with a note: tools whose schema or name cannot be
- * sent, tools that another provider runs, and those beyond `maxTools`. A tool with `providers[format]` is sent as that says.
+ * sent, or is that of a tool before, tools that another provider runs, and those beyond `maxTools`. A tool with `providers[format]` is sent as that says.
  */
 export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, write: (tool: WireTool) => JsonObject): EncodedTools {
   const names = new ProviderNames();
+  const given = new Set<string>();
   const notes: WireNote[] = [];
   const written: JsonObject[] = [];
   for (const tool of tools) {
@@ -46,7 +47,12 @@ export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, wr
       if (own !== undefined) written.push(own);
       else if (tool.providerExecuted === true)
         notes.push({ kind: "unsupported", tool: tool.name, note: `${rules.format} does not run this tool, so it is left out.` });
-      else written.push(write(wireTool(tool, rules, names, notes)));
+      else {
+        const one = wireTool(tool, rules, names, notes);
+        if (given.has(one.name)) throw new ToolError("duplicate", `Another tool of the request is named ${one.name}, too.`);
+        written.push(write(one));
+        given.add(one.name);
+      }
     } catch (thrown: unknown) {
       notes.push({ kind: "quarantined", tool: tool.name, note: ToolError.fromUnknown(thrown).message });
     }
@@ -54,8 +60,13 @@ export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, wr
   return { tools: written, toolNames: names.decoded, notes };
 }
 
+/** How JSON writes half a surrogate pair, unless the backslash itself is escaped. */
+const HALF_PAIR = /(?<!\\)(?:\\\\)*\\ud[89a-f]/u;
+
 function wireTool(tool: ModelTool, rules: ToolRules, names: ProviderNames, notes: WireNote[]): WireTool {
   const { schema, strict } = fitTool(tool, rules, notes);
+  if (HALF_PAIR.test(JSON.stringify(schema)))
+    throw new ToolError("invalid_argument", "The schema holds half a surrogate pair, which providers refuse.");
   const { maxDescription = Infinity } = rules;
   const description = tool.description.length <= maxDescription ? tool.description : `${tool.description.slice(0, maxDescription - 1)}…`;
   if (description !== tool.description)

@@ -94,7 +94,7 @@ function writeCall({ id, name, input }: WireCall): JsonObject {
 function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarget): EncodedRequest {
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const encoded = encodeTools(tools);
-  const conversation = encodeMessages(messages, { tools: tools.length > 0 });
+  const conversation = encodeMessages(messages, { tools: encoded.tools.length > 0 || native["tools"] !== undefined });
   if (toolChoice !== undefined) chosenTool(toolChoice, encoded);
   const notes: WireNote[] = [...encoded.notes];
   const ignored = (what: string): unknown => notes.push({ kind: "unsupported", note: `${FORMAT} cannot be told ${what}.` });

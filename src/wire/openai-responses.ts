@@ -88,9 +88,9 @@ const PLAIN_MODEL = /^(?:ft:)?(?:gpt-[34]|gpt-5(?:\.\d+)?-chat|chatgpt-)/u;
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const encoded = encodeTools(tools, { strict });
-  const input = toInputItems(messages, { tools: tools.length > 0, stored: native["store"] === true });
-  const plain = PLAIN_MODEL.test(model.slice(model.lastIndexOf("/") + 1)) || native["store"] === true;
   const offered = encoded.tools.length > 0;
+  const input = toInputItems(messages, { tools: offered || native["tools"] !== undefined, stored: native["store"] === true });
+  const plain = PLAIN_MODEL.test(model.slice(model.lastIndexOf("/") + 1)) || native["store"] === true;
   const body: JsonObject = {
     model,
     ...(system === undefined ? {} : { instructions: system.toWellFormed() }),

@@ -7,6 +7,7 @@ import type { NativeMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
 import type { FinishReason, ModelCall, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../core/model.ts";
 import { parseJson } from "../core/parse-json.ts";
+import { readUsage } from "../core/token-usage.ts";
 import { expandParallel } from "./parallel-calls.ts";
 import { qualifiedNameOf } from "./provider-name.ts";
 import type { DecodeOptions } from "./wire-format.ts";
@@ -132,15 +133,16 @@ export class ReplyBuilder {
     if (call.told || call.name === "") return;
     call.told = true;
     this.#tell({ type: "call-open", index: call.index, name: this.#qualified(call.name) });
+    if (call.pieces.length > 0) this.#tell({ type: "call-delta", index: call.index, text: call.pieces.join("") });
   }
 
-  /** The next piece of a call's arguments, or of a custom call's text. */
+  /** The next piece of a call's arguments, or of a custom call's text; told of once the call's name is known. */
   argumentText(key: string | number, text: string): void {
     const call = this.#calls.get(key);
     if (call === undefined || call.sealed || text === "") return;
     this.#grow(text.length);
     call.pieces.push(text);
-    this.#tell({ type: "call-delta", index: call.index, text });
+    if (call.told) this.#tell({ type: "call-delta", index: call.index, text });
   }
 
   /** The whole arguments, as text or JSON, in place of the pieces. */
@@ -174,8 +176,9 @@ export class ReplyBuilder {
     this.#usage = { ...this.#usage, ...usage };
   }
 
-  /** Why the message ends, and the provider's own word for it. */
+  /** Why the message ends, and the provider's own word for it. A reason that is no good end stays, whatever is said behind it. */
   finish(reason: FinishReason, detail?: string): void {
+    if (this.#finish !== undefined && !endedWell(this.#finish)) return;
     this.#finish = reason;
     this.#finishDetail = detail;
   }
@@ -218,9 +221,11 @@ export class ReplyBuilder {
   end(): ModelReply {
     if (this.#ended !== undefined) return this.#ended;
     const finish = this.#finish ?? "truncated";
-    if (endedWell(finish)) this.sealAll();
+    if (endedWell(finish)) {
+      this.sealAll();
+      this.#tellSealed(true);
+    }
     const calls = endedWell(finish) ? this.#sealed : [];
-    const { inputTokens = 0, outputTokens = 0, ...rest } = this.#usage;
     const reply: ModelReply = {
       text: this.#text.join(""),
       reasoning: this.#reasoning.join(""),
@@ -229,7 +234,7 @@ export class ReplyBuilder {
       providerCalls: [...this.#providerCalls],
       finish: calls.length > 0 ? "calls" : finish,
       ...(this.#finishDetail === undefined ? {} : { finishDetail: this.#finishDetail }),
-      usage: { inputTokens, outputTokens, ...rest },
+      usage: readUsage(this.#usage),
       ...(this.#native === undefined || this.#expanded || !endedOrPaused(finish) ? {} : { native: this.#native }),
       ...this.#about,
     };
@@ -242,8 +247,8 @@ export class ReplyBuilder {
     if (this.#ended === undefined) this.#events.push(event);
   }
 
-  #tellSealed(): void {
-    const isOver = this.#finish !== undefined && endedWell(this.#finish);
+  /** @param isOver the message has ended, and well */
+  #tellSealed(isOver = false): void {
     for (; this.#told < this.#opened.length; this.#told++) {
       const call = this.#opened[this.#told];
       if (call?.sealed !== true) return;

@@ -1,5 +1,5 @@
 /** A loop over a scripted model and a runtime on fake ports, for the tests of this folder. */
-import type { ModelRequest } from "../../src/core/model.ts";
+import type { Model, ModelEvent, ModelReply, ModelRequest } from "../../src/core/model.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { resultText } from "../../src/core/result.ts";
 import type { ToolResult } from "../../src/core/result.ts";
@@ -57,4 +57,21 @@ export function notes(request: ModelRequest | undefined): readonly string[] {
   return (request?.messages ?? []).flatMap((message) =>
     message.role === "system" && typeof message.content === "string" ? [message.content] : [],
   );
+}
+
+/** The end of a message, of which only this much is said. */
+export function replyEnd(more: Partial<ModelReply> = {}): ModelEvent {
+  const empty = { text: "", reasoning: "", media: [], calls: [], providerCalls: [], finish: "stop" } as const;
+  return { type: "reply-end", reply: { ...empty, usage: { inputTokens: 3, outputTokens: 1 }, ...more } };
+}
+
+/** A model that says these events and nothing else, however wrong they are. */
+export function saidBy(events: (request: ModelRequest, index: number) => readonly ModelEvent[]): Model {
+  let requests = 0;
+  return {
+    name: "said",
+    async *stream(request) {
+      yield* events(request, requests++);
+    },
+  };
 }

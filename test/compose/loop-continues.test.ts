@@ -54,7 +54,7 @@ const rows: readonly (readonly [string, Partial<RoundFacts>, LoopDecision])[] = 
   ["an abort ends before everything", { aborted: true, emergency: true, conditionMet: true }, "cancelled"],
 ];
 
-test.each(rows)("%s", (_what, facts, decision) => {
+test.each(rows)("F3.32 by the table: %s", (_what, facts, decision) => {
   expect(loopContinues({ ...FACTS, ...facts }, LIMITS)).toBe(decision);
 });
 

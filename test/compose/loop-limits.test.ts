@@ -10,7 +10,7 @@ const count = tool("count", ({ n }) => n);
 /** A model that always asks for one more call, never the same. */
 const more = (_request: unknown, index: number) => ({ text: `Round ${index + 1}.`, calls: [call("count", { n: index })] });
 
-test("H05 a model that always asks for more is stopped, and what it did is kept with the reason", async () => {
+test("H05 F4.23 a model that always asks for more is stopped, and what it did is kept with the reason", async () => {
   const { loop, model } = testLoop({ tools: [count], script: more });
   const result = await loop.run("go");
   expect([result.reason, result.detail, result.rounds, result.text, result.results.length]).toEqual([

@@ -26,7 +26,7 @@ const reply = (more: Partial<ModelReply> = {}): ModelEvent => ({
   },
 });
 
-test("F1.10 what a call came to is in the next request, and an answer without calls ends the run", async () => {
+test("F1.10 F4.23 what a call came to is in the next request, and an answer without calls ends the run", async () => {
   const { loop, model, session } = testLoop({
     tools: [add],
     system: ({ number }) => `Round ${number}.`,

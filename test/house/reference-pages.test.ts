@@ -6,7 +6,24 @@ import { expect, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { ToolError } from "../../src/core/error.ts";
+import type { ModelMessage } from "../../src/core/message.ts";
+import type { ToolResult } from "../../src/core/result.ts";
+import { STOP_REASONS } from "../../src/compose/stop-reason.ts";
+import { PROVIDERS } from "../../src/model/providers.ts";
+import type { Provider } from "../../src/model/providers.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
+import { anthropicMessages } from "../../src/wire/anthropic.ts";
+import { bedrockConverse } from "../../src/wire/bedrock.ts";
+import { CHAT_VARIANTS } from "../../src/wire/chat-variants.ts";
+import { cohere } from "../../src/wire/cohere.ts";
+import { geminiInteractions } from "../../src/wire/gemini-interactions.ts";
+import { gemini } from "../../src/wire/gemini.ts";
+import { mistral } from "../../src/wire/mistral.ts";
+import { ollama } from "../../src/wire/ollama.ts";
+import { openAiChat } from "../../src/wire/openai-chat.ts";
+import { openAiResponses } from "../../src/wire/openai-responses.ts";
+import { TEXT_FORMATS } from "../../src/wire/text/formats.ts";
+import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { readTree } from "./source-tree.ts";
 
 /** By heading, the first cells of the table below it. */
@@ -156,4 +173,90 @@ test.each(["every-key.toml", "tool-files.toml", "other-words.yaml"])(
 test("the page of events names every event there is and no other", () => {
   const types = [...(readTree("src/core/event.ts").get("src/core/event.ts") ?? "").matchAll(/readonly type: "([^"]+)"/gu)];
   expect([...tablesOf("docs/reference/events.md").values()].flat().toSorted()).toEqual(types.map(([, type = ""]) => type).toSorted());
+});
+
+/** The rows of the table below a heading, without marks of code. */
+function rowsOf(path: string, heading: string): readonly (readonly string[])[] {
+  const section = (readTree(path).get(path) ?? "").split(/^#+ /mu).find((part) => part.startsWith(`${heading}\n`)) ?? "";
+  const rows = [...section.matchAll(/^\| (`.*) \|$/gmu)].map(([, row = ""]) => row.split(" | "));
+  return rows.map((cells) => cells.map((cell) => cell.replaceAll("`", "").trim()));
+}
+
+test("the page on models names every provider with its format and its variables", () => {
+  const known: readonly (readonly [string, Provider])[] = Object.entries(PROVIDERS);
+  expect(rowsOf("docs/guides/ask-a-model.md", "Choose a provider")).toEqual(
+    known.map(([name, { format, keyVariables, keyOptional = false }]) => [
+      name,
+      format().name,
+      `${keyVariables.join(", ")}${keyOptional ? ", or none" : ""}`,
+    ]),
+  );
+});
+
+test("the page on text formats and that of the loop name every one there is, in their order", () => {
+  expect({
+    formats: tablesOf("docs/guides/use-a-model-without-tool-calls.md").get("Choose a format"),
+    reasons: tablesOf("docs/guides/run-a-loop.md").get("Know why it ended")?.toSorted(),
+    variants: tablesOf("docs/reference/wire-formats.md").get("Chat Completions elsewhere"),
+  }).toEqual({ formats: [...TEXT_FORMATS.keys()], reasons: Object.keys(STOP_REASONS).toSorted(), variants: CHAT_VARIANTS });
+});
+
+const WIRE_FORMATS: Readonly<Record<string, () => WireFormat>> = {
+  openAiResponses,
+  openAiChat,
+  anthropicMessages,
+  gemini,
+  geminiInteractions,
+  bedrockConverse,
+  mistral,
+  cohere,
+  ollama,
+};
+
+/** What a format does with a request for one call a message, held to the schemas. */
+function requestRow([maker, format]: readonly [string, WireFormat]): readonly string[] {
+  const tools = [{ name: "a", description: "A.", inputSchema: { type: "object", properties: { b: { type: "string" } }, required: ["b"] } }];
+  const body = (strict: boolean): string => JSON.stringify(format.encodeRequest({ messages: [], tools }, { model: "m", strict }).body);
+  const isByTool = JSON.stringify(format.encodeTools(tools, { strict: true }).tools).includes('"strict":true');
+  const { notes } = format.encodeRequest({ messages: [], tools, parallelCalls: false }, { model: "m" });
+  const strict = isByTool ? "by tool" : body(true) === body(false) ? "no" : "all or none";
+  return [format.name, `${maker}()`, format.path({ model: "m" }), format.framing, strict, notes.length === 0 ? "yes" : "no"];
+}
+
+const SHOWN: ToolResult = {
+  callId: "c1",
+  name: "a",
+  status: "ok",
+  content: [
+    { type: "text", text: "the words" },
+    { type: "image", mediaType: "image/png", data: "aW1hZ2U=" },
+    { type: "audio", mediaType: "audio/wav", data: "c291bmQ=" },
+    { type: "file", mediaType: "application/pdf", uri: "data:application/pdf;base64,cGRm", name: "a.pdf" },
+  ],
+  origin: "live",
+  attempts: 1,
+  durationMs: 1,
+  repairs: [],
+  warnings: [],
+};
+
+/** Where each of the media of a result stands. */
+function mediaRow(format: WireFormat): readonly string[] {
+  const messages: readonly ModelMessage[] = [
+    { role: "user", at: 0, content: "Show it." },
+    { role: "call", at: 1, callId: "c1", turnId: "t1", call: { id: "c1", name: "a", input: {} } },
+    { role: "result", at: 2, callId: "c1", result: SHOWN },
+  ];
+  const written = format.encodeMessages(messages).messages.map((message) => JSON.stringify(message));
+  const result = written.findIndex((message) => message.includes("the words"));
+  const places = ["aW1hZ2U=", "c291bmQ=", "cGRm"].map((data) => written.findIndex((message) => message.includes(data)));
+  return [format.name, ...places.map((place) => (place < 0 ? "in words" : place === result ? "in the result" : "behind it"))];
+}
+
+test("the page of wire formats says what each of them does", () => {
+  const page = "docs/reference/wire-formats.md";
+  const formats = Object.entries(WIRE_FORMATS).map(([maker, make]) => [maker, make()] as const);
+  expect(rowsOf(page, "Requests and replies")).toEqual(formats.map(requestRow));
+  expect(rowsOf(page, "What a result may show")).toEqual(formats.map(([, format]) => mediaRow(format)));
+  expect(tablesOf(page).get("What goes back of reasoning")).toEqual(formats.map(([, { name }]) => name));
 });

@@ -360,7 +360,7 @@ describe("F4.17 errors in a reply's place are typed", () => {
     [{ message: "long", code: "context_length_exceeded" }, "too_large", false],
     [{ message: "This model's maximum context length is 8192 tokens.", type: "invalid_request_error", code: null }, "too_large", false],
     [{ message: "bad gateway", code: 502 }, "unavailable", true],
-    [{ message: "no credit", type: "insufficient_quota", code: "insufficient_quota" }, "permission_denied", false],
+    [{ message: "no credit", type: "insufficient_quota", code: "insufficient_quota" }, "limit_exceeded", false],
     [{ message: "no", type: "invalid_request_error" }, "model_failed", false],
     [{ message: "Failed to call a function.", type: "invalid_request_error", code: "tool_use_failed" }, "model_failed", true],
     ["odd", "model_failed", false],

@@ -398,7 +398,7 @@ describe("replies", () => {
   test.each<[string, JsonValue, string]>([
     ["no object", "hello", "model_failed"],
     ["no output", { status: "completed" }, "model_failed"],
-    ["an error", { error: { code: "insufficient_quota", message: "Pay." } }, "permission_denied"],
+    ["an error", { error: { code: "insufficient_quota", message: "Pay." } }, "limit_exceeded"],
     ["a failure", { status: "failed", output: [], error: null }, "model_failed"],
   ])("a body with %s is thrown", (_, reply, code) => {
     expect(() => format.decodeReply(reply)).toThrow(expect.objectContaining({ code }));

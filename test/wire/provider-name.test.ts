@@ -30,7 +30,7 @@ describe("a tool's name as providers allow it", () => {
     expect(providerName(name)).toMatch(/^(?=[A-Za-z_])[A-Za-z0-9_-]{0,46}__[0-9a-f]{16}$/u);
   });
 
-  test("A02 different names stay different, and every one is allowed everywhere", () => {
+  test("A02 H06 different names stay different, and every one is allowed everywhere", () => {
     const piece = fc.oneof(fc.constantFrom("_", "__", "::", "a", "A", "b-c", "default", "0123456789abcdef"), fc.string({ maxLength: 3 }));
     const name = fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join(""));
     fc.assert(

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { isJsonObject } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/json.ts";
 import { FINISH_REASONS, endedWell } from "../../src/core/model.ts";
 import type { ModelEvent, ModelReply } from "../../src/core/model.ts";
 import { ReplyBuilder, readArguments } from "../../src/wire/reply-builder.ts";
@@ -17,7 +19,7 @@ const texts = fc.constantFrom("", "a", "{", "}", '{"x":', "1}", "{}", "null", '"
 const callNames = fc.constantFrom("", "a", "ns__b", "functions.a", "parallel", "__proto__");
 const kinds = fc.constantFrom("function", "custom", undefined);
 
-const operations: fc.Arbitrary<Operation> = fc.oneof(
+const unfinished: fc.Arbitrary<Operation> = fc.oneof(
   texts.map(
     (text): Operation =>
       (builder) =>
@@ -59,14 +61,21 @@ const operations: fc.Arbitrary<Operation> = fc.oneof(
       (builder) =>
         builder.media({ type: "image", mediaType: "image/png", data: `${key}` }),
   ),
-  fc.constantFrom(...FINISH_REASONS).map(
-    (reason): Operation =>
-      (builder) =>
-        builder.finish(reason),
-  ),
   fc.constant<Operation>((builder) => builder.void("again")),
   fc.constant<Operation>((builder) => builder.native({ format: "some", blocks: [1] })),
 );
+const operations = fc.oneof(
+  { weight: 11, arbitrary: unfinished },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(...FINISH_REASONS).map(
+      (reason): Operation =>
+        (builder) =>
+          builder.finish(reason),
+    ),
+  },
+);
+const badEnds = fc.constantFrom(...FINISH_REASONS.filter((reason) => !endedWell(reason)));
 
 /** What every operation told, one list each, and the reply. */
 function build(some: readonly Operation[]): {
@@ -117,16 +126,16 @@ test("F4.20 any message: what was told since the last beginning is what the repl
   );
 });
 
-test("F4.20 a call is told of as open before its pieces, and before it is sealed", () => {
+test("F4.20 a call is told of as open once, and its pieces behind that", () => {
   fc.assert(
     fc.property(fc.array(operations, { maxLength: 40 }), (some) => {
-      let open = new Set<number>();
+      let opened = new Set<number>();
       for (const event of build(some).events) {
-        if (event.type === "reply-void") open = new Set();
+        if (event.type === "reply-void") opened = new Set();
         else if (event.type === "call-open") {
-          expect(open.has(event.index)).toBe(false);
-          open.add(event.index);
-        }
+          expect(opened.has(event.index)).toBe(false);
+          opened.add(event.index);
+        } else if (event.type === "call-delta") expect(opened.has(event.index)).toBe(true);
       }
     }),
   );
@@ -134,11 +143,10 @@ test("F4.20 a call is told of as open before its pieces, and before it is sealed
 
 test("H07 a message that did not end well never tells of a call whose arguments could have been cut off", () => {
   fc.assert(
-    fc.property(fc.array(operations, { maxLength: 40 }), (some) => {
-      const { events, reply } = build(some);
-      if (endedWell(reply.finish) || some.length === 0) return;
-      const last = ofType(events.slice(events.findLastIndex(({ type }) => type === "reply-void") + 1), "call-seal");
-      for (const { call } of last) expect(typeof call.input === "object" && call.input !== null).toBe(true);
+    fc.property(fc.array(unfinished, { maxLength: 40 }), badEnds, (some, reason) => {
+      const { events, reply } = build([...some, (builder) => builder.finish(reason)]);
+      expect(reply.calls).toEqual([]);
+      for (const { call } of ofType(events, "call-seal")) expect(isJsonObject(call.input as JsonValue)).toBe(true);
     }),
   );
 });
@@ -170,6 +178,30 @@ test("H07 a call that was cut off is told of at the end of a good message, and n
   expect(cut("calls")).toEqual(["call-open", "call-delta", "call-open", "call-seal", "call-seal", "reply-end"]);
 });
 
+test("F4.20 pieces that come before the name of their call wait for it", () => {
+  const { events } = build([
+    (builder) => builder.open(0, { id: "1" }),
+    (builder) => builder.argumentText(0, '{"x"'),
+    (builder) => builder.argumentText(0, ":1"),
+    (builder) => builder.open(0, { name: "a" }),
+    (builder) => builder.argumentText(0, "}"),
+  ]);
+  expect(events.slice(0, -1)).toEqual([
+    { type: "call-open", index: 0, name: "a" },
+    { type: "call-delta", index: 0, text: '{"x":1' },
+    { type: "call-delta", index: 0, text: "}" },
+  ]);
+});
+
+test("H07 a good reason behind a bad one does not make a message whole", () => {
+  const { reply } = build([
+    (builder) => builder.open(0, { id: "1", name: "a" }),
+    (builder) => builder.finish("length", "max_tokens"),
+    (builder) => builder.finish("calls", "tool_use"),
+  ]);
+  expect(reply).toMatchObject({ finish: "length", finishDetail: "max_tokens", calls: [] });
+});
+
 test("a wrapper of one call is that call, and the message does not go back as it came", () => {
   const { reply } = build([
     (builder) => builder.open(0, { id: "w", name: "parallel" }),
@@ -199,7 +231,7 @@ test.each([
   ["null", {}],
   ['{"a":1}', { a: 1 }],
   ['"{\\"a\\":1}"', { a: 1 }],
-  ['"plain"', '"plain"'],
+  ['"plain"', "plain"],
   ["[1]", [1]],
   ["7", 7],
   ['{"a":1,"a":2}', '{"a":1,"a":2}'],

@@ -25,6 +25,14 @@ const REASONS: Readonly<Record<StopReason, string>> = {
   "emergency-stop": "Too many calls failed in a row; nothing runs until the stop is cleared.",
 };
 
+/** Their detail says nothing more. */
+const PLAIN: ReadonlySet<StopReason> = new Set(["cancelled", "approval"]);
+
+function reasonText(reason: StopReason, detail: string | undefined): string {
+  const more = detail === undefined || PLAIN.has(reason) ? "" : ` ${oneLine(detail, MAX_NOTE_LENGTH)}`;
+  return `${REASONS[reason]}${more}`;
+}
+
 export interface Ending {
   /** What the run came to. */
   readonly spent: string;
@@ -67,12 +75,14 @@ export class TalkPrinter {
   /** How the run ended, and what it came to. */
   end({ reason, detail, error, rounds, results, pending = [] }: LoopResult, { spent, remedy }: Ending): void {
     this.#endText();
-    if (error !== undefined) this.#screen.write(errorLines(error.toJSON(), this.#screen));
-    else if (reason === "cancelled") this.note(REASONS.cancelled);
-    else if (reason !== "answered") this.note(`${REASONS[reason]}${detail === undefined ? "" : ` ${oneLine(detail, MAX_NOTE_LENGTH)}`}`);
+    if (error !== undefined) this.#screen.write(`${this.#isNamed ? "" : "\n"}${errorLines(error.toJSON(), this.#screen)}`);
+    else if (reason !== "answered") this.note(reasonText(reason, detail));
     for (const call of pending) this.#events.aside(this.#waiting(call));
     if (remedy !== undefined) this.#events.aside(remedy);
-    const parts = [...(results.length === 0 ? [] : [plural(rounds, "round"), plural(results.length, "call")]), ...(spent === "" ? [] : [spent])];
+    const parts = [
+      ...(results.length === 0 ? [] : [plural(rounds, "round"), plural(results.length, "call")]),
+      ...(spent === "" ? [] : [spent]),
+    ];
     if (parts.length > 0) this.#events.aside(parts.join(", "));
   }
 

@@ -1,6 +1,7 @@
 /** A talk with a model over one session: what is said goes to its loop, and what happens is shown. */
 import { createLoop } from "../../compose/loop.ts";
 import type { Loop } from "../../compose/loop.ts";
+import type { LoopEvent } from "../../compose/loop-event.ts";
 import type { LoopResult } from "../../compose/loop-result.ts";
 import { configuredLoop } from "../../config/build-model.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -23,7 +24,7 @@ export interface TalkOptions {
   readonly config: LoadedConfig;
   readonly session: RuntimeSession;
   readonly events: EventPrinter;
-  /** Told of what happens in a simulation, when a message is over: nobody hears it while it does. */
+  /** Told of what happens in a simulation, when a round is over: nobody hears it while it does. */
   readonly notice: (event: RuntimeEvent) => void;
   /** The session is in a store, where a later command finds it. */
   readonly isKept: boolean;
@@ -40,6 +41,10 @@ export class Talk {
   readonly #notice: (event: RuntimeEvent) => void;
   readonly #isKept: boolean;
   readonly #onInterrupt: CommandContext["onInterrupt"];
+  /** What happened at the prompt: told when the next message begins. */
+  readonly #late: RuntimeEvent[] = [];
+  /** How much of the session's log has been told, of a simulation. */
+  #seen = 0;
 
   constructor({ context, chosen, config: { config }, session, events, notice, isKept, onInterrupt }: TalkOptions) {
     const { registry } = session.parts;
@@ -57,13 +62,16 @@ export class Talk {
       session,
       ...configuredLoop(chosen.config, config.loop),
       ...(system() === "" ? {} : { system }),
-      ...(context.options.json ? {} : { onEvent: (event) => this.#printer.hear(event) }),
+      onEvent: (event) => this.#hear(event),
     });
   }
 
   /** To be told of every event of the runtime while the talk goes on. */
   notice(event: RuntimeEvent): void {
-    if (!this.#context.options.json) this.#printer.notice(event);
+    if (this.#context.options.json) return;
+    // A person who can stop a message is at the prompt between two of them, and writes there.
+    if (this.#onInterrupt === undefined || this.#loop.running) this.#printer.notice(event);
+    else this.#late.push(event);
   }
 
   /** What the model has been asked so far. */
@@ -104,16 +112,28 @@ export class Talk {
     const { signal } = this.#context;
     const own = new AbortController();
     const forget = this.#onInterrupt?.(() => own.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")));
-    const seen = this.session.ownLog.length;
+    for (const event of this.#late.splice(0)) this.#printer.notice(event);
+    this.#seen = this.session.ownLog.length;
     const before = this.#chosen.meter.total;
     try {
       const result = await play(AbortSignal.any([signal, own.signal]));
-      if (this.session.simulation !== undefined) for (const event of this.session.ownLog.slice(seen)) this.#notice(event);
       this.#tell(result, spentSince(before, this.#chosen.meter.total, this.#chosen.config.currency ?? "USD"));
       return result;
     } finally {
       forget?.();
     }
+  }
+
+  #hear(event: LoopEvent): void {
+    if (event.type === "round-end" && this.session.simulation !== undefined) this.#noticeSimulated();
+    if (!this.#context.options.json) this.#printer.hear(event);
+  }
+
+  /** Nobody is told of the calls of a simulation while they run. */
+  #noticeSimulated(): void {
+    const events = this.session.ownLog.slice(this.#seen);
+    this.#seen += events.length;
+    for (const event of events) this.#notice(event);
   }
 
   #tell(result: LoopResult, spent: string): void {

@@ -17,8 +17,8 @@ export interface OpenCall {
   readonly callId: string;
   readonly turnId: string;
   readonly call: ToolCall;
-  /** The model's message that it belongs to was never over. */
-  isOfOpenRound: boolean;
+  /** The model's message that it belongs to did not come to its end, or came to nothing. */
+  wasNeverWhole: boolean;
   /** The key under which it may have been dispatched; undefined when it says nothing of that. */
   intent: string | undefined;
   /** Where in the state it changed something. */
@@ -59,14 +59,14 @@ export class SessionFold {
           callId: event.callId,
           turnId: event.turnId,
           call: event.call,
-          isOfOpenRound: event.inRound === true,
+          wasNeverWhole: event.inRound === true,
           intent: undefined,
           places: new Set(),
         });
         if (event.inRound === true) this.#openRounds.set(event.callId, event.turnId);
         break;
       case "round-end":
-        for (const callId of event.callIds) this.#endRound(callId);
+        for (const callId of event.callIds) this.#endRound(callId, event.voided !== undefined);
         break;
       case "call-intent":
         this.#noteIntent(event.callId, event.idempotencyKey);
@@ -109,10 +109,10 @@ export class SessionFold {
     return this.#submissions;
   }
 
-  #endRound(callId: string): void {
+  #endRound(callId: string, isVoided: boolean): void {
     this.#openRounds.delete(callId);
     const open = this.#open.get(callId);
-    if (open !== undefined) open.isOfOpenRound = false;
+    if (open !== undefined) open.wasNeverWhole = isVoided;
   }
 
   #noteIntent(callId: string, idempotencyKey: string): void {

@@ -100,7 +100,8 @@ function takeUp(
   const run = new CallRun(session.parts, turn, callOptions, open.call, { callId: open.callId, idempotencyKey: open.intent });
   const mayHaveRun = open.intent !== undefined || session.eventLog?.options.durability === "async";
   run.isInterrupted = mayHaveRun;
-  if (open.isOfOpenRound && !mayHaveRun) run.unreadable = neverWhole(open);
+  // Nobody is shown what comes of it: it is not run, nor run again.
+  if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(open);
   else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
   return run;
 }

@@ -76,6 +76,8 @@ export interface SessionTurn {
   readonly session: RuntimeSession;
   /** The tool that has ended the turn: later calls of it are skipped. */
   readonly endedBy: string | undefined;
+  /** Aborts when the session is closed, which voids a round that is not over: the turn can only end. */
+  readonly signal: AbortSignal;
   /** Adds what a person or a program said, between two rounds. @throws ToolError `invalid_argument` */
   addMessage(message: SessionMessage): void;
   /** Begins the next message of the model. @throws ToolError `invalid_argument` while the round before is not over, and after the turn */
@@ -96,6 +98,7 @@ export class RuntimeSession extends Session {
   #ready: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   #branches = 0;
+  #closed: AbortController | undefined;
 
   constructor(options: RuntimeSessionOptions, host: SessionHost) {
     super(options);
@@ -251,6 +254,20 @@ export class RuntimeSession extends Session {
     checkIdempotencyKey(idempotencyKey);
     const results = await this.#host.submit(this, isBatch(calls) ? calls : [calls], { ...options, idempotencyKey });
     return isBatch(calls) ? results : (results[0] ?? results);
+  }
+
+  override markClosed(): void {
+    super.markClosed();
+    this.#closed?.abort(closedSession(this));
+  }
+
+  /** Aborts when the session is closed. @internal */
+  get whenClosed(): AbortSignal {
+    if (this.#closed === undefined) {
+      this.#closed = new AbortController();
+      if (this.closed) this.#closed.abort(closedSession(this));
+    }
+    return this.#closed.signal;
   }
 
   /** How many of its events are those of the session it is a branch of. @internal */

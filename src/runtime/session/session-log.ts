@@ -86,6 +86,12 @@ export class SessionLog {
     return parts.reverse().flat();
   }
 
+  /** The events from this position on; undefined when they go further back than those in memory that are its own. */
+  since(position: number): readonly SessionEvent[] | undefined {
+    const start = (this.#base?.length ?? 0) + this.#forgotten;
+    return position < start ? undefined : this.#own.slice(position - start);
+  }
+
   /** What came after the branch was taken. */
   get own(): readonly SessionEvent[] {
     return this.#own;

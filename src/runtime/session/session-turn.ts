@@ -1,6 +1,7 @@
 /** A turn of a session that is held for several rounds, as a loop does. */
 import type { SessionMessage } from "../../core/message.ts";
 import { ToolError } from "../../core/error.ts";
+import { onAbort } from "../../policy/deadline.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { CallOptions } from "../call-run.ts";
 import { Round } from "../round.ts";
@@ -21,13 +22,18 @@ const NO_OPTIONS: RoundOptions = Object.freeze({});
 
 export class HeldTurn implements SessionTurn {
   readonly session: RuntimeSession;
+  readonly signal: AbortSignal;
   readonly #place: TurnPlace;
+  readonly #forget: () => void;
   #open: Round | undefined;
   #isOver = false;
 
   constructor(place: TurnPlace) {
     this.session = place.session;
+    this.signal = place.session.whenClosed;
     this.#place = place;
+    // What is the matter with a round that cannot end is told to whoever ends the turn.
+    this.#forget = onAbort(this.signal, () => void this.#open?.void("the session was closed").catch(() => {}));
   }
 
   get id(): string {
@@ -67,6 +73,7 @@ export class HeldTurn implements SessionTurn {
   /** Ends the turn: a round that nobody ended is voided. @internal */
   async close(): Promise<void> {
     this.#isOver = true;
+    this.#forget();
     await this.#open?.void("the turn was over");
   }
 

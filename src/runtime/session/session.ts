@@ -144,6 +144,11 @@ export class Session {
     return this.#log?.own ?? NO_EVENTS;
   }
 
+  /** What was recorded from this position on; undefined when part of it is not at hand. Costs the same however long the log is. @internal */
+  logSince(position: number): readonly SessionEvent[] | undefined {
+    return this.#log === undefined ? NO_EVENTS : this.#log.since(position);
+  }
+
   /** The log, and before it what of the forgotten part still steers the model. @internal */
   get spoken(): readonly SessionEvent[] {
     const system = this.#log?.forgottenSystemMessages ?? NO_EVENTS;

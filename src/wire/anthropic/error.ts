@@ -8,7 +8,8 @@ import type { JsonValue } from "../../core/json.ts";
 const CODES: ReadonlyMap<JsonValue | undefined, ErrorCode> = new Map([
   ["authentication_error", "permission_denied"],
   ["permission_error", "permission_denied"],
-  ["billing_error", "permission_denied"],
+  ["billing_error", "limit_exceeded"],
+  ["not_found_error", "not_found"],
   ["request_too_large", "too_large"],
   ["rate_limit_error", "rate_limited"],
   ["timeout_error", "timeout"],

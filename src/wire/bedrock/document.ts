@@ -30,6 +30,8 @@ export function documentFormat(uri: string): DocumentFormat | undefined {
 /** Names of letters, digits, single spaces, hyphens, parentheses and brackets, each only once in a request. */
 export class DocumentNames {
   readonly #taken = new Set<string>();
+  /** By a name, the number that the next one of it is tried with. */
+  readonly #next = new Map<string, number>();
 
   take(name = ""): string {
     const plain = name
@@ -39,7 +41,9 @@ export class DocumentNames {
       .trim();
     const base = plain === "" ? "Document" : plain;
     let free = base;
-    for (let count = 2; this.#taken.has(free); count++) free = `${base} (${count})`;
+    let count = this.#next.get(base) ?? 2;
+    for (; this.#taken.has(free); count++) free = `${base} (${count})`;
+    this.#next.set(base, count);
     this.#taken.add(free);
     return free;
   }

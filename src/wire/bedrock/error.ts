@@ -15,6 +15,7 @@ const CODES: ReadonlyMap<string, ErrorCode> = new Map([
   ["modelstreamerrorexception", "model_failed"],
   ["modelerrorexception", "model_failed"],
   ["modeltimeoutexception", "timeout"],
+  ["resourcenotfoundexception", "not_found"],
   ["accessdeniedexception", "permission_denied"],
   ["unrecognizedclientexception", "permission_denied"],
   ["expiredtokenexception", "permission_denied"],

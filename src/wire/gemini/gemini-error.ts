@@ -8,8 +8,10 @@ import type { JsonValue } from "../../core/json.ts";
 const CODES: ReadonlyMap<string, ErrorCode> = new Map([
   ["UNAUTHENTICATED", "permission_denied"],
   ["PERMISSION_DENIED", "permission_denied"],
+  ["NOT_FOUND", "not_found"],
   ["401", "permission_denied"],
   ["403", "permission_denied"],
+  ["404", "not_found"],
   ["RESOURCE_EXHAUSTED", "rate_limited"],
   ["TOO_MANY_REQUESTS", "rate_limited"],
   ["429", "rate_limited"],

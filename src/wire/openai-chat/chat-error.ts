@@ -6,15 +6,15 @@ import type { JsonValue } from "../../core/json.ts";
 
 /** In the order they are looked for; each pattern is tried on the provider's code, type and status. */
 const KINDS: readonly { readonly code: ErrorCode; readonly words: RegExp; readonly retryable?: boolean }[] = [
-  {
-    code: "permission_denied",
-    words: /^(?:40[123]|insufficient_quota|invalid_api_key|authentication\w*|permission\w*|unauthorized|billing\w*)$/u,
-  },
+  { code: "limit_exceeded", words: /^(?:402|insufficient_quota|insufficient_balance|billing\w*)$/u },
+  { code: "permission_denied", words: /^(?:40[13]|invalid_api_key|authentication\w*|permission\w*|unauthorized)$/u },
+  { code: "not_found", words: /^(?:404|model_not_found|not_found\w*)$/u },
+  { code: "timeout", words: /^(?:408|504|timeout\w*|gateway_timeout)$/u },
   { code: "rate_limited", words: /^(?:429|rate_?limit\w*|too_many_requests|resource_exhausted|engine_overloaded\w*)$/u },
   { code: "too_large", words: /^(?:413|context_length_exceeded|context_window\w*|request_too_large|string_above_max_length)$/u },
   {
     code: "unavailable",
-    words: /^(?:50[0234]|52\d|server_error|internal\w*|api_error|overloaded\w*|(?:service_)?unavailable\w*|timeout|bad_gateway)$/u,
+    words: /^(?:50[023]|52\d|server_error|internal\w*|api_error|overloaded\w*|(?:service_)?unavailable\w*|bad_gateway)$/u,
     retryable: true,
   },
   // Groq checks what its models write, and the next try may be written better

@@ -33,21 +33,40 @@ export function namedWriting([open, between, close]: Around, rest: Partial<TextW
   return { call: ({ name, input }) => open + name + between + spacedJson(input) + close, ...rest };
 }
 
+export interface ParameterTags {
+  readonly call: readonly [string, string];
+  readonly argument: readonly [string, string];
+  /** Values stand between their tags as they are: no line ends around them, nothing marked as data. @default false */
+  readonly exact?: boolean;
+}
+
 /** An argument a tag; `%` stands for the name. */
 export function parameterWriting(
-  tags: { readonly call: readonly [string, string]; readonly argument: readonly [string, string] },
+  tags: ParameterTags,
   rest: Partial<TextWriting>,
 ): TextWriting {
   const fill = (template: string, name: string): string => template.split("%").join(name);
+  const [open, end] = tags.argument;
+  const marks = [open.trim().split(/[ =%]/u, 1).join(""), end.trim(), tags.call[1].split(">", 1).join("")];
+  const write = (text: string): string => {
+    if (tags.exact === true) return text;
+    const safe = isMarked(text, marks) && !text.includes("]]>") ? `<![CDATA[${text}]]>` : text;
+    return end.startsWith("\n") || !/^\r?\n|\n$/u.test(safe) ? safe : `\n${safe}\n`;
+  };
   return {
     call: ({ name, input }) =>
       fill(tags.call[0], name) +
       members(input)
-        .map(([key, value]) => fill(tags.argument[0], key) + plain(value) + tags.argument[1])
+        .map(([key, value]) => fill(open, key) + write(plain(value)) + end)
         .join("") +
       tags.call[1],
     ...rest,
   };
+}
+
+/** Whether a value holds what would end it. */
+function isMarked(text: string, marks: readonly string[]): boolean {
+  return text.startsWith("<![CDATA[") || marks.some((mark) => text.includes(mark));
 }
 
 export function pythonicWriting(around: Around, rest: Partial<TextWriting> = {}): TextWriting {
@@ -112,11 +131,13 @@ function writeLines({ name, input }: WrittenCall, delimiters: Delimiters): strin
   const { open, close } = delimitersOf(name, delimiters);
   const values = members(input).map(([key, value]) => [key, plain(value)] as const);
   const bodyKey = Object.hasOwn(bodyArguments, name) ? bodyArguments[name] : "content";
-  const body = values.find(([key, text]) => key === bodyKey || text.includes("\n"));
+  const body = values.find(([key, text]) => (key === bodyKey && text !== "") || text.includes("\n"));
   const lines = values
     .filter((value) => value !== body)
     .map(([key, text]) => `${prefix}${key}${separator}${text.replaceAll(/\r?\n/gu, " ")}`);
-  return [open, ...lines, ...(body === undefined ? [] : [body[1]]), close].join("\n");
+  const text = body?.[1] ?? "";
+  const apart = text.startsWith(prefix) || /^\r?\n/u.test(text) ? [""] : []; // else its first line would be read as something else
+  return [open, ...lines, ...(body === undefined ? [] : [...apart, text]), close].join("\n");
 }
 
 function writeAttributes({ name, input }: WrittenCall, delimiters: Delimiters): string {

@@ -1,29 +1,35 @@
-/** Whether a place in a text that comes in pieces is quoted: in a code fence, inline code, a block quote, or right behind a quotation mark. */
+/** Whether a place in a text that comes in pieces is quoted: in a code block, inline code, a block quote, or right behind a quotation mark. */
 const NEWLINE = "\n";
 const TICK = "`";
+const TILDE = "~";
+const CODE_INDENT = 4;
 const QUOTATION_MARKS: ReadonlySet<string> = new Set(['"', "'", "“", "‘", "«", "「"]);
 
 export class CodeSpan {
-  /** Backticks that opened the fence we are in. */
-  #fence = 0;
+  /** The marks that opened the fence we are in. */
+  #fence = "";
   /** Backticks that opened the inline code we are in. */
   #inline = 0;
-  /** Backticks we have just read. */
-  #run = 0;
+  /** Backticks or tildes we have just read. */
+  #run = "";
   #runBeganLine = false;
   #lineIsBlank = true;
+  #indent = 0;
+  /** The lines before this one allow it to be code by its indent alone: a blank one behind text, or such code. */
+  #mayBeCode = false;
+  #saidAnything = false;
   #blockQuote = false;
   #last = "";
 
   feed(text: string): void {
     for (let at = 0; at < text.length; at++) {
       const char = text.charAt(at);
-      if (char === TICK) {
-        if (this.#run++ === 0) this.#runBeganLine = this.#lineIsBlank;
-      } else {
-        if (this.#run > 0) this.#endRun();
+      if (char === TICK || char === TILDE) this.#addToRun(char);
+      else {
+        if (this.#run !== "") this.#endRun();
         if (char === NEWLINE) this.#endLine();
-        else if (this.#lineIsBlank && char !== " " && char !== "\t" && char !== "\r") {
+        else if (this.#lineIsBlank && (char === " " || char === "\t" || char === "\r")) this.#indent += char === "\t" ? CODE_INDENT : 1;
+        else if (this.#lineIsBlank) {
           this.#lineIsBlank = false;
           this.#blockQuote = char === ">";
         }
@@ -34,28 +40,45 @@ export class CodeSpan {
 
   /** Nothing but white space stands before this place on its line. */
   get beginsLine(): boolean {
-    return this.#lineIsBlank && this.#run === 0;
+    return this.#lineIsBlank && this.#run === "";
   }
 
   get quoted(): boolean {
-    if (this.#run > 0) this.#endRun();
-    return this.#fence > 0 || this.#inline > 0 || this.#blockQuote || QUOTATION_MARKS.has(this.#last);
+    if (this.#run !== "") this.#endRun();
+    return this.#fence !== "" || this.#inline > 0 || this.#blockQuote || this.#indented || QUOTATION_MARKS.has(this.#last);
+  }
+
+  get #indented(): boolean {
+    return this.#mayBeCode && this.#indent >= CODE_INDENT;
+  }
+
+  #addToRun(char: string): void {
+    if (this.#run !== "" && !this.#run.startsWith(char)) this.#endRun();
+    if (this.#run === "") this.#runBeganLine = this.#lineIsBlank;
+    this.#run = this.#run.length < MAX_RUN ? this.#run + char : this.#run;
   }
 
   #endRun(): void {
     const run = this.#run;
-    this.#run = 0;
+    this.#run = "";
     this.#lineIsBlank = false;
-    if (this.#fence > 0) {
-      if (this.#runBeganLine && run >= this.#fence) this.#fence = 0;
-    } else if (this.#runBeganLine && run >= 3) this.#fence = run;
-    else if (this.#inline === 0) this.#inline = run;
-    else if (this.#inline === run) this.#inline = 0;
+    if (this.#fence !== "") {
+      if (this.#runBeganLine && run.startsWith(this.#fence)) this.#fence = "";
+    } else if (this.#runBeganLine && run.length >= 3) this.#fence = run;
+    else if (run.startsWith(TILDE)) return;
+    else if (this.#inline === 0) this.#inline = run.length;
+    else if (this.#inline === run.length) this.#inline = 0;
   }
 
   #endLine(): void {
+    this.#mayBeCode = this.#lineIsBlank ? this.#saidAnything : this.#indented;
+    this.#saidAnything ||= !this.#lineIsBlank;
     this.#inline = 0;
+    this.#indent = 0;
     this.#lineIsBlank = true;
     this.#blockQuote = false;
   }
 }
+
+/** Longer ones are as long as this. */
+const MAX_RUN = 256;

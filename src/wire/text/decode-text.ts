@@ -50,7 +50,7 @@ function readRoles(grammar: TextGrammar, keepThinking: boolean): Roles {
   for (const [open, close] of grammar.hidden ?? []) roles.set(open, { kind: "hidden", close: new MarkerSet([close]) });
   if (!keepThinking)
     for (const [open, close] of grammar.thinking ?? DEFAULT_THINKING ?? [])
-      roles.set(open, { kind: "thinking", close: new MarkerSet([close]) });
+      roles.set(open, { kind: "thinking", close: new MarkerSet([close, ...(grammar.thinkingEnds ?? [])]) });
   for (const call of grammar.calls) roles.set(call.mark, { kind: "call", call });
   return { marks: new MarkerSet(roles.keys()), roles };
 }
@@ -162,6 +162,11 @@ class TextReader implements TextDecoding, ReadPlace {
     this.#warnings.push(warning);
   }
 
+  settle(): void {
+    this.#held = "";
+    this.input.mark();
+  }
+
   think(text: string): void {
     this.#tell();
     this.#builder.reasoning(text);
@@ -195,7 +200,8 @@ class TextReader implements TextDecoding, ReadPlace {
     const say = (text: string): void => this.say(text);
     const { thinking = DEFAULT_THINKING ?? [], start } = this.#grammar;
     const [first] = thinking;
-    if (this.#options.thinking === "begun" && first !== undefined) yield* this.#think(first[0], new MarkerSet([first[1]]));
+    const begun = this.#options.thinking === "begun" ? first : undefined;
+    if (begun !== undefined) yield* this.#think(begun[0], new MarkerSet([begun[1], ...(this.#grammar.thinkingEnds ?? [])]));
     if (start !== undefined) yield* this.#call("", { mark: "", read: start });
     for (;;) {
       const mark = yield* this.input.until(this.#roles.marks, say);
@@ -247,7 +253,7 @@ class TextReader implements TextDecoding, ReadPlace {
     if (open !== "" && (yield* this.input.peek()) === open.charAt(0)) yield* this.input.take(open);
     let begun = false;
     let space = "";
-    yield* this.input.until(close, (piece) => {
+    const marker = yield* this.input.until(close, (piece) => {
       this.input.mark();
       const text = begun ? piece : piece.trimStart();
       const words = text.trimEnd();
@@ -261,6 +267,10 @@ class TextReader implements TextDecoding, ReadPlace {
     });
     if (this.#silent) this.#space = "";
     this.#skipSpace = this.#silent;
+    const role = marker === undefined ? undefined : this.#roles.roles.get(marker);
+    if (marker === undefined || role === undefined || this.#grammar.thinkingEnds?.includes(marker) !== true) return;
+    this.input.mark();
+    yield* this.#mark(marker, role);
   }
 
   #flush(): void {

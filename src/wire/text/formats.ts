@@ -72,9 +72,9 @@ const AUTO = merged([
   tag.TOOL_CALL_TAG,
   tag.SEED_OSS,
   tag.STEP_3,
+  token.KIMI_K2,
   token.DEEPSEEK,
   token.DEEPSEEK_DSML,
-  token.KIMI_K2,
   token.MISTRAL,
   token.SOLAR,
   json.LFM2,
@@ -122,7 +122,7 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   glm: {
     grammar: tag.TOOL_CALL_TAG,
     writing: parameterWriting(
-      { call: ["<tool_call>%\n", "</tool_call>"], argument: ["<arg_key>%</arg_key>\n<arg_value>", "</arg_value>\n"] },
+      { call: ["<tool_call>%\n", "</tool_call>"], argument: ["<arg_key>%</arg_key>\n<arg_value>", "</arg_value>\n"], exact: true },
       { answer: TOOL_RESPONSE },
     ),
   },

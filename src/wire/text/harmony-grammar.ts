@@ -8,11 +8,15 @@ import { readValue } from "./typed-value.ts";
 const HEAD_ENDS = new MarkerSet(["<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|start|>"]);
 const BODY_ENDS = new MarkerSet(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]);
 
+/** The head of a message that never came: nobody is told of it. */
+const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)[^]{0,128}$/u;
+
 /** Reads messages until one is for the user. */
 const message: CallReader = function* (place, mark) {
   let open: string | undefined = mark;
   while (open === "<|start|>" || open === "<|channel|>" || open === "to=") {
     const { text: head, marker } = yield* place.input.textUntil(HEAD_ENDS);
+    if (marker === undefined && UNFINISHED_HEAD.test(head)) return true;
     if (marker !== "<|message|>") return false;
     const channel = /(?:^|<\|channel\|>)\s*(\w+)/u.exec(open === "<|channel|>" ? head : head.slice(head.indexOf("<|channel|>")))?.[1];
     const recipient = open === "to=" ? /^[^\s<]+/u.exec(head)?.[0] : /\bto=([^\s<]+)/u.exec(head)?.[1];
@@ -25,10 +29,14 @@ const message: CallReader = function* (place, mark) {
         place.input.mark();
         place.think(text);
       });
+      place.settle();
     } else return true;
   }
   return true;
 };
+
+/** What ends a call for sure: all else may begin where one was left unfinished. */
+const CALL_ENDS: ReadonlySet<string> = new Set(["<|call|>", "<|end|>", "<|return|>"]);
 
 interface CallBody {
   readonly input: ReturnType<typeof readValue> & ({} | null);
@@ -39,7 +47,8 @@ function* readBody({ input }: ReadPlace): Reading<CallBody | undefined> {
   yield* input.space();
   if ((yield* input.peek()) !== "{") {
     const { text, marker } = yield* input.textUntil(BODY_ENDS);
-    return marker === undefined && text === "" ? undefined : { input: text.trim(), end: marker };
+    const ended = marker === undefined ? text !== "" : CALL_ENDS.has(marker);
+    return ended ? { input: text.trim(), end: marker } : undefined;
   }
   const text = yield* input.nested();
   if (text === undefined) return undefined;
@@ -51,6 +60,7 @@ function* readBody({ input }: ReadPlace): Reading<CallBody | undefined> {
 /** The mark that stands right behind a call. */
 function* readEnd({ input }: Pick<ReadPlace, "input">): Reading<string | undefined> {
   yield* input.space();
+  if (yield* input.take("<|call|>commentary")) return "<|call|>"; // as some models go on
   for (const mark of ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]) if (yield* input.take(mark)) return mark;
   return undefined;
 }

@@ -2,6 +2,7 @@
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
+import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
 import { readValue } from "./typed-value.ts";
@@ -37,36 +38,52 @@ export interface JsonCallsOptions {
 
 /** Reads the JSON behind a mark, each call of a list as soon as it is whole. */
 export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
+  const stopsOf = new Map<string, MarkerSet>();
   return function* (place, mark) {
     const { input } = place;
+    const stops = stopsOf.get(mark) ?? new MarkerSet(tagsOf(mark));
+    stopsOf.set(mark, stops);
     yield* input.space();
     const fenced = yield* input.take("```");
     if (fenced) yield* input.while(/[a-z\s]/u, MAX_SPACE);
     const read = (text: string | undefined): boolean => acceptJson(text, place, options);
     const next = yield* input.peek();
     if (next === "{") {
-      let found = read(yield* input.nested());
+      let found = read(yield* input.nested("", { stops }));
       if (found) yield* input.while(JUNK, MAX_SPACE);
       if (found && fenced) yield* input.take("```");
       while (found && (yield* input.peek()) === "{") {
-        found = read(yield* input.nested());
+        found = read(yield* input.nested("", { stops }));
         yield* input.while(JUNK, MAX_SPACE);
       }
       return found;
     }
-    if (next === "[") return yield* readList(place, read);
+    if (next === "[") {
+      const found = yield* readList(place, read, stops);
+      if (!found || !fenced) return found;
+      yield* input.space();
+      yield* input.take("```");
+      return true;
+    }
     return options.otherwise === undefined ? false : yield* options.otherwise(place, mark);
   };
 }
 
-function* readList({ input }: ReadPlace, read: (text: string | undefined) => boolean): Reading<boolean> {
+/** A tag and its end stand in no JSON but in its strings. */
+function tagsOf(mark: string): readonly string[] {
+  return mark.startsWith("<") ? [mark, mark.replace("<", "</")] : [];
+}
+
+type ReadJson = (text: string | undefined) => boolean;
+
+function* readList({ input }: ReadPlace, read: ReadJson, stops: MarkerSet): Reading<boolean> {
   yield* input.take("[");
   let found = false;
   for (;;) {
     yield* input.space();
     const next = yield* input.peek();
     if (next === "{") {
-      if (!read(yield* input.nested())) return false;
+      if (!read(yield* input.nested("", { stops }))) return false;
       found = true;
     } else if (next === "," && found) yield* input.take(",");
     else {
@@ -91,7 +108,7 @@ function acceptAll(calls: readonly ReadCall[], place: ReadPlace): boolean {
 export const openJsonCalls: CallReader = function* (place, mark) {
   const { input } = place;
   const inner = mark === "[" ? yield* spaces(place, 0) : -1;
-  if (inner >= 0 && (yield* input.peek(inner)) !== "{") return false;
+  if (inner >= 0 && (input.seen(inner) ?? (yield* input.peek(inner))) !== "{") return false;
   if (!(yield* beginsLikeCall(place, inner + 1))) return false;
   if (mark === "[") return yield* readOpenList(place);
   const value = readValue((yield* input.nested("{")) ?? "");
@@ -134,18 +151,16 @@ function* skipSeparator({ input }: ReadPlace): Reading<void> {
 }
 
 function* spaces({ input }: Pick<ReadPlace, "input">, from: number): Reading<number> {
-  let at = from;
-  while (at - from < MAX_SPACE && /\s/u.test(yield* input.peek(at))) at++;
-  return at;
+  return from + (yield* input.spacesAt(from, MAX_SPACE));
 }
 
 function* beginsLikeCall(place: ReadPlace, from: number): Reading<boolean> {
   const at = yield* spaces(place, from);
-  const quote = yield* place.input.peek(at);
+  const quote = place.input.seen(at) ?? (yield* place.input.peek(at));
   if (quote !== '"' && quote !== "'") return false;
   let key = "";
   for (let ahead = at + 1; key.length <= MAX_KEY; ahead++) {
-    const next = yield* place.input.peek(ahead);
+    const next = place.input.seen(ahead) ?? (yield* place.input.peek(ahead));
     if (next === quote) return FIRST_KEYS.has(key);
     if (next === "") return false;
     key += next;

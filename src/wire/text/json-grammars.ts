@@ -25,7 +25,7 @@ const pythonTag: CallReader = jsonCalls({ otherwise: pythonTagCalls });
 export const LLAMA_3: TextGrammar = {
   calls: [
     { mark: "{", read: openJsonCalls, where: "prose", behind: /[\s"']/u },
-    { mark: "[", read: openJsonCalls, where: "line", behind: /[\s{]/u },
+    { mark: "[", read: openJsonCalls, where: "prose", behind: /[\s{]/u },
     { mark: "<|python_tag|>", read: pythonTag },
   ],
   unsaid: ["<|eom_id|>", "<|eot_id|>"],
@@ -33,19 +33,21 @@ export const LLAMA_3: TextGrammar = {
 };
 
 const openList: CallReader = function* (place, mark) {
-  let inner = 0;
-  while (inner < 64 && /\s/u.test(yield* place.input.peek(inner))) inner++;
-  return yield* (yield* place.input.peek(inner)) === "{" ? openJsonCalls(place, mark) : openPythonicCalls(place, mark);
+  const { input } = place;
+  const inner = yield* input.spacesAt(0, 64);
+  return yield* (input.seen(inner) ?? (yield* input.peek(inner))) === "{" ? openJsonCalls(place, mark) : openPythonicCalls(place, mark);
 };
 
+/** Llama 4 and others that write Python in the open, or between tokens. */
 export const LLAMA_PYTHONIC: TextGrammar = {
   calls: [
-    { mark: "[", read: openList, where: "line", behind: /[\s\p{L}_{]/u },
+    { mark: "[", read: openList, where: "prose", behind: /[\s\p{L}_{]/u },
+    { mark: "<|tool_call_start|>", read: lfmCalls() },
     { mark: "<|python_start|>", read: pythonicCalls },
     { mark: "<|python_tag|>", read: jsonCalls({ otherwise: pythonicCalls }) },
   ],
-  after: ["<|python_end|>"],
-  unsaid: ["<|eom|>", "<|eot|>", "<|eom_id|>", "<|eot_id|>"],
+  after: ["<|python_end|>", "<|tool_call_end|>"],
+  unsaid: ["<|eom|>", "<|eot|>", "<|eom_id|>", "<|eot_id|>", "<|im_end|>"],
   unknownTools: "text",
 };
 
@@ -60,8 +62,7 @@ function lfmCalls(): CallReader {
   return function* (place, mark) {
     const { input } = place;
     yield* input.space();
-    let inner = 1;
-    while (inner < 64 && /\s/u.test(yield* input.peek(inner))) inner++;
+    const inner = 1 + (yield* input.spacesAt(1, 64));
     const json = (yield* input.peek()) === "{" || (yield* input.peek(inner)) === "{";
     return yield* json ? read(place, mark) : pythonicCalls(place, mark);
   };

@@ -17,9 +17,16 @@ const NAME = /^[\p{L}\p{N}_.:/-]+$/u;
 export function* readArgumentText({ input }: ReadPlace): Reading<JsonValue | undefined> {
   if ((yield* input.peek()) !== "{") return {};
   const text = yield* input.nested();
-  const value = text === undefined ? undefined : readValue(text);
-  return isJsonObject(value) ? value : text;
+  return text === undefined ? undefined : argumentsIn(text);
 }
+
+/** Arguments that are no JSON are for the runtime to mend or refuse; braces around what has not even a key are none. */
+function argumentsIn(text: string): JsonValue | undefined {
+  const value = readValue(text);
+  return isJsonObject(value) ? value : HAS_KEY.test(text) ? text : undefined;
+}
+
+const HAS_KEY = /^\{\s{0,256}(?:["'\\]|[\w$-]{1,256}\s{0,16}[:=])/u;
 
 export interface NamedCallOptions {
   /** Between the name and the arguments. */
@@ -28,32 +35,45 @@ export interface NamedCallOptions {
   readonly close: readonly string[];
   /** What the head begins with before the separator, where the name stands behind it: `function`. */
   readonly kind?: string;
+  /** A name without its number is one only where a tool has it. @default false */
+  readonly numbered?: boolean;
 }
 
 /** `name<sep>{…}<close>`, also as `function<sep>name` and a fence around the JSON; `functions.name:0` is the call's id too. */
-export function namedCall({ separators, close, kind }: NamedCallOptions): CallReader {
+export function namedCall({ separators, close, kind, numbered = false }: NamedCallOptions): CallReader {
   const heads = new MarkerSet([...separators, ...close]);
+  const behind = namedBehind(close);
   return function* (place, mark) {
     const { text: head, marker } = yield* place.input.textUntil(heads);
     if (marker === undefined || !separators.includes(marker)) return false;
-    return yield* head.trim() === kind ? namedBehind(place, mark) : argumentsOf(place, head);
+    if (numbered && readHead(head.trim()).id === undefined && place.tool(head.trim()) === undefined) return false;
+    return yield* head.trim() === kind ? behind(place, mark) : argumentsOf(place, head, close);
   };
 }
 
 /** The name on a line, and the arguments below it. */
-export const namedBehind: CallReader = function* (place) {
-  yield* place.input.while(/\s/u, MAX_FENCE);
-  return yield* argumentsOf(place, yield* place.input.while(/[^\n{`<]/u, MAX_HEAD));
-};
+export function namedBehind(close: readonly string[]): CallReader {
+  return function* (place) {
+    yield* place.input.while(/\s/u, MAX_FENCE);
+    return yield* argumentsOf(place, yield* place.input.while(/[^\n{`<]/u, MAX_HEAD), close);
+  };
+}
 
-function* argumentsOf(place: ReadPlace, head: string): Reading<boolean> {
+/** A call without arguments needs its end: without either it was only begun. */
+function* argumentsOf(place: ReadPlace, head: string, close: readonly string[]): Reading<boolean> {
   const { name, id } = readHead(head.trim());
   if (!NAME.test(name)) return false;
   yield* place.input.while(FENCE, MAX_FENCE);
+  if ((yield* place.input.peek()) !== "{" && !(yield* standsAny(place, close))) return false;
   const value = yield* readArgumentText(place);
   if (value === undefined || !place.accept({ name, id, input: value })) return false;
   yield* place.input.while(FENCE, MAX_FENCE);
   return true;
+}
+
+function* standsAny({ input }: ReadPlace, marks: readonly string[]): Reading<boolean> {
+  for (const mark of marks) if (yield* input.stands(mark)) return true;
+  return false;
 }
 
 /** `functions.get_weather:0`. */
@@ -79,8 +99,8 @@ export const mistralCalls: CallReader = function* (place, mark) {
   const read = yield* input.nested();
   const text = read ?? unclosed(input.kept(), mark);
   if (text === undefined) return false;
-  const value = read === undefined ? text : readValue(text);
-  return place.accept({ name, id, input: isJsonObject(value) ? value : text });
+  const value = read === undefined ? text : argumentsIn(text);
+  return value !== undefined && place.accept({ name, id, input: value });
 };
 
 /** JSON that the model left open when it ended its message: for the runtime to mend or refuse. */

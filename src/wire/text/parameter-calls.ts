@@ -16,7 +16,8 @@ export class TextArguments {
   readonly #place: ReadPlace;
   readonly #name: string;
   readonly #untyped: (text: string) => JsonValue;
-  readonly #values = new Map<string, JsonValue>();
+  /** Text is typed when all of it is there: a key may come a hundred thousand times. */
+  readonly #values = new Map<string, { readonly value: JsonValue } | { readonly text: string }>();
 
   /** @param untyped what becomes of text where the tool is not known */
   constructor(place: ReadPlace, name: string, untyped: (text: string) => JsonValue = guessValue) {
@@ -26,14 +27,13 @@ export class TextArguments {
   }
 
   set(key: string, text: string): void {
-    const schema = this.#place.tool(this.#name)?.inputSchema;
-    const property = propertySchema(schema, key);
-    this.setValue(key, schema === undefined ? this.#untyped(text) : typedValue(text, property, isJsonObject(schema) ? schema : undefined));
+    this.#values.delete(key); // the last one counts, where it stands
+    this.#values.set(key, { text });
   }
 
   setValue(key: string, value: JsonValue): void {
-    this.#values.delete(key); // the last one counts, where it stands
-    this.#values.set(key, value);
+    this.#values.delete(key);
+    this.#values.set(key, { value });
   }
 
   has(key: string): boolean {
@@ -50,7 +50,15 @@ export class TextArguments {
   }
 
   all(): Readonly<Record<string, JsonValue>> {
-    return Object.fromEntries(this.#values);
+    const schema = this.#place.tool(this.#name)?.inputSchema;
+    return Object.fromEntries(
+      Array.from(this.#values, ([key, read]) => [key, "value" in read ? read.value : this.#typed(key, read.text, schema)]),
+    );
+  }
+
+  #typed(key: string, text: string, schema: unknown): JsonValue {
+    if (schema === undefined) return this.#untyped(text);
+    return typedValue(text, propertySchema(schema, key), isJsonObject(schema) ? schema : undefined);
   }
 }
 
@@ -82,7 +90,7 @@ export function parameterCall({ close, open, end, fit = false }: ParameterCallOp
       const tag = yield* input.while(IN_TAG, MAX_TAG);
       const key = tagName(tag);
       if (key === undefined || !(yield* input.take(">"))) return false;
-      const value = yield* input.textUntil(inside);
+      const value = yield* readParameter(place, end, inside);
       if (value.marker === undefined) return false;
       setParameter(values, { key, tag, text: value.text });
       ({ text, marker } = value.marker === end ? yield* input.textUntil(outside) : { text: "", marker: value.marker });
@@ -92,6 +100,26 @@ export function parameterCall({ close, open, end, fit = false }: ParameterCallOp
     return read !== undefined && place.accept({ name, input: read });
   };
 }
+
+interface ReadText {
+  readonly text: string;
+  readonly marker: string | undefined;
+}
+
+/** A value up to its end. In `<![CDATA[…]]>` no mark means anything. */
+function* readParameter({ input }: ReadPlace, end: string, inside: MarkerSet): Reading<ReadText> {
+  const space = yield* input.while(/\s/u);
+  if (!(yield* input.take(DATA))) {
+    const { text, marker } = yield* input.textUntil(inside);
+    return { text: space + text, marker };
+  }
+  const { text, marker } = yield* input.textUntil(DATA_ENDS);
+  yield* input.space();
+  return { text: `${DATA}${text}]]>`, marker: marker !== undefined && (yield* input.take(end)) ? end : undefined };
+}
+
+const DATA = "<![CDATA[";
+const DATA_ENDS = new MarkerSet(["]]>"]);
 
 function* jsonBody(place: ReadPlace, name: string, outside: MarkerSet): Reading<boolean> {
   const value = yield* readArgumentText(place);

@@ -43,10 +43,9 @@ export const openPythonicCalls: CallReader = function* (place) {
 };
 
 function* beginsLikeCall({ input }: ReadPlace): Reading<boolean> {
-  let ahead = 0;
-  while (ahead < MAX_NAME && /\s/u.test(yield* input.peek(ahead))) ahead++;
-  const from = ahead;
-  while (ahead < MAX_NAME && NAME.test(yield* input.peek(ahead))) ahead++;
+  const from = yield* input.spacesAt(0, MAX_NAME);
+  let ahead = from;
+  while (ahead < MAX_NAME && NAME.test(input.seen(ahead) ?? (yield* input.peek(ahead)))) ahead++;
   return ahead > from && (yield* input.peek(ahead)) === "(";
 }
 
@@ -57,7 +56,7 @@ function* readCall({ input }: ReadPlace): Reading<ReadCall | undefined> {
   return values === undefined ? undefined : { name, input: values };
 }
 
-/** Llama 3's built-in tools: `brave_search.call(query="…")`; everything else behind `<|python_tag|>` is code for `python`. */
+/** Llama 3's built-in tools: `brave_search.call(query="…")`; everything else behind `<|python_tag|>` is code, if there is a tool for it. */
 export const pythonTagCalls: CallReader = function* (place) {
   const { input } = place;
   yield* input.space();
@@ -66,11 +65,18 @@ export const pythonTagCalls: CallReader = function* (place) {
     const values = readKeywords((yield* input.nested()) ?? "");
     return values !== undefined && place.accept({ name: head.slice(0, -".call".length), input: values });
   }
-  const { text, marker } = yield* input.textUntil(TURN_ENDS);
+  return !place.anyTool && (yield* readCode(place, head));
+};
+
+/** Code as it stands, to the end of the turn. */
+export const pythonCode: CallReader = (place) => readCode(place, "");
+
+function* readCode(place: ReadPlace, head: string): Reading<boolean> {
+  const { text } = yield* place.input.textUntil(TURN_ENDS);
   const code = (head + text).trim();
   const name = ["python", "ipython", "code_interpreter"].find((one) => place.tool(one) !== undefined) ?? (place.anyTool ? "python" : "");
-  return code !== "" && (marker !== undefined || input.ended) && name !== "" && place.accept({ name, input: { code } });
-};
+  return code !== "" && name !== "" && place.accept({ name, input: { code } });
+}
 
 const TURN_ENDS = new MarkerSet(["<|eom_id|>", "<|eot_id|>"]);
 
@@ -83,7 +89,7 @@ export function gemmaCall(marks: readonly string[]): CallReader {
     if (!(yield* input.take("call:"))) return false;
     const name = (yield* input.while(/[^{\s<]/u, MAX_NAME)).trim();
     if (name === "" || (yield* input.peek()) !== "{") return false;
-    const text = yield* input.nested("", quotes);
+    const text = yield* input.nested("", { quotes });
     const value: JsonValue | undefined = text === undefined ? undefined : readLiteral(text, { marks, bare: true });
     return isJsonObject(value) && place.accept({ name, input: value });
   };

@@ -1,6 +1,7 @@
 /** Formats whose calls stand in tags: JSON in `<tool_call>`, or an argument a tag. */
 import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
 import { keyValueCall, parameterCall } from "./parameter-calls.ts";
+import { pythonCode } from "./pythonic-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 
 const FUNCTION = { close: "</function>", open: "<parameter", end: "</parameter>" } as const;
@@ -106,9 +107,12 @@ export const MINICPM_5: TextGrammar = {
   unknownTools: "text",
 };
 
-/** Functionary 3.1: JSON in `<function=name>`. */
+/** Functionary 3.1: JSON in `<function=name>`, or code behind a token. */
 export const FUNCTIONARY_3_1: TextGrammar = {
-  calls: [{ mark: "<function=", read: functionTag }],
+  calls: [
+    { mark: "<function=", read: functionTag },
+    { mark: "<|python_tag|>", read: pythonCode },
+  ],
   after: ["</function>"],
   unsaid: ["<|eom_id|>", "<|eot_id|>"],
 };

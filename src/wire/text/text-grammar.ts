@@ -26,6 +26,8 @@ export interface ReadPlace {
   say(text: string): void;
   think(text: string): void;
   warn(warning: string): void;
+  /** What was read so far is done with: it is no text, whatever follows. */
+  settle(): void;
   /** Nothing but white space was said so far. */
   readonly silent: boolean;
 }
@@ -59,6 +61,8 @@ export interface TextGrammar {
   readonly unsaid?: readonly string[];
   /** Pairs of marks around thinking. @default `<think>` and `</think>` */
   readonly thinking?: readonly (readonly [open: string, close: string])[];
+  /** Marks that end thinking, too, and mean what they mean elsewhere. */
+  readonly thinkingEnds?: readonly string[];
   /** Pairs of marks around what is nobody's business. */
   readonly hidden?: readonly (readonly [open: string, close: string])[];
   /** Reads the beginning of a message, before any mark. */

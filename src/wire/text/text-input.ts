@@ -53,6 +53,19 @@ export class TextInput {
     return this.#text.charAt(this.#at + ahead);
   }
 
+  /** The same at once, where it came already: cheaper than to ask for it. */
+  seen(ahead: number): string | undefined {
+    const at = this.#at + ahead;
+    return at < this.#text.length && ahead <= MAX_LOOK ? this.#text.charAt(at) : undefined;
+  }
+
+  /** How many characters of white space stand at a place ahead, at most `max`; nothing is read. */
+  *spacesAt(from: number, max: number): Reading<number> {
+    let count = 0;
+    while (count < max && SPACE.test(this.seen(from + count) ?? (yield* this.peek(from + count)))) count++;
+    return count;
+  }
+
   /** False where it is known already that the next characters, to the first that is no white space, are not all of a kind. */
   mayGoOn(kind: RegExp | undefined): boolean {
     if (kind === undefined) return true;
@@ -132,9 +145,10 @@ export class TextInput {
    * Reads a value in brackets to its last one, strings respected; undefined where the text ends before.
    *
    * @param begun what was read of it already
-   * @param quotes further marks that begin and end a string, inside which nothing is escaped
+   * @param options `quotes`: further marks that begin and end a string, inside which nothing is escaped; `stops`: marks before which a
+   *   value that is still open, and not in a string, is given up
    */
-  *nested(begun = "", quotes?: MarkerSet): Reading<string | undefined> {
+  *nested(begun = "", { quotes, stops }: NestedOptions = {}): Reading<string | undefined> {
     const nest = new Nest(begun);
     const pieces = [begun];
     let from = this.#at;
@@ -146,12 +160,14 @@ export class TextInput {
         from = this.#at;
         continue;
       }
-      const mark = quotes?.match(this.#text, this.#at);
+      const stop = nest.quoted ? undefined : stops?.match(this.#text, this.#at);
+      const mark = stop ?? quotes?.match(this.#text, this.#at);
       if (mark?.open === true && !this.#ended) {
         pieces.push(this.#text.slice(from, this.#at));
         yield;
         from = this.#at;
-      } else if (mark !== undefined && mark.length > 0) {
+      } else if (stop !== undefined && stop.length > 0) return undefined;
+      else if (mark !== undefined && mark.length > 0) {
         nest.mark(this.#text.slice(this.#at, (this.#at += mark.length)));
       } else if (nest.step(this.#text.charCodeAt(this.#at++))) {
         pieces.push(this.#text.slice(from, this.#at));
@@ -163,6 +179,11 @@ export class TextInput {
 
 const SPACE = /\s/u;
 
+export interface NestedOptions {
+  readonly quotes?: MarkerSet;
+  readonly stops?: MarkerSet;
+}
+
 /** How deep in brackets we are, and whether in a string. */
 class Nest {
   #depth = 0;
@@ -172,6 +193,10 @@ class Nest {
 
   constructor(begun: string) {
     for (let at = 0; at < begun.length; at++) this.step(begun.charCodeAt(at));
+  }
+
+  get quoted(): boolean {
+    return this.#quote !== 0 || this.#marked !== undefined;
   }
 
   /** True when the character closes the outermost bracket. */

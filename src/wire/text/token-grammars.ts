@@ -4,28 +4,32 @@ import { MarkerSet } from "./marker-set.ts";
 import { parameterCall } from "./parameter-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 
-/** V3, R1 and V3.1; also as models misspell the tokens. */
+/** V3's tokens, and how models that were not trained on them misspell their bars and blanks. */
+const DEEPSEEK_SPELLINGS = [
+  ["<｜", "▁", "｜>"],
+  ["<｜", "_", "｜>"],
+  ["<｜", " ", "｜>"],
+  ["<｜", "\\_", "｜>"],
+  ["<|", "▁", "|>"],
+  ["<|", "_", "|>"],
+] as const;
+
+function deepseekTokens(words: string): readonly string[] {
+  return DEEPSEEK_SPELLINGS.map(([open, blank, close]) => open + words.replaceAll(" ", blank) + close);
+}
+
+const DEEPSEEK_ENDS = [...deepseekTokens("tool call end"), ...deepseekTokens("tool calls end")];
+const DEEPSEEK_SEPARATORS = deepseekTokens("tool sep");
+const deepseekCall = namedCall({ separators: DEEPSEEK_SEPARATORS, close: DEEPSEEK_ENDS, kind: "function" });
+
+/** V3, R1 and V3.1. */
 export const DEEPSEEK: TextGrammar = {
   calls: [
-    ...["<｜tool▁call▁begin｜>", "<｜tool_call_begin｜>", "<|tool▁call▁begin|>"].map((mark) => ({
-      mark,
-      read: namedCall({
-        separators: ["<｜tool▁sep｜>", "<｜tool_sep｜>", "<|tool▁sep|>"],
-        close: ["<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"],
-        kind: "function",
-      }),
-    })),
-    { mark: "function<｜tool▁sep｜>", read: namedBehind },
+    ...deepseekTokens("tool call begin").map((mark) => ({ mark, read: deepseekCall })),
+    ...DEEPSEEK_SEPARATORS.map((separator) => ({ mark: `function${separator}`, read: namedBehind(DEEPSEEK_ENDS) })),
   ],
-  before: ["<｜tool▁calls▁begin｜>", "<｜tool_calls_begin｜>", "<｜tool calls begin｜>", "<｜tool▁calls｜>", "<|tool▁calls▁begin|>"],
-  after: [
-    "<｜tool▁call▁end｜>",
-    "<｜tool▁calls▁end｜>",
-    "<｜tool_call_end｜>",
-    "<｜tool_calls_end｜>",
-    "<|tool▁call▁end|>",
-    "<|tool▁calls▁end|>",
-  ],
+  before: [...deepseekTokens("tool calls begin"), ...deepseekTokens("tool calls")],
+  after: DEEPSEEK_ENDS,
   unsaid: ["<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>", "<｜end▁of▁sentence｜>"],
   hidden: [["<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"]],
 };
@@ -47,7 +51,11 @@ export const KIMI_K2: TextGrammar = {
   calls: [
     {
       mark: "<|tool_call_begin|>",
-      read: namedCall({ separators: ["<|tool_call_argument_begin|>"], close: ["<|tool_call_end|>", "<|tool_calls_section_end|>"] }),
+      read: namedCall({
+        separators: ["<|tool_call_argument_begin|>"],
+        close: ["<|tool_call_end|>", "<|tool_calls_section_end|>"],
+        numbered: true,
+      }),
     },
   ],
   before: ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
@@ -57,6 +65,7 @@ export const KIMI_K2: TextGrammar = {
     ["<think>", "</think>"],
     ["◁think▷", "◁/think▷"],
   ],
+  thinkingEnds: ["<|tool_calls_section_begin|>"],
 };
 
 export const MISTRAL: TextGrammar = {
@@ -68,20 +77,24 @@ export const MISTRAL: TextGrammar = {
   ],
 };
 
-/** `>>>name` and a line of JSON; `all` speaks to everybody, `python` takes code as it is. */
+/** `>>>name` and a line of JSON; `all` speaks to everybody, `python` takes code as it is, up to whom it speaks to next. */
 const recipient: CallReader = function* (place) {
   const { input } = place;
-  const name = yield* input.while(/[\w.:-]/u, 256);
-  if (name === "" || !(yield* input.take("\n"))) return false;
-  if (name === "all") return true;
-  if (!place.knows(name)) return false;
-  if ((yield* input.peek()) === "{") {
-    const value = yield* readArgumentText(place);
-    return value !== undefined && place.accept({ name, input: value });
+  for (let marker: string | undefined = ">>>"; marker?.endsWith(">>>") === true;) {
+    const name = yield* input.while(/[\w.:-]/u, 256);
+    if (name === "" || !(yield* input.take("\n"))) return false;
+    if (name === "all") return true;
+    if (!place.knows(name)) return false;
+    if ((yield* input.peek()) === "{") {
+      const value = yield* readArgumentText(place);
+      return value !== undefined && place.accept({ name, input: value });
+    }
+    if (name !== "python") return false;
+    const code = yield* input.textUntil(NEXT_RECIPIENT);
+    if (code.text.trim() === "" || !place.accept({ name, input: { code: code.text.trim() } })) return false;
+    ({ marker } = code);
   }
-  if (name !== "python") return false;
-  const { text } = yield* input.textUntil(NEXT_RECIPIENT);
-  return text.trim() !== "" && place.accept({ name, input: { code: text.trim() } });
+  return true;
 };
 
 const NEXT_RECIPIENT = new MarkerSet(["\n>>>", "<|eot_id|>"]);

@@ -5,6 +5,7 @@ import type { ModelTool } from "../../core/model.ts";
 import { parseJson } from "../../core/parse-json.ts";
 import { providerName } from "../provider-name.ts";
 import { spacedJson } from "../spaced-json.ts";
+import { decodeText } from "./decode-text.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { WrittenAnswer, WrittenCall } from "./text-format.ts";
 import type { TextGrammar } from "./text-grammar.ts";
@@ -34,14 +35,20 @@ export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGra
     .map(({ name, text }) => {
       const [before, after] = answer ?? [`[TOOL RESULT: ${name.replaceAll(/[\]\r\n]/gu, " ")}]\n`, ""];
       const json = spacedText(text);
-      const safe = takeApart(json ?? text, marks);
-      return (
-        before +
-        (json === undefined ? open.reduce((rest, opening) => rest.replaceAll(opening, `$&${NO_WIDTH}`), safe) : safe) +
-        after
-      ).toWellFormed();
+      const plainly = takeApart(json ?? text, marks);
+      const safe =
+        json !== undefined && (open.length === 0 || !reads(before + plainly + after, grammar))
+          ? plainly
+          : open.reduce((rest, opening) => rest.replaceAll(opening, `$&${NO_WIDTH}`), plainly);
+      return (before + safe + after).toWellFormed();
     })
     .join("\n");
+}
+
+/** Whether a text would be taken for calls, if a model said it. */
+function reads(text: string, grammar: TextGrammar): boolean {
+  const decoding = decodeText(grammar, { unknownTools: "call", thinking: "keep", maxChars: Number.POSITIVE_INFINITY });
+  return [...decoding.push(text), ...decoding.end()].some(({ type }) => type === "call-open");
 }
 
 /** JSON as the seeds have it; undefined for other text. */

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { modelTools } from "../../../src/compose/prompt/model-tools.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { visibilityOf } from "../../../src/policy/visibility.ts";
 import { Registry } from "../../../src/runtime/registry/registry.ts";
 import { encodeEachTool } from "../../../src/wire/encode-tools.ts";
+import { openAiChat } from "../../../src/wire/openai-chat.ts";
 
 const ECHO: Tool = { name: "echo", description: "Echoes.", inputSchema: { type: "object", properties: { text: { type: "string" } } } };
 const SEARCH: Tool = {
@@ -77,4 +79,25 @@ test("F1.43 F3.37 the list is made once for each version of the registry, also f
   expect(after.map((list, index) => list === before[index])).toEqual([true, true, true]);
   registry.unregister("echo");
   expect([modelTools(registry).length, modelTools(registry, { allow })]).toEqual([1, []]);
+});
+
+/** What OpenAI's reference says of a function tool: https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools */
+const OPENAI_TOOL = z.strictObject({
+  type: z.literal("function"),
+  function: z.strictObject({
+    name: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/u),
+    description: z.string(),
+    parameters: z.looseObject({ type: z.literal("object"), properties: z.record(z.string(), z.unknown()) }),
+    strict: z.boolean().optional(),
+  }),
+});
+
+test("F3.28 the tools of a registry are function schemas as OpenAI has them, odd names and bare schemas as well", () => {
+  const registry = registryOf(ECHO, { ...ECHO, inputSchema: { type: "object", properties: { text: { type: "integer" } } } });
+  registry.register({ ...ECHO, name: "größe: 1.5", inputSchema: {} }, "a namespace of some length, with more in it than fits into a name");
+  for (const strict of [false, true]) {
+    const { tools, notes } = openAiChat().encodeTools(modelTools(registry), { strict });
+    expect(z.array(OPENAI_TOOL).length(3).safeParse(tools).error).toBe(undefined);
+    expect(notes.filter(({ kind }) => kind === "quarantined")).toEqual([]);
+  }
 });

@@ -26,7 +26,11 @@ export const OPENAI_CHAT: ChatVariant = {
   mediaInResults: false,
 };
 
-export const DEEPSEEK_CHAT: ChatVariant = { ...OPENAI_CHAT, mustReturnReasoning: true };
+export const DEEPSEEK_CHAT: ChatVariant = {
+  ...OPENAI_CHAT,
+  id: { ...OPENAI_CHAT.id, make: (count) => `call_00_${String(count).padStart(8, "0")}` },
+  mustReturnReasoning: true,
+};
 
 /** Ids are nine letters and digits, and calls are streamed whole, without an index. */
 export const MISTRAL_CHAT: ChatVariant = {

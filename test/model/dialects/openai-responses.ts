@@ -10,7 +10,7 @@ export const OPENAI_RESPONSES: Dialect = {
   isStream: ({ body }) => body["stream"] === true,
   modelOf: ({ body }) => textAt(body["model"], "model"),
   check,
-  callId: (count) => `call_${String(count).padStart(8, "0")}`,
+  callId: (count) => `call_r${String(count).padStart(7, "0")}`,
   whole: (reply) => response(reply, outputOf(reply), reply.finish === "length" ? "incomplete" : "completed"),
   pieces,
   failure: (status, message, kind) => ({

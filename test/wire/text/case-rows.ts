@@ -41,9 +41,9 @@ export function readRows(file: string): readonly Row[] | undefined {
   return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as readonly Row[]) : undefined;
 }
 
-/** By what a row's format is called, ours; the first that fits. */
+/** By what a row's format is called, ours; the first that fits. What has no name we know is `auto`. */
 const FORMATS: readonly (readonly [RegExp, string])[] = [
-  [/content_?only/, "auto"],
+  [/lfm_?2_?5/, "pythonic"],
   [/lfm_?2/, "lfm2"],
   [/olmo/, "olmo-3"],
   [/generic|gemma_2|phi_3/, "json"],
@@ -52,12 +52,13 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
   [/phi|fire_?function|functools/, "functools"],
   [/v3_?2|v4|dsml/, "deepseek-dsml"],
   [/deepseek|deep_seek|cogito/, "deepseek"],
-  [/hermes_?2|qwen_?2_5|qwq|bielik|smol/, "hermes-loose"],
+  [/hermes_?[23]|qwen_?2_5|qwq|bielik|smol/, "hermes-loose"],
   [/llama_?4|pythonic/, "pythonic"],
   [/qwen_?3_?coder|step_?3p?_?5|nemotron.*3/, "qwen3-coder"],
   [/hermes|qwen|mimo|exaone/, "hermes"],
   [/glm|hy_?v3/, "glm"],
-  [/llama/, "llama-3"],
+  [/rwkv|command_r_plus|mini_cpm_?3/, "json"],
+  [/llama|^json(?:_parser)?$/, "llama-3"],
   [/mistral|ministral|magistral|devstral/, "mistral"],
   [/kimi/, "kimi-k2"],
   [/function_?gemma/, "functiongemma"],
@@ -82,12 +83,12 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
   [/xlam|json/, "xlam"],
 ];
 
-export function formatOf(row: Row): string | undefined {
+export function formatOf(row: Row): string {
   const words = row.format
     .replaceAll(/([a-z0-9])([A-Z])/gu, "$1_$2")
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/gu, "_");
-  return FORMATS.find(([name]) => name.test(words) || name.test(words.replaceAll("_", "")))?.[1];
+  return FORMATS.find(([name]) => name.test(words) || name.test(words.replaceAll("_", "")))?.[1] ?? "auto";
 }
 
 function toolsOf(row: Row): readonly ModelTool[] | undefined {
@@ -96,10 +97,10 @@ function toolsOf(row: Row): readonly ModelTool[] | undefined {
 
 export function optionsOf(row: Row): DecodeTextOptions {
   const text = inputOf(row);
-  const begun =
-    typeof row.thinking === "string" && row.thinking !== "" && !/^\s*<think>/u.test(text) && text.includes(row.thinking.slice(0, 8));
+  const begun = typeof row.thinking === "string" && row.thinking !== "" && text.trimStart().startsWith(row.thinking.slice(0, 8));
   const keep = row.thinking === undefined && (row.content ?? "").includes("<think>");
   const tools = toolsOf(row);
+  if (/content_?only/iu.test(row.format)) return { tools: [], unknownTools: "text" };
   return {
     ...(tools === undefined ? {} : { tools, unknownTools: row.case === undefined ? "text" : "call" }),
     ...(begun ? { thinking: "begun" as const } : keep ? { thinking: "keep" as const } : {}),
@@ -117,7 +118,7 @@ export interface RowReply {
 }
 
 export function decodeRow(row: Row, pieces: readonly string[]): RowReply {
-  const decoding = textFormat(formatOf(row) ?? "auto").decodeText(optionsOf(row));
+  const decoding = textFormat(formatOf(row)).decodeText(optionsOf(row));
   const events: ModelEvent[] = pieces.flatMap((piece) => [...decoding.push(piece)]);
   events.push(...decoding.end());
   let before = "";

@@ -1,0 +1,63 @@
+/** The lines of a talk that are for haft itself. */
+import { nearNames } from "../../runtime/registry/near-names.ts";
+import type { Registry } from "../../runtime/registry/registry.ts";
+import { columnFor, oneLine, safeText } from "../terminal-text.ts";
+import type { Screen } from "../terminal-text.ts";
+import type { Talk } from "./talk.ts";
+
+/** Where there is no terminal to fit. */
+const FILE_WIDTH = 120;
+const MAX_NAME_WIDTH = 40;
+const MAX_SHOWN = 80;
+
+export interface SlashPlace {
+  readonly talk: Talk;
+  readonly registry: Registry;
+  readonly screen: Screen;
+}
+
+/** For the help of the command and for `/help`. */
+export const SLASH_HELP: readonly string[] = [
+  "  /tools   what the model may call     /usage  what it was asked so far",
+  "  /go      let it go on                /clear  after an emergency stop",
+  "  /help    these lines                 /exit   end the talk",
+];
+
+/** `/go` and `/exit` are up to the talk. */
+const NAMES = ["/tools", "/usage", "/go", "/clear", "/help", "/exit"];
+
+const ANSWERS: ReadonlyMap<string, (place: SlashPlace) => readonly string[]> = new Map([
+  ["/tools", toolLines],
+  ["/usage", ({ talk }) => (talk.spent === "" ? ["Nothing was asked yet."] : safeText(talk.spent).split("\n"))],
+  ["/clear", clear],
+  ["/help", () => SLASH_HELP],
+]);
+
+/** What a line that begins with a slash is answered. */
+export function slashAnswer(text: string, place: SlashPlace): readonly string[] {
+  const answer = ANSWERS.get(text);
+  if (answer !== undefined) return answer(place);
+  const shown = oneLine(text, MAX_SHOWN);
+  const [near] = nearNames(shown, NAMES);
+  const meant = near === undefined ? "/help shows them." : `Did you mean ${near}?`;
+  return [`There is no command ${shown}. ${meant} A message that begins with a slash is written with a space before it.`];
+}
+
+function toolLines({ registry, screen }: SlashPlace): readonly string[] {
+  const tools = registry.list();
+  const widest = columnFor(
+    tools.map(({ qualifiedName }) => safeText(qualifiedName)),
+    MAX_NAME_WIDTH,
+  );
+  return tools.map(({ qualifiedName, tool }) => {
+    const name = `  ${safeText(qualifiedName).padEnd(widest)}  `;
+    const left = Math.min(screen.width, FILE_WIDTH) - name.length;
+    return `${name}${screen.paint("dim", oneLine(tool.description, left))}`.trimEnd();
+  });
+}
+
+function clear({ talk }: SlashPlace): readonly string[] {
+  const { stopped } = talk;
+  talk.clear();
+  return [stopped === undefined ? "Nothing is stopped." : `Things run again. ${safeText(stopped)}.`];
+}

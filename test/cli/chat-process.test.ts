@@ -1,0 +1,133 @@
+import { spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { describe, expect, test, vi } from "vitest";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
+import { PATIENCE_MS, PROGRAM, haft } from "./run-haft.ts";
+import { CANARY, calling, talkProject } from "./talk-project.ts";
+import type { TalkProject } from "./talk-project.ts";
+
+const environment = { MODEL_KEY: CANARY };
+
+/** A server of tools that leaves its process id behind, and answers one request: that to begin. */
+const SERVER = `
+import { writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+writeFileSync("server.pid", String(process.pid));
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  const result = method === "initialize" ? { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } } : { tools: [] };
+  if (id !== undefined) process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
+});
+`;
+const WITH_SERVER = {
+  toml: `\n[toolsets.server]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs"]\n`,
+  files: { "server.mjs": SERVER },
+};
+
+function isRunning(project: TalkProject): boolean {
+  const pid = readFileSync(project.path("server.pid"), "utf8");
+  try {
+    return process.kill(Number(pid), 0) && !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  } catch {
+    return false; // ESRCH
+  }
+}
+
+/** Whether a process has the session open, and how many events it has. */
+async function stored(project: TalkProject): Promise<unknown> {
+  const store = sqliteStore({ path: project.path("haft.db") });
+  await store.open();
+  try {
+    return (await store.list()).map(({ sessionId, openedBy }) => ({ sessionId, openedBy }));
+  } finally {
+    await store.close();
+  }
+}
+
+describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
+  test.for(["SIGTERM", "SIGINT"] as const)("%s ends a talk, its server and its store, and exits with 130", async (signal) => {
+    const project = await talkProject({ script: [calling("shop__hang"), { text: "Yes?" }], ...WITH_SERVER });
+    let sent = false;
+    const { exitCode, stderr } = await haft(["chat", "--session", "s", "--store", "haft.db"], {
+      folder: project.folder,
+      environment,
+      input: "Wait.\nAnd then?\n",
+      onOutput({ stdout }, control) {
+        if (sent || !stdout.includes("shop::hang")) return;
+        sent = true;
+        control.signal(signal);
+      },
+    });
+    expect([exitCode, stderr]).toEqual([130, `haft: cancelled: Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.\n`]);
+    await vi.waitFor(() => expect(isRunning(project)).toBe(false));
+    expect(await stored(project)).toEqual([{ sessionId: "s", openedBy: undefined }]);
+    const again = await project.haft(["chat", "--session", "s", "--store", project.path("haft.db")], { input: "Again." });
+    expect(again.stdout).toContain("\nmodel   Yes?\n");
+    expect(project.server.requests.map(({ refused }) => refused)).toEqual([undefined, undefined]);
+  });
+
+  test("a reader that has seen enough ends it without a word", async () => {
+    const project = await talkProject({ script: [{ text: "word ".repeat(20_000) }] });
+    const { exitCode, stderr } = await haft(["chat", "--json"], {
+      folder: project.folder,
+      environment,
+      input: "Go.\n".repeat(200),
+      onOutput: (_output, control) => control.stopReading(),
+    });
+    expect([exitCode, stderr]).toEqual([0, ""]);
+  });
+});
+
+const hasTerminals = String(spawnSync("script", ["--version"]).stdout).includes("util-linux");
+
+describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
+  /** Types each text when its question has been asked, and resolves to what the terminal showed. */
+  async function typed(project: TalkProject, steps: readonly (readonly [question: string, keys: string])[]): Promise<string> {
+    const command = `${process.execPath} --conditions=haft-source ${PROGRAM} chat`;
+    const child = spawn("script", ["-qefc", command, "/dev/null"], {
+      cwd: project.folder,
+      env: { PATH: process.env["PATH"], HAFT_TRUST: "all", NO_COLOR: "1", TERM: "xterm", ...environment },
+      timeout: PATIENCE_MS,
+    });
+    let shown = "";
+    let seen = 0;
+    const left = [...steps];
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      shown += text;
+      const [step] = left;
+      const at = step === undefined ? -1 : shown.indexOf(step[0], seen);
+      if (step === undefined || at < 0) return;
+      seen = at + step[0].length;
+      left.shift();
+      child.stdin.write(step[1]);
+    });
+    const exitCode = await new Promise<number | null>((resolve) => child.on("close", resolve));
+    return `${shown.replaceAll("\r", "").replaceAll(/\u001b\[[\dJGK]*/gu, "")}exit ${exitCode}`;
+  }
+
+  test("Ctrl-C stops what the model says, then the program; keys are shown once, and what is pasted is one message", async () => {
+    const stalls = { text: "One two three", delivery: { after: { pieces: 4, then: "stall" } } } as const;
+    const deaf = `export const deaf = { name: "deaf", description: "", inputSchema: {}, effects: { reads: ["a:b"] }, execute: () => new Promise(() => setInterval(() => {}, 1000)) };`;
+    const project = await talkProject({
+      script: [stalls, calling("deaf__deaf"), calling("shop__wipe"), { text: "Kept." }, { text: "Both." }],
+      toml: '\n[toolsets.deaf]\ntype = "module"\npath = "./deaf.mjs"\n',
+      files: { "deaf.mjs": deaf },
+    });
+    const shown = await typed(project, [
+      ["you     ", "Count.\n"],
+      ["One two", "\u0003"],
+      ["you     ", "Wait.\n"],
+      ["deaf::deaf", "\u0003"],
+      ["you     ", "Wipe.\n"],
+      ["session: ", "n\n"],
+      ["you     ", "first\nsecond\n"],
+      ["you     ", "\u0003"],
+    ]);
+    expect(shown).toContain("! Stopped. What was done stays done.\n\nyou     Wait.\n");
+    expect(shown).toMatch(/\nyou {5}Wipe\.\n+ {2}! #1 {2}is cut off but still running/u);
+    expect(shown).toMatch(/session: n\n+ {2}✗ #2 {2}shop::wipe .*approval_denied\n/u);
+    expect(shown).toMatch(/haft: cancelled: Stopped by Ctrl-C\.\nexit 130$/u);
+    expect(project.asked.at(-1)).toContainEqual({ role: "user", content: "first\nsecond" });
+    expect(project.server.requests.map(({ refused }) => refused)).toEqual(Array.from({ length: 5 }, () => undefined));
+  });
+});

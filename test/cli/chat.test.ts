@@ -1,0 +1,359 @@
+import { existsSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { jsonLines } from "./session-project.ts";
+import { CTRL_C, calling, talkProject } from "./talk-project.ts";
+import type { Keys } from "./talk-project.ts";
+
+/** Does something once, when the output holds a text. */
+function when(text: RegExp, act: (keys: Keys) => void): (shown: string, keys: Keys) => void {
+  let done = false;
+  return (shown, keys) => {
+    if (done || !text.test(shown)) return;
+    done = true;
+    act(keys);
+  };
+}
+
+/** Calls start when the message is whole, so that their order is always the same. */
+const NOT_EARLY = "\n[loop]\nearlyDispatch = false\n";
+
+describe("what is shown", () => {
+  test("words, calls and results as they come, then what it came to", async () => {
+    const project = await talkProject({
+      script: [
+        { reasoning: "Where is it?", text: "I look.", ...calling("shop__look") },
+        calling("files__list"),
+        { text: "On the shelf.\n\n" },
+      ],
+      model: "[model.prices]\ninputPerMillion = 100\noutputPerMillion = 1000\n",
+    });
+    expect(await project.haft(["chat"], { types: ["Where is the milk?"], columns: 80 })).toEqual({
+      exitCode: 0,
+      stdout: `  · openai-chat/gpt-x, 16 tools. /help says more; Ctrl-D ends
+
+model   (thinks) Where is it?
+        I look.
+  → #1  shop::look  {}
+  ✓ #1  shop::look # ms  milk on the shelf
+
+model
+  → #2  files::list  {}
+  ✓ #2  files::list # ms  plan.md
+
+model   On the shelf.
+  · 3 rounds, 2 calls, 30 tokens in, 15 out, 0.0180 USD
+`,
+      stderr: "",
+    });
+  });
+
+  test("F1.37 text stands there while the model still speaks", async () => {
+    const { promise: seen, resolve } = Promise.withResolvers<void>();
+    const project = await talkProject({
+      script: [
+        {
+          text: "The milk is on the shelf, at the very back of it.",
+          delivery: { gate: (piece) => (piece < 6 ? Promise.resolve() : seen) },
+        },
+      ],
+    });
+    const { stdout } = await project.haft(["chat"], { types: ["Where?"], onOutput: when(/The milk is/u, () => resolve()) });
+    expect(stdout).toContain("\nmodel   The milk is on the shelf, at the very back of it.\n");
+  });
+
+  test("lines fit the terminal and are broken between words; colours are for terminals only", async () => {
+    const text = "A word, and many more of them than one line of a narrow terminal holds, so that they go on below it.";
+    const project = await talkProject({ script: [{ text }] });
+    const { stdout } = await project.haft(["chat"], { types: ["Go."], columns: 40, colours: true });
+    expect(stdout).toContain(
+      "\n\u001b[1mmodel \u001b[22m  A word, and many more of them\n        than one line of a narrow\n        terminal holds, so that they go\n        on below it.\n",
+    );
+    expect((await project.haft(["chat"], { input: "Go.", colours: true })).stdout).toContain(`\nuser    Go.\n\nmodel   ${text}\n`);
+  });
+
+  test("H10 what a model and a provider say steers no terminal", async () => {
+    const text = "\u001b[2J\u001b]0;owned\u0007Hi\u202e \u009b31m.";
+    const project = await talkProject({
+      script: [
+        { text, reasoning: "\u001b[8mhm" },
+        { status: 400, message: "no\u001b[2J \u0007" },
+      ],
+    });
+    const { stdout, stderr } = await project.haft(["chat"], { types: ["Go.", "Again."], columns: 80 });
+    expect(stdout + stderr).toContain("Hi\\u{202e}");
+    expect(stdout + stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/u);
+  });
+
+  test("every provider's words are understood", async () => {
+    for (const [format, provider] of [
+      ["anthropic-messages", "anthropic"],
+      ["openai-responses", "openai"],
+      ["gemini", "gemini"],
+      ["ollama", "ollama"],
+    ] as const) {
+      const project = await talkProject({ format, provider, script: [{ text: "I look.", ...calling("shop__look") }, { text: "There." }] });
+      const { stdout } = await project.haft(["chat"], { types: ["Where?"] });
+      expect([provider, stdout.split("\n").slice(1, -2)]).toEqual([
+        provider,
+        ["", "model   I look.", "  → #1  shop::look  {}", "  ✓ #1  shop::look # ms  milk on the shelf", "", "model   There."],
+      ]);
+    }
+  });
+
+  test("F3.31 text formats are for models without tool calls of their own", async () => {
+    const call = '<tool_call>\n{"name": "shop__look", "arguments": {"at": "door"}}\n</tool_call>';
+    const project = await talkProject({ script: [{ text: `I look.\n${call}` }, { text: "There." }], model: 'textFormat = "hermes"\n' });
+    const { stdout } = await project.haft(["chat"], { types: ["Where?"] });
+    expect(stdout).toContain('  → #1  shop::look  {"at":"door"}\n  ✓ #1  shop::look # ms  milk on the door\n');
+    expect(stdout).toContain("\nmodel   There.\n");
+    expect(project.server.requests.map(({ refused, body }) => [refused, "tools" in body])).toEqual([
+      [undefined, false],
+      [undefined, false],
+    ]);
+  });
+});
+
+describe("approval", () => {
+  const script = [calling("shop__wipe"), calling("shop__wipe"), { text: "Done." }];
+
+  test("F1.50 yes allows one call, no refuses it, and always those that come later", async () => {
+    const answers = async (...types: readonly string[]): Promise<readonly string[]> => {
+      const project = await talkProject({ script });
+      const { stdout } = await project.haft(["chat"], { types: ["Wipe.", ...types] });
+      return [...stdout.matchAll(/^ {2}[✓✗] #\d +shop::wipe # ms {2}(\w+)/gmu)].map(([, what = ""]) => what);
+    };
+    expect(await answers("y", "n")).toEqual(["wiped", "approval_denied"]);
+    expect(await answers("what?", "", "yes")).toEqual(["approval_denied", "wiped"]);
+    expect(await answers("a")).toEqual(["wiped", "wiped"]);
+  });
+
+  test("F1.50 where nobody is, the run ends and shows what waits; a later talk at a terminal asks and goes on", async () => {
+    const project = await talkProject({ script: [{ text: "I wipe.", ...calling("shop__wipe") }, { text: "Done." }] });
+    const kept = ["--session", "s", "--store", project.path("haft.db")];
+    const first = await project.haft(["chat", ...kept], { input: "Wipe.\nAnd then?\n" });
+    expect(first.exitCode).toBe(6);
+    expect(first.stdout).toContain(
+      `  ! Calls wait for approval.\n  · shop::wipe {}\n  · At a terminal this asks you and goes on: haft chat --session s --store ${project.path("haft.db")}\n`,
+    );
+    expect(first.stdout).not.toContain("And then?");
+    const second = await project.haft(["chat", ...kept], { types: ["y"] });
+    expect(second.stdout.split("\n").slice(2)).toEqual([
+      "",
+      "model",
+      "  → #1  shop::wipe  {}",
+      "  ✓ #1  shop::wipe # ms  wiped",
+      "",
+      "model   Done.",
+      "  · 1 round, 1 call, 10 tokens in, 5 out",
+      "",
+    ]);
+    expect(project.server.requests.map(({ refused }) => refused)).toEqual([undefined, undefined]);
+    const third = await project.haft(["chat", ...kept], { types: [] });
+    expect([third.exitCode, project.server.requests.length]).toEqual([0, 2]);
+  });
+
+  test("without a store what waits is not kept, and the talk says so", async () => {
+    const project = await talkProject({ script });
+    const { stdout } = await project.haft(["chat"], { input: "Wipe." });
+    expect(stdout).toContain(
+      "  · Nobody is at the terminal to ask. With --store they wait there until you are; --yes allows everything.\n",
+    );
+  });
+
+  test("F1.72 a tool's question goes to the person at the terminal; where nobody is, it is cancelled", async () => {
+    const asking = [calling("shop__question"), { text: "Fine." }];
+    const attended = await (await talkProject({ script: asking })).haft(["chat"], { types: ["Order.", "y", "corner"] });
+    expect(attended.stdout).toContain("  ✓ #1  shop::question # ms  corner\n");
+    const alone = await (await talkProject({ script: asking })).haft(["chat"], { input: "Order." });
+    expect(alone.stdout).toContain("  ✓ #1  shop::question # ms  nobody said\n");
+  });
+});
+
+describe.each([
+  ["openai-chat", "openai-chat"],
+  ["anthropic-messages", "anthropic"],
+] as const)("Ctrl-C, with %s", (format, provider) => {
+  test("while the model speaks stops the message; the next one is taken", async () => {
+    const project = await talkProject({
+      format,
+      provider,
+      script: [{ text: "One two three four five", delivery: { after: { pieces: 5, then: "stall" } } }, { text: "Yes?" }],
+    });
+    const onOutput = when(/One two/u, ({ interrupt }) => interrupt());
+    const { exitCode, stdout } = await project.haft(["chat"], { types: ["Count.", "Again."], onOutput });
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("  ! Stopped. What was done stays done.\n");
+    expect(stdout).toContain("\nmodel   Yes?\n");
+    expect(project.server.requests.map(({ refused }) => refused)).toEqual([undefined, undefined]);
+  });
+
+  test("while tools run cancels them, each with its result; the stored session can go on", async () => {
+    const project = await talkProject({
+      format,
+      provider,
+      script: [calling("shop__look", "shop__hang"), { text: "Yes?" }],
+      toml: NOT_EARLY,
+    });
+    const kept = ["--session", "s", "--store", project.path("haft.db")];
+    const onOutput = when(/→ #2 [^]*milk on the|milk on the[^]*→ #2 /u, ({ interrupt }) => interrupt());
+    const first = await project.haft(["chat", ...kept], { types: ["Wait."], onOutput });
+    expect(first.exitCode).toBe(0);
+    expect(first.stdout).toMatch(/✓ #1 {2}shop::look # ms {2}milk on the shelf\n[^]*✗ #2 {2}shop::hang # ms {2}cancelled\n/u);
+    const second = await project.haft(["chat", ...kept], { types: ["Again."] });
+    expect(second.stdout).toContain("\nmodel   Yes?\n");
+    expect(project.server.requests.map(({ refused }) => refused)).toEqual([undefined, undefined]);
+    expect(JSON.stringify(project.server.requests[1]?.body)).toContain("milk on the shelf");
+  });
+
+  test("while a call is asked about stops that as well; a second Ctrl-C ends the program", async () => {
+    const project = await talkProject({ format, provider, script: [calling("shop__look", "shop__wipe"), { text: "Yes?" }] });
+    const { exitCode, stdout, stderr } = await project.haft(["chat"], { types: ["Wipe.", CTRL_C, "Again.", CTRL_C] });
+    expect(exitCode).toBe(130);
+    expect(stdout).toMatch(/✗ #2 {2}shop::wipe # ms {2}cancelled\n[^]*\nmodel {3}Yes\?\n/u);
+    expect(stderr.trimEnd().split("\n").at(-1)).toBe("haft: cancelled: Stopped by Ctrl-C.");
+    expect(project.server.requests.map(({ refused }) => refused)).toEqual([undefined, undefined]);
+  });
+});
+
+test("a second Ctrl-C during one message ends the program, with the store closed", async () => {
+  const project = await talkProject({ script: [calling("shop__hang"), { text: "Yes?" }] });
+  const kept = ["--session", "s", "--store", project.path("haft.db")];
+  const onOutput = when(/shop::hang/u, ({ interrupt }) => (interrupt(), interrupt()));
+  expect((await project.haft(["chat", ...kept], { types: ["Wait."], onOutput })).exitCode).toBe(130);
+  expect((await project.haft(["chat", ...kept], { types: ["Again."] })).stdout).toContain("\nmodel   Yes?\n");
+});
+
+describe("lines that are sent", () => {
+  test("each is one message, empty ones are passed over, and the exit code is that of the last", async () => {
+    const project = await talkProject({ script: [{ text: "One." }, { status: 400 }, { text: "Three." }, { status: 401 }] });
+    expect((await project.haft(["chat"], { input: "a\n\n  \nb\r\nc" })).exitCode).toBe(0);
+    expect(project.asked.at(-1)).toEqual([
+      { role: "user", content: "a" },
+      { role: "assistant", content: "One." },
+      { role: "user", content: "b" },
+      { role: "user", content: "c" },
+    ]);
+    expect((await project.haft(["chat"], { input: "d" })).exitCode).toBe(6);
+  });
+
+  test("with --json each message is one line, and nothing else goes to standard output", async () => {
+    const project = await talkProject({ script: [calling("shop__look"), { text: "There." }, { status: 404, message: "No gpt-x." }] });
+    const { exitCode, stdout } = await project.haft(["chat", "--json"], { input: "Where?\nAgain?\n/usage\n" });
+    expect([exitCode, jsonLines(stdout)]).toEqual([
+      4,
+      [
+        expect.objectContaining({ text: "There.", reason: "answered", rounds: 2, usage: { inputTokens: 20, outputTokens: 10 } }),
+        expect.objectContaining({ text: "", reason: "model-error", error: expect.objectContaining({ code: "not_found" }) }),
+      ],
+    ]);
+  });
+
+  test("a session of a store goes on", async () => {
+    const project = await talkProject({ script: [{ text: "Ada." }, { text: "Yes." }] });
+    const kept = ["--session", "s", "--store", project.path("haft.db")];
+    expect((await project.haft(["chat", ...kept], { input: "Who?" })).stdout).toContain("  · session s: new\n");
+    expect((await project.haft(["chat", ...kept], { input: "Sure?" })).stdout).toMatch(/^ {2}· session s: goes on after \d+ events\n/u);
+    expect(project.asked.at(-1)).toEqual([
+      { role: "user", content: "Who?" },
+      { role: "assistant", content: "Ada." },
+      { role: "user", content: "Sure?" },
+    ]);
+  });
+});
+
+describe("limits", () => {
+  test("H05 a model that calls for ever is stopped, with the reason", async () => {
+    const project = await talkProject({ script: [calling("shop__look")] });
+    const { exitCode, stdout } = await project.haft(["chat"], { input: "Look." });
+    expect([exitCode, stdout]).toEqual([
+      6,
+      expect.stringContaining("  ! The model made the same call again and again, and it came to the same."),
+    ]);
+  });
+
+  test("F3.31 F1.51 the rounds of a message are limited; /go gives it as many again", async () => {
+    const looks = Array.from({ length: 4 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
+    const project = await talkProject({ script: [...looks, { text: "There." }], toml: "\n[loop]\nmaxRounds = 3\n" });
+    const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });
+    expect(stdout).toContain("  ! The loop had as many rounds as it may. 3 rounds\n  · /go lets it go on.\n  · 3 rounds, 3 calls,");
+    expect(stdout).toContain("\nmodel   There.\n  · 2 rounds, 1 call,");
+  });
+
+  test("F3.35 failed calls in a row stop everything until /clear", async () => {
+    const fails = Array.from({ length: 5 }, (_, at) => ({ calls: [{ name: "shop__fail", input: { at } }] }));
+    const project = await talkProject({ script: [...fails, { text: "Better." }] });
+    const { stdout } = await project.haft(["chat"], { types: ["/clear", "Try.", "Again.", "/clear", "Again."] });
+    expect(stdout.split("\n").filter((line) => /Nothing is stopped|Too many|Things run|\/clear lets|Better/u.test(line))).toEqual([
+      "Nothing is stopped.",
+      "  ! Too many calls failed in a row; nothing runs until the stop is cleared. 5 calls failed in a row, the last one shop::fail: no luck",
+      "  · /clear lets things run again.",
+      "  ! Too many calls failed in a row; nothing runs until the stop is cleared. 5 calls failed in a row, the last one shop::fail: no luck",
+      "  · /clear lets things run again.",
+      "Things run again. 5 calls failed in a row, the last one shop::fail: no luck.",
+      "model   Better.",
+    ]);
+  });
+});
+
+describe("lines for haft itself", () => {
+  test("say what there is, and what an unknown one could have meant", async () => {
+    const project = await talkProject({ script: [{ text: "Hm." }] });
+    const { exitCode, stdout } = await project.haft(["chat"], {
+      types: ["/usage", "/tools", "/help", "/tols\u001b[2J", " /path", "/exit", "no"],
+    });
+    const lines = stdout.split("\n");
+    expect(exitCode).toBe(0);
+    expect(lines.slice(1, 3)).toEqual(["Nothing was asked yet.", expect.stringMatching(/^ {2}files::edit {8}Replaces/u)]);
+    expect(lines.filter((line) => line.startsWith("  /"))).toHaveLength(3);
+    expect(stdout).toContain(
+      "There is no command /tols. Did you mean /tools? A message that begins with a slash is written with a space before it.\n",
+    );
+    expect(project.asked).toEqual([[{ role: "user", content: "/path" }]]);
+  });
+});
+
+describe("what the model is told", () => {
+  const MANUAL = `export const mow = {
+    name: "mow", description: "Mows.", documentation: "Mow in rows.", requiresReading: true,
+    promptContribution: { text: "Mow only when it is dry." },
+    inputSchema: { type: "object" }, effects: { reads: [], writes: [] }, execute: () => "mown",
+  };`;
+  const GARDEN = '\n[toolsets.garden]\ntype = "module"\npath = "./garden.mjs"\n';
+
+  test("--system comes before what the configuration says, and nothing stands there where neither does", async () => {
+    const systems = async (toml: string, ...args: readonly string[]): Promise<unknown> => {
+      const project = await talkProject({ script: [{ text: "Yes." }], toml });
+      await project.haft(["chat", ...args], { input: "Go." });
+      return project.asked[0];
+    };
+    const user = { role: "user", content: "Go." };
+    expect(await systems("")).toEqual([user]);
+    expect(await systems('\n[loop]\nsystem = "Be brief."\n')).toEqual([{ role: expect.any(String), content: "Be brief." }, user]);
+    expect(await systems('\n[loop]\nsystem = "Be brief."\n', "--system", "Be kind.")).toEqual([
+      { role: expect.any(String), content: "Be kind." },
+      user,
+    ]);
+  });
+
+  test("F1.39 hints of tools, and a tool to read about those that must be read about first", async () => {
+    const script = [
+      calling("garden__mow"),
+      { calls: [{ name: "manual__info", input: { name: "garden__mow" } }] },
+      calling("garden__mow"),
+      { text: "Done." },
+    ];
+    const project = await talkProject({ script, toml: GARDEN, files: { "garden.mjs": MANUAL } });
+    const { stdout } = await project.haft(["chat", "--system", "Be brief."], { input: "Mow." });
+    expect(stdout).toMatch(
+      /✗ #1 [^]*permission_denied[^]*✓ #2 {2}manual::info # ms {2}Mow in rows\.\n[^]*✓ #3 {2}garden::mow # ms {2}mown\n/u,
+    );
+    const [first] = project.server.requests;
+    expect(JSON.stringify(first?.body["messages"])).toMatch(/Be brief\.[^]*- `garden__mow`: Mows\.[^]*Mow only when it is dry\./u);
+  });
+});
+
+test("where nothing is kept, no store is made", async () => {
+  const project = await talkProject({ script: [{ text: "Yes." }] });
+  await project.haft(["chat"], { input: "Go." });
+  expect(existsSync(project.path("haft.db"))).toBe(false);
+});

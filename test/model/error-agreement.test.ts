@@ -1,0 +1,127 @@
+/** What a provider says in the middle of a stream means what it means in the place of a reply. */
+import { expect, test } from "vitest";
+import type { ErrorCode } from "../../src/core/error-codes.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import { providerFailure } from "../../src/model/provider-failure.ts";
+import { anthropicMessages } from "../../src/wire/anthropic.ts";
+import { bedrockConverse } from "../../src/wire/bedrock.ts";
+import { cohere } from "../../src/wire/cohere.ts";
+import { geminiInteractions } from "../../src/wire/gemini-interactions.ts";
+import { gemini } from "../../src/wire/gemini.ts";
+import { ollama } from "../../src/wire/ollama.ts";
+import { openAiChat } from "../../src/wire/openai-chat.ts";
+import { openAiResponses } from "../../src/wire/openai-responses.ts";
+import type { WireFormat } from "../../src/wire/wire-format.ts";
+import { hasty } from "./listen.ts";
+
+/** One error, as a piece of a stream and as an answer. */
+interface Told {
+  readonly piece: JsonObject;
+  readonly status: number;
+  readonly body: JsonObject;
+}
+type Row = readonly [provider: string, format: WireFormat, told: Told, code: ErrorCode, retryable: boolean];
+
+function anthropic(type: string, status: number, message = "So."): Told {
+  const body = { type: "error", error: { type, message } };
+  return { piece: body, status, body };
+}
+
+function google(status: number, word: string): Told {
+  const body = { error: { code: status, status: word, message: "So." } };
+  return { piece: body, status, body };
+}
+
+function amazon(name: string, status: number): Told {
+  return { piece: { [name]: { message: "So." } }, status, body: { __type: name, message: "So." } };
+}
+
+function openAi(type: string, status: number, message = "So."): Told {
+  const body = { error: { type, code: type, message } };
+  return { piece: body, status, body };
+}
+
+function response(code: string, status: number): Told {
+  const error = { type: "invalid_request_error", code, message: "So." };
+  return { piece: { type: "response.failed", response: { status: "failed", error } }, status, body: { error } };
+}
+
+const chat = openAiChat();
+const ROWS: readonly Row[] = [
+  ["Anthropic", anthropicMessages(), anthropic("billing_error", 402), "limit_exceeded", false],
+  ["Anthropic", anthropicMessages(), anthropic("authentication_error", 401), "permission_denied", false],
+  ["Anthropic", anthropicMessages(), anthropic("permission_error", 403), "permission_denied", false],
+  ["Anthropic", anthropicMessages(), anthropic("not_found_error", 404), "not_found", false],
+  ["Anthropic", anthropicMessages(), anthropic("request_too_large", 413), "too_large", false],
+  ["Anthropic", anthropicMessages(), anthropic("rate_limit_error", 429), "rate_limited", true],
+  ["Anthropic", anthropicMessages(), anthropic("timeout_error", 504), "timeout", true],
+  ["Anthropic", anthropicMessages(), anthropic("api_error", 500), "unavailable", true],
+  ["Anthropic", anthropicMessages(), anthropic("overloaded_error", 529), "unavailable", true],
+  ["Anthropic", anthropicMessages(), anthropic("invalid_request_error", 400), "model_failed", false],
+  ["Anthropic", anthropicMessages(), anthropic("invalid_request_error", 400, "prompt is too long: 9 > 8"), "too_large", false],
+  ["Bedrock", bedrockConverse(), amazon("throttlingException", 429), "rate_limited", true],
+  ["Bedrock", bedrockConverse(), amazon("serviceQuotaExceededException", 400), "rate_limited", true],
+  ["Bedrock", bedrockConverse(), amazon("accessDeniedException", 403), "permission_denied", false],
+  ["Bedrock", bedrockConverse(), amazon("resourceNotFoundException", 404), "not_found", false],
+  ["Bedrock", bedrockConverse(), amazon("modelTimeoutException", 408), "timeout", true],
+  ["Bedrock", bedrockConverse(), amazon("modelErrorException", 424), "model_failed", true],
+  ["Bedrock", bedrockConverse(), amazon("internalServerException", 500), "unavailable", true],
+  ["Bedrock", bedrockConverse(), amazon("serviceUnavailableException", 503), "unavailable", true],
+  ["Bedrock", bedrockConverse(), amazon("validationException", 400), "model_failed", false],
+  ...[gemini(), geminiInteractions()].flatMap((format): readonly Row[] => [
+    [format.name, format, google(401, "UNAUTHENTICATED"), "permission_denied", false],
+    [format.name, format, google(403, "PERMISSION_DENIED"), "permission_denied", false],
+    [format.name, format, google(404, "NOT_FOUND"), "not_found", false],
+    [format.name, format, google(429, "RESOURCE_EXHAUSTED"), "rate_limited", true],
+    [format.name, format, google(500, "INTERNAL"), "unavailable", true],
+    [format.name, format, google(503, "UNAVAILABLE"), "unavailable", true],
+    [format.name, format, google(504, "DEADLINE_EXCEEDED"), "timeout", true],
+    [format.name, format, google(400, "INVALID_ARGUMENT"), "model_failed", false],
+  ]),
+  ["OpenAI Chat", chat, openAi("insufficient_quota", 429), "limit_exceeded", false],
+  ["OpenAI Chat", chat, openAi("invalid_api_key", 401), "permission_denied", false],
+  ["OpenAI Chat", chat, openAi("model_not_found", 404), "not_found", false],
+  ["OpenAI Chat", chat, openAi("rate_limit_exceeded", 429), "rate_limited", true],
+  ["OpenAI Chat", chat, openAi("server_error", 500), "unavailable", true],
+  ["OpenAI Chat", chat, openAi("context_length_exceeded", 400), "too_large", false],
+  ["OpenAI Chat", chat, openAi("invalid_request_error", 400), "model_failed", false],
+  [
+    "OpenRouter",
+    openAiChat("openrouter"),
+    { ...google(402, ""), piece: { error: { code: 402, message: "So." } } },
+    "limit_exceeded",
+    false,
+  ],
+  ["OpenRouter", openAiChat("openrouter"), { ...google(408, ""), piece: { error: { code: 408, message: "So." } } }, "timeout", true],
+  ["OpenRouter", openAiChat("openrouter"), { ...google(502, ""), piece: { error: { code: 502, message: "So." } } }, "unavailable", true],
+  ["Responses", openAiResponses(), response("insufficient_quota", 429), "limit_exceeded", false],
+  ["Responses", openAiResponses(), response("model_not_found", 404), "not_found", false],
+  ["Responses", openAiResponses(), response("rate_limit_exceeded", 429), "rate_limited", true],
+  ["Responses", openAiResponses(), response("server_error", 500), "unavailable", true],
+  ["Responses", openAiResponses(), response("context_length_exceeded", 400), "too_large", false],
+  ["Responses", openAiResponses(), response("invalid_prompt", 400), "model_failed", false],
+  ["Cohere", cohere(), openAi("too_many_requests", 429), "rate_limited", true],
+  ["Ollama", ollama(), { piece: { error: "it broke" }, status: 400, body: { error: "it broke" } }, "model_failed", false],
+];
+
+test.each(ROWS.map(([provider, format, told, code, retryable]) => ({ provider, format, told, code, retryable })))(
+  "B08 $provider: an error in the stream and one in its place, HTTP $told.status, are $code both",
+  ({ format, told: { piece, status, body }, code, retryable }) => {
+    const answer = { model: "m", status, headers: new Headers(), text: JSON.stringify(body), keyHint: "" };
+    const errors = [providerFailure(answer, hasty().ports.clock), thrownBy(() => format.decodeStream().push(piece))];
+    expect(errors.map((error) => [error.code, error.retryable])).toEqual([
+      [code, retryable],
+      [code, retryable],
+    ]);
+  },
+);
+
+function thrownBy(work: () => unknown): ToolError {
+  try {
+    work();
+  } catch (thrown: unknown) {
+    return ToolError.fromUnknown(thrown);
+  }
+  return expect.fail("It threw nothing.");
+}

@@ -1,0 +1,152 @@
+/** A conversation that goes on with another provider after each round: what one made is never what the next refuses. */
+import { describe, expect, test } from "vitest";
+import type { ContentPart } from "../../src/core/content.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import type { ModelMessage } from "../../src/core/message.ts";
+import type { ModelReply, ModelTool } from "../../src/core/model.ts";
+import { modelFrom } from "../../src/model/model-from.ts";
+import type { ProviderName } from "../../src/model/providers.ts";
+import { providerName } from "../../src/wire/provider-name.ts";
+import { answered, called, failed, said } from "../wire/conversations.ts";
+import { KEY, hasty, listen, serve } from "./listen.ts";
+import type { Heard } from "./listen.ts";
+import type { ProviderServer, ServedAnswer, ServedFormat } from "./provider-server.ts";
+
+const PICTURE = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const satisfies ContentPart;
+const SOUND = { type: "audio", mediaType: "audio/wav", data: "UklGRg==" } as const satisfies ContentPart;
+const LONG = `${"n".repeat(70)}::größe.of x`;
+const TOOLS: readonly ModelTool[] = ["weather::get", "a.b", "a_b", LONG].map((name) => ({
+  name,
+  description: "Does it.",
+  inputSchema: { type: "object", properties: { city: { type: "string" } } },
+}));
+
+/** By provider, what its fake speaks. */
+const FORMATS = {
+  anthropic: "anthropic-messages",
+  gemini: "gemini",
+  openai: "openai-responses",
+  "openai-chat": "openai-chat",
+  mistral: "mistral",
+  deepseek: "deepseek",
+  bedrock: "bedrock-converse",
+  cohere: "cohere",
+  ollama: "ollama",
+} as const satisfies Partial<Record<ProviderName, ServedFormat>>;
+type Name = keyof typeof FORMATS;
+const NAMES = Object.keys(FORMATS) as readonly Name[]; // the keys of a literal
+
+/** A fake provider that remembers, over all rounds, what it signed and must be given back. */
+class Player {
+  readonly #servers = new Map<Name, ProviderServer>();
+  readonly messages: ModelMessage[] = [];
+  #round = 0;
+
+  /** The user asks, the provider thinks and calls, the calls are answered. */
+  async round(name: Name): Promise<Heard> {
+    const round = this.#round++;
+    this.messages.push(said("user", [{ type: "text", text: `Question ${round}` }, PICTURE, SOUND]));
+    const heard = await this.ask(name, TOOLS);
+    this.messages.push(...recorded(heard.reply, round));
+    return heard;
+  }
+
+  get bodies(): readonly JsonObject[] {
+    return [...this.#servers.values()].flatMap(({ requests }) => requests.map(({ body }) => body));
+  }
+
+  /** What each provider refused. */
+  get refusals(): readonly string[] {
+    return [...this.#servers].flatMap(([name, { requests }]) =>
+      requests.flatMap(({ refused }) => refused ?? []).map((why) => `${name}: ${why}`),
+    );
+  }
+
+  async ask(name: Name, tools: readonly ModelTool[]): Promise<Heard> {
+    const server = this.#servers.get(name) ?? (await serve({ format: FORMATS[name], script: [SCRIPTED], key: KEY }));
+    this.#servers.set(name, server);
+    const spec = { provider: name, model: "some-model", baseUrl: server.url, apiKey: KEY, ports: hasty().ports };
+    return listen(modelFrom(spec, { environment: {} }), { system: "Be brief.", messages: this.messages, tools });
+  }
+}
+
+/** Names as a provider is given them: the fakes do not know ours. */
+const SCRIPTED: ServedAnswer = {
+  text: "I look.",
+  reasoning: "They want it all.",
+  calls: TOOLS.map(({ name }, index) => ({ name: providerName(name), input: { city: `Oslo ${index} \u{1F327}` } })),
+};
+
+function recorded(reply: ModelReply | undefined, round: number): readonly ModelMessage[] {
+  const { text = "", native, calls = [] } = reply ?? {};
+  const callId = (index: number): string => `own_${round}_${index}`;
+  const [, second, third] = calls;
+  const results: ModelMessage[] = calls.flatMap(({ name }, index) => {
+    if (name === second?.name) return [failed(callId(index), name)];
+    if (name === third?.name) return []; // it still runs, or was interrupted
+    return [
+      answered(callId(index), name, index === 0 ? { content: [{ type: "text", text: "See:" }, PICTURE, SOUND] } : { output: { index } }),
+    ];
+  });
+  return [
+    { role: "assistant", at: 0, content: text, ...(native === undefined ? {} : { native }) },
+    ...calls.map((call, index): ModelMessage => ({ role: "call", at: 0, callId: callId(index), turnId: `turn_${round}`, call })),
+    ...results.toReversed(),
+  ];
+}
+
+const WANTED = TOOLS.map(({ name }, index) => ({ name, input: { city: `Oslo ${index} \u{1F327}` } }));
+
+describe.each(NAMES)("F4.18 a conversation begun with %s", (first) => {
+  test.each(NAMES)("goes on with %s, and back", async (second) => {
+    const player = new Player();
+    const heard = [await player.round(first), await player.round(second), await player.round(first), await player.round(second)];
+    expect(player.refusals).toEqual([]);
+    for (const { error, reply } of heard) {
+      expect(error).toBe(undefined);
+      expect(reply?.calls.map(({ name, input }) => ({ name, input }))).toEqual(WANTED);
+    }
+  });
+});
+
+/** Everything that a history may hold, in every role, half of it at odds with what providers ask for. */
+const ODD: readonly ModelMessage[] = (["assistant", "system", "document", "user"] as const).flatMap((role): readonly ModelMessage[] => [
+  said(role, ""),
+  said(role, " \n"),
+  said(role, []),
+  said(role, "half \ud800 a pair"),
+  said(role, [PICTURE, SOUND, { type: "text", text: "" }, { type: "image", mediaType: "image/tiff", data: "SUkqAA==" }], "T\udc00itle"),
+  said(role, [
+    { type: "file", uri: "data:application/pdf;base64,JVBERg==", name: "a/b\ud800.pdf" },
+    { type: "file", uri: "https://example.com/x" },
+  ]),
+  said(role, [{ type: "file", uri: "file:///a", text: "What is in it.", mediaType: "text/plain" }], "Notes"),
+  called(`${role}_1`, "a.b", { id: "same", turnId: role, input: { "\ud800": "\udc00", __proto__: null, n: 1e300 } }),
+  called(`${role}_2`, LONG, { id: "same", turnId: role, input: [1, "two"] }),
+  called(`${role}_3`, "gone::tool", { id: `${"x".repeat(300)} \u{1F327}`, turnId: role, input: "{cut" }),
+  called(`${role}_4`, "weather::get", { turnId: role }),
+  answered(`${role}_4`, "weather::get", { content: [PICTURE, SOUND, { type: "file", uri: "data:application/pdf;base64,JVBERg==" }] }),
+  answered(`${role}_4`, "weather::get", { output: "a second result" }),
+  answered(`${role}_1`, "a.b", { content: [] }),
+  answered("nobody", "a.b", { output: 1 }),
+  failed(`${role}_3`, "gone::tool", { content: [PICTURE] }),
+]);
+
+describe.each(NAMES)("%s", (name) => {
+  test.each([
+    ["with tools", TOOLS],
+    ["without tools", []],
+  ])("F4.18 takes whatever a history holds, %s", async (_, tools) => {
+    const player = new Player();
+    player.messages.push(...ODD, said("user", "And now?"));
+    const { error } = await player.ask(name, tools);
+    expect([player.refusals, error]).toEqual([[], undefined]);
+    expect(JSON.stringify(player.bodies)).not.toMatch(/(?<!\\\\)\\\\ud[89a-f]/u);
+  });
+});
+
+test("F4.18 a conversation goes through all providers, twice, there and back", async () => {
+  const player = new Player();
+  for (const name of [...NAMES, ...NAMES.toReversed(), ...NAMES]) expect((await player.round(name)).error).toBe(undefined);
+  expect(player.refusals).toEqual([]);
+});
