@@ -21,7 +21,7 @@ import { plural, safeText } from "./terminal-text.ts";
 export const runCommand: Command = {
   name: "run",
   usage: "[file | -]",
-  summary: "Play a conversation through the tools, or through a model with them.",
+  summary: "Play a conversation, or have a model play it.",
   details: [
     "The conversation is JSON Lines, from a file or, with -, from standard input:",
     "",

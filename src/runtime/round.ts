@@ -149,7 +149,7 @@ export class Round {
   async #finish(record: () => void): Promise<readonly ToolResult[]> {
     const { parts } = this.#place;
     try {
-      if (this.#isAdmitting) await undefined; // until the admission is not further up the stack any more
+      if (this.#isAdmitting) await Promise.resolve(); // until the admission is not further up the stack any more
       if (this.#admission !== undefined) await this.#admission;
       record();
       const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { answers: this.#answers });

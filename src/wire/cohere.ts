@@ -9,11 +9,11 @@ import type { ToolResult } from "../core/result.ts";
 import { CohereReader, FORMAT } from "./cohere/cohere-reader.ts";
 import {
   IMAGE_TYPES,
-  answerText,
   contentParts,
   contentText,
   conversationSteps,
   documentHeading,
+  shownAnswer,
   wellFormed,
 } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
@@ -102,7 +102,7 @@ function assistantMessage({ content, calls }: AssistantStep): JsonObject {
 /** An object is a document; whatever else, and every error, is text. */
 function resultContent(result: ToolResult | undefined): string | readonly JsonObject[] {
   if (result === undefined || result.error !== undefined || result.content !== undefined || !isJsonObject(result.output))
-    return answerText(result);
+    return shownAnswer(result);
   return [{ type: "document", document: { data: wellFormed(result.output) } }];
 }
 

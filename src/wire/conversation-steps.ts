@@ -54,7 +54,8 @@ export interface IdRule {
 
 /**
  * Calls that stand next to each other and are of one turn are one message with what the assistant said before them, their results
- * wherever those stood. A result without a call is left out; a call that is there twice, or has two results, counts the first time.
+ * wherever those stood. A result without a call is left out, and so is a message without content; a call that is there twice, or has two
+ * results, counts the first time.
  */
 export function conversationSteps(messages: readonly ModelMessage[], idRule: IdRule): ConversationSteps {
   const results = new Map<string, ToolResult>();
@@ -63,15 +64,25 @@ export function conversationSteps(messages: readonly ModelMessage[], idRule: IdR
   const names = new ProviderNames();
   const ids = new WireIds(idRule);
   const steps = groupRounds(messages).map((round): ConversationStep => {
-    if (round.by !== "assistant") return { kind: round.by, content: round.said.content, title: round.said.title };
+    if (round.by !== "assistant") return { kind: round.by, content: withoutEmpty(round.said.content), title: round.said.title };
     return {
       kind: "assistant",
-      content: round.said?.content ?? "",
+      content: withoutEmpty(round.said?.content ?? ""),
       native: round.said?.native,
       calls: round.calls.map((message) => wireCall(message, results.get(message.callId), { names, ids })),
     };
   });
-  return { steps, toolNames: names.decoded };
+  return { steps: steps.filter(saysSomething), toolNames: names.decoded };
+}
+
+function withoutEmpty(content: string | readonly ContentPart[]): string | readonly ContentPart[] {
+  return typeof content === "string" ? content : content.filter((part) => part.type !== "text" || part.text !== "");
+}
+
+/** Providers refuse messages of nothing, or of white space. */
+function saysSomething(step: ConversationStep): boolean {
+  if (step.kind === "assistant" && (step.calls.length > 0 || step.native !== undefined)) return true;
+  return contentParts(step.content).some((part) => part.type !== "text" || part.text.trim() !== "");
 }
 
 interface Encoders {
@@ -144,6 +155,15 @@ class WireIds {
 /** What the model reads of a call's result. */
 export function answerText(result: ToolResult | undefined): string {
   return (result === undefined ? UNANSWERED : resultText(result)).toWellFormed();
+}
+
+/** What the model reads of a call's result where a provider refuses an answer of nothing. */
+export function shownAnswer(result: ToolResult | undefined): string {
+  return orNoOutput(answerText(result));
+}
+
+export function orNoOutput(text: string): string {
+  return text.trim() === "" ? "(no output)" : text;
 }
 
 const UNANSWERED = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. What it did is not known.";

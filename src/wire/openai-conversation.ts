@@ -7,7 +7,7 @@ import { partText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";
 import { PLAIN_CHAT } from "./chat-variants.ts";
 import type { ChatVariant } from "./chat-variants.ts";
-import { IMAGE_TYPES, answerText, contentParts, contentText, conversationSteps, documentHeading } from "./conversation-steps.ts";
+import { IMAGE_TYPES, contentParts, contentText, conversationSteps, documentHeading, shownAnswer } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";
 import { spacedJson } from "./spaced-json.ts";
@@ -92,7 +92,7 @@ function toolMessage({ id, name, result }: WireCall, { namedResults, mediaInResu
 export function resultContent(result: ToolResult | undefined, spaced: boolean): string {
   const { output, content, error } = result ?? {};
   const isJson = content === undefined && error === undefined && output !== undefined && typeof output !== "string";
-  return spaced && isJson ? spacedJson(output).toWellFormed() : answerText(result);
+  return spaced && isJson ? spacedJson(output).toWellFormed() : shownAnswer(result);
 }
 
 /** What a call's result shows, for a message of the user behind the results. */

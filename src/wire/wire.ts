@@ -4,6 +4,7 @@ export { bedrockConverse } from "./bedrock.ts";
 export { CHAT_VARIANTS, type ChatVariant, type ChatVariantName, PLAIN_CHAT, type ReasoningRule, chatVariant } from "./chat-variants.ts";
 export { cohere } from "./cohere.ts";
 export { type FittedSchema, type SchemaLoss, type SchemaSubset, fitSchema } from "./fit-schema.ts";
+export type { IdRule } from "./conversation-steps.ts";
 export { frameReader } from "./framing/frame-reader.ts";
 export type { FrameReader } from "./framing/frames.ts";
 export { geminiInteractions } from "./gemini-interactions.ts";
@@ -13,6 +14,7 @@ export { ollama } from "./ollama.ts";
 export { openAiChat } from "./openai-chat.ts";
 export { openAiResponses } from "./openai-responses.ts";
 export { providerName } from "./provider-name.ts";
+export type { Delimiters } from "./text/delimited-grammar.ts";
 export { TEXT_FORMATS, delimitedFormat, textFormat } from "./text/formats.ts";
 export type { DecodeTextOptions, TextDecoding, TextEnding, TextFormat, WrittenAnswer, WrittenCall } from "./text/text-format.ts";
 export type {

@@ -73,6 +73,7 @@ describe("colours and width", () => {
     const SESSIONS = ["list", "show", "resume", "export", "import", "check", "remove"].map((name) => ["sessions", name]);
     for (const command of [
       [],
+      ["chat"],
       ["run"],
       ["call"],
       ["list"],

@@ -77,7 +77,10 @@ test("I03 wherever a crash ends a loop, each call has one result, nothing is pai
     const where = `cut after ${length} events, the last ${kept.at(-1)?.type}`;
     expect(callsWithout(session.log, "call-end"), where).toEqual([]);
     const paid = done.filter(({ id, at }) => /^(?:p|nested)/u.test(id) && at <= length).map(({ id }) => id);
-    expect(after.done.filter(({ id }) => paid.includes(id) || id.startsWith("lost")), where).toEqual([]);
+    expect(
+      after.done.filter(({ id }) => paid.includes(id) || id.startsWith("lost")),
+      where,
+    ).toEqual([]);
     expect(unpaired(session.messages()), where).toEqual([]);
     expect(JSON.stringify(session.messages()), where).not.toContain("lost");
     const again = await testRuntime({ store, tools: after.tools(() => "again") }).runtime.resume("s", { takeOver: true });

@@ -64,13 +64,22 @@ test.each([
 });
 
 test("events of an unknown type, and whatever comes behind the end, are nothing", async () => {
-  const { loop, ran } = said([{ type: "hum" }, replyEnd({ finish: "calls", calls: [one] }), seal(1, two), replyEnd({ calls: [two], finish: "calls" })]);
+  const { loop, ran } = said([
+    { type: "hum" },
+    replyEnd({ finish: "calls", calls: [one] }),
+    seal(1, two),
+    replyEnd({ calls: [two], finish: "calls" }),
+  ]);
   expect([(await loop.run("go")).reason, ran]).toEqual(["answered", ["read1"]]);
 });
 
 test("a message that cannot be recorded is a model-error that ends each of its calls", async () => {
   const blocks = [Number.NaN] as const;
-  const { loop, ran, session } = said([seal(0, one), seal(1, two), replyEnd({ finish: "calls", calls: [one, two], native: { format: "x", blocks } })]);
+  const { loop, ran, session } = said([
+    seal(0, one),
+    seal(1, two),
+    replyEnd({ finish: "calls", calls: [one, two], native: { format: "x", blocks } }),
+  ]);
   const { reason, results, error } = await loop.run("go");
   expect([reason, error?.code, ran, results.map(({ status }) => status)]).toEqual([
     "model-error",
@@ -129,7 +138,10 @@ test("the model is shown what tools did and said in the session themselves, in i
     script: (request, index) => {
       seen.push([request.messages, work.session.messages()]);
       if (index % 3 === 2) return { text: "Done." };
-      return { text: index === 0 ? "Well." : "", calls: [call("outer", { n: index }), { name: "leaf" }, { id: "x", name: "outer", input: "{" }] };
+      return {
+        text: index === 0 ? "Well." : "",
+        calls: [call("outer", { n: index }), { name: "leaf" }, { id: "x", name: "outer", input: "{" }],
+      };
     },
   });
   await work.loop.run("one");

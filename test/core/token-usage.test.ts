@@ -4,9 +4,18 @@ import { readUsage } from "../../src/core/token-usage.ts";
 
 test.each([
   [undefined, { inputTokens: 0, outputTokens: 0 }],
-  [{ inputTokens: 3, outputTokens: 1, cachedInputTokens: 2 }, { inputTokens: 3, outputTokens: 1, cachedInputTokens: 2 }],
-  [{ inputTokens: -3, outputTokens: Number.NaN, reasoningTokens: Infinity }, { inputTokens: 0, outputTokens: 0 }],
-  [{ inputTokens: 2.5, outputTokens: "7", cacheWriteTokens: 1e300 }, { inputTokens: 3, outputTokens: 0 }],
+  [
+    { inputTokens: 3, outputTokens: 1, cachedInputTokens: 2 },
+    { inputTokens: 3, outputTokens: 1, cachedInputTokens: 2 },
+  ],
+  [
+    { inputTokens: -3, outputTokens: Number.NaN, reasoningTokens: Infinity },
+    { inputTokens: 0, outputTokens: 0 },
+  ],
+  [
+    { inputTokens: 2.5, outputTokens: "7", cacheWriteTokens: 1e300 },
+    { inputTokens: 3, outputTokens: 0 },
+  ],
 ])("F1.51 of %o only counts are taken", (told, read) => {
   expect(readUsage(told as Partial<TokenUsage> | undefined)).toEqual(read);
 });

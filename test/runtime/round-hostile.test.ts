@@ -4,6 +4,7 @@ import type { RoundReply } from "../../src/runtime/round.ts";
 import type { Round } from "../../src/runtime/round.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
+import { FailingStore } from "./session/failing-store.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
 const WELL: RoundReply = { content: "", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } };
@@ -35,9 +36,8 @@ test("a message that cannot be recorded ends each of its calls all the same, non
 });
 
 test("whatever a model says of its end and of tokens, the session can be taken up again", async () => {
-  const store = memoryStore();
-  const { runtime } = testRuntime({ store, tools: [tool("read", () => 1)] });
-  const session = runtime.session("s");
+  const store = new FailingStore();
+  const session = testRuntime({ store, tools: [tool("read", () => 1)] }).runtime.session("s");
   const usage = { inputTokens: Number.NaN, outputTokens: -1.5 };
   await session.turn(async (turn) => {
     const round = turn.round();
@@ -47,7 +47,7 @@ test("whatever a model says of its end and of tokens, the session can be taken u
   });
   const shown = session.messages();
   await session.close();
-  expect((await runtime.resume("s")).messages()).toEqual(shown);
+  expect((await testRuntime({ store: store.crash() }).runtime.resume("s")).messages()).toEqual(shown);
   expect(shown.map(({ role }) => role)).toEqual(["call", "result", "assistant"]);
 });
 
@@ -161,7 +161,10 @@ test("F3.37 what a handler calls itself is under the layer of the call it answer
 
 test("F1.15 a message of 4,096 calls over one resource has a result for each", async () => {
   const { runtime } = testRuntime({
-    tools: [tool("read", () => 1, { effects: { reads: ["k"], writes: [] } }), tool("write", () => 1, { effects: { reads: [], writes: ["k"] } })],
+    tools: [
+      tool("read", () => 1, { effects: { reads: ["k"], writes: [] } }),
+      tool("write", () => 1, { effects: { reads: [], writes: ["k"] } }),
+    ],
   });
   const results = await runtime.session("s").turn(async (turn) => {
     const round = turn.round();

@@ -14,12 +14,17 @@ import { FailingStore } from "./session/failing-store.ts";
 const NAMES = ["read", "slow", "write", "blind", "once", "say", "fails", "outer", "sub", "nowhere"] as const;
 
 const step = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ do: fc.constant("add" as const), name: fc.constantFrom(...NAMES), id: fc.constantFrom("a", "b", undefined) }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({ do: fc.constant("add" as const), name: fc.constantFrom(...NAMES), id: fc.constantFrom("a", "b", undefined) }),
+  },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom("end" as const, "end-badly" as const, "void" as const) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("wait" as const), ticks: fc.nat(4) }) },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constantFrom("abort" as const, "say" as const, "fork" as const, "unsayable" as const, "leave" as const) }),
+    arbitrary: fc.record({
+      do: fc.constantFrom("abort" as const, "say" as const, "fork" as const, "unsayable" as const, "leave" as const),
+    }),
   },
 );
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
@@ -59,7 +64,8 @@ async function playTurn(session: RuntimeSession, turn: SessionTurn, steps: reado
   const ends: Promise<unknown>[] = [];
   const usage = { inputTokens: 0, outputTokens: 0 };
   for (const one of steps) {
-    if (one.do === "add") (round ??= turn.round({ signal: abort.signal })).add({ name: one.name, input: {}, ...(one.id === undefined ? {} : { id: one.id }) });
+    if (one.do === "add")
+      (round ??= turn.round({ signal: abort.signal })).add({ name: one.name, input: {}, ...(one.id === undefined ? {} : { id: one.id }) });
     else if (one.do === "wait") for (let left = one.ticks; left > 0; left--) await tick();
     else if (one.do === "abort") abort.abort();
     else if (one.do === "unsayable") sayable = false;
@@ -89,7 +95,7 @@ function endsOf(log: readonly SessionEvent[]): ReadonlyMap<string, number> {
 test("F1.15 F1.44 rounds that are added to, ended, voided, aborted, left open and closed in any order end each call once and hold nothing", async () => {
   await fc.assert(
     fc.asyncProperty(plan, async ({ turns, closes, hooked, stored }) => {
-      const hook: Hook = { name: "late", inSimulation: "run", beforeCall: async () => void (await tick()) };
+      const hook: Hook = { name: "late", inSimulation: "run", beforeCall: () => tick() };
       const failing = new FailingStore();
       const store = closes?.what === "store" ? failing : stored ? memoryStore() : undefined;
       const { runtime, ports } = testRuntime({
@@ -112,7 +118,8 @@ test("F1.15 F1.44 rounds that are added to, ended, voided, aborted, left open an
       for (let left = closes?.after ?? 0; left > 0; left--) await tick();
       if (closes?.what === "session") await session.close();
       if (closes?.what === "runtime") await runtime.close();
-      if (closes?.what === "store") failing[closes.after % 2 === 0 ? "appendError" : "durableError"] = new ToolError("store_failed", "The disk is full.");
+      if (closes?.what === "store")
+        failing[closes.after % 2 === 0 ? "appendError" : "durableError"] = new ToolError("store_failed", "The disk is full.");
       await Promise.all(played);
       for (let left = 0; left < 3; left++) await tick();
       for (const one of [session, other]) expect([...endsOf(one.log).values()].filter((ends) => ends !== 1)).toEqual([]);

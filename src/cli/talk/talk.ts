@@ -5,7 +5,7 @@ import type { LoopEvent } from "../../compose/loop-event.ts";
 import type { LoopResult } from "../../compose/loop-result.ts";
 import { configuredLoop } from "../../config/build-model.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
-import type { Approver } from "../../core/ask.ts";
+import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import type { ModelTotals } from "../../model/usage-meter.ts";
@@ -31,6 +31,14 @@ export interface TalkOptions {
   /** Takes a Ctrl-C for the end of what the model does, and not of the program. */
   readonly onInterrupt?: CommandContext["onInterrupt"];
 }
+
+/** For a person at the prompt. */
+const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
+  "emergency-stop": "/clear lets things run again.",
+  "max-rounds": "/go lets it go on.",
+  budget: "/go lets it go on.",
+  "repeated-calls": "/go lets it go on.",
+};
 
 export class Talk {
   readonly session: RuntimeSession;
@@ -99,11 +107,12 @@ export class Talk {
     const pending = this.#loop.pending();
     if (pending.length === 0) return undefined;
     const { signal } = this.#context;
-    const decisions: [digest: string, answer: Awaited<ReturnType<Approver>>][] = [];
+    const decisions = new Map<string, ApprovalAnswer>();
     for (const { callId, name, input, digest, reason } of pending) {
+      if (decisions.has(digest)) continue; // the answer holds for every call that is the same
       const description = this.session.parts.registry.get(name)?.tool.description ?? "";
       const request = { callId, sessionId: this.session.id, toolName: name, description, input, digest, reason, simulated: false, signal };
-      decisions.push([digest, await approve(request)]);
+      decisions.set(digest, await approve(request));
     }
     return this.#run((runSignal) => this.#loop.resume({ decisions: Object.fromEntries(decisions) }, { signal: runSignal }));
   }
@@ -143,11 +152,8 @@ export class Talk {
 
   /** What a person can do about a run that was stopped. */
   #remedy({ reason }: LoopResult): string | undefined {
-    const { ask, options } = this.#context;
-    if (reason === "emergency-stop" && ask !== undefined) return "/clear lets things run again.";
-    if (reason === "max-rounds" || reason === "budget" || reason === "repeated-calls")
-      return ask === undefined ? undefined : "/go lets it go on.";
-    if (reason !== "approval") return undefined;
+    if (reason !== "approval") return this.#onInterrupt === undefined ? undefined : REMEDIES[reason];
+    const { options } = this.#context;
     const store = options.store === undefined ? "" : ` --store ${shellWord(options.store)}`;
     return this.#isKept
       ? `At a terminal this asks you and goes on: haft chat --session ${shellWord(this.session.id)}${store}`

@@ -16,6 +16,7 @@ import {
   inputObject,
   isErrorAnswer,
   nativeBlocks,
+  orNoOutput,
   wellFormed,
 } from "../conversation-steps.ts";
 import type { AssistantStep, SpokenStep } from "../conversation-steps.ts";
@@ -130,7 +131,7 @@ export class ConverseWriter {
   }
 
   #text(text: string): JsonObject {
-    const shown = text.trim() === "" ? "(no output)" : text;
+    const shown = orNoOutput(text);
     return this.#jsonOnly ? { json: { output: shown } } : { text: shown };
   }
 

@@ -65,7 +65,8 @@ export function inputText(text: string): readonly JsonObject[] {
 function writePart(part: ContentPart): readonly JsonObject[] {
   if (part.type === "image" && isMedia(part))
     return [{ type: "input_image", detail: "auto", image_url: `data:${part.mediaType};base64,${part.data}` }];
-  if (part.type === "file" && isMedia(part)) return [{ type: "input_file", filename: part.name ?? "file", file_data: part.uri }];
+  if (part.type === "file" && isMedia(part))
+    return [{ type: "input_file", filename: (part.name ?? "file").toWellFormed(), file_data: part.uri }];
   return inputText(partText(part));
 }
 

@@ -216,7 +216,7 @@ class TextReader implements TextDecoding, ReadPlace {
 
   *#mark(mark: string, role: Role): Reading<void> {
     if (role.kind === "call") {
-      if (this.#counts(role.call) && this.input.mayGoOn(role.call.behind)) yield* this.#call(mark, role.call);
+      if (this.#counts(role.call) && this.input.mayGoOn(role.call.behind ?? [])) yield* this.#call(mark, role.call);
       else this.say(mark);
     } else if (role.kind === "thinking") {
       if (this.#code.quoted) this.say(mark);

@@ -36,7 +36,7 @@ export function delimitersOf(name: string, { start, end, slash }: Delimiters): {
 export function delimitedGrammar(delimiters: Delimiters): TextGrammar {
   const { start, slash } = delimiters;
   return {
-    calls: [{ mark: slash === "opens" ? `${start}/` : start, read: delimitedCall(delimiters), where: "prose", behind: NAME }],
+    calls: [{ mark: slash === "opens" ? `${start}/` : start, read: delimitedCall(delimiters), where: "prose", behind: [NAME] }],
     unknownTools: "text",
   };
 }

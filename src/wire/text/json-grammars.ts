@@ -5,14 +5,16 @@ import type { CallMark, CallReader, TextGrammar } from "./text-grammar.ts";
 
 const read = jsonCalls();
 
+const QUOTE = /["']/u;
+
 /** Marks before JSON, and those behind it. */
 function marked(marks: readonly string[], after: readonly string[] = [], rest: Partial<TextGrammar> = {}): TextGrammar {
   return { calls: marks.map((mark) => ({ mark, read })), after, ...rest };
 }
 
 const OPEN_JSON: readonly CallMark[] = [
-  { mark: "{", read: openJsonCalls, where: "line", behind: /[\s"']/u },
-  { mark: "[", read: openJsonCalls, where: "line", behind: /[\s{]/u },
+  { mark: "{", read: openJsonCalls, where: "line", behind: [QUOTE] },
+  { mark: "[", read: openJsonCalls, where: "line", behind: [/\{/u, QUOTE] },
   { mark: "```", read: fencedCalls, where: "start" },
 ];
 
@@ -24,8 +26,8 @@ const pythonTag: CallReader = jsonCalls({ otherwise: pythonTagCalls });
 /** Llama 3: one object, or several with `;` between them, wherever they stand. */
 export const LLAMA_3: TextGrammar = {
   calls: [
-    { mark: "{", read: openJsonCalls, where: "prose", behind: /[\s"']/u },
-    { mark: "[", read: openJsonCalls, where: "prose", behind: /[\s{]/u },
+    { mark: "{", read: openJsonCalls, where: "prose", behind: [QUOTE] },
+    { mark: "[", read: openJsonCalls, where: "prose", behind: [/\{/u, QUOTE] },
     { mark: "<|python_tag|>", read: pythonTag },
   ],
   unsaid: ["<|eom_id|>", "<|eot_id|>"],
@@ -41,7 +43,7 @@ const openList: CallReader = function* (place, mark) {
 /** Llama 4 and others that write Python in the open, or between tokens. */
 export const LLAMA_PYTHONIC: TextGrammar = {
   calls: [
-    { mark: "[", read: openList, where: "prose", behind: /[\s\p{L}_{]/u },
+    { mark: "[", read: openList, where: "prose", behind: [/[\p{L}_{]/u] },
     { mark: "<|tool_call_start|>", read: lfmCalls() },
     { mark: "<|python_start|>", read: pythonicCalls },
     { mark: "<|python_tag|>", read: jsonCalls({ otherwise: pythonicCalls }) },
@@ -99,8 +101,8 @@ export const GRANITE_20B = marked(["<function_call>"], ["</function_call>"]);
 /** A JSON list in the open, in a fence anywhere, or behind marks of other formats. */
 export const XLAM: TextGrammar = {
   calls: [
-    { mark: "{", read: openJsonCalls, where: "line", behind: /[\s"']/u },
-    { mark: "[", read: openJsonCalls, where: "line", behind: /[\s{]/u },
+    { mark: "{", read: openJsonCalls, where: "line", behind: [QUOTE] },
+    { mark: "[", read: openJsonCalls, where: "line", behind: [/\{/u, QUOTE] },
     { mark: "```", read: fencedCalls },
     { mark: "[TOOL_CALLS]", read },
     { mark: "<tool_call>", read },

@@ -37,7 +37,7 @@ export const HERMES_LOOSE: TextGrammar = {
     ...TOOL_CALL_TAG.calls,
     { mark: "<function name=", read: nameTag() },
     ...["<tool>", "<tools>", "<json>", "<xml>", "<JSON>", "<function_call>", "<response>"].map((mark) => ({ mark, read: json })),
-    { mark: "{", read: openJsonCalls, where: "line", behind: /[\s"']/u },
+    { mark: "{", read: openJsonCalls, where: "line", behind: [/["']/u] },
     { mark: "```", read: looseFence(), where: "line" },
   ],
   after: [...(TOOL_CALL_TAG.after ?? []), "</tool>", "</tools>", "</json>", "</xml>", "</JSON>", "</function_call>", "</response>"],

@@ -45,8 +45,8 @@ export interface CallMark {
    * @default "anywhere"
    */
   readonly where?: "anywhere" | "prose" | "line" | "start";
-  /** Of what kind the characters behind the mark must be, to the first that is no white space: all else is text at once. */
-  readonly behind?: RegExp;
+  /** Of what kind the next characters must be that are no white space, one kind a character: all else is text at once. */
+  readonly behind?: readonly RegExp[];
   /** Where no call stands behind it, the mark is one that stands before calls. */
   readonly wraps?: boolean;
 }

@@ -66,14 +66,14 @@ export class TextInput {
     return count;
   }
 
-  /** False where it is known already that the next characters, to the first that is no white space, are not all of a kind. */
-  mayGoOn(kind: RegExp | undefined): boolean {
-    if (kind === undefined) return true;
+  /** False where it is known already that the next characters that are no white space are not of these kinds, one kind a character. */
+  mayGoOn(kinds: readonly RegExp[]): boolean {
     const end = Math.min(this.#at + MAX_LOOK, this.#text.length);
-    for (let at = this.#at; at < end; at++) {
+    let count = 0;
+    for (let at = this.#at; at < end && count < kinds.length; at++) {
       const next = this.#text.charAt(at);
-      if (!kind.test(next)) return false;
-      if (!SPACE.test(next)) return true;
+      if (SPACE.test(next)) continue;
+      if (kinds[count++]?.test(next) === false) return false;
     }
     return true;
   }
