@@ -101,8 +101,7 @@ export class CallRunner {
     try {
       return await work(held);
     } finally {
-      await held.close();
-      session.parts.cache.forget(turn);
+      await held.close().finally(() => session.parts.cache.forget(turn));
     }
   }
 

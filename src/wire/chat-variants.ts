@@ -8,6 +8,8 @@ export interface ReasoningRule {
   readonly field: "reasoning_content" | "reasoning" | "reasoning_details" | "chunks";
   /** `calls`: only of messages that made calls. */
   readonly when: "always" | "calls";
+  /** A message with calls must have the field, if only as an empty text: calls of others, and those made without a thought. @default false */
+  readonly required?: boolean;
 }
 
 export interface ChatVariant {
@@ -68,6 +70,7 @@ type Difference = Partial<Omit<ChatVariant, "name">>;
 
 const OPENAI: Difference = { maxTokensField: "max_completion_tokens", strict: "openai-strict", maxTools: 128 };
 const THINKS_ON: ReasoningRule = { field: "reasoning_content", when: "calls" };
+const MUST_THINK: ReasoningRule = { ...THINKS_ON, required: true };
 
 /**
  * By provider, how it differs from plain Chat Completions. Sources: the providers' API references and the replies recorded from them
@@ -77,7 +80,7 @@ const DIFFERENCES = {
   openai: OPENAI,
   azure: OPENAI,
   /** Thinking models refuse a message with calls whose reasoning is missing. */
-  deepseek: { strict: "deepseek-strict", maxTools: 128, media: false, parallelSwitch: false, reasoning: THINKS_ON },
+  deepseek: { strict: "deepseek-strict", maxTools: 128, media: false, parallelSwitch: false, reasoning: MUST_THINK },
   groq: { maxTokensField: "max_completion_tokens", maxTools: 128 },
   xai: { maxTokensField: "max_completion_tokens", strict: "openai-strict" },
   openrouter: { strict: "openai-strict", reasoning: { field: "reasoning_details", when: "always" } },
@@ -88,7 +91,7 @@ const DIFFERENCES = {
   ollama: { parallelSwitch: false },
   together: {},
   fireworks: { reasoning: THINKS_ON },
-  moonshot: { reasoning: THINKS_ON, parallelSwitch: false },
+  moonshot: { reasoning: MUST_THINK, parallelSwitch: false },
   zhipu: { reasoning: THINKS_ON, parallelSwitch: false },
   alibaba: { reasoning: THINKS_ON },
   huggingface: {},

@@ -57,7 +57,8 @@ function writeSpoken({ kind, content, title }: SpokenStep, variant: ChatVariant)
 function writeAssistant(step: AssistantStep, variant: ChatVariant): readonly JsonObject[] {
   const { calls } = step;
   const native = nativeMessage(step, variant.name);
-  const written = [native === undefined ? assistantMessage(step, variant) : withIds(native, calls)];
+  const message = native === undefined ? assistantMessage(step, variant) : withIds(native, calls);
+  const written = [calls.length === 0 ? message : { ...message, ...missingReasoning(message, variant) }];
   for (const call of calls) written.push(toolMessage(call, variant));
   const shown = variant.mediaInResults || !variant.media ? [] : calls.flatMap(shownMedia);
   if (shown.length > 0) written.push({ role: "user", content: shown });
@@ -72,6 +73,10 @@ function assistantMessage({ content, calls }: AssistantStep, { spacedJson: space
     content: content === "" ? null : contentText(content),
     tool_calls: calls.map(({ id, name, input }) => ({ id, type: "function", function: { name, arguments: text(input) } })),
   };
+}
+
+function missingReasoning(message: JsonObject, { reasoning }: ChatVariant): JsonObject {
+  return reasoning?.required === true && message[reasoning.field] === undefined ? { [reasoning.field]: "" } : {};
 }
 
 /** Calls that the provider gave no ids bear ours, as the results name them. */

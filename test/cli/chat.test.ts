@@ -271,7 +271,21 @@ describe("limits", () => {
     ]);
   });
 
-  test("F3.31 F1.51 the rounds of a message are limited; /go gives it as many again", async () => {
+  test("F1.51 a budget is told of once when it runs low, and refuses calls when it is used up", async () => {
+    const looks = Array.from({ length: 3 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
+    const project = await talkProject({ script: [...looks, { text: "Enough." }], toml: "\n[loop.budget.calls]\nsoft = 1\nhard = 2\n" });
+    const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });
+    expect(stdout.match(/! the model is told: /gu)).toHaveLength(2);
+    expect([...stdout.matchAll(/[✓✗] #\d {2}shop::look # ms {2}(\w+)/gu)].map(([, what]) => what)).toEqual([
+      "milk",
+      "milk",
+      "limit_exceeded",
+    ]);
+    expect(stdout).toContain("  ! The budget was used up. 2 of 2 tool calls\n  · /go lets it go on.\n");
+    expect(stdout).toContain("\nmodel   Enough.\n");
+  });
+
+  test("F3.31 the rounds of a message are limited; /go gives it as many again", async () => {
     const looks = Array.from({ length: 4 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
     const project = await talkProject({ script: [...looks, { text: "There." }], toml: "\n[loop]\nmaxRounds = 3\n" });
     const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });

@@ -107,7 +107,7 @@ function firstLine(description: string): string {
     .slice(0, MAX_LOOKED_AT)
     .trim()
     .split(/[\n\r\u2028\u2029]/u, 1);
-  const text = line.replaceAll(/\s+/gu, " ");
+  const text = line.replaceAll(/[\s\p{Cc}]+/gu, " ");
   return text.length <= MAX_LINE ? text : `${text.slice(0, MAX_LINE - 1).toWellFormed()}…`;
 }
 

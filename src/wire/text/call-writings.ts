@@ -41,10 +41,7 @@ export interface ParameterTags {
 }
 
 /** An argument a tag; `%` stands for the name. */
-export function parameterWriting(
-  tags: ParameterTags,
-  rest: Partial<TextWriting>,
-): TextWriting {
+export function parameterWriting(tags: ParameterTags, rest: Partial<TextWriting>): TextWriting {
   const fill = (template: string, name: string): string => template.split("%").join(name);
   const [open, end] = tags.argument;
   const marks = [open.trim().split(/[ =%]/u, 1).join(""), end.trim(), tags.call[1].split(">", 1).join("")];

@@ -21,7 +21,7 @@ const message: CallReader = function* (place, mark) {
     const channel = /(?:^|<\|channel\|>)\s*(\w+)/u.exec(open === "<|channel|>" ? head : head.slice(head.indexOf("<|channel|>")))?.[1];
     const recipient = open === "to=" ? /^[^\s<]+/u.exec(head)?.[0] : /\bto=([^\s<]+)/u.exec(head)?.[1];
     if (recipient !== undefined && recipient !== "assistant") {
-      const body: CallBody | undefined = yield* readBody(place);
+      const body: CallBody | undefined = yield* readBody(place, /\bjson\s*$/u.test(head));
       if (body === undefined || !place.accept({ name: recipient.replace(/^functions\./u, ""), input: body.input })) return false;
       open = body.end;
     } else if (channel === "analysis") {
@@ -43,12 +43,12 @@ interface CallBody {
   readonly end: string | undefined;
 }
 
-function* readBody({ input }: ReadPlace): Reading<CallBody | undefined> {
+function* readBody({ input }: ReadPlace, json: boolean): Reading<CallBody | undefined> {
   yield* input.space();
   if ((yield* input.peek()) !== "{") {
     const { text, marker } = yield* input.textUntil(BODY_ENDS);
     const ended = marker === undefined ? text !== "" : CALL_ENDS.has(marker);
-    return ended ? { input: text.trim(), end: marker } : undefined;
+    return ended && (!json || text.trim() === "") ? { input: text.trim(), end: marker } : undefined;
   }
   const text = yield* input.nested();
   if (text === undefined) return undefined;

@@ -98,11 +98,11 @@ export const GRANITE = marked(["<|tool_call|>", "<tool_call>"], ["</tool_call>"]
 /** Granite 20B: each call behind its own mark. */
 export const GRANITE_20B = marked(["<function_call>"], ["</function_call>"]);
 
-/** A JSON list in the open, in a fence anywhere, or behind marks of other formats. */
+/** JSON anywhere in the open, in a fence, or behind marks of other formats. */
 export const XLAM: TextGrammar = {
   calls: [
-    { mark: "{", read: openJsonCalls, where: "line", behind: [QUOTE] },
-    { mark: "[", read: openJsonCalls, where: "line", behind: [/\{/u, QUOTE] },
+    { mark: "{", read: openJsonCalls, where: "prose", behind: [QUOTE] },
+    { mark: "[", read: openJsonCalls, where: "prose", behind: [/\{/u, QUOTE] },
     { mark: "```", read: fencedCalls },
     { mark: "[TOOL_CALLS]", read },
     { mark: "<tool_call>", read },

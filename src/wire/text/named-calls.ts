@@ -14,10 +14,21 @@ const HEAD = /[^{[<\n]/u;
 const NAME = /^[\p{L}\p{N}_.:/-]+$/u;
 
 /** The arguments that stand here as text; empty for none, undefined where they do not end. A value that is not strict JSON is read leniently. */
-export function* readArgumentText({ input }: ReadPlace): Reading<JsonValue | undefined> {
+export function* readArgumentText(place: ReadPlace, close: readonly string[] = []): Reading<JsonValue | undefined> {
+  const { input } = place;
   if ((yield* input.peek()) !== "{") return {};
-  const text = yield* input.nested();
-  return text === undefined ? undefined : argumentsIn(text);
+  const head = input.kept().length;
+  const text = yield* input.nested("", { stops: stopsAt(close) });
+  if (text !== undefined) return argumentsIn(text);
+  return (yield* standsAny(place, close)) ? argumentsIn(input.kept().slice(head)) : undefined; // ended by the model, brackets missing
+}
+
+const stops = new WeakMap<readonly string[], MarkerSet>();
+
+function stopsAt(close: readonly string[]): MarkerSet {
+  const found = stops.get(close) ?? new MarkerSet(close);
+  stops.set(close, found);
+  return found;
 }
 
 /** Arguments that are no JSON are for the runtime to mend or refuse; braces around what has not even a key are none. */
@@ -65,7 +76,7 @@ function* argumentsOf(place: ReadPlace, head: string, close: readonly string[]):
   if (!NAME.test(name)) return false;
   yield* place.input.while(FENCE, MAX_FENCE);
   if ((yield* place.input.peek()) !== "{" && !(yield* standsAny(place, close))) return false;
-  const value = yield* readArgumentText(place);
+  const value = yield* readArgumentText(place, close);
   if (value === undefined || !place.accept({ name, id, input: value })) return false;
   yield* place.input.while(FENCE, MAX_FENCE);
   return true;

@@ -72,12 +72,14 @@ export const pythonTagCalls: CallReader = function* (place) {
 export const pythonCode: CallReader = (place) => readCode(place, "");
 
 function* readCode(place: ReadPlace, head: string): Reading<boolean> {
+  const name = CODE_TOOLS.find((one) => place.tool(one) !== undefined) ?? (place.anyTool ? "python" : undefined);
+  if (name === undefined) return false;
   const { text } = yield* place.input.textUntil(TURN_ENDS);
   const code = (head + text).trim();
-  const name = ["python", "ipython", "code_interpreter"].find((one) => place.tool(one) !== undefined) ?? (place.anyTool ? "python" : "");
-  return code !== "" && name !== "" && place.accept({ name, input: { code } });
+  return code !== "" && place.accept({ name, input: { code } });
 }
 
+const CODE_TOOLS = ["python", "ipython", "code_interpreter"] as const;
 const TURN_ENDS = new MarkerSet(["<|eom_id|>", "<|eot_id|>"]);
 
 /** Gemma: `call:name{key:<escape>text<escape>,count:3}`. */

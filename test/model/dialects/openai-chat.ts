@@ -117,8 +117,12 @@ function checkAssistant(message: JsonObject, { place, open, variant, signatures 
     checkArguments(textAt(text, `${at}.function.arguments`), at);
     open.make(id, at);
     const reasoning = signatures.get(id);
-    if (reasoning !== undefined && variant.mustReturnReasoning)
-      demand(message[variant.reasoning] === reasoning, `${place}: Missing \`${variant.reasoning}\` field in the assistant message.`);
+    const given = message[variant.reasoning];
+    if (variant.mustReturnReasoning)
+      demand(
+        typeof given === "string" && given === (reasoning ?? given),
+        `${place}: Missing \`${variant.reasoning}\` field in the assistant message.`,
+      );
   }
 }
 

@@ -58,7 +58,7 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
   [/hermes|qwen|mimo|exaone/, "hermes"],
   [/glm|hy_?v3/, "glm"],
   [/rwkv|command_r_plus|mini_cpm_?3/, "json"],
-  [/llama|^json(?:_parser)?$/, "llama-3"],
+  [/llama/, "llama-3"],
   [/mistral|ministral|magistral|devstral/, "mistral"],
   [/kimi/, "kimi-k2"],
   [/function_?gemma/, "functiongemma"],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { textFormat } from "../../../src/wire/text/formats.ts";
-import { cut, readPieces } from "./reading.ts";
+import { cut, readPieces, readText, tool } from "./reading.ts";
 
 const READ = { name: "read", input: { path: "a" } };
 const LIST = { name: "bash", input: { command: "ls" } };
@@ -31,6 +31,11 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     {
       says: `<tool_call>{"name": "read", "arguments": {"path": "</tool_call>"}}</tool_call>`,
       calls: [{ name: "read", input: { path: "</tool_call>" } }],
+    },
+    {
+      says: `<tool_call>\n{"name": "read", "arguments": {"path": \n</tool_call>\n<tool_call>\n${READ_JSON}\n</tool_call>`,
+      calls: [READ],
+      text: '<tool_call>\n{"name": "read", "arguments": {"path": \n</tool_call>',
     },
     { says: `<tool_call>{"name": "read", "arguments": {"path"`, text: `<tool_call>{"name": "read", "arguments": {"path"` },
   ],
@@ -63,6 +68,8 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   ],
   pythonic: [
     { says: `[read(path='a'), bash(command="ls")]`, calls: [READ, LIST] },
+    { says: `I read: [read(path="a")] Good.`, calls: [READ], text: "I read:  Good." },
+    { says: `<|tool_call_start|>[read(path="a")]<|tool_call_end|>`, calls: [READ] },
     { says: "[see(below), [1]: x", text: "[see(below), [1]: x" },
   ],
   "olmo-3": [{ says: `<function_calls>read(path="a")\nbash(command='ls')</function_calls>`, calls: [READ, LIST] }],
@@ -87,6 +94,23 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       calls: [READ, LIST],
     },
     {
+      says: '<|tool_calls_begin|><|tool_call_begin|>function<|tool_sep|>read\n```json\n{"path": "a"}\n```<|tool_call_end|><|tool_calls_end|>',
+      calls: [READ],
+    },
+    {
+      says: '<｜tool\\_calls\\_begin｜>function<｜tool▁sep｜>read\n```json\n{"path": "a"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+      calls: [READ],
+    },
+    {
+      says: '<｜tool▁call▁begin｜>read<｜tool▁sep｜>{"path": ["a"<｜tool▁call▁end｜><｜tool▁call▁begin｜>read<｜tool▁sep｜>{"path": "a"}<｜tool▁call▁end｜>',
+      calls: [{ name: "read", input: '{"path": ["a"' }, READ],
+    },
+    {
+      says: '<｜tool▁call▁begin｜>read<｜tool▁sep｜>{nothing}<｜tool▁call▁end｜><｜tool▁call▁begin｜>read<｜tool▁sep｜>{"path": "a"}<｜tool▁call▁end｜>',
+      calls: [READ],
+      text: "<｜tool▁call▁begin｜>read<｜tool▁sep｜>{nothing}<｜tool▁call▁end｜>",
+    },
+    {
       says: '<｜tool▁calls｜>function<｜tool▁sep｜>read\n```json\n{"path": "a"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
       calls: [READ],
     },
@@ -103,6 +127,15 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       calls: [{ id: "functions.read:0", ...READ }],
       text: "So:",
     },
+    {
+      says: '<think>Hm.<|tool_calls_section_begin|><|tool_call_begin|>read<|tool_call_argument_begin|>{"path": "a"}<|tool_call_end|><|tool_calls_section_end|>',
+      calls: [READ],
+      thinking: "Hm.",
+    },
+    {
+      says: "<|tool_call_begin|>nothing<|tool_call_argument_begin|>{}<|tool_call_end|>",
+      text: "<|tool_call_begin|>nothing<|tool_call_argument_begin|>{}<|tool_call_end|>",
+    },
   ],
   harmony: [
     {
@@ -114,6 +147,16 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       says: '<|channel|>commentary<|message|>I read.<|end|><|start|>assistant<|channel|>commentary to=functions.read <|constrain|>json<|message|>{"path": "a"}<|call|>',
       calls: [READ],
       text: "I read.",
+    },
+    {
+      says: "<|channel|>commentary to=functions.read <|constrain|>json<|message|>no JSON<|call|>",
+      text: "<|channel|>commentary to=functions.read <|constrain|>json<|message|>no JSON<|call|>",
+    },
+    { says: "<|channel|>analysis<|message|>Hm. <|channel|>x", text: "x", thinking: "Hm. " },
+    { says: "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant", thinking: "Hm." },
+    {
+      says: '<|channel|>commentary to=functions.read<|message|>{"path": "a"}<|call|>commentary<|channel|>commentary to=functions.bash<|message|>{"command": "ls"}<|call|>',
+      calls: [READ, LIST],
     },
     { says: ' to=functions.read<|channel|>commentary json<|message|>{"path": "a"}', calls: [READ] },
   ],
@@ -141,12 +184,21 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       thinking: "Hm.",
     },
   ],
-  "functionary-3.2": [{ says: 'all\nI read.\n>>>read\n{"path": "a"}', calls: [READ], text: "I read." }],
+  "functionary-3.2": [
+    { says: 'all\nI read.\n>>>read\n{"path": "a"}', calls: [READ], text: "I read." },
+    { says: 'python\nprint(1)\n>>>read\n{"path": "a"}', calls: [{ name: "python", input: { code: "print(1)" } }, READ] },
+  ],
   "seed-oss": [
     {
       says: "<seed:think>Hm.</seed:think>\n<seed:tool_call>\n<function=read>\n<parameter=path>a</parameter>\n</function>\n</seed:tool_call>",
       calls: [READ],
       thinking: "Hm.",
+    },
+  ],
+  "minimax-m2": [
+    {
+      says: '<minimax:tool_call><invoke name="bash"><parameter name="command"><![CDATA[echo </parameter>]]></parameter></invoke></minimax:tool_call>',
+      calls: [{ name: "bash", input: { command: "echo </parameter>" } }],
     },
   ],
   "minicpm-5": [
@@ -204,4 +256,17 @@ describe.each(Object.entries(ROWS))("%s", (name, rows) => {
       { numRuns: 20 },
     );
   });
+});
+
+test("F1.37 code behind Llama's token calls the tool for code where there is one, and is text elsewhere", () => {
+  const code = "<|python_tag|>print(1)<|eom_id|>";
+  const tools = [tool("python", { code: { type: "string" } })];
+  const call = ["python", { code: "print(1)" }];
+  for (const name of ["functionary-3.1", "llama-3"]) {
+    expect(readText(textFormat(name), code, { tools })).toEqual([[call], "", ""]);
+    expect(readText(textFormat(name), code)).toEqual([[], "<|python_tag|>print(1)", ""]);
+  }
+  const untold = textFormat("functionary-3.1").decodeText();
+  untold.push(code);
+  expect(untold.end().at(-1)).toMatchObject({ reply: { calls: [{ name: "python", input: { code: "print(1)" } }] } });
 });

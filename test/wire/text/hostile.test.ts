@@ -13,10 +13,14 @@ const OPENERS = [
   "{hello world[A(A=\t)A(A=,\t",
   '\n{"name":',
   "<｜tool▁call▁begin｜>",
+  "function<｜tool▁sep｜>",
+  "<|start|>assistant<|channel|>commentary to=functions.bash<|message|>",
+  "[/write]\n@@path=",
+  "[{",
 ];
 
 describe("A19 a megabyte of openings", () => {
-  test.each(["auto", "bracket", "xml", "json", "react", "hermes", "mistral", "deepseek", "llama-3", "pythonic"])(
+  test.each(["auto", "bracket", "xml", "json", "react", "hermes", "mistral", "deepseek", "llama-3", "pythonic", "harmony"])(
     "A19 %s: no call, and the text unchanged",
     (name) => {
       for (const opener of OPENERS) {
@@ -86,6 +90,14 @@ describe("A21 what only looks like a call", () => {
         expect(readText(textFormat(name), text)).toEqual([[], text, ""]);
     },
   );
+
+  test.each(["bracket", "xml", "json", "react"])("A21 %s: a call in a fence of tildes or an indented block is text", (name) => {
+    const call = textFormat(name).writeCalls([{ name: "bash", input: { command: "ls" } }]);
+    const indented = call.replaceAll(/^/gmu, "    ");
+    for (const text of [`So:\n~~~text\n${call}\n~~~\nYes.`, `So:\n\n${indented}\n\nYes.`, `So:\n\n\tx\n${indented}`])
+      expect(readText(textFormat(name), text)).toEqual([[], text, ""]);
+    expect(readText(textFormat(name), `~~~\nx\n~~~\n${call}`)[0]).toEqual([["bash", { command: "ls" }]]);
+  });
 
   test("A21 a call in thinking is thinking", () => {
     const call = `<tool_call>${JSON_CALL}</tool_call>`;
