@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { SessionMessage } from "../core/message.ts";
-import type { ModelReply, ModelRequest } from "../core/model.ts";
+import type { ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { CONTEXT_LEVELS, advisoryNote, contextAdvisory } from "../policy/context-advisory.ts";
@@ -159,10 +159,17 @@ export class LoopRun {
     return played;
   }
 
+  #tools(round: LoopRound): readonly ModelTool[] {
+    const { tools, model } = this.#place.options;
+    if (tools !== undefined) return tools(round);
+    const { format } = model;
+    return modelTools(round.session.parts.registry, { allow: this.#place.allowed(round), ...(format === undefined ? {} : { format }) });
+  }
+
   #request(): ModelRequest {
-    const { system, tools, toolChoice, parallelCalls, maxOutputTokens, temperature, native } = this.#place.options;
+    const { system, toolChoice, parallelCalls, maxOutputTokens, temperature, native } = this.#place.options;
     const round = this.#round;
-    const told = tools === undefined ? modelTools(round.session.parts.registry, { allow: this.#place.allowed(round) }) : tools(round);
+    const told = this.#tools(round);
     const choice = this.#lastRound ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
     return {
       ...(system === undefined ? {} : { system: typeof system === "string" ? system : system(round) }),

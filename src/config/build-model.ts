@@ -35,7 +35,9 @@ export function buildModel(config: ModelConfig, { environment, ...context }: Bui
     provider: name.slice(0, Math.max(at, 0)),
     model: name.slice(at + 1),
     ...present({ baseUrl, headers, stream, strict }),
-    ...(apiKey === undefined ? {} : { apiKey: keyOf(apiKey, environment), keyHint: `The key is that of ${apiKey}, named by model.apiKey.` }),
+    ...(apiKey === undefined
+      ? {}
+      : { apiKey: keyOf(apiKey, environment), keyHint: `The key is that of ${apiKey}, named by model.apiKey.` }),
     ...(maxAttempts === undefined ? {} : { retry: { maxAttempts } }),
   };
   const known = modelFrom(spec, { environment }).name; // what a meter counts by

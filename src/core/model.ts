@@ -121,6 +121,8 @@ export interface ModelOptions {
 export interface Model {
   /** For people: `openai/gpt-5`. */
   readonly name: string;
+  /** The wire format it speaks, by which `ModelTool.providers` goes: `anthropic-messages`. Left out for one that speaks none. */
+  readonly format?: string;
   /**
    * Answers. Yields at least `reply-end`, last; ends early only by throwing.
    *

@@ -96,6 +96,7 @@ export function httpModel(options: HttpModelOptions): Model {
 
 class HttpModel implements Model {
   readonly name: string;
+  readonly format: string;
   readonly #options: HttpModelOptions;
   readonly #ports: ModelPorts;
   readonly #secrets: RequestSecrets;
@@ -107,6 +108,7 @@ class HttpModel implements Model {
     const { format, model, name = `${format.name}/${model}`, baseUrl, stream = true, fetch = globalThis.fetch } = options;
     const { firstByteTimeoutMs = 300_000, idleTimeoutMs = 120_000, maxBytes = 64 * 1024 * 1024 } = options;
     this.name = name;
+    this.format = format.name.split(":", 1)[0] ?? format.name; // of a variant, what all of them speak
     checkMs(firstByteTimeoutMs, "firstByteTimeoutMs", `the model ${name}`);
     checkMs(idleTimeoutMs, "idleTimeoutMs", `the model ${name}`);
     checkRetry(options.retry ?? {});

@@ -6,6 +6,7 @@ import type { UsageMeter } from "./usage-meter.ts";
 export function meteredModel(model: Model, meter: UsageMeter): Model {
   return {
     name: model.name,
+    ...(model.format === undefined ? {} : { format: model.format }),
     async *stream(request: ModelRequest, options?: ModelOptions): AsyncGenerator<ModelEvent> {
       meter.request(model.name);
       try {

@@ -65,6 +65,7 @@ async function* readPieces(
     if (!stream.isUnderstood) stream.keep(chunk);
     if (events.length > 0) yield events;
     if (stream.failure !== undefined) throw stream.failure;
+    if (stream.decoder.isOver === true) break;
   }
   if (exchange.broken !== undefined && !stream.hasGiven) throw exchange.broken;
   const events = stream.read((frames) => frames.end());

@@ -104,6 +104,8 @@ export interface StreamDecoder {
    * @throws ToolError for an error that the provider sends in the stream, and `too_large`
    */
   push(piece: JsonValue): readonly ModelEvent[];
+  /** The provider has said that nothing more comes: nobody need wait until the connection ends. Left out where a format never says so. */
+  readonly isOver?: boolean;
   /** The stream is over, well or not. Returns at least `reply-end`. Idempotent. */
   end(): readonly ModelEvent[];
 }

@@ -34,7 +34,7 @@ test.each([
   ["other calls", [one, call("write", { n: 3 })]],
   ["another order", [two, one]],
   ["no calls", []],
-] as const)("a message that ends with %s than it had sealed runs nothing that waited", async (_what, calls) => {
+] as const)("a message whose end has %s, unlike what it had sealed, runs nothing that waited", async (_what, calls) => {
   const { loop, ran, session } = said([seal(0, one), seal(1, two), replyEnd({ finish: "calls", calls })]);
   const { reason, results, error } = await loop.run("go");
   expect([reason, error?.code, ran, results.map(({ status }) => status)]).toEqual([

@@ -260,6 +260,11 @@ describe("H07 a stream that does not come to its end", () => {
     expect((await listen(model)).reply).toMatchObject({ text: "Hello.", finish: "stop" });
   });
 
+  test("that was said to be over is not waited for when the connection stays open", async () => {
+    const { model } = await served([{ ...HELLO, delivery: { after: { pieces: Infinity, then: "stall" } } }]);
+    expect((await listen(model)).reply).toMatchObject({ text: "Hello.", finish: "stop" });
+  });
+
   test("that stalls is cut off in its time", async () => {
     const clock = new FakeClock();
     const stalling: ServedAnswer = { ...HELLO, delivery: { after: { pieces: 4, then: "stall" } } };

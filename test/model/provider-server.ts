@@ -217,6 +217,7 @@ async function send(response: http.ServerResponse, pieces: readonly Uint8Array[]
     if (trickle) for (const byte of piece) await written(response, Uint8Array.of(byte));
     else await written(response, piece);
   }
+  if (after?.then === "stall") return; // all was said, and the connection stays open
   response.end();
 }
 

@@ -53,6 +53,10 @@ export class MessageReader implements StreamDecoder {
     return this.#reply.take();
   }
 
+  get isOver(): boolean {
+    return this.#over;
+  }
+
   end(): readonly ModelEvent[] {
     this.#over = true;
     this.#end();

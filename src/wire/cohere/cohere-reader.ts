@@ -46,6 +46,10 @@ export class CohereReader implements StreamDecoder {
     return this.#builder.take();
   }
 
+  get isOver(): boolean {
+    return this.#builder.finished !== undefined;
+  }
+
   end(): readonly ModelEvent[] {
     this.#finish();
     return this.#builder.take();

@@ -35,6 +35,10 @@ export class OllamaReader implements StreamDecoder {
     return this.#builder.take();
   }
 
+  get isOver(): boolean {
+    return this.#builder.finished !== undefined;
+  }
+
   end(): readonly ModelEvent[] {
     this.#finish();
     return this.#builder.take();

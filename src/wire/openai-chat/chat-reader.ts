@@ -70,6 +70,10 @@ export class ChatReader implements StreamDecoder {
     return this.#builder.take();
   }
 
+  get isOver(): boolean {
+    return this.#done;
+  }
+
   end(): readonly ModelEvent[] {
     this.#finish();
     return this.#builder.take();

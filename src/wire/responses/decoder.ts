@@ -50,6 +50,10 @@ export class ResponsesDecoder implements StreamDecoder {
     return this.#builder.take();
   }
 
+  get isOver(): boolean {
+    return this.#over;
+  }
+
   end(): readonly ModelEvent[] {
     this.#over = true;
     this.#builder.end();

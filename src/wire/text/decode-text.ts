@@ -181,7 +181,8 @@ class TextReader implements TextDecoding, ReadPlace {
       else this.#pending += begun;
       return;
     }
-    this.#said.push(this.#space, this.#pending, words);
+    if (this.#space !== "" || this.#pending !== "") this.#said.push(this.#space, this.#pending);
+    this.#said.push(words);
     this.#pending = "";
     this.#space = words.length < begun.length ? begun.slice(words.length) : "";
     this.#skipSpace = false;

@@ -89,7 +89,7 @@ const recipient: CallReader = function* (place) {
       const value = yield* readArgumentText(place);
       return value !== undefined && place.accept({ name, input: value });
     }
-    if (name !== "python") return false;
+    if (name !== "python" || !(place.anyTool || place.tool(name) !== undefined)) return false;
     const code = yield* input.textUntil(NEXT_RECIPIENT);
     if (code.text.trim() === "" || !place.accept({ name, input: { code: code.text.trim() } })) return false;
     ({ marker } = code);

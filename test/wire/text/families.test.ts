@@ -184,10 +184,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       thinking: "Hm.",
     },
   ],
-  "functionary-3.2": [
-    { says: 'all\nI read.\n>>>read\n{"path": "a"}', calls: [READ], text: "I read." },
-    { says: 'python\nprint(1)\n>>>read\n{"path": "a"}', calls: [{ name: "python", input: { code: "print(1)" } }, READ] },
-  ],
+  "functionary-3.2": [{ says: 'all\nI read.\n>>>read\n{"path": "a"}', calls: [READ], text: "I read." }],
   "seed-oss": [
     {
       says: "<seed:think>Hm.</seed:think>\n<seed:tool_call>\n<function=read>\n<parameter=path>a</parameter>\n</function>\n</seed:tool_call>",
@@ -266,6 +263,9 @@ test("F1.37 code behind Llama's token calls the tool for code where there is one
     expect(readText(textFormat(name), code, { tools })).toEqual([[call], "", ""]);
     expect(readText(textFormat(name), code)).toEqual([[], "<|python_tag|>print(1)", ""]);
   }
+  const next = 'python\nprint(1)\n>>>python\n{"code": "print(1)"}';
+  expect(readText(textFormat("functionary-3.2"), next, { tools })).toEqual([[call, call], "", ""]);
+  expect(readText(textFormat("functionary-3.2"), "python\nprint(1)")).toEqual([[], "python\nprint(1)", ""]);
   const untold = textFormat("functionary-3.1").decodeText();
   untold.push(code);
   expect(untold.end().at(-1)).toMatchObject({ reply: { calls: [{ name: "python", input: { code: "print(1)" } }] } });

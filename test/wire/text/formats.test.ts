@@ -32,6 +32,52 @@ const NASTY = [
   "é😀",
 ];
 
+/** Formats that carry text as it is, in which something cannot be said. */
+const PLAIN = new Set(["bracket", "glm", "gemma-4", "functiongemma"]);
+
+test.each(NAMES.filter((name) => !PLAIN.has(name)))("F1.37 %s: whatever two arguments say comes back", (name) => {
+  const format = textFormat(name);
+  const mark = fc.constantFrom(
+    "<",
+    ">",
+    "/",
+    "[",
+    "]",
+    "{",
+    "}",
+    '"',
+    "'",
+    "\\",
+    "\n",
+    "\t",
+    " ",
+    "`",
+    "|",
+    "｜",
+    "=",
+    ":",
+    ",",
+    ";",
+    "%",
+    "$",
+    "&",
+    "0",
+    "-",
+  );
+  const text = fc.string({ unit: fc.oneof(mark, fc.string({ unit: "grapheme", minLength: 1, maxLength: 1 })), maxLength: 24 });
+  fc.assert(
+    fc.property(text, text, (path, content) => {
+      const call = { name: "write", input: { path, content } };
+      const bash = { name: "bash", input: { command: "ls" } };
+      expect(readText(format, format.writeCalls([call, bash]))[0]).toEqual([
+        ["write", call.input],
+        ["bash", bash.input],
+      ]);
+    }),
+    { numRuns: 200 },
+  );
+});
+
 describe.each(NAMES)("%s", (name) => {
   const format = textFormat(name);
   const written = format.writeCalls(CALLS);
