@@ -174,7 +174,7 @@ interface Looseness {
 }
 
 /** The calls that a value stands for; undefined where it is none. */
-export function callsOf(value: JsonValue | undefined, looseness: Looseness): readonly ReadCall[] | undefined {
+function callsOf(value: JsonValue | undefined, looseness: Looseness): readonly ReadCall[] | undefined {
   if (!isJsonObject(value)) return undefined;
   const { tool_calls: many, tool_call: one } = value;
   if (isJsonArray(many)) return allOf(many.map((call) => callOf(call, looseness)));

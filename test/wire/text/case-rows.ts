@@ -83,7 +83,7 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
   [/xlam|json/, "xlam"],
 ];
 
-export function formatOf(row: Row): string {
+function formatOf(row: Row): string {
   const words = row.format
     .replaceAll(/([a-z0-9])([A-Z])/gu, "$1_$2")
     .toLowerCase()
@@ -95,7 +95,7 @@ function toolsOf(row: Row): readonly ModelTool[] | undefined {
   return row.tools?.map(({ name, parameters }) => ({ name, description: "", inputSchema: parameters ?? {} }));
 }
 
-export function optionsOf(row: Row): DecodeTextOptions {
+function optionsOf(row: Row): DecodeTextOptions {
   const text = inputOf(row);
   const begun = typeof row.thinking === "string" && row.thinking !== "" && text.trimStart().startsWith(row.thinking.slice(0, 8));
   const keep = row.thinking === undefined && (row.content ?? "").includes("<think>");
