@@ -15,6 +15,7 @@ const CHECKS = [
   { name: "docs", run: () => command("vitest", "run", "test/house/docs.test.ts") },
   { name: "lockfiles", run: checkLockfile },
   { name: "package", after: "build", run: () => command("publint", "--strict") },
+  { name: "use", after: "build", run: () => command("node", "scripts/try-package.mjs") },
   { name: "exports", after: "build", run: () => command("attw", "--pack", ".", "--profile", "esm-only") },
 ];
 const AT_ONCE = 2;

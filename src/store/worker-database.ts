@@ -20,7 +20,7 @@ interface Waiter {
 }
 
 /** Runs as TypeScript from the source and as JavaScript from the package. */
-const WORKER_FILE = import.meta.url.endsWith(".ts") ? "./sqlite-worker.ts" : "./sqlite-worker.js";
+const WORKER_FILE = import.meta.url.endsWith(".ts") ? "../store/sqlite-worker.ts" : "../store/sqlite-worker.js";
 
 /**
  * Keeps the process alive while a request is under way, and only then.

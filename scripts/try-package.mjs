@@ -1,0 +1,34 @@
+/** Uses what was built as a program does that installed it: every entry, a store in its thread, and the command. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const { exports, version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+for (const [entry, target] of Object.entries(exports)) {
+  if (typeof target !== "object") continue;
+  const values = Object.keys(await import(entry.replace(".", "haft")));
+  assert(values.length > 0, `${entry} exports nothing`);
+}
+
+const { createRuntime } = await import("haft");
+const { sqliteStore } = await import("haft/sqlite");
+const folder = mkdtempSync(join(tmpdir(), "haft-package-"));
+try {
+  const runtime = createRuntime({
+    store: sqliteStore({ path: join(folder, "haft.db") }),
+    tools: [{ name: "add", description: "Adds.", inputSchema: { type: "object" }, execute: ({ a, b }) => a + b }],
+  });
+  const { output } = await runtime.session("one").execute({ name: "add", input: { a: 1, b: 2 } });
+  await runtime.close();
+  assert.equal(output, 3);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+const said = execFileSync(process.execPath, [fileURLToPath(new URL("../dist/cli/main.js", import.meta.url)), "--version"], {
+  encoding: "utf8",
+});
+assert.equal(said, `${version}\n`);
