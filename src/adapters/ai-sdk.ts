@@ -1,12 +1,16 @@
 /** Tools for Vercel's AI SDK (7), and its tools for us. */
-import { ToolError } from "../core/error.ts";
-import type { ToolContext } from "../core/context.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { ProgressUpdate, ToolContext } from "../core/context.ts";
 import type { ContentPart } from "../core/content.ts";
+import { valueText } from "../core/content.ts";
 import type { JsonValue } from "../core/json.ts";
-import type { Tool } from "../core/tool.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { ParsedInput, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { bridgedTools, foreignTool, openSchema, outputOf } from "./bridge.ts";
+import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
+import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, refuseError } from "./bridge.ts";
 import type { AdapterOptions, BridgedTool } from "./bridge.ts";
+import { withModelOutput } from "./model-output.ts";
 
 /** A tool as `generateText` and `streamText` take it in their record of tools. */
 export interface AiSdkTool {
@@ -37,27 +41,45 @@ export function toAiSdkTools(runtime: Runtime, options: AdapterOptions = {}): Re
 }
 
 function aiSdkTool({ description, inputSchema, call }: BridgedTool): AiSdkTool {
-  /** What the model is shown of an answer that is more than JSON. */
-  const contents = new WeakMap<object, readonly ContentPart[]>();
   return {
     type: "dynamic",
     description,
     inputSchema: openSchema(inputSchema),
-    async execute(input, { toolCallId, abortSignal }) {
-      const result = await call(input, { id: toolCallId, signal: abortSignal });
-      const output = outputOf(result);
-      if (result.content === undefined) return output;
-      const shown = { output };
-      contents.set(shown, result.content);
-      return shown;
-    },
-    toModelOutput: ({ output }) => modelOutput(output as JsonValue, contents), // what `execute` returned
+    execute: async (input, { toolCallId, abortSignal }) => answerOf(await call(input, { id: toolCallId, signal: abortSignal })),
+    toModelOutput: ({ output }) => modelOutput(output as JsonValue), // what `execute` returned
   };
 }
 
-function modelOutput(output: JsonValue, contents: WeakMap<object, readonly ContentPart[]>): AiSdkOutput {
-  const content = typeof output === "object" && output !== null ? contents.get(output) : undefined;
-  if (content !== undefined) return { type: "content", value: content.map(partOf) };
+/** More than JSON, as plain data: AI SDK's messages may be stored and read again before the model is shown them. */
+interface Shown {
+  readonly type: typeof SHOWN;
+  readonly output?: JsonValue;
+  readonly content: readonly ContentPart[];
+}
+const SHOWN = "haft-content";
+
+function answerOf(result: ToolResult): JsonValue | Shown {
+  refuseError(result);
+  const { output, content } = result;
+  if (content !== undefined) return { type: SHOWN, ...(output === undefined ? {} : { output }), content };
+  const plain = outputOf(result);
+  // a tool that answers in our words is not to speak for us
+  return isShown(plain) ? { type: SHOWN, output: plain, content: [{ type: "text", text: valueText(plain) }] } : plain;
+}
+
+function isShown(output: unknown): output is Shown {
+  return (
+    typeof output === "object" &&
+    output !== null &&
+    "type" in output &&
+    output.type === SHOWN &&
+    "content" in output &&
+    Array.isArray(output.content)
+  );
+}
+
+function modelOutput(output: JsonValue | Shown): AiSdkOutput {
+  if (isShown(output)) return { type: "content", value: output.content.map(partOf) };
   return typeof output === "string" ? { type: "text", value: output } : { type: "json", value: output };
 }
 
@@ -72,34 +94,56 @@ export interface AiSdkToolLike {
   readonly description?: unknown;
   readonly inputSchema: unknown;
   readonly execute?: unknown;
+  readonly needsApproval?: unknown;
+  readonly toModelOutput?: unknown;
 }
 
 /**
- * Tools of AI SDK as ours, named by their keys. One that yields several outputs reports all but the last as progress. One without
- * `execute`, which the client or the provider runs, is refused.
+ * Tools of AI SDK as ours, named by their keys. Input is checked, and transformed, by the tool's own schema. One that yields several
+ * outputs reports all but the last as progress; one that needs approval asks by the runtime's `ask`. A model is shown what `toModelOutput`
+ * says. One without `execute`, which the client or the provider runs, is refused.
  *
  * @throws ToolError `invalid_schema`, `not_executable` naming the tool. By rejecting
  */
 export async function fromAiSdkTools(tools: Readonly<Record<string, AiSdkToolLike>>): Promise<readonly Tool[]> {
-  return Promise.all(
-    Object.entries(tools).map(async ([name, { description, inputSchema, execute }]) => {
-      if (typeof execute !== "function")
-        throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has no execute: its client or provider runs it.`);
-      return foreignTool({
-        name,
-        description: typeof description === "string" ? description : "",
-        schema: await schemaOf(inputSchema),
-        execute: (input: unknown, context: ToolContext) =>
-          lastOf(execute(input, { toolCallId: context.callId, messages: [], abortSignal: context.signal, context: context.data }), context),
-      });
-    }),
-  );
+  return Promise.all(Object.entries(tools).map(async ([name, tool]) => fromAiSdkTool(name, tool)));
 }
 
-/** AI SDK's own wrapper has the JSON Schema beside its validation, perhaps later; a lazy one is a function that gives it. */
-async function schemaOf(schema: unknown): Promise<unknown> {
+async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
+  const { description, inputSchema, execute, needsApproval, toModelOutput } = tool;
+  if (typeof execute !== "function")
+    throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has no execute: its client or provider runs it.`);
+  return foreignTool({
+    name,
+    description: typeof description === "string" ? description : "",
+    ...(await readSchema(inputSchema)),
+    execute: async (input: unknown, context: ToolContext) => {
+      const options = { toolCallId: context.callId, messages: [], abortSignal: context.signal, context: context.data };
+      if (typeof needsApproval === "function" ? await needsApproval(input, options) : needsApproval === true)
+        await askApproval(context, input);
+      const output = await lastOf(await execute(input, options), context);
+      if (typeof toModelOutput !== "function") return output;
+      return withModelOutput(output, await toModelOutput({ toolCallId: context.callId, input, output }));
+    },
+  });
+}
+
+/** AI SDK's own wrapper has the JSON Schema, perhaps later, beside its check; a lazy one is a function that gives it. */
+async function readSchema(
+  schema: unknown,
+): Promise<{ readonly schema: unknown; readonly parseInput?: (input: JsonValue) => ParsedInput | Promise<ParsedInput> }> {
   const given: unknown = typeof schema === "function" && !("~standard" in schema) ? schema() : schema;
-  return typeof given === "object" && given !== null && "jsonSchema" in given ? await given.jsonSchema : given;
+  if (typeof given === "object" && given !== null && "jsonSchema" in given) {
+    const own = { schema: await given.jsonSchema };
+    const validate = "validate" in given ? given.validate : undefined;
+    return typeof validate === "function" ? { ...own, parseInput: async (input) => parsedBy(await validate(input)) } : own;
+  }
+  return isStandardSchema(given) ? { schema: given, parseInput: fromStandardSchema(given).parse } : { schema: given };
+}
+
+/** What `validate` of AI SDK's wrapper says. */
+function parsedBy(verdict: { readonly success: unknown; readonly value?: unknown; readonly error?: unknown }): ParsedInput {
+  return verdict.success === true ? { value: verdict.value } : { issues: [describeThrown(verdict.error)] };
 }
 
 async function lastOf(output: unknown, context: ToolContext): Promise<unknown> {
@@ -107,11 +151,21 @@ async function lastOf(output: unknown, context: ToolContext): Promise<unknown> {
   let last: unknown;
   let isFirst = true;
   for await (const next of output) {
-    if (!isFirst) context.progress({ message: typeof last === "string" ? last : JSON.stringify(last) });
+    context.signal.throwIfAborted();
+    if (!isFirst) context.progress(progressOf(last));
     isFirst = false;
     last = next;
   }
   return last;
+}
+
+function progressOf(output: unknown): ProgressUpdate {
+  try {
+    const message: unknown = typeof output === "string" ? output : JSON.stringify(output);
+    return typeof message === "string" ? { message } : {};
+  } catch {
+    return {}; // no JSON: only the last output has to be
+  }
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

@@ -1,6 +1,8 @@
 /** What all adapters share: our tools as plain functions under names that every provider takes, and theirs as our tools. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import type { Question } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
+import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/json.ts";
 import { resultText } from "../core/result.ts";
@@ -36,7 +38,10 @@ export interface BridgedCallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The tools of a runtime that a model may be given, sorted by name. */
+/**
+ * The tools that a runtime has now and a model may be given, sorted by name; quarantined ones are left out, as a framework would send
+ * their schemas on and have the whole request refused. A call of one that has gone since ends with `not_found`.
+ */
 export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions): readonly BridgedTool[] {
   const isWanted = only === undefined ? undefined : nameMatcher(only, "only");
   const names = new ProviderNames();
@@ -44,13 +49,14 @@ export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions
     .list()
     .filter(
       ({ tool, qualifiedName }) => tool.providerExecuted !== true && (isWanted === undefined || isWanted(qualifiedName) !== undefined),
-    );
+    )
+    .filter(({ quarantine }) => quarantine === undefined);
   const count = new Map<string, number>();
   for (const { qualifiedName } of listed) count.set(qualifiedName, (count.get(qualifiedName) ?? 0) + 1);
   return listed.map((registered) => {
-    const { tool, qualifiedName, fingerprint } = registered;
+    const { tool, qualifiedName } = registered;
     return {
-      name: names.encode(qualifiedName, count.get(qualifiedName) === 1 ? undefined : fingerprint),
+      name: names.encode(qualifiedName, count.get(qualifiedName) === 1 ? undefined : registered.fingerprint),
       description: tool.description,
       inputSchema: tool.inputSchema,
       outputSchema: tool.outputSchema,
@@ -64,10 +70,15 @@ export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions
   });
 }
 
-/** The answer as JSON. @throws Error with what the model reads, where there is none */
+/** The answer as JSON; as text where the model is shown something else than that. @throws Error with what the model reads, where there is none */
 export function outputOf(result: ToolResult): JsonValue {
+  refuseError(result);
+  return result.content === undefined && result.output !== undefined ? result.output : resultText(result);
+}
+
+/** @throws Error with what the model reads of a call that has no answer */
+export function refuseError(result: ToolResult): void {
   if (result.status !== "ok" && result.status !== "partial") throw new Error(resultText(result), { cause: result.error });
-  return result.output ?? resultText(result);
 }
 
 /** A JSON Schema that is a Standard Schema too, and lets everything through: the runtime checks, mends and refuses by itself. */
@@ -85,7 +96,7 @@ export type OpenSchema = { readonly [keyword: string]: unknown } & {
 };
 
 /** What a framework says of one of its tools. */
-export interface ForeignTool extends Pick<Tool, "name" | "description" | "execute"> {
+export interface ForeignTool extends Pick<Tool, "name" | "description" | "execute" | "parseInput"> {
   /** A JSON Schema, or a schema of a library that speaks Standard Schema. */
   readonly schema: unknown;
   readonly outputSchema?: unknown;
@@ -97,14 +108,36 @@ export interface ForeignTool extends Pick<Tool, "name" | "description" | "execut
  *
  * @throws ToolError `invalid_schema` naming the tool
  */
-export function foreignTool({ name, description, execute, schema, outputSchema }: ForeignTool): Tool {
+export function foreignTool({ name, description, execute, parseInput, schema, outputSchema }: ForeignTool): Tool {
   return {
     name,
     description,
     inputSchema: jsonSchemaOf(schema, name),
     ...(outputSchema === undefined ? {} : { outputSchema: jsonSchemaOf(outputSchema, name) }),
     ...(execute === undefined ? {} : { execute }),
+    ...(parseInput === undefined ? {} : { parseInput }),
   };
+}
+
+/**
+ * Puts a call that its framework would stop for approval to whom the runtime asks (`ask`).
+ *
+ * @throws ToolError `approval_denied`; `approval_required` where nobody answers
+ */
+export async function askApproval({ toolName, ask }: ToolContext, input: unknown): Promise<void> {
+  const question: Question = { message: `${toolName} asks for approval to run with ${inputText(input)}.` };
+  const { action } = await ask(question);
+  if (action === "accept") return;
+  if (action === "decline") throw new ToolError("approval_denied", `${toolName} was not approved.`, { outcome: "not_started" });
+  throw new ToolError("approval_required", `${toolName} asks for approval, and nobody answered.`, { outcome: "not_started" });
+}
+
+function inputText(input: unknown): string {
+  try {
+    return JSON.stringify(input);
+  } catch {
+    return "what cannot be shown"; // what a schema library made of it, such as a BigInt
+  }
 }
 
 function jsonSchemaOf(schema: unknown, name: string): JsonSchema {

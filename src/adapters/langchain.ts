@@ -1,5 +1,6 @@
 /** Tools for LangChain and LangGraph, and their tools for us. */
 import type { ToolContext } from "../core/context.ts";
+import { valueText } from "../core/content.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -13,13 +14,16 @@ export interface LangChainFields {
   readonly schema: Readonly<Record<string, unknown>>;
 }
 
-type LangChainHandler = (
-  input: unknown,
-  config?: { readonly signal?: AbortSignal; readonly toolCall?: { readonly id?: string } },
-) => Promise<JsonValue>;
+type LangChainHandler = (input: unknown, config?: LangChainConfig) => Promise<JsonValue>;
+
+interface LangChainConfig {
+  readonly signal?: AbortSignal;
+  readonly toolCall?: { readonly id?: string };
+}
 
 /**
- * The tools of a runtime as LangChain's. Give it LangChain's own `tool` function, of the version you use.
+ * The tools of a runtime as LangChain's. Give it LangChain's own `tool` function, of the version you use. Images of a result are told of
+ * in words.
  *
  * @example
  * ```ts
@@ -36,13 +40,18 @@ export function toLangChainTools<Made>(
   options: AdapterOptions = {},
 ): readonly Made[] {
   return bridgedTools(runtime, options).map(({ name, description, inputSchema, call }) =>
-    tool(async (input, config) => outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal })), {
+    tool(async (input, config) => answerFor(config, outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal }))), {
       name,
       description,
       // without the keywords of JSON Schema beside it: LangChain's own check would refuse what the runtime mends
       schema: { "~standard": openSchema(inputSchema)["~standard"] },
     }),
   );
+}
+
+/** For a message the text: LangChain would take some JSON for blocks of a message, or for a message, and send it on as such. */
+function answerFor(config: LangChainConfig | undefined, output: JsonValue): JsonValue {
+  return config?.toolCall === undefined ? output : valueText(output);
 }
 
 /** What we look at of a tool of LangChain. */

@@ -4,8 +4,9 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { bridgedTools, foreignTool, openSchema, outputOf } from "./bridge.ts";
+import { askApproval, bridgedTools, foreignTool, openSchema, outputOf } from "./bridge.ts";
 import type { AdapterOptions } from "./bridge.ts";
+import { withModelOutput } from "./model-output.ts";
 
 export interface MastraFields {
   readonly id: string;
@@ -43,21 +44,29 @@ export interface MastraToolLike {
   readonly description: string;
   readonly inputSchema?: unknown;
   readonly execute?: unknown;
+  readonly requireApproval?: unknown;
+  readonly toModelOutput?: unknown;
 }
 
 /**
- * Tools of Mastra as ours. Mastra returns its validation errors; here they are errors.
+ * Tools of Mastra as ours. Mastra returns its validation errors; here they are errors. One that requires approval asks by the runtime's
+ * `ask`. A model is shown what `toModelOutput` says. None can be suspended.
  *
  * @throws ToolError `invalid_schema`, `not_executable` naming the tool
  */
 export function fromMastraTools(tools: readonly MastraToolLike[]): readonly Tool[] {
-  return tools.map(({ id, description, inputSchema = { type: "object" }, execute }) => {
+  return tools.map(({ id, description, inputSchema = { type: "object" }, execute, requireApproval, toModelOutput }) => {
     if (typeof execute !== "function") throw new ToolError("not_executable", `The Mastra tool ${JSON.stringify(id)} has no execute.`);
     return foreignTool({
       name: id,
       description,
       schema: inputSchema,
-      execute: async (input: unknown, { signal }: ToolContext) => refuseFailure(id, await execute(input, { abortSignal: signal })),
+      execute: async (input: unknown, context: ToolContext) => {
+        if (typeof requireApproval === "function" ? await requireApproval(input, {}) : requireApproval === true)
+          await askApproval(context, input);
+        const output = refuseFailure(id, await execute(input, { abortSignal: context.signal }));
+        return typeof toModelOutput === "function" ? withModelOutput(output, await toModelOutput(output)) : output;
+      },
     });
   });
 }

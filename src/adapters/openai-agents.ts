@@ -4,7 +4,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { resultText } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { bridgedTools, foreignTool } from "./bridge.ts";
+import { askApproval, bridgedTools, foreignTool } from "./bridge.ts";
 import type { AdapterOptions } from "./bridge.ts";
 
 export interface OpenAiAgentsFields {
@@ -60,20 +60,24 @@ function parametersOf(schema: JsonSchema): OpenAiParameters {
   return { properties: {}, required: [], ...own, type: "object", additionalProperties: true };
 }
 
+/** A rule that asks for the agent throws, and the tool does not run. */
+const NO_AGENT = undefined as never;
+
 /** What we look at of a function tool of the Agents SDK. */
 export interface OpenAiAgentsToolLike<Context> {
   readonly name: string;
   readonly description: string;
   readonly parameters: unknown;
   needsApproval?(context: Context, input: unknown, callId?: string): Promise<boolean>;
+  /** Its second argument, the agent, is not there. */
+  isEnabled?(context: Context, agent: never): Promise<boolean>;
   invoke(context: Context, input: string, details?: { readonly signal?: AbortSignal }): Promise<unknown>;
 }
 
 /**
  * Function tools of the Agents SDK as ours; `contextFor` makes what that SDK gives its tools: `() => new RunContext()`.
  *
- * A tool that asks for approval ends with `approval_required`: whom to ask is for the runtime to know (`approval: { always }`). What
- * the SDK answers for a tool that threw is a text like any other; give such tools `errorFunction: null` to have failures told as such.
+ * A tool that needs approval asks by the runtime's `ask`; one that is switched off for the context ends with `unavailable`. What the SDK answers for a tool that threw is a text like any other; give such tools `errorFunction: null` to have failures told as such.
  *
  * @throws ToolError `invalid_schema` naming the tool
  */
@@ -88,8 +92,9 @@ export function fromOpenAiAgentsTools<Context>(
       schema: tool.parameters,
       execute: async (input: unknown, context: ToolContext) => {
         const theirs = contextFor(context);
-        if ((await tool.needsApproval?.(theirs, input, context.callId)) === true)
-          throw new ToolError("approval_required", `${tool.name} asks for approval.`, { outcome: "not_started" });
+        if ((await tool.isEnabled?.(theirs, NO_AGENT)) === false)
+          throw new ToolError("unavailable", `${tool.name} is switched off.`, { outcome: "not_started" });
+        if ((await tool.needsApproval?.(theirs, input, context.callId)) === true) await askApproval(context, input);
         try {
           return await tool.invoke(theirs, JSON.stringify(input), { signal: context.signal });
         } catch (thrown: unknown) {

@@ -35,3 +35,38 @@ const PICTURE: Tool = {
 export function adapterRuntime(): Runtime {
   return createRuntime({ toolsets: [{ name: "math", tools: [ADD] }], tools: [FAIL, PICTURE], maxAttempts: 1 });
 }
+
+/** A runtime whose `ask` keeps what it is asked and answers so; without an answer there is nobody to ask. */
+export function askedRuntime(
+  tools: readonly Tool[],
+  answer?: "accept" | "decline",
+): { readonly runtime: Runtime; readonly asked: string[] } {
+  const asked: string[] = [];
+  const ask = ({ message }: { readonly message: string }) => {
+    asked.push(message);
+    return answer === "accept" ? ({ action: "accept" } as const) : ({ action: "decline" } as const);
+  };
+  return { runtime: createRuntime({ tools, maxAttempts: 1, ...(answer === undefined ? {} : { ask }) }), asked };
+}
+
+const PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** What a model is shown differs from the JSON, or is nothing. */
+export function oddAnswers(): Runtime {
+  const inputSchema = { type: "object" };
+  return createRuntime({
+    tools: [
+      { name: "plot", description: "", inputSchema, execute: () => ({ chart: PIXEL }) },
+      {
+        name: "said",
+        description: "",
+        inputSchema,
+        execute: () => new ToolOutput({ output: { a: 1 }, content: [{ type: "text", text: "one" }] }),
+      },
+      { name: "nothing", description: "", inputSchema, execute: () => undefined },
+      { name: "blocks", description: "", inputSchema, execute: () => [{ type: "haft" }] },
+      { name: "posing", description: "", inputSchema, execute: () => ({ type: "haft-content", content: [{ type: "file" }] }) },
+      { name: "broken", description: "", inputSchema: { type: "nonsense" }, execute: () => 1 },
+    ],
+  });
+}

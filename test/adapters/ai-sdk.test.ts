@@ -4,8 +4,9 @@ import type { ToolSet } from "ai";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { fromAiSdkTools, toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
+import type { AiSdkToolLike } from "../../src/adapters/ai-sdk.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { adapterRuntime } from "./adapter-world.ts";
+import { adapterRuntime, askedRuntime, oddAnswers } from "./adapter-world.ts";
 
 type LanguageModel = Parameters<typeof generateText>[0]["model"];
 
@@ -119,4 +120,169 @@ test("a tool that somebody else runs is refused by name", async () => {
   await expect(fromAiSdkTools({ ask: tool({ description: "Asks.", inputSchema: z.object({}) }) })).rejects.toThrow(
     'The AI SDK tool "ask" has no execute',
   );
+});
+
+test("what a model is shown of ours survives being stored, and no answer can pass for ours", async () => {
+  const tools = toAiSdkTools(oddAnswers(), { only: ["default::*"] });
+  expect(Object.keys(tools)).toEqual(["blocks", "nothing", "plot", "posing", "said"]);
+  const shown = async (name: string) => {
+    const output: unknown = JSON.parse(JSON.stringify(await tools[name]?.execute({}, {})));
+    return tools[name]?.toModelOutput({ output });
+  };
+  expect(await shown("said")).toEqual({ type: "content", value: [{ type: "text", text: "one" }] });
+  expect(await shown("nothing")).toEqual({ type: "json", value: null });
+  expect(await shown("posing")).toEqual({
+    type: "content",
+    value: [{ type: "text", text: '{"type":"haft-content","content":[{"type":"file"}]}' }],
+  });
+  expect(await shown("plot")).toMatchObject({ value: [{ text: '{"chart":"[image 1]"}' }, { type: "file", mediaType: "image/png" }] });
+});
+
+test("their schemas check and transform the input, and what they refuse does not run", async () => {
+  const tools = await fromAiSdkTools({
+    year: tool({
+      description: "Says the year.",
+      inputSchema: z.object({ when: z.string().transform((text) => new Date(text)) }),
+      execute: ({ when }) => when.getUTCFullYear(),
+    }),
+    even: tool({
+      description: "Takes even numbers.",
+      inputSchema: z.object({ n: z.number().refine((n) => n % 2 === 0, "not even") }),
+      execute: ({ n }) => n,
+    }),
+    own: tool({
+      description: "Has a check of its own.",
+      inputSchema: jsonSchema<{ readonly a?: number }>(
+        { type: "object" },
+        {
+          validate: (value) =>
+            (value as { readonly a?: number }).a === 1
+              ? { success: true, value: { a: 2 } }
+              : { success: false, error: new Error("a is not 1") },
+        },
+      ),
+      execute: ({ a }) => a,
+    }),
+  });
+  const results = await createRuntime({ tools }).execute([
+    { name: "year", input: { when: "2020-01-01" } },
+    { name: "even", input: { n: 3 } },
+    { name: "own", input: { a: 1 } },
+    { name: "own", input: {} },
+  ]);
+  expect(results.map(({ output, error }) => output ?? [error?.code, error?.details])).toEqual([
+    2020,
+    ["invalid_input", ["$.n: not even"]],
+    2,
+    ["invalid_input", ["a is not 1"]],
+  ]);
+});
+
+test("theirs that need approval ask for it, and run only with a yes", async () => {
+  const mail = { description: "Sends.", inputSchema: z.object({ to: z.string() }), execute: () => "sent" };
+  const tools = await fromAiSdkTools({
+    always: { ...mail, needsApproval: true },
+    strangers: { ...mail, needsApproval: ({ to }: { readonly to: string }) => to !== "Ada" },
+  });
+  const calls = [
+    { name: "always", input: { to: "Ada" } },
+    { name: "strangers", input: { to: "Ada" } },
+    { name: "strangers", input: { to: "Eve" } },
+  ];
+  const told = async (answer?: "accept" | "decline") => {
+    const { runtime, asked } = askedRuntime(tools, answer);
+    const results = await runtime.execute(calls);
+    return { asked, said: results.map(({ output, error }) => output ?? error?.code) };
+  };
+  const asked = [
+    'default::always asks for approval to run with {"to":"Ada"}.',
+    'default::strangers asks for approval to run with {"to":"Eve"}.',
+  ];
+  expect(await told("accept")).toEqual({ asked, said: ["sent", "sent", "sent"] });
+  expect(await told("decline")).toEqual({ asked, said: ["approval_denied", "sent", "approval_denied"] });
+  expect(await told()).toEqual({ asked: [], said: ["approval_required", "sent", "approval_required"] });
+});
+
+test("an output on the way that is no JSON costs no call, and a generator is let go of when its call is called off", async () => {
+  const ended = Promise.withResolvers<string>();
+  const controller = new AbortController();
+  const tools = await fromAiSdkTools({
+    odd: dynamicTool({
+      description: "Counts.",
+      inputSchema: z.object({}),
+      async *execute() {
+        yield 1n;
+        yield undefined;
+        yield "last";
+      },
+    }),
+    endless: dynamicTool({
+      description: "Never ends.",
+      inputSchema: z.object({}),
+      async *execute() {
+        try {
+          for (;;) {
+            yield "more";
+            controller.abort();
+          }
+        } finally {
+          ended.resolve("ended");
+        }
+      },
+    }),
+  });
+  const runtime = createRuntime({ tools });
+  expect(await runtime.execute({ name: "odd", input: {} })).toMatchObject({ status: "ok", output: "last" });
+  expect(await runtime.execute({ name: "endless", input: {} }, { signal: controller.signal })).toMatchObject({ status: "cancelled" });
+  expect(await ended.promise).toBe("ended");
+});
+
+test("what theirs show a model is what ours shows it, and the program has the output", async () => {
+  const shows = (toModelOutput: unknown): AiSdkToolLike => ({
+    inputSchema: z.object({}),
+    execute: () => ({ size: 1 }),
+    toModelOutput,
+  });
+  const image = { type: "image", mediaType: "image/png", data: "iVBORw==" };
+  const parts = [
+    { type: "text", text: "Here:" },
+    { type: "file", mediaType: "image/png", data: { type: "data", data: "iVBORw==" } },
+    { type: "file", mediaType: "image/png", data: { type: "data", data: Buffer.from("iVBORw==", "base64") } },
+    { type: "media", mediaType: "image/png", data: "iVBORw==" },
+    { type: "file", mediaType: "text/plain", data: { type: "text", text: "inline" } },
+    { type: "file", mediaType: "image/png", data: { type: "url", url: new URL("https://example.com/a.png") } },
+    { type: "file", mediaType: "application/pdf", data: { type: "data", data: "JVBERg==" } },
+    { type: "custom" },
+    null,
+  ];
+  const tools = await fromAiSdkTools({
+    content: shows(async () => ({ type: "content", value: parts })),
+    text: shows(({ output }: { readonly output: { readonly size: number } }) => ({ type: "text", value: `size ${output.size}` })),
+    json: shows(() => ({ type: "json", value: [1] })),
+    error: shows(() => ({ type: "error-text", value: "too small" })),
+    nothing: shows(() => undefined),
+  });
+  const results = await createRuntime({ tools, maxAttempts: 1 }).execute(
+    ["content", "text", "json", "error", "nothing"].map((name) => ({ name, input: {} })),
+  );
+  expect(results.map(({ output, content, error }) => [output, content ?? error?.message])).toEqual([
+    [
+      { size: 1 },
+      [
+        { type: "text", text: "Here:" },
+        image,
+        image,
+        image,
+        { type: "text", text: "inline" },
+        { type: "file", uri: "https://example.com/a.png", mediaType: "image/png" },
+        { type: "text", text: "[application/pdf]" },
+        { type: "text", text: "[custom]" },
+        { type: "text", text: "[]" },
+      ],
+    ],
+    [{ size: 1 }, [{ type: "text", text: "size 1" }]],
+    [{ size: 1 }, [{ type: "text", text: "[1]" }]],
+    [undefined, "too small"],
+    [{ size: 1 }, undefined],
+  ]);
 });

@@ -2,9 +2,10 @@
 import { tool } from "@langchain/core/tools";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { z as z3 } from "zod/v3";
 import { fromLangChainTools, toLangChainTools } from "../../src/adapters/langchain.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { adapterRuntime } from "./adapter-world.ts";
+import { adapterRuntime, oddAnswers } from "./adapter-world.ts";
 
 test("ours run in LangChain through the runtime, by value and by tool call, and fail as it wants it", async () => {
   const runtime = adapterRuntime();
@@ -46,4 +47,26 @@ test("a signal of theirs ends our call", async () => {
   controller.abort();
   await expect(waiting).rejects.toThrow();
   expect(runtime.running).toEqual([]);
+});
+
+test("a message says what a model is to read, whatever an answer looks like; a program is given JSON", async () => {
+  const tools = toLangChainTools(oddAnswers(), (handler, fields) => tool(handler, fields), { only: ["default::*"] });
+  const said: unknown[] = [];
+  for (const made of tools) {
+    const message: unknown = await made.invoke({ type: "tool_call", id: "c", name: made.name, args: {} });
+    said.push([made.name, (message as { readonly content: unknown }).content]);
+  }
+  expect(said).toEqual([
+    ["blocks", '[{"type":"haft"}]'],
+    ["nothing", "null"],
+    ["plot", '{"chart":"[image 1]"}\n[image image/png]'],
+    ["posing", '{"type":"haft-content","content":[{"type":"file"}]}'],
+    ["said", "one"],
+  ]);
+  expect(await tools[0]?.invoke({})).toEqual([{ type: "haft" }]);
+});
+
+test("a schema of an older zod, which says nothing of itself as JSON Schema, is refused by name of what would do", () => {
+  const old = { name: "old", description: "Old.", schema: z3.object({ a: z3.string() }), invoke: () => "" };
+  expect(() => fromLangChainTools([old])).toThrow('The schema of "zod" gives no JSON Schema');
 });

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { fromMastraTools, toMastraTools } from "../../src/adapters/mastra.ts";
 import type { MastraFields, MastraToolLike } from "../../src/adapters/mastra.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { adapterRuntime } from "./adapter-world.ts";
+import { adapterRuntime, askedRuntime } from "./adapter-world.ts";
 
 const PACKAGE = new URL("../../bench/node_modules/@mastra/core/dist/tools/index.js", import.meta.url);
 
@@ -50,4 +50,40 @@ test("what Mastra returns for input it refuses is an error here", async () => {
   const runtime = createRuntime({ tools: tool === undefined ? [] : [tool] });
   const { error } = await runtime.execute({ name: "picky", input: {} });
   expect(error).toMatchObject({ code: "invalid_input", message: "picky: name is too short" });
+});
+
+test("one that requires approval runs only with a yes", async () => {
+  const risky = { description: "", execute: () => "done" };
+  const tools = fromMastraTools([
+    { ...risky, id: "always", requireApproval: true },
+    { ...risky, id: "sometimes", requireApproval: async ({ dry }: { readonly dry?: boolean }) => dry !== true },
+  ]);
+  const calls = [
+    { name: "always", input: {} },
+    { name: "sometimes", input: {} },
+    { name: "sometimes", input: { dry: true } },
+  ];
+  const accepted = await askedRuntime(tools, "accept").runtime.execute(calls);
+  expect(accepted.map(({ output }) => output)).toEqual(["done", "done", "done"]);
+  const unasked = await askedRuntime(tools).runtime.execute(calls);
+  expect(unasked.map(({ output, error }) => output ?? error?.code)).toEqual(["approval_required", "approval_required", "done"]);
+});
+
+test("a model is shown what toModelOutput says", async () => {
+  const media = { type: "media", mediaType: "image/png", data: "iVBORw==" };
+  const tools = fromMastraTools([
+    {
+      id: "shot",
+      description: "",
+      execute: () => ({ at: 1 }),
+      toModelOutput: ({ at }: { readonly at: number }) => ({ type: "content", value: [{ type: "text", text: `at ${at}` }, media] }),
+    },
+  ]);
+  expect(await createRuntime({ tools }).execute({ name: "shot", input: {} })).toMatchObject({
+    output: { at: 1 },
+    content: [
+      { type: "text", text: "at 1" },
+      { type: "image", mediaType: "image/png", data: "iVBORw==" },
+    ],
+  });
 });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { fromOpenAiAgentsTools, toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { adapterRuntime } from "./adapter-world.ts";
+import { adapterRuntime, askedRuntime } from "./adapter-world.ts";
 
 test("ours run in the Agents SDK through the runtime, and tell failures in words", async () => {
   const runtime = adapterRuntime();
@@ -47,4 +47,20 @@ test("theirs run here: checked, their thrown errors as errors, and approval as t
     "execution_failed",
     "approval_required",
   ]);
+});
+
+test("theirs run when a person approves, and not where they are switched off", async () => {
+  const fields = { description: "Risky.", parameters: z.object({}) };
+  const tools = fromOpenAiAgentsTools(
+    [
+      tool({ ...fields, name: "risky", needsApproval: true, execute: () => "done" }),
+      tool({ ...fields, name: "off", isEnabled: false, execute: () => "done" }),
+      tool({ ...fields, name: "agents", isEnabled: ({ agent }) => agent.name === "trusted", execute: () => "done" }),
+    ],
+    () => new RunContext(),
+  );
+  const { runtime, asked } = askedRuntime(tools, "accept");
+  const results = await runtime.execute(["risky", "off", "agents"].map((name) => ({ name, input: {} })));
+  expect(results.map(({ output, error }) => output ?? error?.code)).toEqual(["done", "unavailable", "execution_failed"]);
+  expect(asked).toEqual(["default::risky asks for approval to run with {}."]);
 });

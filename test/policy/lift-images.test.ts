@@ -25,14 +25,18 @@ describe("F1.19 an image that comes as a data URL", () => {
     ).toEqual([{ type: "text", text: "[image 1]" }, { type: "text", text: "and" }, IMAGE]);
   });
 
-  test("of a type that models do not take, or that is none, stays text", () => {
-    for (const text of [
-      "data:image/svg+xml;base64,PHN2Zy8+PHN2Zy8+PHN2Zy8+",
-      "data:image/png;base64,AAA",
-      "see data:image/png",
-      "no image",
-    ])
-      expect(liftImages(text, undefined)).toBeUndefined();
+  test("that is none, or too short to be one, stays text", () => {
+    for (const text of ["data:image/png;base64,AAA", "see data:image/png", "no image"]) expect(liftImages(text, undefined)).toBeUndefined();
+  });
+
+  test.each([
+    ["of a type that some providers do not take", "data:image/svg+xml;base64,PHN2Zy8+PHN2Zy8+PHN2Zy8+"],
+    ["of another type than it says", `data:image/jpeg;base64,${PIXEL}`],
+    ["that is no image", "data:image/png;base64,AAAAAAAAAAAAAAAAAAAA"],
+    ["that is cut", URL.slice(0, -5)],
+  ])("%s is a word: a provider would refuse it, and every later request with it", (_, url) => {
+    expect(liftImages(`see ${url}!`, undefined)).toEqual([{ type: "text", text: "see [image]!" }]);
+    expect(liftImages(undefined, [{ type: "text", text: url }])).toEqual([{ type: "text", text: "[image]" }]);
   });
 
   test("a million of them take linear time and sixteen places", () => {

@@ -450,7 +450,7 @@ describe("a request", () => {
     expect(FORMAT.encodeRequest(request, { model: "claude" }).body["tool_choice"]).toEqual(expected);
   });
 
-  test("F4.22 a choice that cannot be made is refused", () => {
+  test("F4.16 a choice that cannot be made is refused", () => {
     const wrong = expect.objectContaining({ code: "invalid_argument" });
     const choose = (toolChoice: "required" | { readonly tool: string }, tools: readonly ModelTool[]): unknown =>
       FORMAT.encodeRequest({ messages: [], tools, toolChoice }, { model: "claude" });

@@ -309,7 +309,7 @@ describe("a request", () => {
     });
   });
 
-  test("F4.22 a choice that cannot be made is refused", () => {
+  test("F4.16 a choice that cannot be made is refused", () => {
     const wrong = expect.objectContaining({ code: "invalid_argument" });
     expect(() => FORMAT.encodeRequest({ messages: [], tools: [WEATHER], toolChoice: { tool: "a" } }, { model: "m" })).toThrow(wrong);
     expect(() => FORMAT.encodeRequest({ messages: [], toolChoice: "required" }, { model: "m" })).toThrow(wrong);

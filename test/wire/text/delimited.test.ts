@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
+import { openAiChat } from "../../../src/wire/openai-chat.ts";
 import { delimitedFormat, textFormat } from "../../../src/wire/text/formats.ts";
 import { readPieces, readText, cut } from "./reading.ts";
 
@@ -42,7 +43,15 @@ describe("what stays text", () => {
 describe("what is called", () => {
   const CALL = ["write", { path: "a.txt", content: "one\ntwo" }];
 
-  test("F1.37 the same call in brackets, tags and delimiters of one's own is the same call", () => {
+  test("F1.37 the same call natively, in brackets, tags and delimiters of one's own is the same call", () => {
+    const call = { id: "1", type: "function", function: { name: "write", arguments: '{"path":"a.txt","content":"one\\ntwo"}' } };
+    const body = {
+      choices: [{ index: 0, finish_reason: "tool_calls", message: { role: "assistant", content: null, tool_calls: [call] } }],
+    };
+    const native = openAiChat()
+      .decodeReply(body)
+      .calls.map(({ name, input }) => [name, input]);
+    expect(native).toEqual([CALL]);
     expect(readText(bracket, "[/write]\n@@path=a.txt\none\ntwo\n[write/]")).toEqual([[CALL], "", ""]);
     expect(readText(xml, '<write path="a.txt">\none\ntwo\n</write>')).toEqual([[CALL], "", ""]);
     expect(readText(xml, '<write path="a.txt" content="one&#10;two"/>')).toEqual([[CALL], "", ""]);

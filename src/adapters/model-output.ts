@@ -1,0 +1,44 @@
+/** What a tool of AI SDK or Mastra shows a model of its output (`toModelOutput`), in our words. */
+import { ToolOutput } from "../core/content.ts";
+import type { ContentPart } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
+
+const SHOWABLE = /^(image|audio)\/[a-z0-9.+-]{1,64}$/u;
+
+/**
+ * The output with what is shown of it; the output alone where that says nothing that we know.
+ *
+ * @throws ToolError `execution_failed` where the model is shown an error
+ */
+export function withModelOutput(output: unknown, shown: unknown): unknown {
+  const { type, value } = fieldsOf(shown);
+  if (type === "error-text" || type === "error-json") throw new ToolError("execution_failed", textOf(value));
+  if (type === "text" || type === "json") return new ToolOutput({ output, content: [{ type: "text", text: textOf(value) }] });
+  if (type !== "content" || !Array.isArray(value)) return output;
+  return new ToolOutput({ output, content: value.map(partOf) });
+}
+
+/** A part as the versions of AI SDK have them: `file` with tagged data, `media` and `image-data` with base64. */
+function partOf(part: unknown): ContentPart {
+  const { type, text, mediaType, data } = fieldsOf(part);
+  if (typeof text === "string") return { type: "text", text };
+  const inner = typeof data === "object" && !(data instanceof Uint8Array) ? fieldsOf(data) : { type: "data", data };
+  if (typeof inner["text"] === "string") return { type: "text", text: inner["text"] };
+  const url = inner["url"];
+  if (typeof url === "string" || url instanceof URL)
+    return { type: "file", uri: String(url), ...(typeof mediaType === "string" ? { mediaType } : {}) };
+  const bytes = inner["data"];
+  const base64 = bytes instanceof Uint8Array ? Buffer.from(bytes).toString("base64") : bytes;
+  const kind = typeof mediaType === "string" ? SHOWABLE.exec(mediaType)?.[1] : undefined;
+  if (typeof base64 !== "string" || typeof mediaType !== "string" || kind === undefined)
+    return { type: "text", text: `[${typeof mediaType === "string" ? mediaType : textOf(type)}]` };
+  return { type: kind === "image" ? "image" : "audio", mediaType, data: base64 };
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
