@@ -16,13 +16,12 @@ import {
   shownAnswer,
   wellFormed,
 } from "./conversation-steps.ts";
-import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
+import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
-  AnsweredCall,
   EncodedMessages,
   EncodedRequest,
   EncodedTools,
@@ -49,7 +48,7 @@ export function cohere(): WireFormat {
     encodeTools,
     encodeMessages,
     encodeRequest,
-    encodeResults: (answers) => answers.map(answerMessage),
+    encodeResults: (answers) => writeResults(answers.map(({ id, result }) => ({ id: id ?? result.callId, result }))),
     decodeReply: (body, options) => new CohereReader(options).whole(body),
     decodeStream: (options) => new CohereReader(options),
   };
@@ -76,13 +75,16 @@ function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
 }
 
 function writeAssistant(step: AssistantStep): readonly JsonObject[] {
-  const { calls } = step;
+  return [nativeMessage(step, FORMAT) ?? assistantMessage(step), ...writeResults(step.calls)];
+}
+
+/** Pictures follow as a message of the user. */
+function writeResults(calls: readonly Pick<WireCall, "id" | "result">[]): readonly JsonObject[] {
   const shown = calls.flatMap(({ id, result }) => {
     const images = result?.content?.filter(isImage) ?? [];
     return images.length === 0 ? [] : [textPart(`What ${id} showed:`), ...images.map(writePart)];
   });
   return [
-    nativeMessage(step, FORMAT) ?? assistantMessage(step),
     ...calls.map(({ id, result }) => ({ role: "tool", tool_call_id: id, content: resultContent(result) })),
     ...(shown.length === 0 ? [] : [{ role: "user", content: shown }]),
   ];
@@ -104,10 +106,6 @@ function resultContent(result: ToolResult | undefined): string | readonly JsonOb
   if (result === undefined || result.error !== undefined || result.content !== undefined || !isJsonObject(result.output))
     return shownAnswer(result);
   return [{ type: "document", document: { data: wellFormed(result.output) } }];
-}
-
-function answerMessage({ id, result }: AnsweredCall): JsonObject {
-  return { role: "tool", tool_call_id: id ?? result.callId, content: resultContent(result) };
 }
 
 function isImage(part: ContentPart): boolean {

@@ -166,7 +166,8 @@ function responseOf(result: WireCall["result"]): JsonObject {
   return error === undefined ? { output } : { output, error: answerText({ ...result, output: "", content: [] }) };
 }
 
-function mediaParts(call: WireCall, options: GeminiOptions): readonly JsonObject[] {
+/** What of a result stands behind it, in a content of the user. */
+export function mediaParts(call: WireCall, options: GeminiOptions): readonly JsonObject[] {
   const media = mediaOf(call).filter((part) => !isInside(part, options));
   return media.length === 0 ? [] : [...textPart(`What ${call.id} showed:`), ...media.flatMap(writePart)];
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { encodeEachTool } from "./encode-tools.ts";
-import { GEMINI, responsePart, toGeminiContents } from "./gemini-conversation.ts";
+import { GEMINI, mediaParts, responsePart, toGeminiContents } from "./gemini-conversation.ts";
 import type { GeminiOptions } from "./gemini-conversation.ts";
 import { GeminiReader } from "./gemini/gemini-reader.ts";
 import { chosenTool } from "./own-tools.ts";
@@ -139,8 +139,14 @@ function toolConfig(choice: ToolChoice, encoded: EncodedTools, strict: boolean):
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
   if (answers.length === 0) return [];
-  const parts = answers.map(({ id, name, result }) =>
-    responsePart({ id: id ?? result.callId, providerId: id, name: providerName(name), input: {}, result }, { ids: "given" }),
-  );
-  return [{ role: "user", parts }];
+  const calls = answers.map(({ id, name, result }) => ({
+    id: id ?? result.callId,
+    providerId: id,
+    name: providerName(name),
+    input: {},
+    result,
+  }));
+  const shown = calls.flatMap((call) => mediaParts(call, {}));
+  const parts = calls.map((call) => responsePart(call, { ids: "given" }));
+  return [{ role: "user", parts }, ...(shown.length === 0 ? [] : [{ role: "user", parts: shown }])];
 }

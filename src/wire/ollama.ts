@@ -116,10 +116,12 @@ function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarg
 }
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
-  return answers.map(({ id, name, result }) => ({
+  const shown = answers.filter(({ result }) => imagesOf(result.content ?? []).length > 0);
+  const written = answers.map(({ id, name, result }) => ({
     role: "tool",
     tool_name: providerName(name),
     ...(id === undefined ? {} : { tool_call_id: id }),
     content: answerText(result),
   }));
+  return [...written, ...shown.map(({ id, name, result }) => userMessage(`What ${id ?? name} showed:`, result.content ?? []))];
 }
