@@ -6,7 +6,7 @@ import { isJsonObject } from "../src/core/json.ts";
 import type { JsonObject, JsonValue } from "../src/core/json.ts";
 import { importOpenApi } from "../src/engine/openapi/import-openapi.ts";
 import { Registry } from "../src/runtime/registry/registry.ts";
-import { toolDefinitions } from "../src/runtime/registry/tool-definition.ts";
+import { modelTools } from "../src/compose/prompt/model-tools.ts";
 import { goal, spell } from "./measure.ts";
 import { makeTools, searchWords } from "./registry.ts";
 
@@ -39,8 +39,8 @@ function measureRegistry(count: number): string {
   const registry = new Registry();
   const loadMs = time(() => registry.addToolset({ name: "big" }, tools));
   const bytes = (heapUsed() - before) / count;
-  const firstMs = time(() => toolDefinitions(registry));
-  const laterMs = time(() => toolDefinitions(registry));
+  const firstMs = time(() => modelTools(registry));
+  const laterMs = time(() => modelTools(registry));
   const lookUpMs = time(() => {
     for (let index = 0; index < LOOK_UPS; index++) registry.resolve(`big::tool_${index % count}`);
   });

@@ -5,7 +5,7 @@ import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
 import { encodeEachTool } from "./encode-tools.ts";
-import { chosenTool, ownToolNames } from "./own-tools.ts";
+import { chosenTool, namedWords } from "./own-tools.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
   AnsweredCall,
@@ -44,14 +44,18 @@ export function anthropicMessages(): WireFormat {
 }
 
 function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeToolsOptions = {}): EncodedTools {
-  const rules = { format: ANTHROPIC, subset: "json-schema", strictSubset: strict ? "anthropic-strict" : undefined } as const;
-  const encoded = encodeEachTool(tools, rules, (tool) => ({
+  const rules = {
+    format: ANTHROPIC,
+    subset: "json-schema",
+    strictSubset: strict ? "anthropic-strict" : undefined,
+    ownNames: namedWords,
+  } as const;
+  return encodeEachTool(tools, rules, (tool) => ({
     name: tool.name,
     description: tool.description,
     input_schema: tool.schema,
     ...(tool.strict ? { strict: true } : {}),
   }));
-  return { ...encoded, toolNames: new Map([...encoded.toolNames, ...ownToolNames(tools, ANTHROPIC)]) };
 }
 
 function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {

@@ -1,10 +1,11 @@
 /** Amazon Bedrock's Converse API. */
+import { isJsonObject } from "../core/json.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedrock/conversation.ts";
 import { ConverseReader } from "./bedrock/message-reader.ts";
 import { encodeEachTool } from "./encode-tools.ts";
-import { chosenTool, ownToolNames } from "./own-tools.ts";
+import { chosenTool, namedWords } from "./own-tools.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
 
 /** Models that cannot follow references inside a schema. */
@@ -37,8 +38,9 @@ function encodeTools(tools: readonly ModelTool[], { strict = false, model = "" }
     format: BEDROCK,
     subset: NOVA.test(model) ? "bedrock-nova" : "json-schema",
     strictSubset: strict ? "anthropic-strict" : undefined,
+    ownNames: (words: JsonObject) => namedWords(isJsonObject(words["toolSpec"]) ? words["toolSpec"] : words),
   } as const;
-  const encoded = encodeEachTool(tools, rules, (tool) => ({
+  return encodeEachTool(tools, rules, (tool) => ({
     toolSpec: {
       name: tool.name,
       ...(tool.description === "" ? {} : { description: tool.description }),
@@ -46,7 +48,6 @@ function encodeTools(tools: readonly ModelTool[], { strict = false, model = "" }
       ...(tool.strict ? { strict: true } : {}),
     },
   }));
-  return { ...encoded, toolNames: new Map([...encoded.toolNames, ...ownToolNames(tools, BEDROCK)]) };
 }
 
 function encodeRequest(request: ModelRequest, { model, strict = false }: WireTarget): EncodedRequest {

@@ -15,8 +15,8 @@ export interface ToolRules {
   readonly strictSubset?: SchemaSubset | undefined;
   /** Most tools that the provider takes. */
   readonly maxTools?: number;
-  /** Most characters of a description. @default no limit */
-  readonly maxDescription?: number;
+  /** What the provider calls a tool that it was told of in its own words; left out where such tools make no calls of ours. */
+  readonly ownNames?: (words: JsonObject) => readonly string[];
 }
 
 /** A tool with what the format's own shape needs of it. */
@@ -37,6 +37,7 @@ export interface WireTool {
 export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, write: (tool: WireTool) => JsonObject): EncodedTools {
   const names = new ProviderNames();
   const given = new Set<string>();
+  const ownNames: (readonly [written: string, name: string])[] = [];
   const notes: WireNote[] = [];
   const written: JsonObject[] = [];
   for (const tool of tools) {
@@ -44,8 +45,10 @@ export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, wr
       if (rules.maxTools !== undefined && written.length >= rules.maxTools)
         throw new ToolError("limit_exceeded", `${rules.format} takes at most ${rules.maxTools} tools.`);
       const own = tool.providers !== undefined && Object.hasOwn(tool.providers, rules.format) ? tool.providers[rules.format] : undefined;
-      if (own !== undefined) written.push(own);
-      else if (tool.providerExecuted === true)
+      if (own !== undefined) {
+        written.push(own);
+        for (const name of rules.ownNames?.(own) ?? []) ownNames.push([name, tool.name]);
+      } else if (tool.providerExecuted === true)
         notes.push({ kind: "unsupported", tool: tool.name, note: `${rules.format} does not run this tool, so it is left out.` });
       else {
         const one = wireTool(tool, rules, names, notes);
@@ -57,21 +60,12 @@ export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, wr
       notes.push({ kind: "quarantined", tool: tool.name, note: ToolError.fromUnknown(thrown).message });
     }
   }
-  return { tools: written, toolNames: names.decoded, notes };
+  return { tools: written, toolNames: new Map([...names.decoded, ...ownNames]), notes };
 }
-
-/** How JSON writes half a surrogate pair, unless the backslash itself is escaped. */
-const HALF_PAIR = /(?<!\\)(?:\\\\)*\\ud[89a-f]/u;
 
 function wireTool(tool: ModelTool, rules: ToolRules, names: ProviderNames, notes: WireNote[]): WireTool {
   const { schema, strict } = fitTool(tool, rules, notes);
-  if (HALF_PAIR.test(JSON.stringify(schema)))
-    throw new ToolError("invalid_argument", "The schema holds half a surrogate pair, which providers refuse.");
-  const { maxDescription = Infinity } = rules;
-  const description = tool.description.length <= maxDescription ? tool.description : `${tool.description.slice(0, maxDescription - 1)}…`;
-  if (description !== tool.description)
-    notes.push({ kind: "unsupported", tool: tool.name, note: `The description was cut to ${maxDescription} characters.` });
-  return { tool, name: names.encode(tool.name, tool.fingerprint), description: description.toWellFormed(), schema, strict };
+  return { tool, name: names.encode(tool.name, tool.fingerprint), description: tool.description.toWellFormed(), schema, strict };
 }
 
 function fitTool(

@@ -47,8 +47,13 @@ export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchem
 
 const known = new WeakMap<object, Map<SchemaSubset, FittedSchema>>();
 
+/** How JSON writes half a surrogate pair, unless the backslash itself is escaped. */
+const HALF_PAIR = /(?<!\\)(?:\\\\)*\\ud[89a-f]/u;
+
 function fitOnce(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
   const root = readSchema(schema);
+  if (HALF_PAIR.test(JSON.stringify(root)))
+    throw new ToolError("invalid_schema", "The schema holds half a surrogate pair, which providers refuse.");
   const rules = SUBSET_RULES[subset];
   if (subset === "json-schema" && isPlain(root))
     return { schema: { ...root, type: "object", properties: isJsonObject(root["properties"]) ? root["properties"] : {} }, losses: [] };

@@ -181,13 +181,13 @@ function spokenParts({ kind, content, title }: SpokenStep): readonly JsonObject[
   return kind === "document" ? [...textPart(documentHeading(title)), ...parts] : parts;
 }
 
-function isMedia(part: ContentPart): boolean {
+/** Images and sounds that Gemini takes. */
+export function isMedia(part: ContentPart): part is ContentPart & { readonly type: "image" | "audio" } {
   return part.type === "audio" || (part.type === "image" && IMAGE_TYPES.has(part.mediaType));
 }
 
 function writePart(part: ContentPart): readonly JsonObject[] {
-  if ((part.type === "image" || part.type === "audio") && isMedia(part))
-    return [{ inlineData: { mimeType: part.mediaType, data: part.data } }];
+  if (isMedia(part)) return [{ inlineData: { mimeType: part.mediaType, data: part.data } }];
   return textPart(partText(part).toWellFormed());
 }
 

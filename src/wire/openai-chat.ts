@@ -53,37 +53,34 @@ export function openAiChat(variant: string | ChatVariant = "openai"): WireFormat
 
 function encodeTools(tools: readonly ModelTool[], variant: ChatVariant, { strict = false }: EncodeToolsOptions = {}): EncodedTools {
   const { strict: strictSubset, maxTools } = variant;
-  const encoded = encodeEachTool(
+  return encodeEachTool(
     tools,
     {
       format: FORMAT,
       subset: "json-schema",
       strictSubset: strict ? strictSubset : undefined,
+      ownNames: (words) => namedTypes(words).map(({ name }) => name),
       ...(maxTools === undefined ? {} : { maxTools }),
     },
     writeTool,
   );
-  return { ...encoded, toolNames: new Map([...encoded.toolNames, ...ownNames(tools)]) };
 }
 
 function writeTool({ name, description, schema, strict }: WireTool): JsonObject {
   return { type: "function", function: { name, description, parameters: schema, ...(strict ? { strict } : {}) } };
 }
 
-/** The names of tools in the provider's own words. */
-function ownNames(tools: readonly ModelTool[]): readonly (readonly [string, string])[] {
-  return tools.flatMap((tool) => {
-    const name = ownWords(tool)?.name;
-    return name === undefined ? [] : [[name, tool.name] as const];
-  });
+/** The type and the name of a tool in the provider's own words: `{ type, [type]: { name } }`. */
+function namedTypes(words: JsonObject): readonly { readonly type: string; readonly name: string }[] {
+  const { type } = words;
+  const said = typeof type === "string" ? words[type] : undefined;
+  const name = isJsonObject(said) ? said["name"] : undefined;
+  return typeof type === "string" && typeof name === "string" ? [{ type, name }] : [];
 }
 
-function ownWords({ providers = {} }: ModelTool): { readonly type: string; readonly name: string } | undefined {
+function ownWords({ providers = {} }: ModelTool): ReturnType<typeof namedTypes> {
   const own = Object.hasOwn(providers, FORMAT) ? providers[FORMAT] : undefined;
-  const type = own?.["type"];
-  const said = typeof type === "string" ? own?.[type] : undefined;
-  const name = isJsonObject(said) ? said["name"] : undefined;
-  return typeof type === "string" && typeof name === "string" ? { type, name } : undefined;
+  return own === undefined ? [] : namedTypes(own);
 }
 
 function encodeMessages(
@@ -120,7 +117,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
 function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], encoded: EncodedTools, { required }: ChatVariant): JsonObject {
   const name = chosenTool(choice, encoded);
   if (typeof choice === "string") return encoded.tools.length === 0 ? {} : { tool_choice: choice === "required" ? required : choice };
-  const [own] = tools.filter((tool) => tool.name === choice.tool).flatMap((tool) => ownWords(tool) ?? []);
+  const [own] = tools.filter((tool) => tool.name === choice.tool).flatMap(ownWords);
   const { type } = own ?? { type: "function" };
   return { tool_choice: { type, [type]: { name: own?.name ?? name ?? choice.tool } } };
 }

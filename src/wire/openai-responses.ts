@@ -7,7 +7,8 @@ import { encodeEachTool } from "./encode-tools.ts";
 import type { WireTool } from "./encode-tools.ts";
 import { ResponsesDecoder } from "./responses/decoder.ts";
 import { FORMAT, toInputItems } from "./responses/input-items.ts";
-import { BUILT_IN_TOOLS, textOf } from "./responses/items.ts";
+import { BUILT_IN_TOOLS } from "./responses/items.ts";
+import { textOf } from "./read-field.ts";
 import { resultItem } from "./responses/result-items.ts";
 import type {
   AnsweredCall,
@@ -42,12 +43,11 @@ export function openAiResponses(): WireFormat {
 }
 
 function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeToolsOptions = {}): EncodedTools {
-  const encoded = encodeEachTool(
+  return encodeEachTool(
     tools,
-    { format: FORMAT, subset: "json-schema", strictSubset: strict ? "openai-strict" : undefined },
+    { format: FORMAT, subset: "json-schema", strictSubset: strict ? "openai-strict" : undefined, ownNames },
     writeTool,
   );
-  return { ...encoded, toolNames: new Map([...encoded.toolNames, ...ownNames(tools)]) };
 }
 
 function writeTool({ tool, name, description, schema, strict }: WireTool): JsonObject {
@@ -63,15 +63,11 @@ function writeTool({ tool, name, description, schema, strict }: WireTool): JsonO
 }
 
 /** The names that calls of tools in the provider's own words bear: the name given there, or the type of the built-in's call. */
-function ownNames(tools: readonly ModelTool[]): readonly (readonly [string, string])[] {
-  return tools.flatMap((tool) => {
-    const own = ownWords(tool);
-    if (own === undefined) return [];
-    const type = textOf(own["type"]) ?? "";
-    const builtIn = [...BUILT_IN_TOOLS].flatMap(([call, types]) => (types.some((one) => isVersionOf(type, one)) ? [call] : []));
-    const name = textOf(own["name"]);
-    return [...builtIn, ...(name === undefined || type === "namespace" ? [] : [name])].map((one) => [one, tool.name] as const);
-  });
+function ownNames(words: JsonObject): readonly string[] {
+  const type = textOf(words["type"]) ?? "";
+  const builtIn = [...BUILT_IN_TOOLS].flatMap(([call, types]) => (types.some((one) => isVersionOf(type, one)) ? [call] : []));
+  const name = textOf(words["name"]);
+  return name === undefined || type === "namespace" ? builtIn : [...builtIn, name];
 }
 
 function isVersionOf(type: string, name: string): boolean {

@@ -1,20 +1,12 @@
 /** Tools that a request names in the provider's own words. */
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { ModelTool, ToolChoice } from "../core/model.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { ToolChoice } from "../core/model.ts";
 import type { EncodedTools } from "./wire-format.ts";
 
-/** By the name that a tool's own words for this format give it, the tool's; of `{ name }` and of `{ toolSpec: { name } }`. */
-export function ownToolNames(tools: readonly ModelTool[], format: string): ReadonlyMap<string, string> {
-  const names = new Map<string, string>();
-  for (const { name, providers = {} } of tools) {
-    const own = Object.hasOwn(providers, format) ? providers[format] : undefined;
-    if (own === undefined) continue;
-    const { toolSpec = own } = own;
-    const written = isJsonObject(toolSpec) ? toolSpec["name"] : undefined;
-    if (typeof written === "string") names.set(written, name);
-  }
-  return names;
+/** The name that a tool's own words give it. */
+export function namedWords({ name }: JsonObject): readonly string[] {
+  return typeof name === "string" ? [name] : [];
 }
 
 /**

@@ -7,7 +7,6 @@ import { isJsonObject } from "../../core/json.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { checkToolFields } from "./check-tool-fields.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
-import type { Registry } from "./registry.ts";
 
 /** What a tool does to the world, as MCP's hints say it. @see https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations */
 export interface ToolAnnotations {
@@ -39,19 +38,6 @@ export function toolDefinition(registered: RegisteredTool): ToolDefinition {
     annotations: annotationsOf(tool),
     ...(tool.tags === undefined || tool.tags.length === 0 ? {} : { tags: tool.tags }),
   };
-}
-
-const DEFINITIONS = new WeakMap<Registry, { readonly version: number; readonly definitions: readonly ToolDefinition[] }>();
-
-/** The definitions of all tools on offer, sorted by name; made once for each version of the registry. */
-export function toolDefinitions(registry: Registry): readonly ToolDefinition[] {
-  const { version } = registry;
-  let made = DEFINITIONS.get(registry);
-  if (made?.version !== version) {
-    made = { version, definitions: registry.list().map(toolDefinition) };
-    DEFINITIONS.set(registry, made);
-  }
-  return made.definitions;
 }
 
 /** Where a tool does not say what it touches, the hints are MCP's own cautious defaults. */

@@ -6,6 +6,7 @@ import { endedWell } from "../../core/model.ts";
 import type { FinishReason, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../../core/model.ts";
 import { GEMINI } from "../gemini-conversation.ts";
 import { inputObject } from "../conversation-steps.ts";
+import { numberIn, textOf } from "../read-field.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { geminiError } from "./gemini-error.ts";
@@ -197,22 +198,14 @@ function providerCallOf({ executableCode, toolCall }: JsonObject): ProviderCall 
 }
 
 function usageOf(usage: JsonObject): Partial<TokenUsage> {
-  const count = (key: string): number | undefined => {
-    const value = usage[key];
-    return typeof value === "number" ? value : undefined;
-  };
-  const thoughts = count("thoughtsTokenCount");
-  const cached = count("cachedContentTokenCount");
-  const prompt = count("promptTokenCount");
-  const candidates = count("candidatesTokenCount");
+  const thoughts = numberIn(usage, "thoughtsTokenCount");
+  const cached = numberIn(usage, "cachedContentTokenCount");
+  const prompt = numberIn(usage, "promptTokenCount");
+  const candidates = numberIn(usage, "candidatesTokenCount");
   return {
-    ...(prompt === undefined ? {} : { inputTokens: prompt + (count("toolUsePromptTokenCount") ?? 0) }),
+    ...(prompt === undefined ? {} : { inputTokens: prompt + (numberIn(usage, "toolUsePromptTokenCount") ?? 0) }),
     ...(candidates === undefined && thoughts === undefined ? {} : { outputTokens: (candidates ?? 0) + (thoughts ?? 0) }),
     ...(cached === undefined ? {} : { cachedInputTokens: cached }),
     ...(thoughts === undefined ? {} : { reasoningTokens: thoughts }),
   };
-}
-
-function textOf(value: JsonValue | undefined): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

@@ -3,6 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import type { FinishReason, ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
+import { numberIn, textOf } from "../read-field.ts";
 import { ReplyBuilder, readArguments } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { geminiError } from "./gemini-error.ts";
@@ -174,22 +175,14 @@ function keyOf(index: JsonValue): string {
 }
 
 function usageOf(usage: JsonObject): Partial<TokenUsage> {
-  const count = (key: string): number | undefined => {
-    const value = usage[key];
-    return typeof value === "number" ? value : undefined;
-  };
-  const input = count("total_input_tokens");
-  const output = count("total_output_tokens");
-  const cached = count("total_cached_tokens");
-  const thoughts = count("total_thought_tokens");
+  const input = numberIn(usage, "total_input_tokens");
+  const output = numberIn(usage, "total_output_tokens");
+  const cached = numberIn(usage, "total_cached_tokens");
+  const thoughts = numberIn(usage, "total_thought_tokens");
   return {
-    ...(input === undefined ? {} : { inputTokens: input + (count("total_tool_use_tokens") ?? 0) }),
+    ...(input === undefined ? {} : { inputTokens: input + (numberIn(usage, "total_tool_use_tokens") ?? 0) }),
     ...(output === undefined && thoughts === undefined ? {} : { outputTokens: (output ?? 0) + (thoughts ?? 0) }),
     ...(cached === undefined ? {} : { cachedInputTokens: cached }),
     ...(thoughts === undefined ? {} : { reasoningTokens: thoughts }),
   };
-}
-
-function textOf(value: JsonValue | undefined): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }

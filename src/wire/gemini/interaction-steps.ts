@@ -1,4 +1,5 @@
 /** A conversation as the steps of Gemini's Interactions API. */
+import { isMedia } from "../gemini-conversation.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -6,7 +7,6 @@ import type { ModelMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
 import type { ToolResult } from "../../core/result.ts";
 import {
-  IMAGE_TYPES,
   answerText,
   contentParts,
   contentText,
@@ -68,13 +68,8 @@ function spokenContent({ kind, content, title }: SpokenStep): readonly JsonObjec
   return kind === "document" ? [...textContent(documentHeading(title)), ...parts] : parts;
 }
 
-function isMedia(part: ContentPart): boolean {
-  return part.type === "audio" || (part.type === "image" && IMAGE_TYPES.has(part.mediaType));
-}
-
 function writeContent(part: ContentPart): readonly JsonObject[] {
-  if ((part.type === "image" || part.type === "audio") && isMedia(part))
-    return [{ type: part.type, mime_type: part.mediaType, data: part.data }];
+  if (isMedia(part)) return [{ type: part.type, mime_type: part.mediaType, data: part.data }];
   return textContent(partText(part).toWellFormed());
 }
 

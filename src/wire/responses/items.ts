@@ -1,4 +1,5 @@
 /** The output items of OpenAI's Responses: which are calls of ours, which the provider has run, and what they ask for. */
+import { textOf } from "../read-field.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import type { ProviderCall } from "../../core/model.ts";
@@ -95,10 +96,6 @@ export function needsNative(item: JsonObject): boolean {
 /** True for the caller of a call that a program of the provider's made. */
 export function isProgram(caller: JsonValue | undefined): boolean {
   return isJsonObject(caller) && caller["type"] !== "direct";
-}
-
-export function textOf(value: JsonValue | undefined): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }
 
 function nonEmpty(value: JsonValue | undefined): string | undefined {

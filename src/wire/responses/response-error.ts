@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { textOf } from "./items.ts";
+import { textOf } from "../read-field.ts";
 
 interface KnownError {
   readonly code: ErrorCode;

@@ -5,7 +5,8 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import type { Tool } from "../../../src/core/tool.ts";
 import { Registry } from "../../../src/runtime/registry/registry.ts";
-import { toolDefinitions, toolFromJson } from "../../../src/runtime/registry/tool-definition.ts";
+import { modelTools } from "../../../src/compose/prompt/model-tools.ts";
+import { toolFromJson } from "../../../src/runtime/registry/tool-definition.ts";
 
 const CASES = process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases");
 const FOLDER = join(CASES, "fms-dgt");
@@ -70,8 +71,8 @@ test("a hundred thousand tools load, are found, listed, searched and corrected i
   const [, loadMs] = timed(() => registry.addToolset({ name: "big" }, tools));
   globalThis.gc?.();
   const bytes = (process.memoryUsage().heapUsed - before) / count;
-  const [definitions, firstMs] = timed(() => toolDefinitions(registry));
-  const [again, laterMs] = timed(() => toolDefinitions(registry));
+  const [definitions, firstMs] = timed(() => modelTools(registry));
+  const [again, laterMs] = timed(() => modelTools(registry));
   const names = tools.map(({ name }) => `big::${name}`);
   const [, lookUpMs] = timed(() => {
     for (const name of names) registry.resolve(name);

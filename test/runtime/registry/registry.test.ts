@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
 import { Registry } from "../../../src/runtime/registry/registry.ts";
-import { toolDefinitions, toolFromJson } from "../../../src/runtime/registry/tool-definition.ts";
+import { toolDefinition, toolFromJson } from "../../../src/runtime/registry/tool-definition.ts";
 
 const CITY = { type: "object", properties: { city: { type: "string" } } };
 const POINT = { type: "object", properties: { lat: { type: "number" } } };
@@ -263,8 +263,9 @@ test("F0.6 tools added as a list, one by one or from JSON make equal registries"
     });
     parsed.register(read, namespace);
   }
-  expect(toolDefinitions(single)).toEqual(toolDefinitions(listed));
-  expect(toolDefinitions(parsed)).toEqual(toolDefinitions(listed));
+  const definitions = listed.list().map(toolDefinition);
+  expect(single.list().map(toolDefinition)).toEqual(definitions);
+  expect(parsed.list().map(toolDefinition)).toEqual(definitions);
 });
 
 describe("settings", () => {

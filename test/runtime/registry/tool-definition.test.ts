@@ -4,7 +4,7 @@ import type { Effects } from "../../../src/core/effects.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { Registry } from "../../../src/runtime/registry/registry.ts";
 import type { RegisteredTool } from "../../../src/runtime/registry/registered-tool.ts";
-import { toolDefinition, toolDefinitions, toolFromJson, toolToJson } from "../../../src/runtime/registry/tool-definition.ts";
+import { toolDefinition, toolFromJson, toolToJson } from "../../../src/runtime/registry/tool-definition.ts";
 
 function registered(tool: Partial<Tool>, namespace?: string): RegisteredTool {
   return new Registry().register({ name: "x", description: "Does x.", inputSchema: {}, ...tool }, namespace);
@@ -123,14 +123,5 @@ describe("the definition", () => {
     const { annotations } = toolDefinition(registered(effects === undefined ? {} : { effects }));
     const set = Object.entries(annotations).filter(([, value]) => value === true);
     expect(set.map(([name]) => name.replace("Hint", "")).join(" ")).toBe(hints);
-  });
-
-  test("the list is made once for each version of the registry", () => {
-    const registry = new Registry();
-    registry.register({ name: "b", description: "", inputSchema: {} });
-    const first = toolDefinitions(registry);
-    expect(toolDefinitions(registry)).toBe(first);
-    registry.register({ name: "a", description: "", inputSchema: {} });
-    expect(toolDefinitions(registry).map(({ name }) => name)).toEqual(["default::a", "default::b"]);
   });
 });
