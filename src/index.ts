@@ -18,6 +18,7 @@ export type { Engine, EngineContext, EngineRequest, EngineSession } from "./core
 export { type Actor, ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./core/error-codes.ts";
 export { type ErrorInfo, ToolError, type ToolErrorOptions } from "./core/error.ts";
 export type { BranchPoint, EventListener, RuntimeEvent, SessionEvent, ToolsetEvent } from "./core/event.ts";
+export { FIDELITIES, type Fidelity } from "./core/fidelity.ts";
 export type { HistoryEntry } from "./core/history.ts";
 export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
 export type { JsonObject, JsonPrimitive, JsonValue } from "./core/json.ts";
@@ -34,15 +35,19 @@ export {
   type ModelRequest,
   type ModelTool,
   type ProviderCall,
+  type ReplyCandidate,
+  type ResponseFormat,
   type TokenUsage,
   type ToolChoice,
   collectReply,
   endedWell,
 } from "./core/model.ts";
+export { NoAnswer } from "./core/no-answer.ts";
 export { type OpenRecording, type RecordingSource, parseRecording, readRecording, writeRecording } from "./core/recording.ts";
 export type { RecordingHeader } from "./core/recording-format.ts";
 export type { Clock, Ids, Log, LogFields, Ports, Random } from "./core/ports.ts";
 export { type Origin, type Repair, type ResultStatus, type ToolResult, type Truncation, resultText } from "./core/result.ts";
+export { RUNGS, type Rung, type Rungs } from "./core/rung.ts";
 export type { SourceContext, ToolSource } from "./core/source.ts";
 export type {
   CacheRecord,
@@ -64,6 +69,7 @@ export type {
   ParsedInput,
   PastCall,
   PromptContribution,
+  Reducer,
   Supersedes,
   Tool,
   ToolCategory,
@@ -83,6 +89,7 @@ export type { RegisteredTool } from "./runtime/registry/registered-tool.ts";
 export { type Documentation, type DocumentationOptions, type DocumentationOverrides, documentationOf } from "./runtime/documentation.ts";
 export type { ExecuteOptions, ProgressListener, ProgressingCall } from "./runtime/execute-options.ts";
 export type { ResultNotes } from "./runtime/call-run.ts";
+export type { EngineRung, LadderOptions, LadderRule } from "./runtime/ladder.ts";
 export type { AddOptions, Round, RoundOptions, RoundReply } from "./runtime/round.ts";
 export { Runtime, type RuntimeOptions, type SessionStart, createRuntime } from "./runtime/runtime.ts";
 export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/session/import-recording.ts";

@@ -1,4 +1,5 @@
 /** What a tool may answer besides JSON: text, images and files, in the order the model shall see them. */
+import type { Fidelity } from "./fidelity.ts";
 import type { JsonValue } from "./json.ts";
 
 export type ContentPart =
@@ -14,6 +15,8 @@ export interface ToolOutputOptions {
   readonly output?: unknown;
   /** For programs only, never shown to a model. JSON; what is not is left out with a warning. */
   readonly metadata?: Readonly<Record<string, unknown>>;
+  /** Of an engine that stands in for a tool, where this answer is nearer to the tool's own, or further from it, than its others. */
+  readonly fidelity?: Fidelity;
 }
 
 /** A handler's answer with content parts or metadata beside its JSON; return a bare value when JSON is enough. */
@@ -21,11 +24,13 @@ export class ToolOutput {
   readonly content: readonly ContentPart[] | undefined;
   readonly output: unknown;
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
+  readonly fidelity: Fidelity | undefined;
 
   constructor(options: ToolOutputOptions) {
     this.content = options.content;
     this.output = options.output;
     this.metadata = options.metadata;
+    this.fidelity = options.fidelity;
   }
 }
 

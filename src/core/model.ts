@@ -24,6 +24,21 @@ export interface ModelTool {
 /** Whether the model may, must or must not call. A name is a qualified one. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
 
+/** Asks for a reply whose text is one JSON object. A provider that cannot be told is not: the messages should say it too. */
+export interface ResponseFormat {
+  /** What the object must fit; left out = any object. */
+  readonly schema?: JsonSchema;
+  /** What the provider is told that the object is. 1 to 64 letters, digits, `_` and `-`. @default "result" */
+  readonly name?: string;
+}
+
+/** One of several replies to one request. */
+export interface ReplyCandidate {
+  readonly text: string;
+  /** The sum over its tokens, where the provider tells: the higher, the likelier. */
+  readonly logProbability?: number;
+}
+
 /** What a model is asked. */
 export interface ModelRequest {
   /** Before everything else; system messages of the conversation stand where they stand. */
@@ -38,6 +53,10 @@ export interface ModelRequest {
   /** Most tokens of the reply, reasoning included. @default what the provider does; 8,192 where one must be named */
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
+  /** @default text, as the model likes */
+  readonly responseFormat?: ResponseFormat;
+  /** How many replies to make; more than one only where the provider can (see `ModelReply.candidates`). Integer ≥ 1. @default 1 */
+  readonly candidates?: number;
   /** Fields of the provider's own for the body of the request; they win over ours. */
   readonly native?: JsonObject;
 }
@@ -93,6 +112,8 @@ export interface ModelReply {
   readonly usage: TokenUsage;
   /** The message in the provider's form; set when it holds what the fields above do not say (reasoning, signatures, provider calls). */
   readonly native?: NativeMessage;
+  /** Every reply of a request that asked for several, this one included, in the provider's order. */
+  readonly candidates?: readonly ReplyCandidate[];
   /** As the provider names it. */
   readonly model?: string;
   readonly id?: string;

@@ -21,8 +21,10 @@ import type { ShapeCheck } from "./check-shape.ts";
 import { ERROR_CODES } from "./error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError } from "./error.ts";
 import type { SessionEvent } from "./event.ts";
+import { FIDELITIES } from "./fidelity.ts";
 import { copyJson, isJsonObject } from "./json.ts";
 import { FINISH_REASONS } from "./model.ts";
+
 import type { JsonLimits, JsonObject, JsonValue } from "./json.ts";
 
 /** Longest id, key or name in an event, in UTF-16 units. Whoever makes one may not make it longer. */
@@ -99,6 +101,9 @@ const result = allOf(
     content: optional(content),
     error: optional(error),
     origin: oneOf(["live", "cache", "replay", "simulated", "stub"]),
+    fidelity: optional(oneOf(FIDELITIES)),
+    answeredBy: optional(anyText),
+    fault: optional(anyText),
     attempts: count,
     durationMs: duration,
     repairs: listOf(repair),

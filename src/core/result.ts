@@ -2,6 +2,7 @@
 import type { ContentPart } from "./content.ts";
 import { valueText } from "./content.ts";
 import type { ErrorInfo } from "./error.ts";
+import type { Fidelity } from "./fidelity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 
 /**
@@ -45,6 +46,12 @@ export interface ToolResult {
   /** Set whenever the status is not `ok`. */
   readonly error?: ErrorInfo;
   readonly origin: Origin;
+  /** Set whenever the origin is not `live`. */
+  readonly fidelity?: Fidelity;
+  /** The kind of the engine that answered in place of the tool: `lm`, `example`, `replay`, `stub`. Left out for `live` and `cache`. */
+  readonly answeredBy?: string;
+  /** The fault that was put into the call on purpose: see `FaultPlan`. */
+  readonly fault?: string;
   /** How often the handler was started; 0 when the call ended before. */
   readonly attempts: number;
   /** From the call's arrival to this result, waits included, in milliseconds. */

@@ -62,6 +62,15 @@ export interface PromptContribution {
   readonly bucket?: string;
 }
 
+/**
+ * Keeps by code what calls of a simulated tool change, so that no model can get it wrong: stock, balances, who holds what.
+ *
+ * @param state what the reducers of the toolset made of it in this session so far; undefined at first. Not to be changed
+ * @returns the state after the call (left out = as before), and the facts that its result must state. Throws ToolError for a call that
+ * fails in the simulated world
+ */
+export type Reducer = (state: JsonValue | undefined, input: JsonObject) => { readonly state?: JsonValue; readonly facts: JsonValue };
+
 export interface Tool extends CallSettings {
   /** Unqualified: the toolset gives the namespace. */
   readonly name: string;
@@ -75,6 +84,8 @@ export interface Tool extends CallSettings {
   readonly effects?: Effects;
   /** Runs the call. Left out = its engine answers. May return a value or a promise, and may throw. */
   readonly execute?: (input: never, context: ToolContext) => unknown;
+  /** Keeps its state where the engine `lm` or `example` answers; the tools of a toolset share one. @default none */
+  readonly reducer?: Reducer;
   /** Turns validated JSON into what `execute` takes (transforms, class instances). Runs once a call, not once an attempt. */
   readonly parseInput?: (input: JsonValue) => ParsedInput | Promise<ParsedInput>;
   /** Turns what `execute` returned into JSON by the program's own schema library; runs before the output schema is checked. */

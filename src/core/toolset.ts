@@ -1,5 +1,6 @@
 /** A namespace of tools with one engine, one lifecycle and common defaults. */
 import type { Engine } from "./engine.ts";
+import type { FaultPlan } from "./fault.ts";
 import type { CallSettings, PromptContribution, Tool } from "./tool.ts";
 
 export interface Toolset {
@@ -17,6 +18,8 @@ export interface Toolset {
   readonly defaults?: CallSettings;
   /** What the system prompt says of how to use its tools, while any of them is offered. */
   readonly promptContribution?: PromptContribution;
+  /** Failures that its calls meet on purpose, beside those of the runtime. @default none */
+  readonly faults?: FaultPlan;
   /** Longest time to open, in milliseconds. @default 10_000 */
   readonly openTimeoutMs?: number;
   /** Allow several tools of one name when their input schemas differ. @default false */

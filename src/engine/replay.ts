@@ -5,6 +5,7 @@ import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import { NoAnswer } from "../core/no-answer.ts";
 import type { ErrorInfo } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -100,8 +101,8 @@ function unknownInput(toolName: string, details: readonly string[]): ToolError {
   });
 }
 
-function notRecorded(message: string, options: { readonly hint: string; readonly details?: readonly string[] }): ToolError {
-  return new ToolError("not_found", message, { ...options, retryable: false });
+function notRecorded(message: string, options: { readonly hint: string; readonly details?: readonly string[] }): NoAnswer {
+  return new NoAnswer("not_found", message, { ...options, retryable: false });
 }
 
 function times(count: number): string {
@@ -116,6 +117,7 @@ function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutpu
     ...(output === undefined ? {} : { output }),
     ...(content === undefined ? {} : { content }),
     ...(metadata === undefined && differing.length === 0 ? {} : { metadata: { ...metadata, ...replay } }),
+    ...(differing.length === 0 ? {} : { fidelity: "similar" }),
   });
 }
 

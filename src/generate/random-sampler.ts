@@ -5,7 +5,7 @@ import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { SamplingError, checkNamespaces, prepareDraw } from "./sampler.ts";
 import type { SampleOptions, Sampler } from "./sampler.ts";
-import { drawn } from "./seeded-random.ts";
+import { drawn } from "../core/seeded-random.ts";
 
 export interface RandomSampleOptions extends SampleOptions {
   /**

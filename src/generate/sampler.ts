@@ -6,7 +6,7 @@ import { systemPorts } from "../core/system-ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { checkCount } from "./run-limited.ts";
-import { seededRandom } from "./seeded-random.ts";
+import { seededRandom } from "../core/seeded-random.ts";
 
 /** Draws tools. Keeps nothing from one sample to the next. */
 export interface Sampler<Options extends SampleOptions = SampleOptions> {

@@ -2,6 +2,7 @@
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { Job } from "../core/job.ts";
+import { NoAnswer } from "../core/no-answer.ts";
 import { circuitOutcome } from "../policy/circuit.ts";
 import type { Circuit } from "../policy/circuit.ts";
 import { classifyError } from "../policy/classify-error.ts";
@@ -9,6 +10,7 @@ import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
 import type { WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
 import { writeEnded } from "./announce-write.ts";
+import { beginEngineSession } from "./begin-engine-session.ts";
 import { leaveFlight, readAnswered } from "./cached-read.ts";
 import type { Found } from "./cached-read.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
@@ -19,6 +21,7 @@ import { abandon } from "./orphan.ts";
 import type { Orphan } from "./orphan.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { guardsOf, toolOf } from "./resolve-tool.ts";
+import type { Route } from "./route.ts";
 import { AttemptContext } from "./tool-context.ts";
 
 /** A handler that keeps the event loop this long without a break is reported. */
@@ -28,6 +31,30 @@ const WARNED_BLOCK_MS = 1_000;
 
 export function runAttempts(run: CallRun): StepEnd | Promise<StepEnd> {
   if (run.isAnswered) return undefined;
+  const { route } = run;
+  return route?.via === "cache" || route?.next !== undefined ? climbDown(run, route) : tryEngine(run);
+}
+
+/** Asks one after the other until somebody has an answer. */
+async function climbDown(run: CallRun, first: Route): Promise<StepEnd> {
+  for (let route = first; ;) {
+    const end = await (route.via === "cache" ? recallOr(run, notKept(run.toolName)) : tryEngine(run));
+    if (!(end instanceof NoAnswer) || route.next === undefined) return end;
+    route = route.next;
+    run.route = route;
+    run.attempts = 0;
+    const refusal = await beginEngineSession(run);
+    if (refusal !== undefined) return refusal;
+  }
+}
+
+function notKept(toolName: string): NoAnswer {
+  return new NoAnswer("not_found", `Nothing is kept that ${toolName} answered to an equal call.`, {
+    hint: "Call it live first; its definition must say that its results are cached.",
+  });
+}
+
+function tryEngine(run: CallRun): StepEnd | Promise<StepEnd> {
   const end = attempt(run);
   if (end === undefined) return undefined;
   return end instanceof Promise ? end.then((error) => (error === undefined ? undefined : retry(run, error))) : retry(run, end);
@@ -60,13 +87,14 @@ function allowsRetry(run: CallRun, error: ToolError, tries: number): boolean {
   return (
     run.cancelled === undefined &&
     run.attempts > 0 &&
+    !(error instanceof NoAnswer) &&
     mayRetry({ error, attempt: tries, maxAttempts: toolOf(run).settings.maxAttempts, repeatable: run.effects?.repeatable ?? false })
   );
 }
 
-/** What a simulation sees go wrong is no evidence against the tool, and takes nothing from its budget. */
+/** What goes wrong with something that stands in for a tool is no evidence against it, and takes nothing from its budget. */
 function mayRetryNow(run: CallRun): boolean {
-  return run.simulated || guardsOf(run).budget.tryRetry();
+  return !run.isReal || guardsOf(run).budget.tryRetry();
 }
 
 function backOff(run: CallRun, delayMs: number): Promise<Waited<never>> {
@@ -105,7 +133,7 @@ function circuitOpen(run: CallRun, waitMs: number): ToolError {
 
 /** The circuit of the call's tool; what stands in for a tool neither has nor moves it. */
 function circuitOf(run: CallRun): Circuit | undefined {
-  return run.simulated ? undefined : guardsOf(run).circuit;
+  return run.isReal ? guardsOf(run).circuit : undefined;
 }
 
 function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
@@ -114,7 +142,7 @@ function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
   const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run));
   if (refusal !== undefined) return notStarted(run, refusal);
   const endsAt = Math.min(settings.timeoutMs === 0 ? Infinity : startedAt + settings.timeoutMs, run.deadlineAt);
-  if (run.attempts++ === 0 && !run.simulated) guardsOf(run).budget.recordRequest();
+  if (run.attempts++ === 0 && run.isReal) guardsOf(run).budget.recordRequest();
   run.parts.counters.attempts++;
   const context = new AttemptContext(run, run.attempts, endsAt);
   if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-attempt", toolName: run.toolName, attempt: run.attempts });

@@ -12,6 +12,7 @@ import { finishCall } from "./finish-call.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
 import { admitCall, executeCall } from "./pipeline.ts";
 import { readCall } from "./read-call.ts";
+import { isSequential } from "./route.ts";
 import type { Turn } from "./session/turn.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
 import { undoCalls } from "./undo-calls.ts";
@@ -209,7 +210,7 @@ export class Batch {
 
   /** Starts a call at once, or when every earlier one has settled for an engine that answers in sequence. */
   #start(run: CallRun): Answer {
-    if (run.route?.engine.order !== "sequential" || this.#unsettled.length === 0) return executeCall(run);
+    if (!isSequential(run.route) || this.#unsettled.length === 0) return executeCall(run);
     const earlier = Promise.all(this.#unsettled);
     this.#unsettled = [earlier];
     return startAfter(run, earlier);

@@ -75,8 +75,8 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
 /** Undefined for a call whose answer cannot be another's. */
 function beginRead(run: CallRun): CachedRead | undefined {
   const { effects, route, options, parts } = run;
-  if (effects === undefined || effects.writes.length > 0 || route?.via !== "live" || (route.engine.origin ?? "live") !== "live")
-    return undefined;
+  if (effects === undefined || effects.writes.length > 0 || (route?.via !== "live" && route?.via !== "cache")) return undefined;
+  if ((route.engine.origin ?? "live") !== "live") return undefined;
   // Without validation the input is not what equal calls are told by, and the answer is not what the tool promises.
   if (!options.validate) return undefined;
   const guards = guardsOf(run);

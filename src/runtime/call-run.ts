@@ -4,8 +4,8 @@ import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
-import type { Engine } from "../core/engine.ts";
 import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
+import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import { canonicalJson } from "../core/json.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../core/json.ts";
@@ -19,6 +19,7 @@ import type { ResultKeeper } from "../policy/result-keeper.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
+import type { Ladder, Step } from "./ladder.ts";
 import type { CachedRead } from "./cache-plan.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
 import type { Registry } from "./registry/registry.ts";
@@ -54,8 +55,7 @@ export interface CallParts {
   /** Abandoned handlers that still run, by call id. */
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;
-  /** Answers calls of a simulation that may not run. */
-  readonly standIn: Engine | undefined;
+  readonly ladder: Ladder;
   /** Somebody hears events; changes when listeners come and go. */
   listening: boolean;
   guardsOf(registered: RegisteredTool): ToolGuards;
@@ -87,6 +87,9 @@ export interface CallOptions {
   readonly onProgress: ProgressListener | undefined;
   /** Which tools these calls may use at all; undefined = all. */
   readonly visibility?: Visibility | undefined;
+  /** Who answers, whatever the rules say. */
+  readonly steps?: readonly Step[] | undefined;
+  readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
   /** Added to what the tool said for programs, when the call has ended. */
   readonly metadata?: ResultNotes | undefined;
 }
@@ -146,6 +149,8 @@ export class CallRun implements Interruptible {
   content: readonly ContentPart[] | undefined;
   metadata: JsonObject | undefined;
   partial: ToolError | undefined;
+  /** As the engine says that answered; undefined = as its origin says. */
+  fidelity: Fidelity | undefined;
   result: ToolResult | undefined;
   /** Set when the call was cancelled; what every later step ends with. */
   cancelled: ToolError | undefined;
@@ -187,6 +192,11 @@ export class CallRun implements Interruptible {
 
   get simulated(): boolean {
     return this.turn.session.simulation !== undefined;
+  }
+
+  /** What happens is not what happens to the tool: nothing counts for it. */
+  get isReal(): boolean {
+    return !this.simulated && (this.route === undefined || this.route.via === "live");
   }
 
   /** The session that its engine knows: a branch reads what an engine keeps elsewhere for the session it comes from. */

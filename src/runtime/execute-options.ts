@@ -1,7 +1,9 @@
 /** What a caller may say beside its calls. */
 import type { Ask } from "../core/ask.ts";
+import type { ToolCall } from "../core/call.ts";
 import type { ProgressUpdate } from "../core/context.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
+import type { Rungs } from "../core/rung.ts";
 import { visibilityOf } from "../policy/visibility.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 
@@ -31,6 +33,13 @@ export interface ExecuteOptions {
    * it. @default all that the runtime allows
    */
   readonly allow?: VisibilityRules;
+  /** Who answers these calls, whatever the rules of the runtime's ladder say. @default what they say */
+  readonly answerFrom?: Rungs;
+  /**
+   * Makes the input that a call is run with of the one it came with, when its turn to be admitted has come and before any hook sees it.
+   * What it throws ends the call. The log has the call as it came.
+   */
+  readonly rewriteInput?: (call: ToolCall) => unknown;
   /** Answers the questions that handlers put to a person. @default what the runtime was given */
   readonly ask?: Ask;
   /** Told how far each call is, in the handler's own words. Throwing is logged and changes nothing. */

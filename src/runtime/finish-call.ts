@@ -1,6 +1,8 @@
 /** The end of every call: one result, shown to hooks, cut to size, recorded, counted. */
 import { describeThrown, errorInfo } from "../core/error.ts";
 import type { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Origin, ResultStatus, ToolResult } from "../core/result.ts";
 import { endRead } from "./cached-read.ts";
@@ -35,6 +37,20 @@ function originOf({ route, fromCache, simulated }: CallRun): Origin {
   return route.via !== "live" && origin === "live" ? "simulated" : origin;
 }
 
+/** Which engine stood in for the tool, and how near it comes. */
+function stampOrigin(run: CallRun, result: Mutable<ToolResult>): void {
+  const { origin } = result;
+  if (origin === "live") return;
+  if (origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
+  result.fidelity = run.fidelity ?? fidelityOf(run, result);
+}
+
+function fidelityOf({ registered }: CallRun, { origin, status }: ToolResult): Fidelity {
+  if (origin === "cache" || origin === "replay") return "observed";
+  if (origin === "stub") return "scripted";
+  return status === "ok" && registered?.outputValidator !== undefined ? "schema-valid" : "unchecked";
+}
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): Mutable<ToolResult> {
@@ -55,6 +71,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     if (run.content !== undefined) result.content = run.content;
   }
   if (run.metadata !== undefined) result.metadata = run.metadata;
+  if (result.origin !== "live") stampOrigin(run, result);
   return result;
 }
 
@@ -90,8 +107,21 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.parts.running.delete(run.callId);
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;
-  if (run.noticed) run.record({ ...run.eventBase, type: "call-end", result, ...(run.input === undefined ? {} : { input: run.input }) });
+  const isWrittenDown = run.route?.rung === "record" && (run.attempts > 0 || run.fromCache);
+  if (run.noticed || isWrittenDown) {
+    const end = { ...run.eventBase, type: "call-end", result, ...(run.input === undefined ? {} : { input: run.input }) } as const;
+    if (run.noticed) run.record(end);
+    if (isWrittenDown) writeDown(run, end);
+  }
   return result;
+}
+
+function writeDown(run: CallRun, end: SessionEvent): void {
+  try {
+    run.parts.ladder.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call }, end]);
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
+  }
 }
 
 function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult>): void {

@@ -66,7 +66,9 @@ export function routeCall(run: CallRun): StepEnd {
   const { engine } = guardsOf(run);
   const { effects } = run;
   if (effects === undefined) return undefined;
-  if (session.parent === undefined && session.simulation === undefined) {
+  const { ladder } = run.parts;
+  const steps = run.options.steps ?? (ladder.hasRules ? ladder.stepsFor(run.toolName) : undefined);
+  if (steps === undefined && session.parent === undefined && session.simulation === undefined) {
     run.route = guardsOf(run).liveRoute;
     return undefined;
   }
@@ -74,12 +76,14 @@ export function routeCall(run: CallRun): StepEnd {
     toolName: run.toolName,
     effects,
     engine,
+    steps: steps ?? [],
     simulation: session.simulation,
     isBranch: session.parent !== undefined,
-    standIn: run.parts.standIn,
+    standIns: ladder.simulation,
   });
   if (found instanceof ToolError) return found;
-  if (run.parts.undecidedHook !== undefined) return undecidedHook(run.toolName, run.parts.undecidedHook);
+  if (session.simulation !== undefined && run.parts.undecidedHook !== undefined)
+    return undecidedHook(run.toolName, run.parts.undecidedHook);
   run.route = found;
   return undefined;
 }

@@ -1,4 +1,5 @@
 /** Lets hooks look at a call before anything else does: change it, stop it, or leave it. */
+import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Hook, HookDecision } from "../core/hook.ts";
 import { callHook, hookContext } from "./call-hook.ts";
@@ -6,7 +7,19 @@ import type { CallRun, StepEnd } from "./call-run.ts";
 import { readCall } from "./read-call.ts";
 
 export function rewriteCall(run: CallRun): StepEnd | Promise<StepEnd> {
+  const { rewriteInput } = run.options;
+  const refusal = rewriteInput === undefined ? undefined : takeInput(run, rewriteInput);
+  if (refusal !== undefined) return refusal;
   return run.parts.beforeHooks.length === 0 ? undefined : runHooks(run);
+}
+
+/** Runs it with the input that the caller makes of the one it came with. */
+function takeInput(run: CallRun, rewriteInput: (call: ToolCall) => unknown): StepEnd {
+  const input = rewriteInput(run.call);
+  if (input === run.call.input) return undefined;
+  const read = readCall({ ...run.call, input }, run.parts.inputLimits);
+  run.call = read.call;
+  return read.error;
 }
 
 async function runHooks(run: CallRun): Promise<StepEnd> {

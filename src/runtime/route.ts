@@ -1,13 +1,20 @@
 /** Which engine answers a call: the one place that decides what is real. */
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import { isReal } from "../core/rung.ts";
+import type { Rung } from "../core/rung.ts";
+import type { Step } from "./ladder.ts";
 import type { CallEffects } from "./resolve-effects.ts";
 import type { SimulationMode } from "./session/simulation-mode.ts";
 
-/** Who answers a call; `live` means that whatever it does is done. */
+/** Who answers a call; `live` means that whatever it does is done, `cache` that nothing is asked but what is kept of the tool's answers. */
 export interface Route {
   readonly engine: Engine;
-  readonly via: "live" | "simulate" | "stand-in";
+  readonly via: "live" | "simulate" | "stand-in" | "cache";
+  /** Set where a rule or the caller named it. */
+  readonly rung?: Rung;
+  /** Who is asked where this one has no answer. */
+  readonly next?: Route;
 }
 
 export interface RouteQuestion {
@@ -15,23 +22,27 @@ export interface RouteQuestion {
   readonly effects: CallEffects;
   /** The tool's own engine. */
   readonly engine: Engine;
+  /** Who is to answer, in order. */
+  readonly steps: readonly Step[];
   /** Set when the call's session is a simulation. */
   readonly simulation: SimulationMode | undefined;
   /** The call's session is a branch of another. */
   readonly isBranch: boolean;
-  /** Answers for tools that may not run in a simulation. */
-  readonly standIn: Engine | undefined;
+  /** Who answers for tools that may not run in a simulation. */
+  readonly standIns: readonly Step[];
 }
 
 /**
  * Decides who answers, or why nobody may.
  *
- * A live session asks the tool's engine. A simulation asks it only for calls that change nothing but the session's state, and
- * for reads of what nobody has pretended to write; every other call goes to the engine's own `simulate`, else to the stand-in,
- * else it is refused. Nothing ever falls back to live.
+ * A tool that something stands in for is answered by that, everywhere. Of the others a live session asks the tool's engine. A simulation
+ * asks it only for calls that change nothing but the session's state, and for reads of what nobody has pretended to write; every other
+ * call goes to the engine's own `simulate`, else to the stand-ins, else it is refused. Nothing ever falls back to live.
  */
 export function route(question: RouteQuestion): Route | ToolError {
   const { engine, effects, simulation, toolName } = question;
+  const [first] = question.steps;
+  if (first !== undefined && !isReal(first.rung)) return chain(question.steps, engine) ?? liveRoute(question);
   if (simulation === undefined) return liveRoute(question);
   const writes = writesWorld(question);
   const isDirty = simulation.isDirty([...effects.lock.reads, ...effects.lock.writes]);
@@ -39,8 +50,23 @@ export function route(question: RouteQuestion): Route | ToolError {
   if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return liveRoute(question);
   if (!isDirty && (engine.effectFree === true || !writes)) return liveRoute(question);
   if (engine.simulate !== undefined) return { engine, via: "simulate" };
-  if (question.standIn !== undefined) return { engine: question.standIn, via: "stand-in" };
-  return notSimulatable(question, isDirty);
+  return chain(question.standIns, engine) ?? notSimulatable(question, isDirty);
+}
+
+/** Whether it is answered only when every earlier call of its batch has settled. */
+export function isSequential(route: Route | undefined): boolean {
+  for (let step = route; step !== undefined; step = step.next) if (step.via !== "cache" && step.engine.order === "sequential") return true;
+  return false;
+}
+
+/** The steps as a route, from the last to the first. */
+function chain(steps: readonly Step[], own: Engine): Route | undefined {
+  let next: Route | undefined;
+  for (const { rung, engine } of steps.toReversed()) {
+    const via = rung === "cache" ? "cache" : "stand-in";
+    next = { engine: engine ?? own, via, rung, ...(next === undefined ? {} : { next }) };
+  }
+  return next;
 }
 
 /** Whether more is written than the branch's own: what a remote engine keeps of a session is shared, unless it can copy it. */
@@ -63,7 +89,8 @@ function liveRoute(question: RouteQuestion): Route | ToolError {
       },
     );
   }
-  return { engine, via: "live" };
+  const [first] = question.steps;
+  return { engine, via: "live", ...(first?.rung === "record" ? { rung: first.rung } : {}) };
 }
 
 function notSimulatable(question: RouteQuestion, isDirty: boolean): ToolError {

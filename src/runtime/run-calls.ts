@@ -11,6 +11,7 @@ import type { Submission } from "./batch.ts";
 import type { CallOptions, CallParts } from "./call-run.ts";
 import { layerOf } from "./caller-layer.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
+import type { Ladder } from "./ladder.ts";
 import { wrongOptions } from "./execute-options.ts";
 import { safeProgressListener } from "./safe-ears.ts";
 import { CallAsRead } from "./read-call.ts";
@@ -27,14 +28,21 @@ type Answer = ToolResult | readonly ToolResult[];
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 const NO_DATA: Readonly<Record<string, unknown>> = Object.freeze({});
 
+export interface CallRunnerOptions extends Pick<ExecuteOptions, "data" | "ask"> {
+  readonly log: Log;
+  readonly ladder: Ladder;
+}
+
 export class CallRunner {
   readonly #data: Readonly<Record<string, unknown>>;
   readonly #ask: Ask | undefined;
   readonly #log: Log;
+  readonly #ladder: Ladder;
   readonly #defaultCallOptions: CallOptions;
 
   /** What handlers find in `context.data`, and who answers their questions, unless an `execute` gives its own. */
-  constructor({ data = NO_DATA, ask, log }: Pick<ExecuteOptions, "data" | "ask"> & { readonly log: Log }) {
+  constructor({ data = NO_DATA, ask, log, ladder }: CallRunnerOptions) {
+    this.#ladder = ladder;
     this.#data = data;
     this.#ask = ask;
     this.#log = log;
@@ -47,7 +55,7 @@ export class CallRunner {
     if (misuse !== undefined) return Promise.reject(misuse);
     const session = new Session({ ports: parts.ports, recorded: false });
     const answer = this.#runTurn(parts, new Turn(session, parts.ports.ids), calls, options, undefined);
-    return parts.registry.remembersSessions || parts.standIn?.openSession !== undefined
+    return parts.registry.remembersSessions || parts.ladder.engines.some(({ openSession }) => openSession !== undefined)
       ? letGo(parts, session, answer)
       : Promise.resolve(answer);
   }
@@ -114,6 +122,8 @@ export class CallRunner {
       ask: options.ask ?? this.#ask,
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
       visibility: layerOf(session, options.allow),
+      steps: options.answerFrom === undefined ? undefined : this.#ladder.stepsOf(options.answerFrom),
+      rewriteInput: options.rewriteInput,
     };
   }
 
@@ -167,6 +177,7 @@ function beginTurn(session: RuntimeSession, running: RunningTurn | undefined): T
 
 /** Whether an engine is called that may not be asked for one thing before it has answered another. */
 function answersInSequence({ parts }: RuntimeSession, calls: ToolCall | readonly ToolCall[]): boolean {
+  if (parts.ladder.engines.some(({ order }) => order === "sequential")) return true;
   const list = isBatch(calls) ? calls : [calls];
   return list.some(({ name }) => parts.registry.get(name)?.toolset.engine?.order === "sequential");
 }

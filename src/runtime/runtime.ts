@@ -32,6 +32,8 @@ import type { ExecuteOptions } from "./execute-options.ts";
 import { readResultToolset } from "./read-result-tool.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
 import { Registry } from "./registry/registry.ts";
+import { Ladder } from "./ladder.ts";
+import type { LadderOptions } from "./ladder.ts";
 import { Listeners } from "./listeners.ts";
 import { ResourceLocks } from "./resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
@@ -82,6 +84,8 @@ export interface RuntimeOptions extends CallSettings {
   readonly keepEvents?: number;
   /** Answers calls of a simulation that may not run. @default none: such calls end `not_simulatable` */
   readonly standIn?: Engine;
+  /** Who answers which tool in place of it, in every session. @default nobody: all tools are live */
+  readonly ladder?: LadderOptions;
   /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
   readonly orphanHoldMs?: number;
   /** Clock, randomness, ids and log, for tests. */
@@ -133,6 +137,7 @@ export class Runtime {
   readonly #guards = new WeakMap<RegisteredTool, ToolGuards>();
   readonly #toolsetLimits = new WeakMap<Toolset, Limit>();
   readonly #sessions: Sessions;
+  readonly #ladder: Ladder;
   readonly #runner: CallRunner;
   readonly #local: Engine = localEngine();
   readonly #listeners: Listeners;
@@ -142,7 +147,8 @@ export class Runtime {
     this.#options = options;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
-    this.#runner = new CallRunner({ ...options, log: this.#ports.log });
+    this.#ladder = new Ladder(options.ladder, options.standIn);
+    this.#runner = new CallRunner({ ...options, ladder: this.#ladder, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
     this.registry = new Registry({ defaults: options, onWarning: (message) => this.#ports.log.warn(message) });
@@ -305,7 +311,7 @@ export class Runtime {
       permission: options.permission === undefined ? undefined : permissionGate(options.permission),
       approvals: new ApprovalGate(options.approval ?? {}, this.#ports),
       undecidedHook: undefined,
-      standIn: options.standIn,
+      ladder: this.#ladder,
       beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
       afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
       keeper: new ResultKeeper({}),

@@ -1,6 +1,7 @@
 /** Turns what a handler returned into recorded JSON and content, checked against the output schema. */
 import { ToolOutput } from "../core/content.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { FIDELITIES } from "../core/fidelity.ts";
 import { copyJson, isJsonObject } from "../core/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { liftImages } from "../policy/lift-images.ts";
@@ -18,6 +19,7 @@ export function takeOutput(run: CallRun): StepEnd | Promise<StepEnd> {
     if (raw instanceof ToolOutput) {
       if (raw.content !== undefined) run.content = copyContent(raw.content);
       if (raw.metadata !== undefined) takeMetadata(run, raw.metadata);
+      if (raw.fidelity !== undefined && FIDELITIES.includes(raw.fidelity)) run.fidelity = raw.fidelity;
       answer = raw.output;
     }
   } catch (thrown: unknown) {

@@ -7,6 +7,7 @@ import type { LogFields } from "../core/ports.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import { askQuestion } from "./ask-question.ts";
 import type { CallRun } from "./call-run.ts";
+import { isSequential } from "./route.ts";
 
 export class AttemptContext implements ToolContext {
   readonly attempt: number;
@@ -132,7 +133,7 @@ export class AttemptContext implements ToolContext {
 /** What a call may know of its session: never a part of its own batch that depends on timing. */
 function historyFor({ turn, route, callId }: CallRun): readonly HistoryEntry[] {
   const { session, startsAt } = turn;
-  if (route?.engine.order !== "sequential") return session.historyAt(startsAt);
+  if (!isSequential(route)) return session.historyAt(startsAt);
   const entries = session.history;
   const own = entries.findIndex((entry) => entry.callId === callId);
   return entries.slice(0, own < 0 ? entries.length : own).filter((entry) => entry.result !== undefined);

@@ -1,5 +1,8 @@
 /** A clock, a random source and ids that a test holds in its hand: the same run every time, and no sleep. */
-import type { Clock, Ids, Log, LogFields, Ports, Random } from "../core/ports.ts";
+import type { Clock, Ids, Log, LogFields, Ports } from "../core/ports.ts";
+import { seededRandom } from "../core/seeded-random.ts";
+
+export { seededRandom };
 
 interface Timer {
   readonly at: number;
@@ -113,19 +116,6 @@ function isBefore(one: Timer | undefined, other: Timer | undefined): boolean {
 /** Lets every promise that can settle without time or I/O do so. */
 export async function settle(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
-}
-
-/** Repeatable numbers in [0, 1) from a seed (mulberry32). */
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0;
-  return {
-    next() {
-      state = (state + 0x6d2b79f5) >>> 0;
-      let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-      mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-      return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-    },
-  };
 }
 
 /** `call_1`, `call_2`, … counted per prefix. */

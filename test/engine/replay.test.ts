@@ -212,6 +212,7 @@ describe("match nearest", () => {
       new ToolOutput({
         output: 12,
         metadata: { replay: { match: "nearest", differences: ['$.city is "oslo", and was "Oslo" when it was recorded'] } },
+        fidelity: "similar",
       }),
     );
   });

@@ -57,7 +57,7 @@ test("F3.16 a persistent result is found after a restart, with everything it had
   await settle();
   const after = processOn(cache, [reading]);
   const hit = await after.runtime.execute({ name: "read" });
-  expect(hit).toEqual({ ...live, origin: "cache", attempts: 0 });
+  expect(hit).toEqual({ ...live, origin: "cache", fidelity: "observed", attempts: 0 });
   expect([Object.isFrozen(hit.output), after.runtime.counters.attempts]).toEqual([true, 0]);
 });
 

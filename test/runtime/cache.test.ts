@@ -39,7 +39,7 @@ describe("a hit", () => {
     const session = runtime.session("s");
     const live = await session.execute({ id: "c1", name: "read", input: { path: "/a" } });
     const hit = await session.execute({ id: "c2", name: "read", input: { path: "/a" } });
-    expect(hit).toEqual({ ...live, callId: "call_2", id: "c2", origin: "cache", attempts: 0 });
+    expect(hit).toEqual({ ...live, callId: "call_2", id: "c2", origin: "cache", fidelity: "observed", attempts: 0 });
     expect([live.origin, live.attempts, hit.metadata, runs]).toEqual(["live", 1, metadata, 1]);
     expect(trace()).toEqual(["call-start", "call-attempt", "call-end", "call-start", "call-end"]);
     expect(session.history.map((entry) => entry.result?.origin)).toEqual(["live", "cache"]);

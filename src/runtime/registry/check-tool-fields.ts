@@ -101,6 +101,7 @@ const FIELDS = {
   unknownKeys: oneOf("drop", "refuse"),
   cache: checkedAsAWhole,
   supersedes: handler,
+  reducer: handler,
   requires: textList,
   documentation: anyText,
   ...MODEL_FIELDS,

@@ -10,6 +10,7 @@ import { importRecording } from "../../../src/runtime/session/import-recording.t
 import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
 import { submitCalls } from "../../../src/runtime/session/submit-calls.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
+import { Ladder } from "../../../src/runtime/ladder.ts";
 import { CallRunner } from "../../../src/runtime/run-calls.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
@@ -175,7 +176,7 @@ test("I10 a submission some of whose calls have not ended is resource_busy, not 
   await session.execute(calls, key);
   const last = session.log.findLastIndex(({ type }) => type === "call-end");
   const parts = {
-    runner: new CallRunner({ log: systemPorts.log }),
+    runner: new CallRunner({ log: systemPorts.log, ladder: new Ladder() }),
     async *events() {
       yield* session.log.slice(0, last);
     },

@@ -1,5 +1,5 @@
 /** Random numbers that a seed decides, so that a sample can be drawn again. */
-import type { Random } from "../core/ports.ts";
+import type { Random } from "./ports.ts";
 
 /**
  * The same numbers in [0, 1) for the same seed, on every machine (xoshiro128**, its state filled by splitmix32 over the seed's text).

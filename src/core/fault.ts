@@ -1,0 +1,46 @@
+/** Failures that are put into calls on purpose, as data. */
+
+/**
+ * `network_error`: fails before anybody is asked. `unparseable_result`: succeeds with a text that is garbled. `schema_violation`: fails
+ * with the message. `empty_result`: succeeds with nothing in it. `latency`: answers later. `timeout`: does not answer before its
+ * time is up. `rate_limited`: 429 with Retry-After. `partial_result`: answers with a part of the answer. `crash_before_commit`: breaks
+ * off before anything is done, `crash_after_commit` after all of it is done, and neither tells which.
+ */
+export const FAULT_TYPES = [
+  "network_error",
+  "unparseable_result",
+  "schema_violation",
+  "empty_result",
+  "latency",
+  "timeout",
+  "rate_limited",
+  "partial_result",
+  "crash_before_commit",
+  "crash_after_commit",
+] as const;
+export type FaultType = (typeof FAULT_TYPES)[number];
+
+export interface FaultRule {
+  /** One of `FAULT_TYPES`; of a search also a name of your own, which fails as `Simulated error: <type>`. */
+  readonly type: string;
+  /** How likely it hits a call, from 0 to 1. Each rule is drawn by itself; where several hit, one of them is drawn. */
+  readonly probability: number;
+  /** Patterns over qualified names. @default every tool */
+  readonly tools?: string | readonly string[];
+  /** Of the error. @default "Tool execution failed" */
+  readonly message?: string;
+  /** Whether its error says that trying again may help. @default as the real error */
+  readonly retryable?: boolean;
+  /** How many attempts of the call it hits, from the first on. Integer ≥ 1. @default all of them */
+  readonly attempts?: number;
+  /** Of `latency`: how long the answer waits, in milliseconds, or between which two. @default [100, 1_000] */
+  readonly delayMs?: number | readonly [least: number, most: number];
+  /** Of `rate_limited`, in milliseconds. @default 1_000 */
+  readonly retryAfterMs?: number;
+}
+
+export interface FaultPlan {
+  /** The same seed hits the same calls, whatever the timing and the order. @default 0 */
+  readonly seed?: number | string;
+  readonly rules: readonly FaultRule[];
+}

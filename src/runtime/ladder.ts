@@ -1,0 +1,123 @@
+/** Who answers which tool: the tool itself, or something that stands in for it. */
+import { ToolError } from "../core/error.ts";
+import type { Engine } from "../core/engine.ts";
+import type { SessionEvent } from "../core/event.ts";
+import { isReal, rungList } from "../core/rung.ts";
+import type { Rung, Rungs } from "../core/rung.ts";
+import { nameMatcher } from "../policy/permission.ts";
+
+export interface LadderRule {
+  /** Patterns over qualified names: `shop::*`. */
+  readonly tools: string | readonly string[];
+  readonly from: Rungs;
+}
+
+/** The rungs that an engine answers on. */
+export type EngineRung = "replay" | "lm" | "example" | "stub";
+
+export interface LadderOptions {
+  /** The first rule that fits a tool says who answers it. @default every tool is live */
+  readonly rules?: readonly LadderRule[];
+  /** Who answers on a rung. They are not opened and not closed. */
+  readonly engines?: Readonly<Partial<Record<EngineRung, Engine>>>;
+  /**
+   * Who answers calls of a simulation that may not run, where the runtime has no `standIn`.
+   * @default those of replay, lm, example and stub that have an engine, in this order
+   */
+  readonly simulation?: Rungs;
+  /** Told of each call that was answered on the rung `record`, when it has ended: its start and its end. Throwing is logged. */
+  readonly onRecord?: (events: readonly SessionEvent[]) => void;
+}
+
+/** A rung and who answers there; on the rung `cache` nobody, as what is kept is looked up. */
+export interface Step {
+  readonly rung: Rung;
+  readonly engine: Engine | undefined;
+}
+
+const ENGINE_RUNGS: readonly EngineRung[] = ["replay", "lm", "example", "stub"];
+
+export class Ladder {
+  readonly onRecord: LadderOptions["onRecord"];
+  /** Who answers calls of a simulation that may not run. */
+  readonly simulation: readonly Step[];
+  readonly #engines: ReadonlyMap<Rung, Engine>;
+  readonly #rules: readonly { readonly fits: (name: string) => unknown; readonly steps: readonly Step[] }[];
+
+  /** @throws ToolError `invalid_argument` for rules that cannot be kept */
+  constructor(options: LadderOptions = {}, standIn?: Engine) {
+    this.onRecord = options.onRecord;
+    this.#engines = enginesOf(options.engines ?? {});
+    this.#rules = (options.rules ?? []).map(({ tools, from }, index) => {
+      const where = `ladder.rules[${index}]`;
+      const patterns = typeof tools === "string" ? [tools] : tools;
+      return { fits: nameMatcher(patterns, `${where}.tools`), steps: this.#known(from, `${where}.from`) };
+    });
+    if (standIn !== undefined) this.simulation = [{ rung: "stub", engine: standIn }];
+    else if (options.simulation !== undefined) this.simulation = this.#standIns(options.simulation);
+    else this.simulation = this.#steps(ENGINE_RUNGS.filter((rung) => this.#engines.has(rung)));
+  }
+
+  /** Any tool may be answered by something else. */
+  get hasRules(): boolean {
+    return this.#rules.length > 0;
+  }
+
+  /** All engines that may be asked. */
+  get engines(): readonly Engine[] {
+    return [...this.#engines.values(), ...this.simulation.flatMap(({ engine }) => engine ?? [])];
+  }
+
+  /** Who is asked for a tool, in order. A step without its engine has nobody. */
+  stepsFor(qualifiedName: string): readonly Step[] {
+    return this.#rules.find(({ fits }) => fits(qualifiedName) !== undefined)?.steps ?? LIVE;
+  }
+
+  /** The same for what a caller says. @throws ToolError `invalid_argument` */
+  stepsOf(rungs: Rungs): readonly Step[] {
+    return this.#known(rungs, 'The option "answerFrom" of execute()');
+  }
+
+  #standIns(rungs: Rungs): readonly Step[] {
+    const steps = this.#known(rungs, "ladder.simulation");
+    const real = steps.find(({ rung }) => isReal(rung));
+    if (real === undefined) return steps;
+    throw new ToolError(
+      "invalid_argument",
+      `ladder.simulation names ${real.rung}, but nothing of a simulation falls back to what is real.`,
+      {
+        hint: "Let single tools run with allowSideEffects.",
+      },
+    );
+  }
+
+  #known(rungs: Rungs, whose: string): readonly Step[] {
+    const steps = this.#steps(rungList(rungs, whose));
+    const missing = steps.find(({ rung, engine }) => engine === undefined && !isReal(rung) && rung !== "cache");
+    if (missing === undefined) return steps;
+    throw new ToolError("invalid_argument", `${whose} names ${missing.rung}, and the ladder has no engine for it.`, {
+      hint: `Give createRuntime({ ladder: { engines: { ${missing.rung}: … } } }).`,
+    });
+  }
+
+  #steps(rungs: readonly Rung[]): readonly Step[] {
+    return Object.freeze(rungs.map((rung) => Object.freeze({ rung, engine: this.#engines.get(rung) })));
+  }
+}
+
+const LIVE: readonly Step[] = Object.freeze([Object.freeze({ rung: "live", engine: undefined })]);
+
+function enginesOf(engines: NonNullable<LadderOptions["engines"]>): ReadonlyMap<Rung, Engine> {
+  const known = new Map<Rung, Engine>();
+  for (const [name, engine] of Object.entries(engines)) {
+    const rung = ENGINE_RUNGS.find((one) => one === name);
+    if (rung === undefined)
+      throw new ToolError("invalid_argument", `ladder.engines has ${JSON.stringify(name)}, which is no rung that an engine answers on.`, {
+        hint: `There are: ${ENGINE_RUNGS.join(", ")}.`,
+      });
+    if (typeof engine?.call !== "function")
+      throw new ToolError("invalid_argument", `ladder.engines.${name} is no engine: it has no call().`);
+    known.set(rung, engine);
+  }
+  return known;
+}
