@@ -42,6 +42,12 @@ export interface CliOptions {
   readonly system: string | undefined;
   /** One message of the user, instead of a file. */
   readonly prompt: string | undefined;
+  /** The file that live calls are recorded in. */
+  readonly record: string | undefined;
+  /** The recording that answers the calls. */
+  readonly replay: string | undefined;
+  /** What decides made-up answers and faults, instead of the configuration's. */
+  readonly seed: string | undefined;
 }
 
 const OPTIONS = {
@@ -68,6 +74,9 @@ const OPTIONS = {
   model: { type: "string", short: "m" },
   system: { type: "string" },
   prompt: { type: "string", short: "p" },
+  record: { type: "string" },
+  replay: { type: "string" },
+  seed: { type: "string" },
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "V" },
 } as const;
@@ -121,6 +130,9 @@ function optionsOf(values: Values): CliOptions {
     model: text("model"),
     system: text("system"),
     prompt: text("prompt"),
+    record: text("record"),
+    replay: text("replay"),
+    seed: text("seed"),
   };
 }
 
@@ -158,6 +170,9 @@ const EXAMPLE_VALUES: { readonly [Name in OptionName]?: string } = {
   model: "--model ollama/qwen3",
   system: '--system "You keep the notes."',
   prompt: '--prompt "What do the notes say?"',
+  record: "--record travel.jsonl",
+  replay: "--replay travel.jsonl",
+  seed: "--seed 7",
 };
 
 function isOption(name: string): name is OptionName {

@@ -26,6 +26,9 @@ const OPTION_HELP: Readonly<Record<OptionName, string>> = {
   model: "-m, --model <name>    provider/model; else that of the configuration",
   system: "    --system <text>   what the model is told before everything else",
   prompt: "-p, --prompt <text>   one message of the user, instead of a file",
+  record: "    --record <file>   record the calls that are live, for --replay",
+  replay: "    --replay <file>   answer the calls from this recording; run nothing",
+  seed: "    --seed <seed>     what decides made-up answers and faults",
   help: "-h, --help            print this help",
   version: "-V, --version         print the version",
 };

@@ -1,7 +1,7 @@
 /** Counts what happened, for the last lines of a run. */
 import { splitName } from "../core/call.ts";
 import type { RuntimeEvent } from "../core/event.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { Origin, ToolResult } from "../core/result.ts";
 
 /** Collects events into a summary that can be read at any time. */
 export class Summary {
@@ -34,7 +34,7 @@ export class Summary {
     const failed = results.filter((result) => result.status === "error" || result.status === "partial");
     const errors = failed.flatMap((result) => result.error?.code ?? []);
     const statuses = tally(results.map((result) => result.status));
-    const rows: readonly (readonly [string, number, string])[] = [
+    const rows: (readonly [string, number, string])[] = [
       ["calls", results.length, errors.length === 0 ? statuses : `${statuses} (${tally(errors)})`],
       ["attempts", sum(results.map((result) => result.attempts)), this.#retries === 0 ? "" : `${this.#retries} of them retries`],
       ["repairs", sum(results.map((result) => result.repairs.length)), ""],
@@ -42,6 +42,8 @@ export class Summary {
       ["orphans", this.#orphans, this.#orphans === 0 ? "" : `${this.#lateEnds} ended late, ${this.running} still running`],
       ["origins", results.length, originsOf(results)],
     ];
+    const notLive = results.filter(({ fidelity }) => fidelity !== undefined);
+    if (notLive.length > 0) rows.push(["not live", notLive.length, fidelityOf(notLive)]);
     return rows.map(([name, count, words]) => `${name.padEnd(10)} ${String(count).padStart(3)}  ${words}`.trimEnd());
   }
 }
@@ -50,10 +52,28 @@ export class Summary {
 function originsOf(results: readonly ToolResult[]): string {
   const ran = results.filter((result) => result.attempts > 0 || result.origin !== "live");
   const toolsets = tally(ran.map((result) => splitName(result.name).namespace ?? result.name));
-  const origins = tally(ran.map((result) => result.origin));
+  const origins = tally(ran.map((result) => ORIGIN_WORDS[result.origin]));
   const parts = ran.length === 0 ? [] : [`${origins} (${toolsets})`];
   if (ran.length < results.length) parts.push(`${results.length - ran.length} never run`);
   return parts.join(", ");
+}
+
+const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
+  live: "live",
+  cache: "cached",
+  replay: "replayed",
+  simulated: "simulated",
+  stub: "stubbed",
+};
+
+/** How near they come, and to what: `3 observed by replay, 1 schema-valid by example, never observed`. */
+function fidelityOf(results: readonly ToolResult[]): string {
+  const words = results.map(({ fidelity = "", answeredBy, status }) => {
+    const by = answeredBy === undefined ? "" : ` by ${answeredBy}`;
+    return fidelity === "unchecked" && status === "error" ? `error${by}` : `${fidelity}${by}`;
+  });
+  const isMadeUp = results.some(({ fidelity }) => fidelity === "schema-valid" || fidelity === "unchecked");
+  return isMadeUp ? `${tally(words)}; made up, never observed` : tally(words);
 }
 
 /** `3 ok, 1 error`, the most frequent first. */

@@ -68,6 +68,8 @@ export interface EngineRequest {
   readonly input: JsonObject;
   /** What the tool's own schema library made of it; the same object as `input` where there is none. */
   readonly parsed: unknown;
+  /** The definition of another tool that the session's history names, by its qualified name; undefined where there is none any more. */
+  readonly toolNamed?: (qualifiedName: string) => Tool | undefined;
 }
 
 export interface EngineSession {

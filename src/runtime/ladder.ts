@@ -58,19 +58,14 @@ export class Ladder {
     else this.simulation = this.#steps(ENGINE_RUNGS.filter((rung) => this.#engines.has(rung)));
   }
 
-  /** Any tool may be answered by something else. */
-  get hasRules(): boolean {
-    return this.#rules.length > 0;
-  }
-
   /** All engines that may be asked. */
   get engines(): readonly Engine[] {
     return [...this.#engines.values(), ...this.simulation.flatMap(({ engine }) => engine ?? [])];
   }
 
-  /** Who is asked for a tool, in order. A step without its engine has nobody. */
-  stepsFor(qualifiedName: string): readonly Step[] {
-    return this.#rules.find(({ fits }) => fits(qualifiedName) !== undefined)?.steps ?? LIVE;
+  /** Who is asked for a tool, in order; undefined where no rule says it: the tool itself. */
+  stepsFor(qualifiedName: string): readonly Step[] | undefined {
+    return this.#rules.find(({ fits }) => fits(qualifiedName) !== undefined)?.steps;
   }
 
   /** The same for what a caller says. @throws ToolError `invalid_argument` */
@@ -104,8 +99,6 @@ export class Ladder {
     return Object.freeze(rungs.map((rung) => Object.freeze({ rung, engine: this.#engines.get(rung) })));
   }
 }
-
-const LIVE: readonly Step[] = Object.freeze([Object.freeze({ rung: "live", engine: undefined })]);
 
 function enginesOf(engines: NonNullable<LadderOptions["engines"]>): ReadonlyMap<Rung, Engine> {
   const known = new Map<Rung, Engine>();

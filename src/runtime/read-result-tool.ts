@@ -7,6 +7,9 @@ import type { Toolset } from "../core/toolset.ts";
 import type { ResultKeeper } from "../policy/result-keeper.ts";
 import { defineTool } from "./define-tool.ts";
 
+/** The namespace of the runtime's own tools, for which nothing ever stands in. */
+export const OWN_NAMESPACE = "haft";
+
 /** Finds the whole answer of a call that memory has let go, where a store has it. */
 export type FindOutput = (
   sessionId: string,
@@ -14,7 +17,7 @@ export type FindOutput = (
 ) => Promise<{ readonly output?: JsonValue; readonly content?: readonly ContentPart[] } | undefined>;
 
 export function readResultToolset(keeper: ResultKeeper, findOutput: FindOutput): Toolset {
-  return { name: "haft", description: "What the runtime itself offers to a model.", tools: [readResultTool(keeper, findOutput)] };
+  return { name: OWN_NAMESPACE, description: "What the runtime itself offers to a model.", tools: [readResultTool(keeper, findOutput)] };
 }
 
 function readResultTool(keeper: ResultKeeper, findOutput: FindOutput): Tool {

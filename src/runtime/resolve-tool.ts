@@ -6,6 +6,7 @@ import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { passReadingGate } from "./manual-reading.ts";
 import { chooseOverload } from "./overload.ts";
+import { OWN_NAMESPACE } from "./read-result-tool.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
 import { route } from "./route.ts";
 import { resolveVisible } from "./visible-tool.ts";
@@ -67,7 +68,7 @@ export function routeCall(run: CallRun): StepEnd {
   const { effects } = run;
   if (effects === undefined) return undefined;
   const { ladder } = run.parts;
-  const steps = run.options.steps ?? (ladder.hasRules ? ladder.stepsFor(run.toolName) : undefined);
+  const steps = toolOf(run).toolset.name === OWN_NAMESPACE ? undefined : (run.options.steps ?? ladder.stepsFor(run.toolName));
   if (steps === undefined && session.parent === undefined && session.simulation === undefined) {
     run.route = guardsOf(run).liveRoute;
     return undefined;
