@@ -62,6 +62,18 @@ export function createLoop(options: LoopOptions): Loop {
   return new SessionLoop(options);
 }
 
+/** What a program without types may have left out. */
+function checkParts(options: Partial<LoopOptions> | undefined): void {
+  if (typeof options?.model?.stream !== "function")
+    throw new ToolError("invalid_argument", "A loop needs a model: createLoop({ model, session }).", {
+      hint: 'Take one by modelFrom("provider/model", { environment: process.env }) of haft/model.',
+    });
+  if (typeof options.session?.turn !== "function")
+    throw new ToolError("invalid_argument", "A loop needs a session: createLoop({ model, session }).", {
+      hint: "Begin one with runtime.session().",
+    });
+}
+
 type Start = (run: LoopRun, turn: SessionTurn, signal: AbortSignal) => Promise<LoopResult | undefined>;
 
 class SessionLoop implements Loop {
@@ -75,6 +87,7 @@ class SessionLoop implements Loop {
   #running = false;
 
   constructor(options: LoopOptions) {
+    checkParts(options);
     this.#options = options;
     this.#limits = checkLoopLimits(options.limits);
     this.#taint = options.taint === undefined ? undefined : new Taint(options.session, options.taint);

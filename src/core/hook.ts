@@ -12,9 +12,16 @@ export interface Hook {
    */
   readonly inSimulation?: "run" | "skip";
   /**
+   * What becomes of a call whose hook throws or does not answer in time. `skip`: that is logged, and the call goes on without it;
+   * `stop`: the call ends as `vetoed`, and after it ran without its answer, for a hook that judges calls. @default "skip"
+   */
+  readonly onFailure?: "skip" | "stop";
+  /** Longest time it may take for one call, in milliseconds. Integer ≥ 1. @default 10_000 */
+  readonly timeoutMs?: number;
+  /**
    * Before the name is resolved. Return a changed call, `{ veto: reason }` to stop it with that reason as the
-   * model's result, or nothing to leave it. A hook that throws, or does not answer within 10 s, is logged and
-   * skipped; an answer that is neither a call nor a veto stops the call.
+   * model's result, or nothing to leave it. A hook that fails is skipped, unless its
+   * `onFailure` says otherwise; an answer that is neither a call nor a veto stops the call.
    */
   beforeCall?(call: ToolCall, context: HookContext): HookDecision | Promise<HookDecision>;
   /**
@@ -22,7 +29,7 @@ export interface Hook {
    * `error` or `metadata` it lacks is gone. Which call it belongs to, its origin, attempts, time and repairs stay.
    * Not run for a name that is no tool.
    *
-   * A hook that throws, gives what is no result, or does not answer within 10 s, is logged and skipped. When the call
+   * A hook that gives what is no result is logged and skipped, as one that fails is, unless its `onFailure` says otherwise. When the call
    * is cancelled or its deadline passes before all hooks have seen its answer, it ends without that answer.
    */
   afterCall?(result: ToolResult, context: HookContext): ToolResult | undefined | void | Promise<ToolResult | undefined | void>;

@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { untilAborted } from "../core/until-aborted.ts";
-import { networkFailure } from "../net/network-failure.ts";
+import { networkFailure, neverConnected } from "../net/network-failure.ts";
 import { onAbort } from "../policy/deadline.ts";
 
 /** What of `fetch` is used. */
@@ -54,7 +54,8 @@ export class Exchange {
       );
       return await untilAborted(answer, signal);
     } catch (thrown: unknown) {
-      throw this.#failure ?? networkFailure(server, causeOf(thrown), "unknown");
+      const cause = causeOf(thrown);
+      throw this.#failure ?? networkFailure(server, cause, neverConnected(cause) ? "not_started" : "unknown");
     }
   }
 

@@ -9,8 +9,11 @@ interface Reason {
   readonly retryable?: boolean;
 }
 
+const BLOCKED_PORT = "blocked port";
+
 const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ["ECONNREFUSED", { text: "nothing accepts connections there", hint: "Check that the server runs and listens on this port." }],
+  [BLOCKED_PORT, { text: "this port belongs to another protocol, and fetch never uses it", hint: "Check the port.", retryable: false }],
   ["ENOTFOUND", { text: "the name has no address", hint: "Check the spelling of the host." }],
   ["EAI_AGAIN", { text: "the name could not be resolved at the moment" }],
   ["EHOSTUNREACH", { text: "the host cannot be reached" }],
@@ -68,8 +71,16 @@ function otherReason(code: string): Reason {
   return { text: "the connection broke" };
 }
 
+/** Whether nothing can have been sent: there never was a connection. */
+export function neverConnected(thrown: unknown): boolean {
+  return NOT_CONNECTED.has(codeOf(thrown));
+}
+
+const NOT_CONNECTED: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", BLOCKED_PORT]);
+
 /** Node's error codes are single words; anything else could carry what a server sent. */
 function codeOf(thrown: unknown): string {
+  if (thrown instanceof Error && thrown.message === "bad port") return BLOCKED_PORT; // as `fetch` says it, without a code
   const code: unknown = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
   return typeof code === "string" && /^\w{1,64}$/u.test(code) ? code : "unknown";
 }

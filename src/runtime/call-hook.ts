@@ -4,37 +4,51 @@ import type { Hook, HookContext } from "../core/hook.ts";
 import { isPromiseLike, waitFor } from "../policy/deadline.ts";
 import type { CallRun } from "./call-run.ts";
 
-/** Longest time one hook may take; then it is skipped like one that throws. */
+/** Longest time one hook may take. */
 const HOOK_TIMEOUT_MS = 10_000;
 
 export interface HookAnswer<T> {
-  /** Undefined when the hook had nothing to say, threw, or took too long. */
+  /** Undefined when the hook had nothing to say, or failed. */
   readonly said: T | undefined;
-  /** Set when the call itself ended while the hook ran: it was cancelled, or its deadline passed. */
+  /** Set when the call ends here: it was cancelled, its deadline passed, or the hook failed and must not. */
   readonly ended: ToolError | undefined;
 }
 
 const NOTHING_SAID: HookAnswer<never> = Object.freeze({ said: undefined, ended: undefined });
 
-/** Runs one hook in its time; one that throws or takes too long is logged and counts as having said nothing. */
+/** Runs one hook in its time; one that throws or takes too long is logged, and has said nothing or ends the call. */
 export async function callHook<T>(run: CallRun, hook: Hook, ask: () => T | Promise<T>): Promise<HookAnswer<T>> {
   try {
     const answer = ask();
     return isPromiseLike(answer) ? await waitForHook<T>(run, hook, answer) : { said: answer, ended: undefined };
   } catch (thrown: unknown) {
-    run.parts.ports.log.warn(`The hook "${hook.name}" threw and was skipped: ${describeThrown(thrown)}`);
-    return NOTHING_SAID;
+    return failed(run, hook, `threw: ${describeThrown(thrown)}`);
   }
 }
 
 async function waitForHook<T>(run: CallRun, hook: Hook, answer: PromiseLike<T>): Promise<HookAnswer<T>> {
-  const hookEndsAt = run.clock.now() + HOOK_TIMEOUT_MS;
+  const { timeoutMs = HOOK_TIMEOUT_MS } = hook;
+  const hookEndsAt = run.clock.now() + timeoutMs;
   const waited = await waitFor(run, answer, { endsAt: Math.min(hookEndsAt, run.deadlineAt), late: () => hookTooLate(run, hook) });
   if ("value" in waited) return { said: waited.value, ended: undefined };
   if ("thrown" in waited) throw waited.thrown;
   if (run.cancelled !== undefined || run.deadlineAt <= hookEndsAt) return { said: undefined, ended: waited.ended };
-  run.parts.ports.log.warn(`The hook "${hook.name}" was skipped: no answer within ${HOOK_TIMEOUT_MS} ms`);
-  return NOTHING_SAID;
+  return failed(run, hook, `did not answer within ${timeoutMs} ms`);
+}
+
+function failed(run: CallRun, hook: Hook, what: string): HookAnswer<never> {
+  const stops = hook.onFailure === "stop";
+  run.parts.ports.log.warn(`The hook "${hook.name}" ${what}; ${stops ? "its call was stopped" : "it was skipped"}`);
+  if (!stops) return NOTHING_SAID;
+  const ran = run.attempts > 0;
+  return {
+    said: undefined,
+    ended: new ToolError("vetoed", `The hook "${hook.name}" that must agree to ${run.toolName} ${what}`, {
+      retryable: false,
+      outcome: ran ? "unknown" : "not_started",
+      ...(ran ? { hint: "The call has run: check before calling it again." } : {}),
+    }),
+  };
 }
 
 function hookTooLate(run: CallRun, hook: Hook): ToolError {

@@ -42,9 +42,9 @@ test("F1.49 a hook that throws or never answers is logged and skipped; rewriting
   await ports.clock.advance(10_000);
   expect((await pending).output).toBe("ran");
   expect(ports.log.lines.map((line) => line.message)).toEqual([
-    'The hook "throws" threw and was skipped: bug',
-    'The hook "deaf" was skipped: no answer within 10000 ms',
-    'The hook "throws" threw and was skipped: bug too',
+    'The hook "throws" threw: bug; it was skipped',
+    'The hook "deaf" did not answer within 10000 ms; it was skipped',
+    'The hook "throws" threw: bug too; it was skipped',
   ]);
   const lost = testRuntime({
     hooks: [{ name: "lost", beforeCall: (call) => ({ ...call, name: "nowhere" }) }],

@@ -1,5 +1,6 @@
 /** What a system prompt says of the tools, the same bytes whenever the tools are the same. */
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
+import { ToolError } from "../../core/error.ts";
 import { compareText } from "../../policy/pinned-tool.ts";
 import { visibleTools } from "../../policy/visibility.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
@@ -38,10 +39,12 @@ export interface PromptOptions {
  * Builds the text: introduction, `## Tools`, the call format, in static mode `## Tool documentation`, `## Tool guidance`, hints. A section
  * with nothing in it is left out. It does not depend on the order in which tools were registered, so a provider's prompt cache holds.
  *
- * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used
+ * @throws ToolError `invalid_argument` for rules of `allow` that cannot be used, and for an unknown mode
  */
 export function buildPrompt(registry: Registry, options: PromptOptions = {}): string {
   const { mode = "dynamic", introduction = "", callFormat = "", contributions = [], hints = [], onWarning = () => {} } = options;
+  if (mode !== "dynamic" && mode !== "static")
+    throw new ToolError("invalid_argument", `The mode of a prompt is "dynamic" or "static", not ${JSON.stringify(mode)}.`);
   const tools = visibleTools(registry, options.allow).filter((registered) => isOfferedBy(registered.tool, options.format));
   const name = options.toolName ?? shortName;
   const sections = [
