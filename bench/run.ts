@@ -18,6 +18,7 @@ const PARTS = [
   "early",
   "loop",
   "decode",
+  "generate",
 ] as const;
 
 const asked = process.argv.slice(2);
@@ -49,6 +50,7 @@ async function runPart(part: (typeof PARTS)[number]): Promise<void> {
   if (part === "import") return (await import("./import.ts")).printImport();
   if (part === "early") return (await import("./early-dispatch.ts")).printEarlyDispatch();
   if (part === "loop") return (await import("./loop.ts")).printLoop();
+  if (part === "generate") return (await import("./generate.ts")).printGenerate();
   if (part === "decode") return (await import("./decode.ts")).printDecode();
   if (part === "sessions") {
     await (await import("./sessions.ts")).printSessions();

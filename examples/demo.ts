@@ -1,6 +1,7 @@
 /**
  * What `npm start` runs: the command line plays `demo/conversation.jsonl` through local functions, a workspace of files
- * and a real MCP server, lends books through an HTTP API, tries mails without sending them, and pays once although it is killed.
+ * and a real MCP server, lends books through an HTTP API, books flights with tools that nobody has built, tries mails without sending
+ * them, and pays once although it is killed.
  * What follows `npm start --` goes to the first `haft run`, and the rest is left out; `--once` is accepted and changes nothing.
  */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
@@ -37,6 +38,7 @@ const office = ["--config", join(demo, "office.toml")];
 const scenes: readonly (() => Promise<number | null>)[] = [
   () => haft(["run", join(demo, "conversation.jsonl"), "--config", join(demo, "haft.toml"), ...options]),
   () => haft(["run", join(demo, "library.jsonl"), "--config", join(demo, "library.toml")]),
+  () => haft(["run", join(demo, "travel.jsonl"), "--config", join(demo, "travel.toml")]),
   () => haft(["run", join(demo, "mail.jsonl"), "--simulate", ...office]),
   () => haft(["run", join(demo, "invoice.jsonl"), "--session", "invoice", ...office], { HAFT_DEMO_CRASH: "1" }),
   () => haft(["sessions", "resume", "invoice", ...office]),
@@ -44,6 +46,7 @@ const scenes: readonly (() => Promise<number | null>)[] = [
 const titles = [
   "",
   "haft run library.jsonl",
+  "haft run travel.jsonl",
   "haft run mail.jsonl --simulate",
   "haft run invoice.jsonl --session invoice",
   "haft sessions resume invoice",

@@ -18,6 +18,7 @@ export type { Engine, EngineContext, EngineRequest, EngineSession } from "./core
 export { type Actor, ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./core/error-codes.ts";
 export { type ErrorInfo, ToolError, type ToolErrorOptions } from "./core/error.ts";
 export type { BranchPoint, EventListener, RuntimeEvent, SessionEvent, ToolsetEvent } from "./core/event.ts";
+export { FAULT_TYPES, type FaultPlan, type FaultRule, type FaultType } from "./core/fault.ts";
 export { FIDELITIES, type Fidelity } from "./core/fidelity.ts";
 export type { HistoryEntry } from "./core/history.ts";
 export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
@@ -135,6 +136,16 @@ export { type PromptOptions, buildPrompt } from "./compose/prompt/build-prompt.t
 export { type ModelToolsOptions, modelTools } from "./compose/prompt/model-tools.ts";
 export { type ProviderToolName, type ProviderToolsOptions, patchOptions, providerTools } from "./compose/prompt/provider-tools.ts";
 export type { ProgramContribution } from "./compose/prompt/tool-guidance.ts";
+export {
+  type CheckSequenceOptions,
+  type SequenceCheck,
+  type SequenceLayers,
+  type SequenceRules,
+  checkSequence,
+} from "./compose/sequence/check-sequence.ts";
+export { type RunSequenceOptions, type SequenceRun, runSequence } from "./compose/sequence/run-sequence.ts";
+export { SEQUENCE_REASONS, type SequenceCall, type SequenceProblem, type SequenceReason } from "./compose/sequence/sequence-problem.ts";
+export type { SequenceTool } from "./compose/sequence/sequence-tools.ts";
 export { type LoopState, type StopCondition, stopAfterMs, stopAfterRounds, stopAtKeyword, stopByVote } from "./compose/stop-conditions.ts";
 export { STOP_REASONS, type StopReason } from "./compose/stop-reason.ts";
 export type { TaintOptions } from "./compose/taint.ts";

@@ -9,6 +9,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { Store } from "../core/store.ts";
 import type { SessionDiff } from "../runtime/session/session-diff.ts";
 import { personApprover } from "./ask-person.ts";
+import { CallRecorder, recordedTo } from "./call-recorder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
@@ -29,10 +30,11 @@ export const callCommand: Command = {
     "",
     "Each call is a conversation of its own: a file must be read in the same one",
     "before it is edited, so edits are for haft run. With --simulate a call that",
-    "reads is run and any other is pretended; standard error says what would change.",
+    "reads is run, any other is answered as haft run --simulate does, and standard",
+    "error says what would change. --record and --replay are those of haft run.",
   ],
   args: [1, 2],
-  options: ["config", "simulate", "yes"],
+  options: ["config", "force", "nearest", "record", "replay", "seed", "simulate", "yes"],
   examples: [
     `haft call files::read '{"path": "notes.md"}'`,
     `echo '{"pattern": "*.md"}' | haft call files::glob -`,
@@ -42,7 +44,9 @@ export const callCommand: Command = {
   async run(context) {
     const [name = "", text] = context.args;
     const input = text === undefined ? {} : parseInput(text === "-" ? await readInput(context, text) : text);
-    const { result, diff } = await makeCall(context, { name, input });
+    const { options } = context;
+    const recorder = options.record === undefined ? undefined : await CallRecorder.begin(options.record, options);
+    const { result, diff } = await recordedTo(context, recorder, () => makeCall(context, { name, input }, recorder));
     if (result.status === "cancelled" && !context.options.json) context.signal.throwIfAborted();
     printResult(context, result);
     if (diff !== undefined) printSimulation({ ...context, screen: context.err }, diff);
@@ -56,18 +60,18 @@ interface Called {
   readonly diff?: SessionDiff;
 }
 
-async function makeCall(context: CommandContext, call: ToolCall): Promise<Called> {
+async function makeCall(context: CommandContext, call: ToolCall, recorder: CallRecorder | undefined): Promise<Called> {
   const { signal, options } = context;
   const approve = personApprover(context);
   const only = toolsetOf(call.name);
   if (!options.simulate) {
     // The store is not for the call, which belongs to no session, but for results that outlive it and for those that it makes wrong.
     const store = (config: LoadedConfig): Store | undefined => storeOf(context, config);
-    return withRuntime(context, { approve, only, store, storeMayWait: true }, async ({ runtime }) => ({
+    return withRuntime(context, { approve, only, store, storeMayWait: true, recorder }, async ({ runtime }) => ({
       result: await runtime.execute(call, { signal }),
     }));
   }
-  return withRuntime(context, { approve, only }, async ({ runtime }) => {
+  return withRuntime(context, { approve, only, recorder }, async ({ runtime }) => {
     const { results, diff } = await runtime.simulate([call], { signal });
     const [result] = results;
     if (result === undefined) throw new ToolError("execution_failed", "The simulation gave no result.");
@@ -92,12 +96,17 @@ function printResult({ out, err, options }: CommandContext, result: ToolResult):
     out.write(`${safeJson(result)}\n`);
     return;
   }
-  const origin = result.origin === "live" ? [] : [`origin: ${result.origin}`];
+  const origin = result.origin === "live" ? [] : [originText(result)];
   for (const note of [...result.repairs.map(repairText), ...result.warnings.map(safeText), ...origin])
     err.write(`${err.paint("yellow", note)}\n`);
   const text = answerText(result);
   if (text !== "") out.write(`${out.isTerminal ? safeText(text) : text}\n`);
   if (result.error !== undefined) err.write(errorLines(result.error, err));
+}
+
+/** `origin: simulated by example (schema-valid)`. */
+function originText({ origin, answeredBy = origin, fidelity }: ToolResult): string {
+  return `origin: ${origin}${answeredBy === origin ? "" : ` by ${answeredBy}`}${fidelity === undefined ? "" : ` (${fidelity})`}`;
 }
 
 function answerText(result: ToolResult): string {

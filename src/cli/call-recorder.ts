@@ -4,7 +4,8 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { writeRecording } from "../core/recording.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { plural } from "./terminal-text.ts";
+import type { CommandContext } from "./command.ts";
+import { plural, safeText } from "./terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
 /** Longest time that writing may take after the program was told to stop. */
@@ -45,6 +46,16 @@ export class CallRecorder {
       force: this.#force,
       signal: AbortSignal.timeout(MAX_WRITE_MS),
     });
-    return `recorded ${plural(this.#events.length / 2, "call")} in ${this.#path}`;
+    return `recorded ${plural(this.#events.length / 2, "call")} in ${safeText(this.#path)}`;
+  }
+}
+
+/** Does the work and writes what was recorded of it, however the work ends. */
+export async function recordedTo<T>({ err }: CommandContext, recorder: CallRecorder | undefined, work: () => Promise<T>): Promise<T> {
+  if (recorder === undefined) return await work();
+  try {
+    return await work();
+  } finally {
+    err.write(`${await recorder.save()}\n`);
   }
 }

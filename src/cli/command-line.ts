@@ -42,6 +42,17 @@ export interface CliOptions {
   readonly system: string | undefined;
   /** One message of the user, instead of a file. */
   readonly prompt: string | undefined;
+  /** The file that what is generated goes to, - for standard output. */
+  readonly out: string | undefined;
+  /** How many conversations are generated. */
+  readonly count: number | undefined;
+  /** How many calls each of them has. */
+  readonly calls: number | undefined;
+  readonly format: string | undefined;
+  readonly concurrency: number | undefined;
+  /** Patterns over qualified names. */
+  readonly tools: readonly string[];
+  readonly overwrite: boolean;
   /** The file that live calls are recorded in. */
   readonly record: string | undefined;
   /** The recording that answers the calls. */
@@ -74,6 +85,13 @@ const OPTIONS = {
   model: { type: "string", short: "m" },
   system: { type: "string" },
   prompt: { type: "string", short: "p" },
+  out: { type: "string", short: "o" },
+  count: { type: "string", short: "n" },
+  calls: { type: "string" },
+  format: { type: "string" },
+  concurrency: { type: "string" },
+  tools: { type: "string", multiple: true },
+  overwrite: { type: "boolean" },
   record: { type: "string" },
   replay: { type: "string" },
   seed: { type: "string" },
@@ -101,18 +119,18 @@ export function readCommandLine(argv: readonly string[]): CommandLine {
 type Values = { readonly [Name in OptionName]?: string | boolean | readonly (string | boolean)[] };
 
 function optionsOf(values: Values): CliOptions {
-  const text = (name: OptionName): string | undefined => (typeof values[name] === "string" ? values[name] : undefined);
-  const flag = (name: OptionName): boolean => values[name] === true;
-  const { tag, limit } = values;
+  const read = readersOf(values);
+  const { text, flag, count, list } = read;
   return {
+    ...generationOptions(read),
     config: text("config"),
     json: flag("json"),
     yes: flag("yes"),
     help: flag("help"),
     version: flag("version"),
-    tag: Array.isArray(tag) ? tag.filter((one) => typeof one === "string") : [],
+    tag: list("tag"),
     allTags: flag("all-tags"),
-    limit: typeof limit === "string" ? limitOf(limit) : undefined,
+    limit: count("limit"),
     store: text("store"),
     session: text("session"),
     simulate: flag("simulate"),
@@ -134,6 +152,36 @@ function optionsOf(values: Values): CliOptions {
     replay: text("replay"),
     seed: text("seed"),
   };
+}
+
+type GenerationOptions = Pick<CliOptions, "out" | "count" | "calls" | "format" | "concurrency" | "tools" | "overwrite">;
+
+function generationOptions({ text, flag, count, list }: Readers): GenerationOptions {
+  return {
+    out: text("out"),
+    count: count("count"),
+    calls: count("calls"),
+    format: text("format"),
+    concurrency: count("concurrency"),
+    tools: list("tools"),
+    overwrite: flag("overwrite"),
+  };
+}
+
+/** How the value of an option is read. */
+interface Readers {
+  readonly text: (name: OptionName) => string | undefined;
+  readonly flag: (name: OptionName) => boolean;
+  readonly count: (name: OptionName) => number | undefined;
+  readonly list: (name: OptionName) => readonly string[];
+}
+
+function readersOf(values: Values): Readers {
+  const text = (name: OptionName): string | undefined => (typeof values[name] === "string" ? values[name] : undefined);
+  const flag = (name: OptionName): boolean => values[name] === true;
+  const count = (name: OptionName): number | undefined => countOf(name, text(name));
+  const list = (name: OptionName): readonly string[] => listOf(values[name]);
+  return { text, flag, count, list };
 }
 
 interface OptionToken {
@@ -170,6 +218,12 @@ const EXAMPLE_VALUES: { readonly [Name in OptionName]?: string } = {
   model: "--model ollama/qwen3",
   system: '--system "You keep the notes."',
   prompt: '--prompt "What do the notes say?"',
+  out: "--out train.jsonl",
+  count: "--count 1000",
+  calls: "--calls 10",
+  format: "--format openai",
+  concurrency: "--concurrency 16",
+  tools: "--tools 'files::*'",
   record: "--record travel.jsonl",
   replay: "--replay travel.jsonl",
   seed: "--seed 7",
@@ -179,12 +233,17 @@ function isOption(name: string): name is OptionName {
   return Object.hasOwn(OPTIONS, name);
 }
 
-function limitOf(text: string): number {
-  const limit = Number(text);
-  if (!/^\d+$/u.test(text) || !Number.isSafeInteger(limit) || limit < 1) {
-    throw new ToolError("invalid_argument", `--limit takes a whole number from 1, not ${JSON.stringify(text)}.`);
+function countOf(name: OptionName, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const count = Number(text);
+  if (!/^\d+$/u.test(text) || !Number.isSafeInteger(count) || count < 1) {
+    throw new ToolError("invalid_argument", `--${name} takes a whole number from 1, not ${JSON.stringify(text)}.`);
   }
-  return limit;
+  return count;
+}
+
+function listOf(value: Values[OptionName]): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
 }
 
 function unknownOption(name: string): ToolError {

@@ -22,7 +22,8 @@ import type { OpenReport } from "../runtime/toolsets/toolset-lifecycle.ts";
 import { present } from "../config/present.ts";
 import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";
-import { pretendEngine } from "./pretend-engine.ts";
+import { runLadder } from "./run-ladder.ts";
+import type { LadderChoice } from "./run-ladder.ts";
 import { oneLine } from "./terminal-text.ts";
 import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "../core/until-aborted.ts";
@@ -33,7 +34,7 @@ export interface OpenRuntime {
   readonly report: OpenReport;
 }
 
-export interface WithRuntimeOptions {
+export interface WithRuntimeOptions extends LadderChoice {
   /** Told the configuration before anything is opened or started; what it throws ends the command. */
   readonly onConfig?: (config: LoadedConfig) => void;
   readonly onEvent?: EventListener;
@@ -44,6 +45,8 @@ export interface WithRuntimeOptions {
   readonly reportFailures?: boolean;
   /** Is told what the runtime has to say, which then does not go to standard error. */
   readonly onWarning?: (line: string) => void;
+  /** What calls are timed by, where nothing takes real time. @default the real one */
+  readonly clock?: Ports["clock"] | undefined;
   /** Take the tools of strangers as they are, whatever was pinned. @default false */
   readonly unpinned?: boolean;
   /** The store the runtime keeps sessions and results in, told by the configuration; closed with the runtime. @default none */
@@ -105,8 +108,11 @@ async function runtimeOptions(context: CommandContext, { config, built, trusted,
     approval: { ...approval, ...present({ approve: options.approve }) },
     cache,
     ...present({ ask: personAsk(context), pins, store: built, onEvent: options.onEvent }),
-    ...(context.options.simulate ? { standIn: pretendEngine() } : {}),
-    ports: options.onWarning === undefined ? quietPorts(context) : { log: { debug() {}, warn: options.onWarning } },
+    ...(await untilAborted(runLadder(context, config, options), context.signal)),
+    ports: {
+      ...(options.onWarning === undefined ? quietPorts(context) : { log: { debug() {}, warn: options.onWarning } }),
+      ...present({ clock: options.clock }),
+    },
   };
 }
 

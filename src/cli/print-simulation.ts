@@ -40,7 +40,7 @@ export function printSimulation({ options, out, screen = out }: SimulationOutput
     count: writes.length,
   });
   screen.write(
-    `\n${screen.paint("bold", "Nothing was changed.")} Reads were run; all else was pretended, or done on a branch that is dropped.\n`,
+    `\n${screen.paint("bold", "Nothing was changed.")} ${options.replay === undefined ? "Reads were run; all else was pretended, or done on a branch that is dropped." : "Nothing was run."}\n`,
   );
 }
 

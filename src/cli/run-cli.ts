@@ -8,6 +8,7 @@ import { checkCommand } from "./check-command.ts";
 import { readCommandLine } from "./command-line.ts";
 import type { CommandLine, OptionName } from "./command-line.ts";
 import type { Command, CommandGroup, CommandWorld } from "./command.ts";
+import { generateCommand } from "./generate-command.ts";
 import { commandHelp, groupHelp, programHelp, usageOf } from "./help.ts";
 import { infoCommand } from "./info-command.ts";
 import { listCommand } from "./list-command.ts";
@@ -26,6 +27,7 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   chatCommand,
   runCommand,
   callCommand,
+  generateCommand,
   listCommand,
   searchCommand,
   infoCommand,

@@ -5,6 +5,7 @@ import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
 import type { SessionDiff } from "../runtime/session/session-diff.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { copySession, keptSession } from "./begin-session.ts";
+import { CallRecorder, recordedTo } from "./call-recorder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { readConversation } from "./conversation.ts";
 import type { ConversationLine } from "./conversation.ts";
@@ -44,7 +45,12 @@ export const runCommand: Command = {
     "that the model did not answer ends the run, with an exit code that says why.",
     "",
     "With --simulate all of it is tried on a branch that is dropped: reads run, every",
-    "other call is pretended, and at the end stands what would be different.",
+    "other call is answered by the model of [simulation] in the configuration, or made",
+    "up from its output schema, and at the end stands what would be different.",
+    "",
+    "With --record the calls that are live are written into a file; with --replay such",
+    "a file answers them, and nothing runs. --replay and --simulate together answer",
+    "what the recording does not have as a simulation does.",
     "",
     "A bad line is refused before anything runs. Exits with 0 when the conversation",
     "was played to its end, whatever the tools answered. With --json each result is",
@@ -52,18 +58,39 @@ export const runCommand: Command = {
     "simulation came to, and the error that ends a run early.",
   ],
   args: [0, 1],
-  options: ["config", "model", "prompt", "system", "session", "store", "simulate", "watch", "yes"],
+  options: [
+    "config",
+    "force",
+    "model",
+    "nearest",
+    "prompt",
+    "record",
+    "replay",
+    "seed",
+    "session",
+    "simulate",
+    "store",
+    "system",
+    "watch",
+    "yes",
+  ],
   examples: [
     "haft run conversation.jsonl",
     "haft run conversation.jsonl --json | jq .status",
     "haft run - --yes < conversation.jsonl",
     "haft run conversation.jsonl --session travel --store haft.db",
-    "haft run conversation.jsonl --simulate",
+    "haft run conversation.jsonl --simulate --seed 7",
+    "haft run conversation.jsonl --record calls.jsonl",
+    "haft run conversation.jsonl --replay calls.jsonl",
     'haft run --model anthropic/claude-sonnet-5 --prompt "What do the notes say?"',
   ],
   async run(context) {
+    const { options } = context;
     const play = new Play(context, await readLines(context));
-    const diff = await (context.options.simulate ? simulate(context, play) : playLive(context, play));
+    const recorder = options.record === undefined ? undefined : await CallRecorder.begin(options.record, options);
+    const diff = await recordedTo(context, recorder, () =>
+      options.simulate ? simulate(context, play, recorder) : playLive(context, play, recorder),
+    );
     play.printSummary();
     if (diff !== undefined) printSimulation(context, diff);
     context.signal.throwIfAborted();
@@ -101,9 +128,10 @@ async function readLines(context: CommandContext): Promise<readonly Conversation
   return lines;
 }
 
-async function playLive(context: CommandContext, play: Play): Promise<undefined> {
+async function playLive(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<undefined> {
   let store: Store | undefined;
   const options = {
+    recorder,
     onEvent: play.notice,
     approve: play.approver,
     onConfig: (config: OpenRuntime["config"]) => requireModel(context, config),
@@ -139,9 +167,10 @@ function talkOf(context: CommandContext, { play, open: { config }, session, isKe
   return new Talk({ context, chosen, config, session, isKept, events: play.printer, notice: play.notice });
 }
 
-async function simulate(context: CommandContext, play: Play): Promise<SessionDiff> {
+async function simulate(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<SessionDiff> {
   const store = memoryStore();
   const options = {
+    recorder,
     onEvent: play.notice,
     approve: play.approver,
     onConfig: (config: OpenRuntime["config"]) => requireModel(context, config),

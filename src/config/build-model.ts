@@ -2,8 +2,9 @@
 import { ToolError } from "../core/error.ts";
 import type { Model } from "../core/model.ts";
 import type { LoopOptions } from "../compose/loop-options.ts";
-import { modelFrom } from "../model/model-from.ts";
+import { modelFrom, splitSpec } from "../model/model-from.ts";
 import type { ModelContext, ModelSpec } from "../model/model-from.ts";
+import { findProvider } from "../model/providers.ts";
 import { textToolsModel } from "../model/text-model.ts";
 import { UsageMeter, costOf } from "../model/usage-meter.ts";
 import type { LoopConfig, ModelConfig } from "./model-config.ts";
@@ -13,6 +14,8 @@ import type { Environment } from "./variables.ts";
 
 export interface BuildModelOptions extends Pick<ModelContext, "fetch" | "onRetry" | "onNotes"> {
   readonly environment: Environment;
+  /** What the configuration calls the variable of its key. @default "model.apiKey" */
+  readonly keyName?: string;
 }
 
 export interface BuiltModel {
@@ -24,20 +27,17 @@ export interface BuiltModel {
 /**
  * The model of a configuration.
  *
- * @throws ToolError `invalid_argument` for a provider or a text format that is not known; `invalid_config` where a key or an address is
- * missing, naming the variable
+ * @throws ToolError `invalid_argument` for a name without provider, and a provider or a text format that is not known; `invalid_config`
+ * where a key or an address is missing, naming the variable
  */
-export function buildModel(config: ModelConfig, { environment, ...context }: BuildModelOptions): BuiltModel {
+export function buildModel(config: ModelConfig, { environment, keyName = "model.apiKey", ...context }: BuildModelOptions): BuiltModel {
   const { name, prices, currency, textFormat, apiKey, maxAttempts } = config;
-  const at = name.indexOf("/");
   const { baseUrl, headers, stream, strict } = config;
+  const named = splitSpec(name);
   const spec: ModelSpec = {
-    provider: name.slice(0, Math.max(at, 0)),
-    model: name.slice(at + 1),
-    ...present({ baseUrl, headers, stream, strict }),
-    ...(apiKey === undefined
-      ? {}
-      : { apiKey: keyOf(apiKey, environment), keyHint: `The key is that of ${apiKey}, named by model.apiKey.` }),
+    ...named,
+    ...present({ baseUrl, headers, stream, strict, keyHint: keyHintOf(named.provider, { apiKey, keyName }) }),
+    ...(apiKey === undefined ? {} : { apiKey: keyOf(apiKey, { environment, keyName }) }),
     ...(maxAttempts === undefined ? {} : { retry: { maxAttempts } }),
   };
   const known = modelFrom(spec, { environment }).name; // what a meter counts by
@@ -49,10 +49,22 @@ export function buildModel(config: ModelConfig, { environment, ...context }: Bui
   return { model: textFormat === undefined ? model : textToolsModel(model, { format: textFormat }), meter };
 }
 
-function keyOf(written: string, environment: Environment): string {
+function keyOf(written: string, { environment, keyName }: { readonly environment: Environment; readonly keyName: string }): string {
   const resolved = resolveVariables(written, environment);
   if ("text" in resolved) return resolved.text;
-  throw new ToolError("invalid_config", `model.apiKey: ${resolved.problem}`);
+  throw new ToolError("invalid_config", `${keyName}: ${resolved.problem}`);
+}
+
+/** Where the key comes from, for somebody whose key is missing or refused. */
+function keyHintOf(
+  provider: string,
+  { apiKey, keyName }: { readonly apiKey: string | undefined; readonly keyName: string },
+): string | undefined {
+  if (apiKey !== undefined) return `The key is that of ${apiKey}, named by ${keyName}.`;
+  const variables = findProvider(provider)?.provider.keyVariables;
+  return (
+    variables && `Set ${variables.join(" or ")}, or name the variable that holds the key in the configuration: ${keyName} = "env:NAME".`
+  );
 }
 
 /** What of a loop's options a configuration says. */

@@ -2,6 +2,7 @@
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import type { FaultPlan } from "../core/fault.ts";
 import { canonicalJson, copyJson } from "../core/json.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ToolSource } from "../core/source.ts";
@@ -10,13 +11,13 @@ import type { Toolset } from "../core/toolset.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { discoverySource } from "./discovery-source.ts";
-import { makeEngine } from "./engine-config.ts";
-import type { EngineTarget } from "./engine-config.ts";
 import { ExtensionTable, factoryError, loadExtension } from "./extensions.ts";
 import type { Extensions } from "./extensions.ts";
 import type { CommonToolset } from "./file-source.ts";
 import { routedOf } from "./haft-config.ts";
 import type { LoadedConfig } from "./load-config.ts";
+import { makeEngine } from "./make-engine.ts";
+import type { EngineTarget } from "./make-engine.ts";
 import { present } from "./present.ts";
 import { engineFor } from "./registry-config.ts";
 import type { RegistryEntry } from "./registry-config.ts";
@@ -45,8 +46,9 @@ export interface RuntimeParts {
 /**
  * The enabled toolsets and sources of a configuration, in the order of the file, ready for `createRuntime`.
  *
- * Modules and extensions are imported here. Files are read, servers started and documents fetched only when the runtime opens. An engine
- * of a type that nobody registered takes its own toolsets along, which fail to open, and no others.
+ * Modules and extensions are imported here, and recordings and lists of answers read. Other files are read, servers started and documents
+ * fetched only when the runtime opens. An engine of a type that nobody registered, without the key of its model, or with a recording or
+ * answers that cannot be read takes its own toolsets along, which fail to open with the reason, and no others.
  *
  * @throws ToolError `invalid_config` with every problem and its place when a folder, module or factory cannot be used
  */
@@ -113,7 +115,10 @@ class Builder {
   async #buildEntry(name: string, entry: RegistryEntry): Promise<Built> {
     const { toolset } = entry;
     const engineName = engineFor(entry, this.#loaded.config.engines);
-    if (toolset.type === "extension") return await this.#buildExtension(name, toolset, await this.#engine(engineName));
+    if (toolset.type === "extension") {
+      const { faults } = this.#commonOf(entry);
+      return await this.#buildExtension(name, toolset, { engine: await this.#engine(engineName), faults });
+    }
     if (toolset.type === "mcp" || toolset.type === "openapi") return await this.#buildServer(name, toolset, { engineName, entry });
     const engine = await this.#engine(engineName);
     const built = await buildToolset({ name, path: entry.path }, toolset, this.#context(entry, engine));
@@ -145,13 +150,17 @@ class Builder {
     return { source: discoverySource({ name, lister, toolset: { ...context.common, engine: answering }, clock: context.clock }) };
   }
 
-  async #buildExtension(name: string, { extension, options }: ExtensionConfig, engine: Engine | undefined): Promise<Built> {
+  async #buildExtension(
+    name: string,
+    { extension, options }: ExtensionConfig,
+    { engine, faults }: { readonly engine: Engine | undefined; readonly faults: FaultPlan | undefined },
+  ): Promise<Built> {
     const make = this.#extensions.source(extension);
     if (make === undefined) throw new ToolError("invalid_config", this.#extensions.unknownSource(extension));
     try {
       const source = await make(options, { name, folder: this.#loaded.folder, resolve: (text) => this.#resolve(text), engine });
       if (typeof source?.load !== "function") throw new ToolError("invalid_config", "its factory returned no source.");
-      return { source };
+      return { source: faults === undefined ? source : withFaults(source, faults) };
     } catch (thrown: unknown) {
       throw factoryError(extension, thrown);
     }
@@ -173,13 +182,15 @@ class Builder {
   async #make(name: string, target?: EngineTarget): Promise<Engine | undefined> {
     const config = this.#loaded.config.engines.get(name);
     if (config === undefined) return undefined;
-    const { folder } = this.#loaded;
-    const resolve = (text: string): string => this.#resolve(text);
+    const { folder, environment } = this.#loaded;
+    const problems = this.#loaded.problems();
     return await makeEngine(name, config, {
       folder,
+      environment,
       memory: this.#options.memory,
       extensions: this.#extensions,
-      resolve,
+      resolve: (text) => this.#resolve(text),
+      problem: (key, thrown) => problems.line([...config.path, key], this.#say(thrown)),
       ...present({ target }),
     });
   }
@@ -194,7 +205,7 @@ class Builder {
   #commonOf(entry: RegistryEntry): CommonToolset {
     const engineName = engineFor(entry, this.#loaded.config.engines);
     const engine = engineName === undefined ? undefined : this.#loaded.config.engines.get(engineName);
-    return commonOf(entry.toolset, engine?.defaults ?? {});
+    return { ...commonOf(entry.toolset, engine?.defaults ?? {}), ...present({ faults: engine?.faults }) };
   }
 
   #resolve(text: string): string {
@@ -215,6 +226,15 @@ function commonOf(config: ToolsetConfig, inherited: CallSettings): CommonToolset
   const { description, maxConcurrent, timeoutMs, deadlineMs, maxAttempts, maxResultBytes } = config;
   const defaults: CallSettings = { ...inherited, ...present({ timeoutMs, deadlineMs, maxAttempts, maxResultBytes }) };
   return { ...present({ description, maxConcurrent }), ...(Object.keys(defaults).length === 0 ? {} : { defaults }) };
+}
+
+/** The same source, whose toolsets meet failures on purpose. */
+function withFaults(source: ToolSource, faults: FaultPlan): ToolSource {
+  return {
+    name: source.name,
+    load: async (context) => (await source.load(context)).map((toolset) => ({ ...toolset, faults })),
+    ...(source.watch === undefined ? {} : { watch: (changed) => source.watch?.(changed) ?? (() => {}) }),
+  };
 }
 
 /** What the configuration says wins over what a toolset brings. */

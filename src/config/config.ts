@@ -1,6 +1,7 @@
 /** What a program needs to run from a configuration file, or to bring engines and sources that one may name: `haft/config`. */
 import type { Store } from "../core/store.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
+import { buildLadder } from "./build-ladder.ts";
 import { buildRuntimeParts } from "./build-runtime-parts.ts";
 import type { BuildOptions } from "./build-runtime-parts.ts";
 import { buildStore } from "./build-store.ts";
@@ -27,8 +28,8 @@ export type { LoadOptions, LoadedConfig } from "./load-config.ts";
 export type ConfiguredRuntimeOptions = LoadOptions & BuildOptions;
 
 /**
- * The options for `createRuntime` that a configuration file says: toolsets, sources, settings, policies, store, and the
- * pins of the `haft.lock` beside it. Nothing is opened. That it may start programs is for the caller to know.
+ * The options for `createRuntime` that a configuration file says: toolsets, sources, settings, policies, store, who answers
+ * in place of tools, and the pins of the `haft.lock` beside it. Nothing is opened. That it may start programs is for the caller to know.
  *
  * @throws ToolError `invalid_config` with every problem and its place
  */
@@ -40,5 +41,6 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
   const store: Store | undefined = buildStore(loaded);
   const lock = await readLock(lockPath(path));
   const pins = lock === undefined ? undefined : toolPins(lock);
-  return { ...runtime, retry, circuit, permission, approval, cache, toolsets, sources, ...present({ store, pins }) };
+  const built = loaded.config.simulation === undefined ? {} : await buildLadder(loaded);
+  return { ...runtime, retry, circuit, permission, approval, cache, toolsets, sources, ...present({ store, pins, ...built }) };
 }

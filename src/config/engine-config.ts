@@ -1,34 +1,50 @@
-/** Reads the engines that entries of a configuration name, and makes them. */
-import type { Engine } from "../core/engine.ts";
-import { ToolError } from "../core/error.ts";
+/** Reads the engines that entries of a configuration name. */
+import type { FaultPlan } from "../core/fault.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { CallSettings } from "../core/tool.ts";
-import { localEngine } from "../engine/local.ts";
-import { perSession } from "../engine/per-session.ts";
+import type { ReplayOptions } from "../engine/replay.ts";
 import type { SearchOptions } from "../engine/search.ts";
+import type { Stub } from "../engine/stub.ts";
+import type { KeyPath } from "../documents/key-positions.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
-import type { ExtensionContext, ExtensionTable } from "./extensions.ts";
-import { factoryError } from "./extensions.ts";
-import { filePath } from "./file-path.ts";
+import { readFaultRules } from "./faults-config.ts";
+import { readLm } from "./lm-config.ts";
+import type { LmConfig } from "./lm-config.ts";
 import { present } from "./present.ts";
+import { readRecording, readSeed, readStubList } from "./stand-in-config.ts";
 import type { TableReader } from "./table-reader.ts";
-import { mcpEngineOf, readConnection, readMcpServer } from "./toolset/mcp.ts";
+import { readConnection, readMcpServer } from "./toolset/mcp.ts";
 import type { McpServer } from "./toolset/mcp.ts";
-import { readRestService, restEngineOf } from "./toolset/openapi.ts";
+import { readRestService } from "./toolset/openapi.ts";
 import type { RestService } from "./toolset/openapi.ts";
-import type { BuildContext, ConnectionConfig, ReadContext } from "./toolset/toolset-type.ts";
+import type { ConnectionConfig, ReadContext } from "./toolset/toolset-type.ts";
 
-export type EngineConfig = (LocalEngineConfig | McpEngineConfig | RestEngineConfig | SearchEngineConfig | OtherEngineConfig) & {
+export type EngineConfig = AnyEngineConfig & {
+  /** Where it stands in the file. */
+  readonly path: KeyPath;
   /** What calls of its toolsets use where these set nothing themselves. */
   readonly defaults: CallSettings;
+  /** Failures that the calls of its toolsets meet on purpose. */
+  readonly faults?: FaultPlan;
 };
+
+type AnyEngineConfig =
+  | LocalEngineConfig
+  | McpEngineConfig
+  | RestEngineConfig
+  | SearchEngineConfig
+  | LmEngineConfig
+  | ExampleEngineConfig
+  | ReplayEngineConfig
+  | StubEngineConfig
+  | OtherEngineConfig;
 
 /** `local` runs the handlers of the tools; `multi` is what every runtime does: it stands for nothing of its own. */
 interface LocalEngineConfig {
   readonly type: "local" | "multi";
 }
 
-interface McpEngineConfig extends ConnectionConfig {
+export interface McpEngineConfig extends ConnectionConfig {
   readonly type: "mcp";
   /** Undefined = it reaches the server of the entry it answers for. */
   readonly server: McpServer | undefined;
@@ -46,8 +62,29 @@ interface SearchEngineConfig {
   readonly search: Omit<SearchOptions, "documents" | "toolName"> & { readonly documents: string };
 }
 
+interface LmEngineConfig extends LmConfig {
+  readonly type: "lm";
+}
+
+interface ExampleEngineConfig {
+  readonly type: "example";
+  readonly seed?: number | string;
+}
+
+interface ReplayEngineConfig extends ReplayOptions {
+  readonly type: "replay";
+  /** A file: relative to the configuration file and inside its folder, or absolute. */
+  readonly recording: string;
+}
+
+interface StubEngineConfig {
+  readonly type: "stub";
+  /** A file, as above, or what would stand in it. */
+  readonly stubs: string | readonly Stub[];
+}
+
 /** An extension's, or one that this program does not know. */
-interface OtherEngineConfig {
+export interface OtherEngineConfig {
   readonly type: "other";
   readonly engineType: string;
   readonly isolation?: "session";
@@ -59,136 +96,108 @@ export function readEngines(table: TableReader, context: ReadContext): ReadonlyM
   const engines = new Map<string, EngineConfig>();
   for (const name of context.problems.inOrder(table.path, table.names())) {
     const entry = table.table(name);
-    const engine = entry === undefined ? undefined : readEngine(entry, { ...context, seed: true });
-    if (engine !== undefined) engines.set(name, engine);
+    if (entry !== undefined) engines.set(name, readEngine(entry, { ...context, seed: true }) ?? unreadable(entry));
   }
   return engines;
 }
 
-function readEngine(table: TableReader, context: ReadContext): EngineConfig | undefined {
-  const type = table.requiredText("type", 'such as "mcp", "rest", or the name of an extension');
-  if (type === undefined) return undefined;
-  const own = readOwn(type, table, context);
-  if (own === undefined) return undefined;
-  if (own.type === "other") return { ...own, defaults: {} };
-  const timeout = table.number("timeout", { min: 0, max: MILLISECONDS.max / 1000, whole: false });
-  table.finish();
-  return { ...own, defaults: timeout === undefined ? {} : { timeoutMs: timeout * 1000 } };
+/** Stands for one that has been reported, so that those who name it are not blamed as well. */
+function unreadable({ path }: TableReader): EngineConfig {
+  return { type: "local", path, defaults: {} };
 }
 
-function readOwn(
-  type: string,
-  table: TableReader,
-  context: ReadContext,
-): LocalEngineConfig | McpEngineConfig | RestEngineConfig | SearchEngineConfig | OtherEngineConfig | undefined {
-  if (type === "local") return { type };
-  if (type === "multi") {
-    table.ignoreRest(); // in the seed's code it takes tables of engines, which are routed by name here
-    return { type };
+function readEngine(table: TableReader, context: ReadContext): EngineConfig | undefined {
+  const type = table.requiredText("type", 'such as "lm", "mcp", or the name of an extension');
+  if (type === undefined) return undefined;
+  const rules = readFaultRules(table, "error_categories", { otherTypes: SEARCHES.has(type), retryable: false });
+  const own = readOwn(type, table, context);
+  const { path } = table;
+  const faultsOf = (seed: unknown): Pick<EngineConfig, "faults"> =>
+    rules === undefined ? {} : { faults: { rules, ...(typeof seed === "number" || typeof seed === "string" ? { seed } : {}) } };
+  if (own?.type === "other") return { ...own, path, defaults: {}, ...faultsOf(own.options["seed"]) };
+  const seed = readSeed(table);
+  const timeout = table.number("timeout", { min: 0, max: MILLISECONDS.max / 1000, whole: false });
+  table.finish(NOT_OF_ENGINE);
+  if (own === undefined) return undefined;
+  return { ...own, path, defaults: timeout === undefined ? {} : { timeoutMs: timeout * 1000 }, ...faultsOf(seed) };
+}
+
+const NOT_OF_ENGINE: ReadonlyMap<string, string> = new Map([
+  ["embedding_model", "has no use here: documents are ranked by their words. Leave it out."],
+]);
+
+/** The words of seed 000's own code for what is `search` here. */
+const SEARCHES: ReadonlySet<string> = new Set(["search", "search/file", "search/in_memory"]);
+
+function readOwn(type: string, table: TableReader, context: ReadContext): AnyEngineConfig | undefined {
+  if (SEARCHES.has(type)) return readSearch(table, context);
+  switch (type) {
+    case "local":
+      return { type };
+    case "multi":
+      table.ignoreRest(); // in the seed's code it takes tables of engines, which are routed by name here
+      return { type };
+    case "mcp": {
+      const isReached = ["url", "base_url", "command"].some((key) => table.value(key) !== undefined);
+      return { type, server: isReached ? readMcpServer(table, context) : undefined, ...readConnection(table) };
+    }
+    case "rest":
+    case "openapi":
+      return { type: "rest", service: readRestService(table, context) };
+    case "lm": {
+      const lm = readLm(table);
+      return lm && { type, ...lm };
+    }
+    case "example":
+      return { type, ...present({ seed: readSeed(table) }) };
+    case "replay": {
+      const recording = readRecording(table, context);
+      return recording && { type, ...recording };
+    }
+    case "stub":
+      return readStub(table, context);
+    default: {
+      const isolation = table.choice("isolation", ["session"]);
+      return { type: "other", engineType: type, options: table.rest(), ...present({ isolation }) };
+    }
   }
-  if (type === "mcp") {
-    const isReached = ["url", "base_url", "command"].some((key) => table.value(key) !== undefined);
-    return { type, server: isReached ? readMcpServer(table, context) : undefined, ...readConnection(table) };
-  }
-  if (type === "rest" || type === "openapi") return { type: "rest", service: readRestService(table, context) };
-  if (type === "search") return readSearch(table, context);
-  const isolation = table.choice("isolation", ["session"]);
-  return { type: "other", engineType: type, options: table.rest(), ...(isolation === undefined ? {} : { isolation }) };
+}
+
+function readStub(table: TableReader, context: ReadContext): StubEngineConfig | undefined {
+  const stubs = readStubList(table, context);
+  if (stubs === undefined && !table.has("stubs"))
+    table.report(undefined, '"stubs" is missing: the list of answers, or the file that holds it.');
+  return stubs === undefined ? undefined : { type: "stub", stubs };
 }
 
 function readSearch(table: TableReader, { variables }: ReadContext): SearchEngineConfig | undefined {
-  const documents = table.requiredText("documents", "the file of JSON lines to search");
+  const key = otherWord(table, "path", "documents");
+  const documents = table.requiredText(key, "the file of JSON lines to search");
+  if (table.value("format") !== undefined && table.value("format") !== "jsonl")
+    table.report("format", 'must be "jsonl": the documents are a file of JSON lines, one document each.');
   const more = present({
     idField: table.text("idField"),
     textField: table.text("textField"),
+    ...readProjection(table),
     maxDocuments: table.number("maxDocuments", COUNT),
     limit: table.number("limit", { min: 1, max: 1_000, whole: true }),
-    threshold: table.number("threshold", { min: 0, max: 1, whole: false }),
+    threshold: table.number(otherWord(table, "relevance_threshold", "threshold"), { min: 0, max: 1, whole: false }),
     description: table.text("description"),
   });
   if (documents === undefined) return undefined;
-  return { type: "search", search: { documents: variables.path(documents, [...table.path, "documents"]), ...more } };
+  return { type: "search", search: { documents: variables.path(documents, [...table.path, key]), ...more } };
 }
 
-/** An engine that reaches what an entry says, where it does not say it itself. */
-export interface EngineTarget {
-  readonly server?: McpServer;
-  readonly service?: RestService;
+/** The key that is there: ours, or the seed's for the same, which is reported where ours is there too. */
+function otherWord(table: TableReader, word: string, ours: string): string {
+  if (table.value(word) === undefined) return ours;
+  if (table.has(ours)) table.report(word, `is another word for ${ours}; keep one of them.`);
+  return table.has(ours) ? ours : word;
 }
 
-/** Makes an engine, not opened. One of a type that nobody registered is made too, and fails to open with that as the reason. */
-export async function makeEngine(
-  name: string,
-  config: EngineConfig,
-  context: Pick<BuildContext, "folder" | "memory"> & {
-    readonly extensions: ExtensionTable;
-    readonly resolve: (text: string) => string;
-    readonly target?: EngineTarget;
-  },
-): Promise<Engine | undefined> {
-  const { target = {} } = context;
-  switch (config.type) {
-    case "local":
-    case "multi":
-      return localEngine();
-    case "mcp": {
-      const server = config.server ?? target.server;
-      return server === undefined ? undefined : mcpEngineOf({ ...server, ...connectionOf(config) }, context);
-    }
-    case "rest": {
-      const service = { ...target.service, ...config.service, secrets: { ...target.service?.secrets, ...config.service.secrets } };
-      return service.document === undefined ? undefined : await restEngineOf(service, context);
-    }
-    case "search": {
-      const { searchEngine } = await import("../engine/search.ts");
-      return searchEngine({ ...config.search, documents: filePath(config.search.documents, context.folder) });
-    }
-    default:
-      return await makeOther(name, config, context);
-  }
-}
-
-async function makeOther(
-  name: string,
-  { engineType, options, isolation }: OtherEngineConfig,
-  context: { readonly folder: string; readonly extensions: ExtensionTable; readonly resolve: (text: string) => string },
-): Promise<Engine> {
-  const make = context.extensions.engine(engineType);
-  if (make === undefined) return missingEngine(name, engineType, context.extensions);
-  const told: ExtensionContext = { name, folder: context.folder, resolve: context.resolve, engine: undefined };
-  try {
-    const engine = isolation === undefined ? await make(options, told) : perSession(synchronously(make, options, told));
-    if (typeof engine?.call !== "function") throw new ToolError("invalid_config", "its factory returned no engine.");
-    return engine;
-  } catch (thrown: unknown) {
-    throw factoryError(engineType, thrown);
-  }
-}
-
-/** Sessions take their engines at once. */
-function synchronously(
-  make: (options: JsonObject, context: ExtensionContext) => Engine | Promise<Engine>,
-  options: JsonObject,
-  told: ExtensionContext,
-): () => Engine {
-  return () => {
-    const engine = make(options, told);
-    if (engine instanceof Promise)
-      throw new ToolError("invalid_config", 'isolation = "session" needs a factory that returns its engine at once, not a promise.');
-    return engine;
-  };
-}
-
-function missingEngine(name: string, type: string, extensions: ExtensionTable): Engine {
-  const missing = (): never => {
-    throw new ToolError("unavailable", `Engine ${JSON.stringify(name)} cannot be used: its type ${extensions.unknownEngine(type)}`, {
-      hint: "Register it under this name in the extensions, or give the engine another type; tools of other engines are not affected.",
-      outcome: "not_started",
-    });
-  };
-  return { kind: type, open: async () => missing(), call: missing };
-}
-
-function connectionOf({ isolation, start, openTimeoutMs }: McpEngineConfig): ConnectionConfig {
-  return present({ isolation, start, openTimeoutMs });
+/** The seed's `projection`: by the fields of the file, what they are. */
+function readProjection(table: TableReader): Pick<SearchOptions, "idField" | "textField"> {
+  const names = table.textTable("projection") ?? {};
+  const fieldOf = (meaning: string): string | undefined => Object.keys(names).find((field) => names[field] === meaning);
+  return present({ idField: fieldOf("id"), textField: fieldOf("text") });
 }

@@ -29,7 +29,9 @@ export interface Extensions {
 }
 
 /** The engines a configuration can have without any extension. */
-const ENGINE_TYPES = ["local", "mcp", "rest", "search", "multi"] as const;
+const ENGINE_TYPES = ["local", "mcp", "rest", "search", "lm", "example", "replay", "stub", "multi"] as const;
+/** Other words for them. */
+const ENGINE_ALIASES = ["openapi", "search/file", "search/in_memory"] as const;
 /** The types of toolset, and the words of seed 000 for them. */
 const SOURCE_TYPES = ["files", "mcp", "module", "file", "inline", "openapi", "descriptors", "rest"] as const;
 
@@ -41,7 +43,7 @@ export class ExtensionTable {
   /** @throws ToolError `duplicate` for a name that is built in or given twice, `invalid_argument` for what is no function */
   add({ engines = {}, sources = {} }: Extensions, from: string): void {
     for (const [name, make] of Object.entries(engines))
-      register(this.#engines, { name, make, builtIn: ENGINE_TYPES, what: "engine", from });
+      register(this.#engines, { name, make, builtIn: [...ENGINE_TYPES, ...ENGINE_ALIASES], what: "engine", from });
     for (const [name, make] of Object.entries(sources))
       register(this.#sources, { name, make, builtIn: SOURCE_TYPES, what: "source", from });
   }

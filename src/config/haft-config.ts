@@ -16,6 +16,8 @@ import { checkRouting, readToolsBlock } from "./registry-config.ts";
 import type { RegistryEntry } from "./registry-config.ts";
 import { readLoop, readModel } from "./model-config.ts";
 import type { LoopConfig, ModelConfig } from "./model-config.ts";
+import { readSimulation } from "./simulation-config.ts";
+import type { SimulationConfig } from "./simulation-config.ts";
 import { readStore } from "./store-config.ts";
 import type { StoreConfig } from "./store-config.ts";
 import { TableReader, isTable, kindOf } from "./table-reader.ts";
@@ -41,6 +43,8 @@ export interface HaftConfig {
   /** Who answers in `haft chat`; undefined = nobody was named. */
   readonly model: ModelConfig | undefined;
   readonly loop: LoopConfig;
+  /** Who answers in place of tools, which of them, and what goes wrong on purpose; undefined = nothing was said of it. */
+  readonly simulation: SimulationConfig | undefined;
   /** Modules that bring engines and sources, relative to the configuration file and inside its folder. */
   readonly extensions: readonly string[];
   /** Names of variables that may stand in paths. */
@@ -100,13 +104,15 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const variables = new Variables({ environment: options.environment, allowed: new Set(allowVariables), problems });
   const extensionTypes = extensions.length === 0 ? options.extensionTypes : undefined;
   const context: ToolsetReadContext = { variables, problems, seed: false, extensionTypes };
+  const simulated = root.table("simulation");
+  const simulation = simulated === undefined ? undefined : readSimulation(simulated, context);
   const toolsets = new Map(readToolsetTables(root, context));
   const block = readToolsBlock(root, context);
   const mcp = root.table("mcp");
   if (options.foreignKeys) root.ignoreRest();
   root.finish();
   const registry = [...readMcpEntries(mcp, context), ...block.registry];
-  const config = { ...policies, extensions, allowVariables, toolsets, ...block, registry };
+  const config = { ...policies, simulation, extensions, allowVariables, toolsets, ...block, registry };
   checkRouting(routedOf(config), block.engines, (path, problem) => problems.add(path, problem));
   return { config, secrets: variables.secrets, sent: variables.sent };
 }

@@ -43,24 +43,24 @@ export interface LoopConfig {
 export type BudgetConfig = Readonly<Partial<Record<(typeof AXES)[number], { readonly soft?: number; readonly hard?: number }>>>;
 
 const AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
+/** What providers take as a temperature. */
+export const TEMPERATURE = { min: 0, max: 2, whole: false } as const;
 const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, whole: false } as const;
 
 /** Undefined when the table names no usable model; what is wrong has then been reported. */
 export function readModel(table: TableReader): ModelConfig | undefined {
-  const name = table.requiredText("name", 'provider and model, such as "anthropic/claude-sonnet-5"');
-  if (name !== undefined && !/^[^/]+\/.+$/su.test(name))
-    table.report("name", `must be provider and model with a slash between them, not ${JSON.stringify(name)}.`);
+  const name = readModelName(table, "name");
   const prices = table.table("prices");
   const settings = present({
-    baseUrl: readAddress(table),
-    apiKey: readKey(table),
+    baseUrl: readAddress(table, "baseUrl"),
+    apiKey: readKey(table, "apiKey"),
     headers: table.textTable("headers"),
     textFormat: table.text("textFormat"),
     stream: table.flag("stream"),
     strict: table.flag("strict"),
     maxAttempts: table.number("maxAttempts", { ...COUNT, max: 100 }),
     maxOutputTokens: table.number("maxOutputTokens", COUNT),
-    temperature: table.number("temperature", { min: 0, max: 2, whole: false }),
+    temperature: table.number("temperature", TEMPERATURE),
     parallelCalls: table.flag("parallelCalls"),
     contextTokens: table.number("contextTokens", COUNT),
     currency: table.text("currency"),
@@ -70,23 +70,31 @@ export function readModel(table: TableReader): ModelConfig | undefined {
   return name === undefined ? undefined : { name, ...settings };
 }
 
-function readAddress(table: TableReader): string | undefined {
-  const address = table.text("baseUrl");
+/** `provider/model`. What has no slash is reported, and given all the same. */
+export function readModelName(table: TableReader, key: string): string | undefined {
+  const name = table.requiredText(key, 'provider and model, such as "anthropic/claude-sonnet-5"');
+  if (name !== undefined && !/^[^/]+\/.+$/su.test(name))
+    table.report(key, `must be provider and model with a slash between them, not ${JSON.stringify(name)}.`);
+  return name;
+}
+
+export function readAddress(table: TableReader, key: string): string | undefined {
+  const address = table.text(key);
   if (address === undefined) return undefined;
   const protocol = URL.canParse(address) ? new URL(address).protocol : undefined;
   if (protocol === "http:" || protocol === "https:") return address;
-  table.report("baseUrl", `must be an address that begins with http:// or https://, not ${JSON.stringify(address)}.`);
+  table.report(key, `must be an address that begins with http:// or https://, not ${JSON.stringify(address)}.`);
   return undefined;
 }
 
 /** Looked up later, so that commands that ask no model need no key; a key that stands in the file itself is refused. */
-function readKey(table: TableReader): string | undefined {
-  const key = table.text("apiKey");
-  if (key === undefined) return undefined;
-  const name = key.startsWith("env:") ? key.slice("env:".length) : undefined;
-  const resolved = name === undefined ? undefined : resolveVariables(key, { [name]: "" });
-  if (resolved !== undefined && "text" in resolved) return key;
-  table.report("apiKey", "must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a file is no place for it.");
+export function readKey(table: TableReader, key: string): string | undefined {
+  const written = table.text(key);
+  if (written === undefined) return undefined;
+  const name = written.startsWith("env:") ? written.slice("env:".length) : undefined;
+  const resolved = name === undefined ? undefined : resolveVariables(written, { [name]: "" });
+  if (resolved !== undefined && "text" in resolved) return written;
+  table.report(key, "must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a file is no place for it.");
   return undefined;
 }
 

@@ -41,6 +41,11 @@ const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ["lazy", "start"],
   ["env", "allow"],
   ["plugins", "extensions"],
+  ["simulate", "simulation"],
+  ["ladder", "rungs"],
+  ["mocks", "stubs"],
+  ["cassette", "recording"],
+  ["errorcategories", "faults"],
   ["busytimeout", "busyTimeoutMs"],
   ["maxsize", "maxBytes"],
 ]);

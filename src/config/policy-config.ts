@@ -64,13 +64,16 @@ export function readCache(table: TableReader): CacheOptions {
 
 /** Patterns over qualified names, each refused for what the policy itself would refuse it for. */
 function readPatterns(table: TableReader, key: string): readonly string[] | undefined {
-  return table.texts(key, (pattern) => {
-    try {
-      nameMatcher([pattern], key);
-      return undefined;
-    } catch (error: unknown) {
-      const { message, hint } = ToolError.fromUnknown(error);
-      return hint === undefined ? message : `${message} ${hint}`;
-    }
-  });
+  return table.texts(key, (pattern) => patternFault(pattern, key));
+}
+
+/** What is wrong with a pattern over qualified names; undefined when nothing is. */
+export function patternFault(pattern: string, key: string): string | undefined {
+  try {
+    nameMatcher([pattern], key);
+    return undefined;
+  } catch (error: unknown) {
+    const { message, hint } = ToolError.fromUnknown(error);
+    return hint === undefined ? message : `${message} ${hint}`;
+  }
 }

@@ -1,6 +1,9 @@
 /** Failures that are put into calls on purpose, as data. */
 
 /**
+ * What happens to a call. Those that fail or end without an answer ask nobody, except `crash_after_commit`; the others, and
+ * `schema_violation`, ask a tool that is real, so that what it does is done.
+ *
  * `network_error`: fails before anybody is asked. `unparseable_result`: succeeds with a text that is garbled. `schema_violation`: fails
  * with the message. `empty_result`: succeeds with nothing in it. `latency`: answers later. `timeout`: does not answer before its
  * time is up. `rate_limited`: 429 with Retry-After. `partial_result`: answers with a part of the answer. `crash_before_commit`: breaks
@@ -27,7 +30,7 @@ export interface FaultRule {
   readonly probability: number;
   /** Patterns over qualified names. @default every tool */
   readonly tools?: string | readonly string[];
-  /** Of the error. @default "Tool execution failed" */
+  /** Of the error. @default "Tool execution failed"; of a crash that the connection was lost, of a type of your own `Simulated error: <type>` */
   readonly message?: string;
   /** Whether its error says that trying again may help. @default as the real error */
   readonly retryable?: boolean;
@@ -39,8 +42,13 @@ export interface FaultRule {
   readonly retryAfterMs?: number;
 }
 
+/** Those that a real tool meets count for its circuit as any failure does; those of what stands in for it do not. */
 export interface FaultPlan {
-  /** The same seed hits the same calls, whatever the timing and the order. @default 0 */
+  /**
+   * The same seed hits the same calls, whatever the timing and the order of different calls. A call is known by its session, its tool, its
+   * input as it was sent, and how many equal calls its session made before. A session is known by the id that the program gave it, or else
+   * by how many were begun without one; a branch by the session it comes from. @default 0
+   */
   readonly seed?: number | string;
   readonly rules: readonly FaultRule[];
 }

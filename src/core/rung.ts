@@ -36,7 +36,7 @@ export function isReal(rung: Rung): rung is "live" | "record" {
   return rung === "live" || rung === "record";
 }
 
-export function isRung(value: unknown): value is Rung {
+function isRung(value: unknown): value is Rung {
   return RUNGS.some((rung) => rung === value);
 }
 

@@ -2,6 +2,17 @@
 export { Artifacts } from "./artifacts.ts";
 export type { ArtifactType } from "./artifacts.ts";
 export type { CatalogTool, ToolCollection } from "./catalog.ts";
+export type { ConversationPlan, PlayedPlan, SampledPlan, ScriptedPlan } from "./conversations/conversation-plan.ts";
+export type { ConversationTemplate, TemplateMessage } from "./conversations/conversation-template.ts";
+export { generateConversations } from "./conversations/generate-conversations.ts";
+export type { GenerateOptions } from "./conversations/generate-conversations.ts";
+export type { AnswerCount, GenerationProgress, GenerationSummary } from "./conversations/generation-summary.ts";
+export { type HurriedClock, hurriedClock } from "./conversations/hurried-clock.ts";
+export type { LineSink } from "./conversations/trajectory-file.ts";
+export { readTemplates } from "./conversations/read-templates.ts";
+export type { TrajectoryMessage, TrajectoryReport, TrajectoryResult } from "./conversations/trajectory.ts";
+export { TRAJECTORY_FORMATS } from "./conversations/trajectory-formats.ts";
+export type { TrajectoryFormat } from "./conversations/trajectory-formats.ts";
 export { dataflow } from "./dataflow.ts";
 export type { DataflowOptions } from "./dataflow.ts";
 export { DataflowGraph } from "./dataflow-graph.ts";

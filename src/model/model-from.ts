@@ -51,7 +51,8 @@ export function modelFrom(spec: string | ModelSpec, { environment, ...shared }: 
   });
 }
 
-function splitSpec(spec: string): ModelSpec {
+/** `provider/model` in its two parts. @throws ToolError `invalid_argument` for a text that names no provider */
+export function splitSpec(spec: string): ModelSpec {
   const at = spec.indexOf("/");
   if (at <= 0) {
     const hint = `Write provider/model, such as anthropic/claude-sonnet. Providers: ${PROVIDER_NAMES.join(", ")}.`;

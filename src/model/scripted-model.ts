@@ -13,6 +13,7 @@ import type {
   ModelReply,
   ModelRequest,
   ProviderCall,
+  ReplyCandidate,
   TokenUsage,
 } from "../core/model.ts";
 import type { Clock } from "../core/ports.ts";
@@ -35,6 +36,8 @@ export interface ScriptedReply {
   /** @default none of either */
   readonly usage?: Partial<TokenUsage>;
   readonly native?: NativeMessage;
+  /** Every reply to a request that asks for several; given whatever was asked. */
+  readonly candidates?: readonly ReplyCandidate[];
   /** Thrown in place of the end, after everything else was said. */
   readonly error?: Error;
   /** Passes before each event, in milliseconds. @default 0 */
@@ -105,6 +108,7 @@ class Scripted implements ScriptedModel {
 
   #events(script: ScriptedReply): readonly ModelEvent[] {
     const { text = "", reasoning = "", providerCalls = [], media = [], finishDetail, usage, native, pieceChars = Infinity } = script;
+    const { candidates } = script;
     const calls = (script.calls ?? []).map((call) => (call.id === undefined ? { ...call, id: `scripted_${++this.#calls}` } : call));
     const { finish = calls.length > 0 ? "calls" : "stop" } = script;
     const reply: ModelReply = {
@@ -117,6 +121,7 @@ class Scripted implements ScriptedModel {
       ...(finishDetail === undefined ? {} : { finishDetail }),
       usage: { inputTokens: 0, outputTokens: 0, ...usage },
       ...(native === undefined ? {} : { native }),
+      ...(candidates === undefined ? {} : { candidates }),
     };
     const events = replyEvents(reply, calls);
     return pieceChars === Infinity ? events : events.flatMap((event) => cut(event, Math.max(1, pieceChars)));

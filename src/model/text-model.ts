@@ -60,7 +60,7 @@ class TextToolsModel implements Model {
       } else if (event.type === "reply-end") {
         if (!saw.reasoning) yield* decoding.pushReasoning(event.reply.reasoning);
         if (!saw.text) yield* decoding.push(event.reply.text);
-        yield* this.#end(decoding, event.reply);
+        yield* this.#end(decoding, event.reply, tools);
       } else if (event.type === "provider-call") yield event;
     }
   }
@@ -75,7 +75,8 @@ class TextToolsModel implements Model {
     });
   }
 
-  #end(decoding: TextDecoding, { finish, finishDetail, usage, model, id, media, providerCalls }: ModelReply): readonly ModelEvent[] {
+  #end(decoding: TextDecoding, reply: ModelReply, tools: readonly ModelTool[]): readonly ModelEvent[] {
+    const { finish, finishDetail, usage, model, id, media, providerCalls } = reply;
     const events = decoding.end({
       finish: finish === "calls" ? "stop" : finish,
       usage,
@@ -84,15 +85,31 @@ class TextToolsModel implements Model {
       ...(id === undefined ? {} : { id }),
     });
     if (decoding.warnings.length > 0) this.#options.onWarnings?.(decoding.warnings);
-    return events.map((event) => (event.type === "reply-end" ? { ...event, reply: { ...event.reply, media, providerCalls } } : event));
+    const candidates = reply.candidates?.map((candidate) => ({ ...candidate, text: this.#textOf(candidate.text, tools) }));
+    const rest = { media, providerCalls, ...(candidates === undefined ? {} : { candidates }) };
+    return events.map((event) => (event.type === "reply-end" ? { ...event, reply: { ...event.reply, ...rest } } : event));
+  }
+
+  /** What a whole message says beside its calls and its thinking. */
+  #textOf(text: string, tools: readonly ModelTool[]): string {
+    const decoding = this.#decode(tools);
+    decoding.push(text);
+    const [last] = decoding.end({ finish: "stop", usage: { inputTokens: 0, outputTokens: 0 } }).slice(-1);
+    return last?.type === "reply-end" ? last.reply.text : text;
   }
 
   #written(request: ModelRequest, tools: readonly ModelTool[]): ModelRequest {
-    const { tools: _tools, toolChoice = "auto", parallelCalls = true, system, messages, ...rest } = request;
+    const { tools: _tools, toolChoice = "auto", parallelCalls = true, responseFormat, system, messages, ...rest } = request;
     const parts = [system ?? "", this.#format.describeTools(tools)];
     if (tools.length > 0) parts.push(this.#choice(toolChoice), parallelCalls ? "" : "Make one call a message.");
     const text = parts.filter((part) => part !== "").join("\n\n");
-    return { ...rest, messages: this.#messages(messages), ...(text === "" ? {} : { system: text }) };
+    return {
+      ...rest,
+      // calls in text are not JSON alone
+      ...(responseFormat === undefined || tools.length > 0 ? {} : { responseFormat }),
+      messages: this.#messages(messages),
+      ...(text === "" ? {} : { system: text }),
+    };
   }
 
   #choice(choice: ToolChoice): string {

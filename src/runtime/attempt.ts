@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { Job } from "../core/job.ts";
 import { NoAnswer } from "../core/no-answer.ts";
 import { circuitOutcome } from "../policy/circuit.ts";
-import type { Circuit } from "../policy/circuit.ts";
+import type { Circuit, CircuitOutcome } from "../policy/circuit.ts";
 import { classifyError } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
 import type { WaitOutcome, Waited } from "../policy/deadline.ts";
@@ -17,6 +17,7 @@ import type { CallRun, StepEnd } from "./call-run.ts";
 import { withinLayer } from "./caller-layer.ts";
 import { followJob } from "./follow-job.ts";
 import { release } from "./hold.ts";
+import { askWithFault, isPretended, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
 import type { Orphan } from "./orphan.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
@@ -149,7 +150,8 @@ function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
   let answer: unknown;
   let work: PromiseLike<unknown> | undefined;
   try {
-    answer = ask(run, { tool, input: run.input ?? {}, parsed: run.parsed }, context);
+    const request = { tool, input: run.input ?? {}, parsed: run.parsed, toolNamed: run.parts.toolNamed };
+    answer = run.faults === undefined ? ask(run, request, context) : askWithFault(run, context, () => ask(run, request, context));
     work = workOf(run, answer, context);
   } catch (thrown: unknown) {
     return attemptFailed(run, context, thrown);
@@ -214,13 +216,14 @@ class AnswerOutcome implements WaitOutcome<unknown, StepEnd> {
   ended(error: ToolError): StepEnd {
     this.#context.end(error);
     writeEnded(this.#run);
-    circuitOf(this.#run)?.record(circuitOutcome(error, false));
+    circuitOf(this.#run)?.record(healthOf(this.#run, error, false));
     this.#orphan = abandon(this.#run);
     return error;
   }
 
   late(): ToolError {
-    return timedOut(this.#run, this.#context);
+    const error = timedOut(this.#run, this.#context);
+    return this.#run.faults === undefined ? error : plannedTimeout(this.#run, error);
   }
 
   onLate(outcome: "returned" | "threw"): void {
@@ -238,6 +241,8 @@ function timedOut(run: CallRun, context: AttemptContext): ToolError {
 }
 
 function attemptAnswered(run: CallRun, context: AttemptContext, answer: unknown, now: number): StepEnd {
+  const spoiled = spoiledAnswer(run);
+  if (spoiled !== undefined) return attemptFailed(run, context, spoiled);
   context.end("settled");
   writeEnded(run);
   readAnswered(run);
@@ -252,8 +257,12 @@ function attemptFailed(run: CallRun, context: AttemptContext, thrown: unknown): 
   writeEnded(run);
   release(run);
   const error = classifyError(thrown);
-  circuitOf(run)?.record(circuitOutcome(error, error === thrown));
+  circuitOf(run)?.record(healthOf(run, error, error === thrown));
   return error;
+}
+
+function healthOf(run: CallRun, error: ToolError, thrownByTool: boolean): CircuitOutcome {
+  return isPretended(run) ? "ignored" : circuitOutcome(error, thrownByTool);
 }
 
 function reportBlock(run: CallRun, blockedMs: number): void {

@@ -115,6 +115,7 @@ export function begin(
 ): CallRun {
   const read = readCall(raw, parts.inputLimits);
   const run = new CallRun(parts, turn, options, read.call);
+  run.faults = parts.faults.begin(turn.session, read.call);
   run.unreadable = read.error;
   run.repairs = read.repairs;
   run.warnings = read.warnings;

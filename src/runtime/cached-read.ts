@@ -65,7 +65,11 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
   if (read === undefined) return;
   run.read = undefined;
   const isSound =
-    error === undefined && run.partial === undefined && !run.simulated && run.parts.cache.versions.unchangedSince(read.asOf, read.reads);
+    error === undefined &&
+    run.partial === undefined &&
+    run.faults?.spoils === undefined &&
+    !run.simulated &&
+    run.parts.cache.versions.unchangedSince(read.asOf, read.reads);
   // As the tool answered it, before hooks and before it is cut: both come again with every hit.
   const answer = isSound ? { output: run.output, content: run.content, metadata: run.metadata } : undefined;
   if (answer !== undefined) keep(run, read, answer);

@@ -10,6 +10,7 @@ import type { Hook } from "../core/hook.ts";
 import { canonicalJson } from "../core/json.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../core/json.ts";
 import type { Clock, Ports } from "../core/ports.ts";
+import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
 import type { ApprovalGate } from "../policy/approval.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
@@ -21,6 +22,7 @@ import type { Visibility } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
 import type { Ladder, Step } from "./ladder.ts";
 import type { CachedRead } from "./cache-plan.ts";
+import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
 import type { Registry } from "./registry/registry.ts";
 import type { CallEffects } from "./resolve-effects.ts";
@@ -49,6 +51,7 @@ export interface CallParts {
   readonly keeper: ResultKeeper;
   readonly cache: ResultCache;
   readonly retry: RetrySettings;
+  readonly faults: Faults;
   readonly inputLimits: JsonLimits;
   readonly orphanHoldMs: number;
   readonly running: RunningCalls<CallRun>;
@@ -56,6 +59,8 @@ export interface CallParts {
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;
   readonly ladder: Ladder;
+  /** For engines that tell of earlier calls. */
+  readonly toolNamed: (qualifiedName: string) => Tool | undefined;
   /** Somebody hears events; changes when listeners come and go. */
   listening: boolean;
   guardsOf(registered: RegisteredTool): ToolGuards;
@@ -141,6 +146,8 @@ export class CallRun implements Interruptible {
   read: CachedRead | undefined;
   /** Its answer was an equal call's. */
   fromCache = false;
+  /** Set where calls may meet faults on purpose. */
+  faults: CallFaults | undefined;
   attempts = 0;
   /** How many it has put to a person. */
   questions = 0;

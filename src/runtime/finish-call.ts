@@ -42,7 +42,12 @@ function stampOrigin(run: CallRun, result: Mutable<ToolResult>): void {
   const { origin } = result;
   if (origin === "live") return;
   if (origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
-  result.fidelity = run.fidelity ?? fidelityOf(run, result);
+  result.fidelity = isSpoiled(run, result) ? "unchecked" : (run.fidelity ?? fidelityOf(run, result));
+}
+
+/** A fault is in it, so it is nobody's answer. */
+function isSpoiled({ faults }: CallRun, { status }: ToolResult): boolean {
+  return faults?.spoils !== undefined || (faults?.met !== undefined && status === "error");
 }
 
 function fidelityOf({ registered }: CallRun, { origin, status }: ToolResult): Fidelity {
@@ -72,6 +77,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
   }
   if (run.metadata !== undefined) result.metadata = run.metadata;
   if (result.origin !== "live") stampOrigin(run, result);
+  if (run.faults?.met !== undefined) result.fault = run.faults.met;
   return result;
 }
 

@@ -41,6 +41,10 @@ export class Ladder {
   readonly onRecord: LadderOptions["onRecord"];
   /** Who answers calls of a simulation that may not run. */
   readonly simulation: readonly Step[];
+  /** Some engine answers one call after the other. */
+  readonly hasSequence: boolean;
+  /** Some engine must be told when a session begins and ends. */
+  readonly remembersSessions: boolean;
   readonly #engines: ReadonlyMap<Rung, Engine>;
   readonly #rules: readonly { readonly fits: (name: string) => unknown; readonly steps: readonly Step[] }[];
 
@@ -56,11 +60,9 @@ export class Ladder {
     if (standIn !== undefined) this.simulation = [{ rung: "stub", engine: standIn }];
     else if (options.simulation !== undefined) this.simulation = this.#standIns(options.simulation);
     else this.simulation = this.#steps(ENGINE_RUNGS.filter((rung) => this.#engines.has(rung)));
-  }
-
-  /** All engines that may be asked. */
-  get engines(): readonly Engine[] {
-    return [...this.#engines.values(), ...this.simulation.flatMap(({ engine }) => engine ?? [])];
+    const all = [...this.#engines.values(), ...(standIn === undefined ? [] : [standIn])];
+    this.hasSequence = all.some(({ order }) => order === "sequential");
+    this.remembersSessions = all.some((engine) => engine.openSession !== undefined);
   }
 
   /** Who is asked for a tool, in order; undefined where no rule says it: the tool itself. */

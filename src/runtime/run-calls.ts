@@ -53,9 +53,11 @@ export class CallRunner {
   runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Answer> {
     const misuse = (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ?? realInSimulation();
     if (misuse !== undefined) return Promise.reject(misuse);
-    const session = new Session({ ports: parts.ports, recorded: false });
+    // Calls that are answered one after the other see the results before theirs.
+    const recorded = (parts.registry.hasSequence || parts.ladder.hasSequence) && isBatch(calls);
+    const session = new Session({ ports: parts.ports, recorded, isAlone: true, seedName: "" });
     const answer = this.#runTurn(parts, new Turn(session, parts.ports.ids), calls, options, undefined);
-    return parts.registry.remembersSessions || parts.ladder.engines.some(({ openSession }) => openSession !== undefined)
+    return recorded || parts.registry.remembersSessions || parts.ladder.remembersSessions
       ? letGo(parts, session, answer)
       : Promise.resolve(answer);
   }
@@ -68,7 +70,7 @@ export class CallRunner {
     const sent = waits ? readAhead(calls, session.parts.inputLimits) : calls;
     if (session.ready !== undefined) return session.ready.then(() => this.run(session, sent, options, submission));
     try {
-      const concurrent = options.concurrent === true && !answersInSequence(session, sent);
+      const concurrent = options.concurrent === true && !answersInSequence(session.parts, sent);
       const answer = session.turns.run((turn) => this.#turn(session, sent, options, { submission, turn }), {
         signal: options.signal,
         concurrent,
@@ -81,7 +83,7 @@ export class CallRunner {
 
   /** Holds the turn of a session for several rounds; see `RuntimeSession.turn`. */
   turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    const refusal = refuse(session);
+    const refusal = refuse(session) ?? (typeof work === "function" ? undefined : noWork());
     if (refusal !== undefined) return Promise.reject(refusal);
     if (session.ready !== undefined) return session.ready.then(() => this.turn(session, work, signal));
     try {
@@ -176,17 +178,18 @@ function beginTurn(session: RuntimeSession, running: RunningTurn | undefined): T
 }
 
 /** Whether an engine is called that may not be asked for one thing before it has answered another. */
-function answersInSequence({ parts }: RuntimeSession, calls: ToolCall | readonly ToolCall[]): boolean {
-  if (parts.ladder.engines.some(({ order }) => order === "sequential")) return true;
+function answersInSequence(parts: CallParts, calls: ToolCall | readonly ToolCall[]): boolean {
+  if (parts.ladder.hasSequence) return true;
   const list = isBatch(calls) ? calls : [calls];
   return list.some(({ name }) => parts.registry.get(name)?.toolset.engine?.order === "sequential");
 }
 
 /** Engines that began with a call of no session end with it. */
-async function letGo<T>({ ports }: CallParts, session: Session, answer: T | Promise<T>): Promise<T> {
+async function letGo<T>({ ports, cache }: CallParts, session: Session, answer: T | Promise<T>): Promise<T> {
   try {
     return await answer;
   } finally {
+    cache.forget(session);
     await session.engagedEngines?.close(ports.clock, ports.log);
   }
 }
@@ -209,6 +212,10 @@ function realInSimulation(): ToolError | undefined {
   return new ToolError("not_simulatable", "A handler that runs in a simulation made calls outside it, which would be real.", {
     hint: "Leave them out when context.simulated is true, or allow them by allowSideEffects.",
   });
+}
+
+function noWork(): ToolError {
+  return new ToolError("invalid_argument", "turn() takes a function: what to do while the turn is held.");
 }
 
 function needsSession(options: ExecuteOptions): ToolError | undefined {

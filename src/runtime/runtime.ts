@@ -5,6 +5,7 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
+import type { FaultPlan } from "../core/fault.ts";
 import type { Hook } from "../core/hook.ts";
 import type { JsonLimits } from "../core/json.ts";
 import type { Ports } from "../core/ports.ts";
@@ -27,6 +28,7 @@ import { ResultKeeper } from "../policy/result-keeper.ts";
 import { checkRetry } from "../policy/retry.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "./call-run.ts";
+import { Faults } from "./faults.ts";
 import { unreadableOptions } from "./execute-options.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
 import { readResultToolset } from "./read-result-tool.ts";
@@ -86,6 +88,8 @@ export interface RuntimeOptions extends CallSettings {
   readonly standIn?: Engine;
   /** Who answers which tool in place of it, in every session. @default nobody: all tools are live */
   readonly ladder?: LadderOptions;
+  /** Failures that calls meet on purpose, whoever answers them, simulations included; a call of a tool that is not there meets none. @default none */
+  readonly faults?: FaultPlan;
   /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
   readonly orphanHoldMs?: number;
   /** Clock, randomness, ids and log, for tests. */
@@ -107,6 +111,7 @@ function checkOptions(options: RuntimeOptions): void {
   checkSettings(options, "the runtime");
   checkMs(options.orphanHoldMs, "orphanHoldMs", "the runtime");
   checkRetry(options.retry ?? {});
+  for (const hook of options.hooks ?? []) checkHook(hook);
   const { keepEvents = 1, durability = "sync" } = options;
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
     throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes a whole number of at least 1.`);
@@ -114,6 +119,15 @@ function checkOptions(options: RuntimeOptions): void {
   if (options.standIn !== undefined) checkMethods(options.standIn, ["call"], "standIn");
   if (durability !== "sync" && durability !== "async")
     throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
+}
+
+function checkHook({ name, timeoutMs, onFailure = "skip" }: Hook): void {
+  checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);
+  if (onFailure === "skip" || onFailure === "stop") return;
+  throw new ToolError(
+    "invalid_argument",
+    `onFailure of the hook ${JSON.stringify(name)} is ${String(onFailure)}; it takes "skip" or "stop".`,
+  );
 }
 
 function checkMethods(value: unknown, methods: readonly string[], name: string): void {
@@ -312,11 +326,13 @@ export class Runtime {
       approvals: new ApprovalGate(options.approval ?? {}, this.#ports),
       undecidedHook: undefined,
       ladder: this.#ladder,
+      toolNamed: (name) => this.registry.get(name)?.tool,
       beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
       afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
       keeper: new ResultKeeper({}),
       cache: new ResultCache(options.cache ?? {}, { clock: this.#ports.clock, log: this.#ports.log, store: options.store }),
       retry: options.retry ?? {},
+      faults: new Faults(options.faults, this.registry),
       inputLimits: options.inputLimits ?? {},
       orphanHoldMs: options.orphanHoldMs ?? DEFAULT_ORPHAN_HOLD_MS,
       running: new RunningCalls<CallRun>(),

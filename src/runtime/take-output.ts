@@ -7,6 +7,7 @@ import type { ParsedInput } from "../core/tool.ts";
 import { liftImages } from "../policy/lift-images.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { copyContent } from "./copy-content.ts";
+import { spoiledOutput } from "./inject-fault.ts";
 import { settleParsing } from "./settle-parsing.ts";
 import { toolOf } from "./resolve-tool.ts";
 
@@ -21,6 +22,12 @@ export function takeOutput(run: CallRun): StepEnd | Promise<StepEnd> {
       if (raw.metadata !== undefined) takeMetadata(run, raw.metadata);
       if (raw.fidelity !== undefined && FIDELITIES.includes(raw.fidelity)) run.fidelity = raw.fidelity;
       answer = raw.output;
+    }
+    const spoils = run.faults?.spoils;
+    if (spoils !== undefined) {
+      const { output, isChecked } = spoiledOutput(run, spoils, answer);
+      answer = output;
+      if (!isChecked) return recordJson(run, answer);
     }
   } catch (thrown: unknown) {
     return notRecordable(run, thrown);
@@ -49,6 +56,11 @@ function takeParsed(run: CallRun, answer: unknown, parsed: ParsedInput): StepEnd
 }
 
 function takeJson(run: CallRun, answer: unknown): StepEnd {
+  const end = recordJson(run, answer);
+  return end ?? checkOutput(run);
+}
+
+function recordJson(run: CallRun, answer: unknown): StepEnd {
   if (answer === undefined) {
     if (run.content === undefined) run.output = null;
   } else {
@@ -60,6 +72,10 @@ function takeJson(run: CallRun, answer: unknown): StepEnd {
   }
   const lifted = liftImages(run.output, run.content);
   if (lifted !== undefined) run.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
+  return undefined;
+}
+
+function checkOutput(run: CallRun): undefined {
   if (!run.options.validate) return undefined;
   const validator = toolOf(run).outputValidator;
   if (validator === undefined || validator.check(run.output)) return undefined;

@@ -18,10 +18,21 @@ const EMPTY: RawSchema = {};
  * @throws ToolError `invalid_schema` naming the place, for what is malformed, too large, cyclic or elsewhere.
  */
 export function compileDocument(schema: unknown): SchemaNode {
+  return compileNodes(schema).root;
+}
+
+export interface CompiledDocument {
+  readonly root: SchemaNode;
+  /** Each subschema by the object it was made of; those that are `true` or `false` are not here. */
+  readonly nodes: ReadonlyMap<RawSchema, SchemaNode>;
+}
+
+/** As `compileDocument`, for who reads the subschemas too. */
+export function compileNodes(schema: unknown): CompiledDocument {
   const compiler = new DocumentCompiler();
   const root = compiler.compile(schema, ROOT, rootResource(schema));
   compiler.resolveReferences();
-  return root;
+  return { root, nodes: compiler.nodes };
 }
 
 function rootResource(schema: unknown): SchemaResource {
@@ -44,7 +55,7 @@ function declaredDialect(raw: RawSchema, location: Location): string | undefined
 
 class DocumentCompiler implements SubschemaCompiler {
   /** By the object they were made of, for pointers. */
-  private readonly nodes = new Map<RawSchema, SchemaNode>();
+  readonly nodes = new Map<RawSchema, SchemaNode>();
   /** All of them: a program may use one object in several places. */
   private readonly allNodes: SchemaNode[] = [];
   private readonly resources = new Map<string, SchemaResource>();

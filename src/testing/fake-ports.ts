@@ -1,4 +1,5 @@
 /** A clock, a random source and ids that a test holds in its hand: the same run every time, and no sleep. */
+import { ToolError } from "../core/error.ts";
 import type { Clock, Ids, Log, LogFields, Ports } from "../core/ports.ts";
 import { seededRandom } from "../core/seeded-random.ts";
 
@@ -69,6 +70,31 @@ export class FakeClock implements Clock {
     this.#now = end;
   }
 
+  /**
+   * Runs work to its end on this clock: whenever nothing else can go on, time moves on to the next timer.
+   *
+   * The work's own result or error comes back. Work that waits for real time or for the world, such as a socket, is taken for one
+   * that hangs: this sees promises and its own timers alone.
+   *
+   * @throws ToolError `timeout` when the work waits for nothing that time could bring, or is not over after 100,000 timers. By rejecting
+   */
+  async run<T>(work: Promise<T> | (() => Promise<T>)): Promise<T> {
+    const begun = this.#now;
+    const running = typeof work === "function" ? work() : work;
+    let isOver = false;
+    const end = (): void => void (isOver = true);
+    running.then(end, end);
+    for (let [fired, idle] = [0, 0]; ;) {
+      await settle();
+      if (isOver) return await running;
+      const { nextIn } = this;
+      if (nextIn === undefined ? ++idle > MAX_IDLE_TURNS : ++fired > MAX_TIMERS) throw hang(this.#now - begun, nextIn);
+      if (nextIn === undefined) continue;
+      idle = 0;
+      await this.advance(nextIn);
+    }
+  }
+
   #peek(): Timer | undefined {
     while (this.#timers[0]?.cancelled === true) this.#pop();
     return this.#timers[0];
@@ -106,6 +132,20 @@ export class FakeClock implements Clock {
     heap[one] = second;
     heap[other] = first;
   }
+}
+
+/** So many turns of the event loop without a timer are a hang: loading a module takes some. */
+const MAX_IDLE_TURNS = 100;
+/** So many timers are work that never ends. */
+const MAX_TIMERS = 100_000;
+
+function hang(passedMs: number, nextIn: number | undefined): ToolError {
+  const passed = `The work is not over after ${passedMs} ms of the fake clock`;
+  if (nextIn !== undefined)
+    return new ToolError("timeout", `${passed} and ${MAX_TIMERS} timers.`, { hint: "Does it set a timer again each time one fires?" });
+  return new ToolError("timeout", `${passed}, and waits for nothing that time could bring: no timer is set.`, {
+    hint: "Look for a promise that nobody settles, or for a wait on the real clock or a socket.",
+  });
 }
 
 function isBefore(one: Timer | undefined, other: Timer | undefined): boolean {

@@ -4,8 +4,11 @@ import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
+import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
+import { laidOver } from "./laid-over.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
+import { heldSchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
   AnsweredCall,
@@ -15,6 +18,7 @@ import type {
   EncodedRequest,
   EncodedTools,
   WireFormat,
+  WireNote,
   WireTarget,
 } from "./wire-format.ts";
 
@@ -64,7 +68,10 @@ function encodeMessages(messages: readonly ModelMessage[], { tools = true }: Enc
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
   const { native = {}, maxOutputTokens: max_tokens = DEFAULT_MAX_TOKENS, temperature } = request;
-  const { tools, toolNames, notes } = encodeTools(request.tools ?? [], { strict });
+  const encoded = encodeTools(request.tools ?? [], { strict });
+  const { tools, toolNames } = encoded;
+  const notes: WireNote[] = [...encoded.notes];
+  candidateCount(request, { format: ANTHROPIC, most: 1 }, notes);
   const offered = tools.length > 0 || native["tools"] !== undefined;
   const said = encodeMessages(request.messages, { tools: offered });
   const system = [...systemBlocks(request.system), ...(said.system ?? [])];
@@ -74,12 +81,27 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(system.length === 0 ? {} : { system }),
     messages: said.messages,
     ...(tools.length === 0 ? {} : { tools }),
-    ...choiceOf(request, { tools, toolNames, notes }),
+    ...choiceOf(request, encoded),
     ...(temperature === undefined ? {} : { temperature }),
     ...(stream ? { stream } : {}),
     ...native,
+    ...laidOver("output_config", outputConfig(request, model, notes), native),
   };
   return { body, toolNames: new Map([...said.toolNames, ...toolNames]), notes };
+}
+
+/** Models from before the API had structured outputs, which refuse to be asked for them. */
+const OLD_MODEL = /claude-(?:instant|[123](?!\d)|(?:sonnet|opus)-4-(?:0|\d{8})(?!\d))/u;
+
+/** @see https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
+function outputConfig({ responseFormat }: ModelRequest, model: string, notes: WireNote[]): JsonObject {
+  if (responseFormat === undefined) return {};
+  if (OLD_MODEL.test(model)) {
+    notes.push(unsupportedReply(ANTHROPIC, `that the reply of ${model} is JSON`));
+    return {};
+  }
+  const schema = heldSchema(responseFormat, ANTHROPIC, notes);
+  return schema === undefined ? {} : { format: { type: "json_schema", schema } };
 }
 
 function systemBlocks(system: string | undefined): readonly JsonObject[] {

@@ -4,8 +4,11 @@ import type { JsonObject } from "../core/json.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedrock/conversation.ts";
 import { ConverseReader } from "./bedrock/message-reader.ts";
+import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
+import { laidOver } from "./laid-over.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
+import { heldSchema, replyName, unsupportedReply } from "./response-format.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
 
 /** Models that cannot follow references inside a schema. */
@@ -57,6 +60,9 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
   const offered = toolConfig["toolConfig"] !== undefined || native["toolConfig"] !== undefined;
   const said = toConverseMessages(request.messages, { tools: offered, model });
   const system = [...textBlock(request.system ?? ""), ...(said.system ?? [])];
+  const notes: WireNote[] = [...encoded.notes];
+  if (toolChoice !== "none" && request.parallelCalls === false) notes.push(NO_SWITCH);
+  candidateCount(request, { format: BEDROCK, most: 1 }, notes);
   const inferenceConfig = { ...(maxTokens === undefined ? {} : { maxTokens }), ...(temperature === undefined ? {} : { temperature }) };
   const body: JsonObject = {
     messages: said.messages,
@@ -64,12 +70,29 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
     ...(Object.keys(inferenceConfig).length === 0 ? {} : { inferenceConfig }),
     ...toolConfig,
     ...native,
+    ...laidOver("outputConfig", outputConfig(request, model, notes), native),
   };
-  const notes = toolChoice === "none" || request.parallelCalls !== false ? encoded.notes : [...encoded.notes, NO_SWITCH];
   return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
 }
 
 const NO_SWITCH: WireNote = { kind: "unsupported", note: `${BEDROCK} cannot be told to make one call at a time.` };
+
+/** Models that Bedrock cannot hold to a schema. */
+const WITHOUT_SCHEMAS =
+  /(?:^|[./])(?:amazon|meta|ai21|cohere|writer)\.|claude-(?:v\d|instant|[23](?!\d)|(?:sonnet|opus)-4-(?:\d{8}|1)(?!\d))/u;
+
+/** @see https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html */
+function outputConfig({ responseFormat }: ModelRequest, model: string, notes: WireNote[]): JsonObject {
+  if (responseFormat === undefined) return {};
+  if (WITHOUT_SCHEMAS.test(model)) {
+    notes.push(unsupportedReply(BEDROCK, `that the reply of ${model} is JSON`));
+    return {};
+  }
+  const schema = heldSchema(responseFormat, BEDROCK, notes);
+  if (schema === undefined) return {};
+  const jsonSchema = { name: replyName(responseFormat), schema: JSON.stringify(schema) };
+  return { textFormat: { type: "json_schema", structure: { jsonSchema } } };
+}
 
 /** Left out where there are no tools, or none is to be called: the API has no other way to say so. */
 function toolConfigOf({ toolChoice = "auto" }: ModelRequest, encoded: EncodedTools): JsonObject {

@@ -29,6 +29,12 @@ export interface ChatVariant {
   readonly streamOptions: boolean;
   /** The provider's word for `required`. */
   readonly required: "required" | "any";
+  /** How a reply can be asked to be JSON: as any object, as one that fits a schema. */
+  readonly jsonReplies: readonly ("json_object" | "json_schema")[];
+  /** Most replies to one request, as `n`; 1 = it cannot be asked for more. */
+  readonly maxCandidates: number;
+  /** What asks for the probabilities of several replies' tokens, as `logprobs`; false = they cannot be asked for. */
+  readonly logprobs: boolean | number;
   /** Whether models are shown images and sounds; else they are named in words. */
   readonly media: boolean;
   /** Images of results stand in the result itself, not in a message of the user behind it. */
@@ -58,6 +64,9 @@ export const PLAIN_CHAT: ChatVariant = {
   parallelSwitch: true,
   streamOptions: true,
   required: "required",
+  jsonReplies: ["json_object", "json_schema"],
+  maxCandidates: 128,
+  logprobs: true,
   media: true,
   mediaInResults: false,
   namedResults: false,
@@ -69,6 +78,8 @@ export const PLAIN_CHAT: ChatVariant = {
 type Difference = Partial<Omit<ChatVariant, "name">>;
 
 const OPENAI: Difference = { maxTokensField: "max_completion_tokens", strict: "openai-strict", maxTools: 128 };
+const ONE_REPLY: Difference = { maxCandidates: 1 };
+const ANY_OBJECT: Difference = { jsonReplies: ["json_object"] };
 const THINKS_ON: ReasoningRule = { field: "reasoning_content", when: "calls" };
 const MUST_THINK: ReasoningRule = { ...THINKS_ON, required: true };
 
@@ -80,29 +91,40 @@ const DIFFERENCES = {
   openai: OPENAI,
   azure: OPENAI,
   /** Thinking models refuse a message with calls whose reasoning is missing. */
-  deepseek: { strict: "deepseek-strict", maxTools: 128, media: false, parallelSwitch: false, reasoning: MUST_THINK },
-  groq: { maxTokensField: "max_completion_tokens", maxTools: 128 },
+  deepseek: {
+    ...ONE_REPLY,
+    ...ANY_OBJECT,
+    strict: "deepseek-strict",
+    maxTools: 128,
+    media: false,
+    parallelSwitch: false,
+    reasoning: MUST_THINK,
+  },
+  /** Few of its models take a schema for the reply, and none while it streams. */
+  groq: { ...ONE_REPLY, ...ANY_OBJECT, maxTokensField: "max_completion_tokens", maxTools: 128 },
   xai: { maxTokensField: "max_completion_tokens", strict: "openai-strict" },
-  openrouter: { strict: "openai-strict", reasoning: { field: "reasoning_details", when: "always" } },
+  openrouter: { ...ONE_REPLY, strict: "openai-strict", reasoning: { field: "reasoning_details", when: "always" } },
   vllm: {},
   sglang: {},
   "llama-cpp": {},
-  "lm-studio": { parallelSwitch: false },
-  ollama: { parallelSwitch: false },
-  together: {},
+  "lm-studio": { ...ONE_REPLY, parallelSwitch: false, jsonReplies: ["json_schema"] },
+  ollama: { ...ONE_REPLY, parallelSwitch: false },
+  /** Takes a count of the likeliest tokens to tell of, not a switch. */
+  together: { logprobs: 1 },
   fireworks: { reasoning: THINKS_ON },
-  moonshot: { reasoning: MUST_THINK, parallelSwitch: false },
-  zhipu: { reasoning: THINKS_ON, parallelSwitch: false },
-  alibaba: { reasoning: THINKS_ON },
-  huggingface: {},
-  cerebras: { maxTokensField: "max_completion_tokens", strict: "openai-strict" },
+  moonshot: { ...ONE_REPLY, ...ANY_OBJECT, reasoning: MUST_THINK, parallelSwitch: false },
+  zhipu: { ...ONE_REPLY, ...ANY_OBJECT, reasoning: THINKS_ON, parallelSwitch: false },
+  alibaba: { ...ANY_OBJECT, reasoning: THINKS_ON, maxCandidates: 4, logprobs: false },
+  huggingface: { ...ONE_REPLY },
+  cerebras: { ...ONE_REPLY, maxTokensField: "max_completion_tokens", strict: "openai-strict" },
   /** Calls carry signatures in `extra_content`, without which Gemini 3 refuses them. */
-  gemini: { parallelSwitch: false, keptFields: ["extra_content"] },
+  gemini: { parallelSwitch: false, keptFields: ["extra_content"], maxCandidates: 8, logprobs: false },
   mistral: {
     ids: MISTRAL_IDS,
     strict: "openai-strict",
     streamOptions: false,
     required: "any",
+    logprobs: false,
     mediaInResults: true,
     namedResults: true,
     answersResults: true,

@@ -1,7 +1,7 @@
 /** Cohere's chat, version 2: a plan before the calls, results as documents. */
 import type { ContentPart } from "../core/content.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { JsonObject } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { partText } from "../core/result.ts";
@@ -17,9 +17,11 @@ import {
   wellFormed,
 } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
+import { replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
   EncodedMessages,
@@ -130,6 +132,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls !== undefined)
     notes.push({ kind: "unsupported", note: `${FORMAT} cannot be told whether to make several calls at once.` });
+  candidateCount(request, { format: FORMAT, most: 1 }, notes);
   const body: JsonObject = {
     model,
     messages: [...(system === undefined ? [] : [{ role: "system", content: system.toWellFormed() }]), ...conversation.messages],
@@ -137,10 +140,39 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, encoded)),
     ...(maxOutputTokens === undefined ? {} : { max_tokens: maxOutputTokens }),
     ...(temperature === undefined ? {} : { temperature }),
+    ...jsonReply(request, offered, notes),
     stream,
     ...native,
   };
   return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
+}
+
+/**
+ * Refused beside tools, and where an object of the schema requires nothing.
+ *
+ * @see https://docs.cohere.com/docs/structured-outputs
+ */
+function jsonReply({ responseFormat }: ModelRequest, offered: boolean, notes: WireNote[]): JsonObject {
+  if (responseFormat === undefined) return {};
+  if (offered) {
+    notes.push(unsupportedReply(FORMAT, "that the reply is JSON where there are tools"));
+    return {};
+  }
+  const schema = replySchema(responseFormat, { subset: "cohere", refusal: requiresNothing }, notes)?.schema;
+  return { response_format: { type: "json_object", ...(schema === undefined ? {} : { json_schema: schema }) } };
+}
+
+function requiresNothing(schema: JsonObject): string | undefined {
+  const open: JsonValue[] = [schema];
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (isJsonArray(value)) open.push(...value);
+    if (!isJsonObject(value)) continue;
+    const { type, properties, required, enum: _values, ...others } = value;
+    if (type === "object" && (!isJsonArray(required) || required.length === 0)) return "One of its objects requires no property.";
+    for (const part of isJsonObject(properties) ? Object.values(properties) : []) open.push(part);
+    for (const part of Object.values(others)) open.push(part);
+  }
+  return undefined;
 }
 
 function choiceOf(choice: ToolChoice, encoded: EncodedTools): JsonObject {

@@ -3,11 +3,14 @@ import { isJsonObject } from "../core/json.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
+import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { InteractionReader } from "./gemini/interaction-reader.ts";
 import { INTERACTIONS, resultStep, toInteractionSteps } from "./gemini/interaction-steps.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
+import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
   AnsweredCall,
@@ -68,21 +71,36 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   };
   const { generation_config: theirs = {}, ...others } = native;
   const config = isJsonObject(theirs) ? { ...ours, ...theirs } : ours;
+  const notes: WireNote[] = [...encoded.notes];
+  if (parallelCalls === false && tools.length > 0) notes.push(NO_SWITCH);
+  candidateCount(request, { format: INTERACTIONS, most: 1 }, notes);
   const body: JsonObject = {
     model,
     input: said.messages,
     ...(system.length === 0 ? {} : { system_instruction: system.join("\n\n") }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(Object.keys(config).length === 0 ? {} : { generation_config: config }),
+    ...jsonReply(request, tools.length === 0 || NEW_MODEL.test(model), notes),
     store: false,
     ...(stream ? { stream } : {}),
     ...others,
   };
-  const notes = parallelCalls === false && tools.length > 0 ? [...encoded.notes, NO_SWITCH] : encoded.notes;
   return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
 }
 
 const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini cannot be told to make one call at a time." };
+
+/** @see https://ai.google.dev/gemini-api/docs/structured-output */
+function jsonReply({ responseFormat }: ModelRequest, canBeJson: boolean, notes: WireNote[]): JsonObject {
+  if (responseFormat === undefined) return {};
+  if (!canBeJson) {
+    notes.push(unsupportedReply(INTERACTIONS, "before Gemini 3 that the reply is JSON where there are tools"));
+    return {};
+  }
+  const schema = replySchema(responseFormat, { subset: "gemini-json-schema" }, notes)?.schema;
+  const told = schema === undefined || isEmpty(schema) ? {} : { schema };
+  return { response_format: { type: "text", mime_type: "application/json", ...told } };
+}
 
 const MODES = { auto: "auto", none: "none", required: "any" } as const;
 

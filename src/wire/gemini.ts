@@ -3,12 +3,16 @@ import { isJsonObject } from "../core/json.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { GEMINI, mediaParts, responsePart, toGeminiContents } from "./gemini-conversation.ts";
 import type { GeminiOptions } from "./gemini-conversation.ts";
+import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { GeminiReader } from "./gemini/gemini-reader.ts";
+import { laidOver } from "./laid-over.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
+import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
   AnsweredCall,
@@ -33,8 +37,6 @@ export interface GeminiFormatOptions {
 }
 
 const SKIP_SIGNATURE = "skip_thought_signature_validator";
-/** From Gemini 3 on. */
-const NEW_MODEL = /(?:^|\/)gemini-(?:[3-9]|\d\d)(?!\d)/u;
 
 /**
  * Gemini's generateContent: `/models/…:streamGenerateContent` behind `https://generativelanguage.googleapis.com/v1beta`, and Vertex AI's
@@ -101,9 +103,14 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
   const { tools } = encoded;
   const said = encodeMessages(request.messages, options, { tools: tools.length > 0 || native["tools"] !== undefined, model });
   const system = [...(first.trim() === "" ? [] : [{ text: first.toWellFormed() }]), ...(said.system ?? [])];
+  const notes: WireNote[] = [...encoded.notes];
+  if (parallelCalls === false && tools.length > 0) notes.push(NO_SWITCH);
+  const candidates = candidateCount(request, { format: GEMINI, most: MAX_CANDIDATES }, notes);
   const generationConfig = {
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(temperature === undefined ? {} : { temperature }),
+    ...(candidates === undefined ? {} : { candidateCount: candidates }),
+    ...jsonReply(request, options, { notes, canBeJson: tools.length === 0 || NEW_MODEL.test(model) }),
   };
   const body: JsonObject = {
     contents: said.messages,
@@ -113,17 +120,29 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
     ...laidOver("generationConfig", generationConfig, native),
     ...laidOver("toolConfig", toolConfig(request.toolChoice ?? "auto", encoded, strict), native),
   };
-  const notes = parallelCalls === false && tools.length > 0 ? [...encoded.notes, NO_SWITCH] : encoded.notes;
   return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
 }
 
 const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini cannot be told to make one call at a time." };
 
-function laidOver(key: string, ours: JsonObject, native: JsonObject): JsonObject {
-  const theirs = Object.hasOwn(native, key) ? native[key] : undefined;
-  if (theirs !== undefined && !isJsonObject(theirs)) return { [key]: theirs };
-  const both = { ...ours, ...theirs };
-  return Object.keys(both).length === 0 ? {} : { [key]: both };
+const MAX_CANDIDATES = 8;
+
+/** @see https://ai.google.dev/api/generate-content#GenerationConfig */
+function jsonReply(
+  { responseFormat }: ModelRequest,
+  { schemaField = "parametersJsonSchema" }: GeminiFormatOptions,
+  { notes, canBeJson }: { readonly notes: WireNote[]; readonly canBeJson: boolean },
+): JsonObject {
+  if (responseFormat === undefined) return {};
+  if (!canBeJson) {
+    notes.push(unsupportedReply(GEMINI, "before Gemini 3 that the reply is JSON where there are tools"));
+    return {};
+  }
+  const isOld = schemaField === "parameters";
+  const subset = isOld ? "gemini-openapi" : "gemini-json-schema";
+  const schema = replySchema(responseFormat, { subset }, notes)?.schema;
+  const told = schema === undefined || isEmpty(schema) ? {} : { [isOld ? "responseSchema" : "responseJsonSchema"]: schema };
+  return { responseMimeType: "application/json", ...told };
 }
 
 const MODES = { auto: "AUTO", none: "NONE", required: "ANY" } as const;

@@ -5,11 +5,13 @@ import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { answerText, contentParts, contentText, conversationSteps, documentHeading, inputObject } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { FORMAT, OllamaReader } from "./ollama/ollama-reader.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
+import { replySchema } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
   AnsweredCall,
@@ -92,7 +94,7 @@ function writeCall({ id, name, input }: WireCall): JsonObject {
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarget): EncodedRequest {
-  const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
+  const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, responseFormat, native = {} } = request;
   const encoded = encodeTools(tools);
   const conversation = encodeMessages(messages, { tools: encoded.tools.length > 0 || native["tools"] !== undefined });
   if (toolChoice !== undefined) chosenTool(toolChoice, encoded);
@@ -100,6 +102,8 @@ function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarg
   const ignored = (what: string): unknown => notes.push({ kind: "unsupported", note: `${FORMAT} cannot be told ${what}.` });
   if (toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none") ignored("that the model must call");
   if (parallelCalls !== undefined) ignored("whether to make several calls at once");
+  candidateCount(request, { format: FORMAT, most: 1 }, notes);
+  const schema = responseFormat === undefined ? undefined : replySchema(responseFormat, { subset: "json-schema" }, notes);
   const options = {
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxOutputTokens === undefined ? {} : { num_predict: maxOutputTokens }),
@@ -109,6 +113,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarg
     messages: [...(system === undefined ? [] : [{ role: "system", content: system.toWellFormed() }]), ...conversation.messages],
     ...(encoded.tools.length === 0 || toolChoice === "none" ? {} : { tools: encoded.tools }),
     ...(Object.keys(options).length === 0 ? {} : { options }),
+    ...(responseFormat === undefined ? {} : { format: schema?.schema ?? "json" }),
     stream,
     ...native,
   };

@@ -5,12 +5,14 @@ import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { PLAIN_CHAT, chatVariant } from "./chat-variants.ts";
 import type { ChatVariant } from "./chat-variants.ts";
+import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import type { WireTool } from "./encode-tools.ts";
 import { ChatReader } from "./openai-chat/chat-reader.ts";
 import { resultContent, shownMedia, toOpenAiMessages } from "./openai-conversation.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
+import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
   AnsweredCall,
@@ -108,10 +110,51 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(offered && parallelCalls !== undefined && variant.parallelSwitch ? { parallel_tool_calls: parallelCalls } : {}),
     ...(maxOutputTokens === undefined ? {} : { [variant.maxTokensField]: maxOutputTokens }),
     ...(temperature === undefined ? {} : { temperature }),
+    ...responseFormatOf(request, variant, { notes, messages: [...said, ...conversation.messages] }),
+    ...candidatesOf(request, variant, { notes, model }),
     ...(stream ? { stream, ...(variant.streamOptions ? { stream_options: { include_usage: true } } : {}) } : {}),
     ...native,
   };
   return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
+}
+
+const ANY_OBJECT: JsonObject = { type: "object", properties: {} };
+
+/** A schema where the server takes one, else any object; nothing where no message asks for JSON, as servers refuse that. */
+function responseFormatOf(
+  { responseFormat }: ModelRequest,
+  { name: format, jsonReplies, strict: strictSubset }: ChatVariant,
+  { notes, messages }: { readonly notes: WireNote[]; readonly messages: readonly JsonObject[] },
+): JsonObject {
+  if (responseFormat === undefined) return {};
+  const name = replyName(responseFormat);
+  const takesSchema = jsonReplies.includes("json_schema");
+  if (!takesSchema && responseFormat.schema !== undefined) notes.push(unsupportedReply(format, "the schema of the reply"));
+  const fitted = takesSchema ? replySchema(responseFormat, { subset: "json-schema", strictSubset }, notes) : undefined;
+  if (fitted !== undefined) {
+    const { schema, strict } = fitted;
+    return { response_format: { type: "json_schema", json_schema: { name, schema, ...(strict ? { strict } : {}) } } };
+  }
+  if (!jsonReplies.includes("json_object"))
+    return takesSchema ? { response_format: { type: "json_schema", json_schema: { name, schema: ANY_OBJECT } } } : {};
+  if (asksForJson(messages)) return { response_format: { type: "json_object" } };
+  notes.push(unsupportedReply(format, "that the reply is JSON, unless a message says so"));
+  return {};
+}
+
+/** Models that reason refuse to tell how probable their tokens are. */
+const REASONING_MODEL = /^(?:o\d|gpt-5(?!(?:\.\d+)?-chat))/u;
+
+function candidatesOf(
+  request: ModelRequest,
+  { name: format, maxCandidates: most, logprobs }: ChatVariant,
+  { notes, model }: { readonly notes: WireNote[]; readonly model: string },
+): JsonObject {
+  const n = candidateCount(request, { format, most }, notes);
+  if (n === undefined) return {};
+  if (logprobs !== false && !REASONING_MODEL.test(model.slice(model.lastIndexOf("/") + 1))) return { n, logprobs };
+  notes.push({ kind: "unsupported", note: `${format} does not say how probable a reply of ${model} is.` });
+  return { n };
 }
 
 function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], encoded: EncodedTools, { required }: ChatVariant): JsonObject {

@@ -3,12 +3,15 @@ import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { ModelReply, ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import type { WireTool } from "./encode-tools.ts";
+import { laidOver } from "./laid-over.ts";
 import { ResponsesDecoder } from "./responses/decoder.ts";
 import { FORMAT, toInputItems } from "./responses/input-items.ts";
 import { BUILT_IN_TOOLS } from "./responses/items.ts";
 import { textOf } from "./read-field.ts";
+import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
 import { resultItem } from "./responses/result-items.ts";
 import type {
   AnsweredCall,
@@ -17,6 +20,7 @@ import type {
   EncodedTools,
   EncodeToolsOptions,
   WireFormat,
+  WireNote,
   WireTarget,
 } from "./wire-format.ts";
 
@@ -87,6 +91,8 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const offered = encoded.tools.length > 0;
   const input = toInputItems(messages, { tools: offered || native["tools"] !== undefined, stored: native["store"] === true });
   const plain = PLAIN_MODEL.test(model.slice(model.lastIndexOf("/") + 1)) || native["store"] === true;
+  const notes: WireNote[] = [...encoded.notes];
+  candidateCount(request, { format: FORMAT, most: 1 }, notes);
   const body: JsonObject = {
     model,
     ...(system === undefined ? {} : { instructions: system.toWellFormed() }),
@@ -100,8 +106,20 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     store: false,
     ...(plain ? {} : { include: ["reasoning.encrypted_content"] }),
     ...native,
+    ...laidOver("text", textFormat(request, input.messages, notes), native),
   };
-  return { body, toolNames: new Map([...input.toolNames, ...encoded.toolNames]), notes: encoded.notes };
+  return { body, toolNames: new Map([...input.toolNames, ...encoded.toolNames]), notes };
+}
+
+/** The provider looks for the word JSON in the input alone, not in the instructions. */
+function textFormat({ responseFormat }: ModelRequest, input: readonly JsonObject[], notes: WireNote[]): JsonObject {
+  if (responseFormat === undefined) return {};
+  const rules = { subset: "json-schema", strictSubset: "openai-strict" } as const;
+  const fitted = replySchema(responseFormat, rules, notes);
+  if (fitted !== undefined) return { format: { type: "json_schema", name: replyName(responseFormat), ...fitted } };
+  if (asksForJson(input)) return { format: { type: "json_object" } };
+  notes.push(unsupportedReply(FORMAT, "that the reply is JSON, unless a message says so"));
+  return {};
 }
 
 function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], { tools: written, toolNames }: EncodedTools): JsonObject {

@@ -8,6 +8,7 @@ import { endedWell } from "../core/model.ts";
 import type { FinishReason, ModelCall, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../core/model.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { readUsage } from "../core/token-usage.ts";
+import { Candidates } from "./candidates.ts";
 import { expandParallel } from "./parallel-calls.ts";
 import { qualifiedNameOf } from "./provider-name.ts";
 import type { DecodeOptions } from "./wire-format.ts";
@@ -71,6 +72,7 @@ export class ReplyBuilder {
   #native: NativeMessage | undefined;
   #expanded = false;
   #about: Pick<ModelReply, "id" | "model"> = {};
+  #candidates = new Candidates();
   #ended: ModelReply | undefined;
 
   constructor({ toolNames = NO_NAMES, maxChars = DEFAULT_MAX_CHARS }: DecodeOptions = {}) {
@@ -97,6 +99,16 @@ export class ReplyBuilder {
     this.#grow(text.length);
     this.#reasoning.push(text);
     this.#tell({ type: "reasoning-delta", text });
+  }
+
+  /** Text of another reply to the same request, by its number from 1; an empty one says that there is such a reply. */
+  otherText(index: number, text: string): void {
+    if (this.#candidates.addText(index, text)) this.#grow(text.length);
+  }
+
+  /** How probable more tokens of a reply were; the number of the first is 0. */
+  logProbability(index: number, sum: number): void {
+    this.#candidates.addLogProbability(index, sum);
   }
 
   media(part: ContentPart): void {
@@ -214,6 +226,7 @@ export class ReplyBuilder {
     this.#usage = {};
     this.#native = undefined;
     this.#expanded = false;
+    this.#candidates = new Candidates();
     this.#about = {};
   }
 
@@ -226,8 +239,10 @@ export class ReplyBuilder {
       this.#tellSealed(true);
     }
     const calls = endedWell(finish) ? this.#sealed : [];
+    const text = this.#text.join("");
+    const candidates = this.#candidates.list(text);
     const reply: ModelReply = {
-      text: this.#text.join(""),
+      text,
       reasoning: this.#reasoning.join(""),
       media: [...this.#media],
       calls: [...calls],
@@ -236,6 +251,7 @@ export class ReplyBuilder {
       ...(this.#finishDetail === undefined ? {} : { finishDetail: this.#finishDetail }),
       usage: readUsage(this.#usage),
       ...(this.#native === undefined || this.#expanded || !endedOrPaused(finish) ? {} : { native: this.#native }),
+      ...(candidates === undefined ? {} : { candidates }),
       ...this.#about,
     };
     this.#tell({ type: "reply-end", reply });

@@ -69,7 +69,7 @@ export interface EncodedRequest {
 
 /** What a provider is not told as the tool has it. */
 export interface WireNote {
-  /** `schema-loss`: a part of a schema was left out or changed; `quarantined`: the tool was left out; `unsupported`: the provider has no such thing. */
+  /** `schema-loss`: a part of a schema was left out or changed; `quarantined`: the tool was left out, or the schema of the reply; `unsupported`: the provider has no such thing. */
   readonly kind: "schema-loss" | "quarantined" | "unsupported";
   /** Qualified; left out for what concerns no tool. */
   readonly tool?: string;

@@ -22,7 +22,7 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
     [
       ["dance"],
       'There is no command "dance".',
-      "Commands: chat, run, call, list, search, info, check, lock, trust, mcp, sessions, replay. See haft --help.",
+      "Commands: chat, run, call, generate, list, search, info, check, lock, trust, mcp, sessions, replay. See haft --help.",
     ],
     [["list", "--jsn"], "There is no option --jsn.", "Did you mean --json?"],
     [["list", "--yes"], "haft list takes no --yes.", "See haft list --help."],
@@ -129,7 +129,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
   test("with --json standard output has the error as one JSON object", async () => {
     const { exitCode, stdout } = await withConfig({ "haft.toml": "retries = 3\n" }, "list", "--json");
     const message =
-      "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, toolsets, engines, tools, mcp.";
+      "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, simulation, toolsets, engines, tools, mcp.";
     expect({ exitCode, ...JSON.parse(stdout) }).toEqual({
       exitCode: 3,
       error: { code: "invalid_config", message, retryable: false, outcome: "not_started", details: [message] },

@@ -87,13 +87,20 @@ describe("which model", () => {
 
   test.each([
     ["an unknown provider", ["--model", "opnai/gpt"], {}, 2, 'invalid_argument: No provider "opnai". Did you mean "openai"'],
+    [
+      "a model without a provider",
+      ["--model", "gpt-5"],
+      {},
+      2,
+      'invalid_argument: "gpt-5" names no provider.\n  Write provider/model, such as anthropic/claude-sonnet. Providers: openai, ',
+    ],
     ["a provider without a model", ["--model", "openai"], {}, 2, "invalid_argument: "],
     [
       "a missing key",
       ["--model", "mistral/small"],
       {},
       3,
-      "invalid_config: There is no API key for mistral.\n  Set MISTRAL_API_KEY, or give apiKey.",
+      'invalid_config: There is no API key for mistral.\n  Set MISTRAL_API_KEY, or name the variable that holds the key in the configuration: model.apiKey = "env:NAME".',
     ],
     [
       "a variable that is not set",

@@ -29,6 +29,16 @@ const NONE: CliOptions = {
   model: undefined,
   system: undefined,
   prompt: undefined,
+  record: undefined,
+  replay: undefined,
+  seed: undefined,
+  out: undefined,
+  count: undefined,
+  calls: undefined,
+  format: undefined,
+  concurrency: undefined,
+  tools: [],
+  overwrite: false,
 };
 
 test("options may stand anywhere, short, long, with = or without", () => {

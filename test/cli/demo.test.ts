@@ -16,7 +16,7 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
       environment: { TMPDIR: folder },
     });
     expect({ exitCode, stderr, left: readdirSync(folder) }).toEqual({ exitCode: 0, stderr: "", left: [] });
-    const [first = "", books = "", mail = "", invoice = "", resume = ""] = stdout.split(/\n\n\n\$ haft .*\n/u);
+    const [first = "", books = "", flights = "", mail = "", invoice = "", resume = ""] = stdout.split(/\n\n\n\$ haft .*\n/u);
     expect(first.slice(first.indexOf("summary\n"))).toBe(`summary
   calls       16  14 ok, 2 error (1 not_found, 1 timeout)
   attempts    17  2 of them retries
@@ -37,7 +37,10 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
     expect(books).toContain("✓ #2  library::lendBook");
     expect(books).toContain("HTTP 409");
     expect(books).toContain("The C Programming Language is lent to somebody else.");
-    expect(mail.match(/simulated {2}Pretended: nothing was done\./gu)).toHaveLength(2);
+    expect(flights).toContain("✓ #3  flights::get_booking");
+    expect(flights).toContain('There is no booking "B21494": it was removed earlier in this session.');
+    expect(flights).toContain("origins      5  5 simulated (5 flights)");
+    expect(mail.match(/send_mail.* simulated {2}\{/gu)).toHaveLength(2);
     expect(mail).toContain("\nNothing was changed.");
     expect(invoice.trimEnd().split("\n").at(-1)).toMatch(/^ {2}→ #1 {2}pay /u);
     expect(masked(resume).replace(/\d+ events/u, "# events")).toBe(`  · session invoice: goes on after # events

@@ -71,10 +71,13 @@ describe.skipIf(!existsSync(FOLDER))("the files of seed 000's own project (skipp
     expect(config.registry.map(({ toolset, namespace }) => ({ ...toolset, namespace }))).toEqual(
       task.tools.registry.map(({ path: file, ...entry }) => ({ ...entry, enabled: true, path: file.replace("${DGT_DATA_DIR}", "/data") })),
     );
+    const { type, model_id_or_path, base_url, n, temperature, max_new_tokens, ...others } =
+      task.tools.engines["lm_simulator"]?.lm_config ?? {};
+    expect([type, others]).toEqual(["openai", {}]);
     expect(config.engines.get("lm_simulator")).toMatchObject({
-      type: "other",
-      engineType: "lm",
-      options: { lm_config: task.tools.engines["lm_simulator"]?.lm_config },
+      type: "lm",
+      model: { name: `openai-compatible/${String(model_id_or_path)}`, baseUrl: base_url },
+      settings: { candidates: n, temperature, maxOutputTokens: max_new_tokens },
     });
     expect(config.enrichments).toEqual(task.tools.enrichments);
 
@@ -88,7 +91,7 @@ describe.skipIf(!existsSync(FOLDER))("the files of seed 000's own project (skipp
 interface Task {
   readonly tools: {
     readonly registry: readonly { readonly path: string; readonly namespace: string }[];
-    readonly engines: Readonly<Record<string, { readonly lm_config: object }>>;
+    readonly engines: Readonly<Record<string, { readonly lm_config: Readonly<Record<string, unknown>> }>>;
     readonly enrichments: readonly object[];
   };
 }

@@ -27,10 +27,10 @@ guard = "blok"
     const error = await configError(loadConfig(path));
 
     expect(error.message).toBe(
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, toolsets, engines, tools, mcp. (and 7 more)`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, simulation, toolsets, engines, tools, mcp. (and 7 more)`,
     );
     expect(error.details).toEqual([
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, toolsets, engines, tools, mcp.`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, simulation, toolsets, engines, tools, mcp.`,
       `${path}:3:1: runtime.timeout_ms: unknown key. Did you mean "timeoutMs"?`,
       `${path}:4:1: runtime.maxAttempts: must be a whole number from 1 to 100, not 0.`,
       `${path}:5:1: runtime.strict: must be true or false, not a string.`,
@@ -368,6 +368,7 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
     store: { path: "data/haft.db", busyTimeoutMs: 0, synchronous: "normal" },
     model: undefined,
     loop: {},
+    simulation: undefined,
     extensions: [],
     allowVariables: [],
     registry: [],
@@ -407,6 +408,7 @@ test.each(["haft.toml", "haft.yaml"])("an empty %s is a configuration of nothing
     store: undefined,
     model: undefined,
     loop: {},
+    simulation: undefined,
     extensions: [],
     allowVariables: [],
     registry: [],

@@ -60,43 +60,56 @@ describe("the seed's examples", () => {
     expect([...config.engines]).toEqual([
       [
         "lm_sim",
-        { type: "other", engineType: "lm", options: { lm_config: { type: "ollama", model_id_or_path: "granite3.3:8b" } }, defaults: {} },
+        {
+          type: "lm",
+          model: { name: "ollama/granite3.3:8b" },
+          modelKey: "lm_config",
+          settings: {},
+          path: ["tools", "engines", "lm_sim"],
+          defaults: {},
+        },
       ],
-      ["mcp_live", { type: "mcp", server: { url: "http://localhost:8080", headers: {}, trustAnnotations: false }, defaults: {} }],
+      [
+        "mcp_live",
+        {
+          type: "mcp",
+          server: { url: "http://localhost:8080", headers: {}, trustAnnotations: false },
+          path: ["tools", "engines", "mcp_live"],
+          defaults: {},
+        },
+      ],
     ]);
   });
 
-  test("F0.56 it builds and runs: one namespace is answered by its engine, the other by its server", async () => {
+  test("F0.56 it builds unchanged: one namespace for its engine, the other for its server", async () => {
     const folder = configFolder({ "haft.yaml": ROUTING, "weather_tools.yaml": WEATHER });
-    const lm: Extensions = { engines: { lm: (options) => ({ kind: "lm", call: () => options }) } };
-    const { toolsets, sources } = await configuredRuntime(join(folder, "haft.yaml"), { environment: {}, extensions: lm });
-    const runtime = createRuntime({ sources: sources ?? [], ports: fakePorts() });
-    onTestFinished(async () => void (await runtime.close()));
-    await runtime.open();
+    const { toolsets, sources = [] } = await configuredRuntime(join(folder, "haft.yaml"), { environment: {} });
+    const loaded = (await Promise.all(sources.map(loadSource))).flatMap((source) => source.toolsets);
 
-    expect(await runtime.execute({ name: "weather_api::weather", input: {} })).toMatchObject({
-      output: { lm_config: { type: "ollama", model_id_or_path: "granite3.3:8b" } },
-    });
-    expect(toolsets?.map(({ name, engine }) => [name, engine?.kind])).toEqual([["hr_api", "mcp"]]);
+    expect([...loaded, ...(toolsets ?? [])].map(({ name, engine }) => [name, engine?.kind])).toEqual([
+      ["weather_api", "lm"],
+      ["hr_api", "mcp"],
+    ]);
   });
 
-  test("F0.56 the error example is read unchanged, and what it says of errors is passed on", async () => {
+  test("F0.46 F0.56 the error example is read unchanged, and its errors are not tried again", async () => {
     const { config } = await load("haft.yaml", ERRORS);
 
-    expect(config.engines.get("lm_sim")).toMatchObject({
-      engineType: "lm",
-      options: {
-        error_categories: [{ type: "network_error", probability: 0.05, message: "Connection timed out" }, {}, { type: "schema_violation" }],
-      },
+    expect(config.engines.get("lm_sim")?.faults).toEqual({
+      rules: [
+        { type: "network_error", probability: 0.05, message: "Connection timed out", retryable: false },
+        { type: "unparseable_result", probability: 0.05, retryable: false },
+        { type: "schema_violation", probability: 0.05, retryable: false },
+      ],
     });
   });
 
   test("F0.58 an engine of a type that nobody registered takes its own tools along, and says which types there are", async () => {
     const text = `tools:
   registry:
-    - { type: inline, namespace: sim, engine: lm_sim, tools: [{ name: a, description: A }] }
+    - { type: inline, namespace: sim, engine: oracle, tools: [{ name: a, description: A }] }
     - { type: inline, namespace: live, engine: live, tools: [{ name: a, description: A }] }
-  engines: { lm_sim: { type: lm }, live: { type: parrot } }
+  engines: { oracle: { type: delphi }, live: { type: parrot } }
 `;
     const runtime = await openRuntime({ "haft.yaml": text }, { extensions: parrot });
     const report = await runtime.open();
@@ -105,7 +118,7 @@ describe("the seed's examples", () => {
       [
         "sim",
         "unavailable",
-        'Engine "lm_sim" cannot be used: its type "lm" is not registered. There are: local, mcp, rest, search, multi, parrot.',
+        'Engine "oracle" cannot be used: its type "delphi" is not registered. There are: local, mcp, rest, search, lm, example, replay, stub, multi, parrot.',
       ],
     ]);
     expect(await runtime.execute({ name: "live::a", input: {} })).toMatchObject({ output: "live a" });
@@ -206,7 +219,7 @@ describe("F0.57 checks", () => {
     [
       "an engine without a type",
       "engines: { one: {} }\n",
-      'haft.yaml:1:12: engines.one: "type" is missing: such as "mcp", "rest", or the name of an extension.',
+      'haft.yaml:1:12: engines.one: "type" is missing: such as "lm", "mcp", or the name of an extension.',
     ],
     [
       "an unknown key of an engine",

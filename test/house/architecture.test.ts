@@ -34,6 +34,7 @@ const RULES: HouseRules = {
     "engine",
     "toolsets",
     "src/generate/enrichment-cache.ts",
+    "src/generate/conversations/trajectory-file.ts",
     "config",
     "server",
     "cli",
@@ -108,7 +109,7 @@ describe("the checker catches", () => {
       what: "the file system in a room that has no business with it",
       files: { "src/policy/a.ts": 'import { readFile } from "node:fs/promises";\n' },
       problem:
-        "src/policy/a.ts: node:fs/promises reaches the outside world; only store, documents, net, engine, toolsets, src/generate/enrichment-cache.ts, config, server, cli, src/core/system-ports.ts may",
+        "src/policy/a.ts: node:fs/promises reaches the outside world; only store, documents, net, engine, toolsets, src/generate/enrichment-cache.ts, src/generate/conversations/trajectory-file.ts, config, server, cli, src/core/system-ports.ts may",
     },
     {
       what: "a heavy package loaded with the main entry",

@@ -86,7 +86,14 @@ test("the page of the configuration names every key there is and no other", asyn
     loop: listed("`[loop]`"),
     budget: listed("`[loop.budget]`"),
     variables: listed("`[variables]`"),
+    simulation: listed("`[simulation]`"),
+    faults: listed("A table of `faults`"),
     tools: listed("`[tools]`"),
+    lm: listed("`[engines]`", 'An engine of `type = "lm"`'),
+    lmConfig: listed("`lm_config`"),
+    example: listed("`[engines]`"),
+    replay: listed("`[engines]`", 'An engine of `type = "replay"`'),
+    stub: listed("`[engines]`", 'An engine of `type = "stub"`'),
     search: listed("`[engines]`", 'An engine of `type = "search"`'),
     file: [...common, ...listed('`type = "file"`')].toSorted(),
     inline: [...common, ...listed('`type = "inline"`')].toSorted(),
@@ -114,7 +121,14 @@ test("the page of the configuration names every key there is and no other", asyn
     loop: await known("[loop]"),
     budget: await known("[loop.budget]"),
     variables: await known("[variables]"),
+    simulation: await known("[simulation]", 'recording = "a"'),
+    faults: await known("[[simulation.faults]]", 'type = "latency"\nprobability = 1'),
     tools: await known("[tools]"),
+    lm: await known("[engines.a]", 'type = "lm"\nmodel = "a/b"'),
+    lmConfig: await known('[engines.a]\ntype = "lm"\n[engines.a.lm_config]', 'type = "ollama"\nmodel_id_or_path = "a"'),
+    example: await known("[engines.a]", 'type = "example"'),
+    replay: await known("[engines.a]", 'type = "replay"\nrecording = "a"'),
+    stub: await known("[engines.a]", 'type = "stub"\nstubs = "a"'),
     search: await known("[engines.a]", 'type = "search"\ndocuments = "a"'),
     file: await known(toolset("file", 'path = "a.yaml"')),
     inline: await known(toolset("inline", "tools = []")),
@@ -157,7 +171,7 @@ test("the configuration with every key has every key, and can be used", async ()
   expect((await loadConfig(path)).config.toolsets.size).toBe(10);
 });
 
-test.each(["every-key.toml", "tool-files.toml", "other-words.yaml"])(
+test.each(["every-key.toml", "simulation.toml", "tool-files.toml", "other-words.yaml"])(
   "everything that is enabled in examples/config/%s opens",
   async (name) => {
     const { store: _store, ...options } = await configuredRuntime(`examples/config/${name}`);

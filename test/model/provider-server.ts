@@ -182,7 +182,10 @@ class FakeProvider {
     );
   }
 
-  #complete(request: CheckedRequest, { text = "", reasoning = "", calls = [], ...rest }: ServedReply): WholeReply {
+  #complete(
+    request: CheckedRequest,
+    { candidates: all = [], text = all[0]?.text ?? "", reasoning = "", calls = [], ...rest }: ServedReply,
+  ): WholeReply {
     const { finish = calls.length > 0 ? "calls" : "stop", inputTokens = 10, outputTokens = 5 } = rest;
     const made = calls.map((call) => ({ ...call, id: this.#dialect.callId(++this.#calls) }));
     const id = `reply${this.#served}`;
@@ -190,7 +193,10 @@ class FakeProvider {
     const signature = isChat ? reasoning : `c2lnbmF0dXJl${this.#served}`;
     const [first] = made;
     if (first !== undefined && reasoning !== "") this.#signatures.set(first.id, signature);
-    return { model: this.#dialect.modelOf(request), id, text, reasoning, signature, calls: made, finish, inputTokens, outputTokens };
+    const count = this.#dialect.candidates?.(request) ?? 1;
+    const candidates = count > 1 ? all.slice(0, count) : [];
+    const model = this.#dialect.modelOf(request);
+    return { model, id, text, reasoning, signature, calls: made, finish, inputTokens, outputTokens, candidates };
   }
 }
 

@@ -229,3 +229,25 @@ describe("rewriteInput", () => {
     expect([start, end]).toMatchObject([{ call: { input: { none: "$1" } } }, { input: { none: true } }]);
   });
 });
+
+test("F0.40 calls of one bare batch see the results before them, and what is kept of them goes with it", async () => {
+  const seen: number[] = [];
+  const lm = named("lm", {
+    order: "sequential",
+    call(_request, { history }) {
+      return seen.push(history.length);
+    },
+  });
+  const { runtime } = world({ engines: { lm }, rules: [{ tools: "*::send", from: "lm" }] });
+  await runtime.execute([{ name: "send" }, { name: "send" }, { name: "nobody" }, { name: "send" }]);
+  await runtime.execute({ name: "send" });
+  expect(seen).toEqual([0, 1, 3, 0]);
+});
+
+test("an engine is told the definitions of the other tools", async () => {
+  const told: unknown[] = [];
+  const lm = named("lm", { call: ({ toolNamed }) => told.push(toolNamed?.("default::read")?.name, toolNamed?.("default::none")) });
+  const { runtime } = world({ engines: { lm }, rules: [{ tools: "*::send", from: "lm" }] });
+  await runtime.execute({ name: "send" });
+  expect(told).toEqual(["read", undefined]);
+});

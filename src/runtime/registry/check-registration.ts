@@ -7,6 +7,7 @@ import type { Toolset } from "../../core/toolset.ts";
 import { setsAny } from "./call-settings.ts";
 import { checkCache } from "./check-cache.ts";
 import { MODEL_FIELDS } from "./check-tool-fields.ts";
+import { faultsOf } from "./toolset-faults.ts";
 
 /** A program may be written in JavaScript, and an engine may pass on what a stranger sent. */
 type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
@@ -66,6 +67,7 @@ export function checkToolset(toolset: Toolset): void {
     throw new ToolError("invalid_argument", `promptContribution of ${owner} must be ${MODEL_FIELDS.promptContribution.expected}.`);
   checkSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
   checkMs(toolset.openTimeoutMs, "openTimeoutMs", owner);
+  faultsOf(toolset);
 }
 
 function checkIsObject(value: unknown, otherwise: string): void {

@@ -47,6 +47,8 @@ export class Registry implements Iterable<RegisteredTool> {
   readonly #names: ToolNames;
   #size = 0;
   #remembersSessions = false;
+  #hasFaults = false;
+  #hasSequence = false;
   #version = 0;
   #listed: readonly RegisteredTool[] | undefined = undefined;
   #index: TextIndex | undefined = undefined;
@@ -146,6 +148,16 @@ export class Registry implements Iterable<RegisteredTool> {
   /** Some toolset, now or earlier, has an engine that must be told when a session begins and ends. */
   get remembersSessions(): boolean {
     return this.#remembersSessions;
+  }
+
+  /** Some toolset, now or earlier, has an engine that answers one call after the other. */
+  get hasSequence(): boolean {
+    return this.#hasSequence;
+  }
+
+  /** Some toolset, now or earlier, plans faults for its calls. */
+  get hasFaults(): boolean {
+    return this.#hasFaults;
   }
 
   /**
@@ -327,6 +339,8 @@ export class Registry implements Iterable<RegisteredTool> {
   #put(entry: ToolsetEntry): void {
     this.#names.addToolset(entry);
     for (const family of entry.families.values()) this.#publish(family, family.tools);
+    this.#hasSequence ||= entry.toolset.engine?.order === "sequential";
+    this.#hasFaults ||= entry.toolset.faults !== undefined;
     this.#remembersSessions ||= entry.toolset.engine?.openSession !== undefined;
   }
 

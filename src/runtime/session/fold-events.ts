@@ -5,6 +5,8 @@ import { applyPatch } from "../../core/json-patch.ts";
 import type { JsonValue } from "../../core/json.ts";
 import { PersistentMap } from "../../core/persistent-map.ts";
 import { shareJson } from "../../core/share-json.ts";
+import { NO_CALLS, countCall } from "../../policy/fault-tally.ts";
+import type { CallSample, CallTally } from "../../policy/fault-tally.ts";
 import { SessionLog } from "./session-log.ts";
 import { place } from "./session.ts";
 import type { SessionHead, StateMap } from "./session.ts";
@@ -23,6 +25,8 @@ export interface OpenCall {
   intent: string | undefined;
   /** Where in the state it changed something. */
   readonly places: Set<string>;
+  /** What a seed knows it by, where calls are counted. */
+  readonly sample: CallSample | undefined;
 }
 
 /** Takes events one by one, in order; costs memory for the latest ones, the state, and what is open. */
@@ -37,18 +41,23 @@ export class SessionFold {
   #state: StateMap = PersistentMap.empty<JsonValue>();
 
   readonly #sessionId: string | undefined;
+  #tally: CallTally | undefined;
+  #root: string | undefined;
 
   /**
    * @param keep how many of the latest events stay in memory, at least. @default all
    * @param sessionId whose submissions are known again: those of the session it is a branch of belong to that one. @default nobody's
+   * @param countsCalls whether calls are counted, as faults need it. @default false
    */
-  constructor(keep?: number, sessionId?: string) {
+  constructor(keep?: number, sessionId?: string, countsCalls: boolean = false) {
+    if (countsCalls) this.#tally = NO_CALLS;
     this.#sessionId = sessionId;
     this.#log = new SessionLog(keep === undefined ? {} : { keep });
   }
 
   /** @throws ToolError `corrupt_record` for a change that does not fit the state */
   apply(event: SessionEvent): void {
+    this.#root ??= event.sessionId;
     switch (event.type) {
       case "batch-start":
       case "batch-rollback":
@@ -62,6 +71,7 @@ export class SessionFold {
           wasNeverWhole: event.inRound === true,
           intent: undefined,
           places: new Set(),
+          sample: this.#count(event.call),
         });
         if (event.inRound === true) this.#openRounds.set(event.callId, event.turnId);
         break;
@@ -83,7 +93,12 @@ export class SessionFold {
   }
 
   get head(): SessionHead {
-    return { log: this.#log, length: this.#log.length, state: this.#state };
+    return { log: this.#log, length: this.#log.length, state: this.#state, tally: this.#tally };
+  }
+
+  /** The id of the session that the first event is of: of a branch, the one that all began with. */
+  get root(): string | undefined {
+    return this.#root;
   }
 
   /** The calls of messages that were never over, with and without a result, in the order they began, by their turn. */
@@ -107,6 +122,13 @@ export class SessionFold {
 
   get submissions(): ReadonlyMap<string, Submitted> {
     return this.#submissions;
+  }
+
+  #count(call: ToolCall): CallSample | undefined {
+    if (this.#tally === undefined) return undefined;
+    const { sample, tally } = countCall(this.#tally, call);
+    this.#tally = tally;
+    return sample;
   }
 
   #endRound(callId: string, isVoided: boolean): void {

@@ -5,6 +5,7 @@ import { CallRun } from "../call-run.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
 import type { CallOptions } from "../call-run.ts";
+import { CallFaults } from "../faults.ts";
 import { outcomeUnknown } from "../reconcile-call.ts";
 import type { OpenCall, SessionFold } from "./fold-events.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
@@ -98,6 +99,7 @@ function takeUp(
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
   };
   const run = new CallRun(session.parts, turn, callOptions, open.call, { callId: open.callId, idempotencyKey: open.intent });
+  if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   const mayHaveRun = open.intent !== undefined || session.eventLog?.options.durability === "async";
   run.isInterrupted = mayHaveRun;
   // Nobody is shown what comes of it: it is not run, nor run again.

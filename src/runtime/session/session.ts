@@ -8,6 +8,8 @@ import { PersistentMap } from "../../core/persistent-map.ts";
 import type { Ports } from "../../core/ports.ts";
 import { shareJson } from "../../core/share-json.ts";
 import type { EventLog } from "../../core/store.ts";
+import { countCalls } from "../../policy/fault-tally.ts";
+import type { CallTally } from "../../policy/fault-tally.ts";
 import { EngineSessions } from "./engine-sessions.ts";
 import { SessionLog, historyOf } from "./session-log.ts";
 import type { SimulationMode } from "./simulation-mode.ts";
@@ -22,6 +24,8 @@ export interface SessionHead {
   /** How many events of the log belong to it. */
   readonly length: number;
   readonly state: StateMap;
+  /** Its calls so far, where they were counted. */
+  readonly tally?: CallTally | undefined;
 }
 
 export interface SessionOptions {
@@ -30,6 +34,10 @@ export interface SessionOptions {
   readonly id?: string | undefined;
   /** False for a call without a session: nothing of it is kept. */
   readonly recorded: boolean;
+  /** It is there for one `execute` of the runtime only. @default false */
+  readonly isAlone?: boolean;
+  /** What a seed knows it by. @default that of its parent, else its id */
+  readonly seedName?: string | undefined;
   /** What it goes on from: its parent's head, or what a store had of it. */
   readonly head?: SessionHead;
   readonly parent?: Session;
@@ -60,12 +68,18 @@ const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
 export class Session {
   /** @internal */
   readonly recorded: boolean;
+  /** It is there for one `execute` of the runtime only. @internal */
+  readonly isAlone: boolean;
   /** Set for a branch whose calls may not touch the world. @internal */
   readonly simulation: SimulationMode | undefined;
   /** @internal */
   readonly parent: Session | undefined;
   /** @internal */
   readonly eventLog: EventLog | undefined;
+  /** Its calls so far, where they are counted. @internal */
+  tally: CallTally | undefined;
+  #heldTally: CallTally | undefined;
+  readonly #seedName: string | undefined;
   readonly #ports: Ports;
   readonly #tell: ((event: SessionEvent) => void) | undefined;
   #id: string | undefined;
@@ -85,16 +99,24 @@ export class Session {
     this.#ports = options.ports;
     this.#tell = options.tell;
     this.#id = options.id;
+    this.#seedName = options.seedName;
     this.recorded = options.recorded;
+    this.isAlone = options.isAlone ?? false;
     this.simulation = options.simulation;
     this.parent = options.parent;
     this.eventLog = options.eventLog;
     this.#log = options.head?.log;
     this.#state = options.head?.state ?? NO_STATE;
+    this.tally = options.head?.tally;
   }
 
   get id(): string {
     return (this.#id ??= this.#ports.ids.next("session"));
+  }
+
+  /** What a seed knows it by: the same for a session and its branches, and in every run of a program. @internal */
+  get seedName(): string {
+    return this.#seedName ?? this.parent?.seedName ?? this.id;
   }
 
   get closed(): boolean {
@@ -258,25 +280,28 @@ export class Session {
   /** The session as of its last turn that is over; a branch begins there. @internal */
   get head(): SessionHead {
     this.#log ??= new SessionLog();
-    if (this.#heldLength < 0) return { log: this.#log, length: this.#log.length, state: this.#state };
-    return { log: this.#log, length: this.#heldLength, state: this.#heldState };
+    if (this.#heldLength < 0) return { log: this.#log, length: this.#log.length, state: this.#state, tally: this.tally };
+    return { log: this.#log, length: this.#heldLength, state: this.#heldState, tally: this.#heldTally };
   }
 
   /** Holds the head where it is while a turn runs. */
   #holdHead(): void {
     this.#heldLength = this.length;
     this.#heldState = this.#state;
+    this.#heldTally = this.tally;
   }
 
   /** What the turn did is part of the session now. */
   #moveHead(): void {
     this.#heldLength = -1;
     this.#heldState = NO_STATE;
+    this.#heldTally = undefined;
   }
 
   /** Goes on from where another session came to; its events are recorded here. @internal */
   adopt(events: readonly SessionEvent[], state: StateMap): void {
     this.recordAll(events);
+    if (this.tally !== undefined) this.tally = countCalls(this.tally, events);
     this.#state = state;
     this.#moveHead();
   }

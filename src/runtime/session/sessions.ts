@@ -7,6 +7,7 @@ import type { JsonValue } from "../../core/json.ts";
 import type { SessionMessage } from "../../core/message.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { EventLog, Store } from "../../core/store.ts";
+import { NO_CALLS } from "../../policy/fault-tally.ts";
 import type { CallParts } from "../call-run.ts";
 import type { ExecuteOptions } from "../execute-options.ts";
 import type { CallRunner } from "../run-calls.ts";
@@ -51,6 +52,8 @@ export class Sessions implements SessionHost {
   readonly #open = new Map<string, RuntimeSession>();
   readonly #resuming = new Set<string>();
   #passing = 0;
+  /** How many sessions were begun without an id. */
+  #nameless = 0;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -60,14 +63,16 @@ export class Sessions implements SessionHost {
   /** Begins a session, from a snapshot where there is one. @throws ToolError `duplicate`, `corrupt_record` */
   create(id: string | undefined, from?: unknown): RuntimeSession {
     const read = from === undefined ? undefined : readSnapshot(from);
-    return this.#createAs(this.#newId(id), read);
+    // A minted id is another in every run, and no seed could know it again.
+    return this.#createAs(this.#newId(id), read, id === undefined ? `#${++this.#nameless}` : undefined);
   }
 
-  #createAs(sessionId: string, read?: ReadSnapshot): RuntimeSession {
+  #createAs(sessionId: string, read?: ReadSnapshot, seedName?: string): RuntimeSession {
     const submissions = read?.sessionId === sessionId ? { submissions: read.submissions } : {};
-    const session = this.#begin({ id: sessionId, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
+    const session = this.#begin({ id: sessionId, seedName, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
     this.#recordStart(session);
     if (read !== undefined) {
+      if (this.#parts.faults.any) session.tally = NO_CALLS;
       session.adopt(read.head.log.events(), read.head.state);
       session.engines.restore(this.#byEngine(read.engines));
     }
@@ -100,9 +105,9 @@ export class Sessions implements SessionHost {
     if (eventLog === undefined) return this.#start(id);
     let session: RuntimeSession | undefined;
     try {
-      const fold = new SessionFold(this.#keep, id);
+      const fold = new SessionFold(this.#keep, id, this.#parts.faults.any);
       for await (const event of readEvents(eventLog)) fold.apply(event);
-      session = this.#begin({ id, eventLog, head: fold.head, submissions: fold.submissions });
+      session = this.#begin({ id, seedName: fold.root, eventLog, head: fold.head, submissions: fold.submissions });
       await resumeSession(session, fold, { ...options, callOptions: this.#options.runner.callOptions({}) });
       return session;
     } catch (thrown: unknown) {
@@ -256,7 +261,9 @@ export class Sessions implements SessionHost {
 
   /** A session that only gives simulations something to be a branch of. */
   passing(): RuntimeSession {
-    return this.#begin({ id: this.#unusedId(() => `simulation${++this.#passing}`) });
+    const session = this.#begin({ id: this.#unusedId(() => `simulation${++this.#passing}`), seedName: "" });
+    session.tally = this.#parts.faults.alone; // as if its calls were of no session
+    return session;
   }
 
   /** Refuses every further call. */

@@ -9,6 +9,7 @@ import { inputObject } from "../conversation-steps.ts";
 import { numberIn, textOf } from "../read-field.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
+import { CandidateProbability } from "./candidate-probability.ts";
 import { geminiError } from "./gemini-error.ts";
 import { filePart } from "./gemini-media.ts";
 import { StreamedArguments } from "./streamed-arguments.ts";
@@ -45,7 +46,7 @@ interface StreamedCall {
   readonly args: StreamedArguments;
 }
 
-/** A reply, from the chunks of a stream or all at once. Only the first candidate is read. */
+/** A reply, from the chunks of a stream or all at once. Of candidates beside the first, only the text is read. */
 export class GeminiReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
@@ -53,6 +54,8 @@ export class GeminiReader implements StreamDecoder {
   readonly #parts: JsonObject[] = [];
   #needsNative = false;
   #calls = 0;
+  /** By the number of the candidate. */
+  readonly #probabilities = new Map<number, CandidateProbability>();
   #streamed: StreamedCall | undefined;
   #said = false;
   #over = false;
@@ -89,13 +92,33 @@ export class GeminiReader implements StreamDecoder {
     if (isJsonObject(usageMetadata)) this.#reply.usage(usageOf(usageMetadata));
     const { blockReason } = isJsonObject(promptFeedback) ? promptFeedback : {};
     if (typeof blockReason === "string") this.#finish("content-filter", blockReason);
-    const [first] = isJsonArray(candidates) ? candidates : [];
+    const all = isJsonArray(candidates) ? candidates : [];
+    const first = all.find(isFirst);
+    for (const candidate of all) if (isJsonObject(candidate) && candidate !== first) this.#other(candidate);
     if (!isJsonObject(first)) return;
     this.#said = true;
+    this.#probabilityOf(0).add(first);
     const { content, finishReason, finishMessage } = first;
     const { parts } = isJsonObject(content) ? content : {};
     for (const part of isJsonArray(parts) ? parts : []) if (isJsonObject(part)) this.#part(part);
     if (typeof finishReason === "string" && finishReason !== "FINISH_REASON_UNSPECIFIED") this.#finishAs(finishReason, finishMessage);
+  }
+
+  /** A candidate beside the first. */
+  #other(candidate: JsonObject): void {
+    const { index, content } = candidate;
+    if (typeof index !== "number" || index < 1) return;
+    this.#reply.otherText(index, "");
+    this.#probabilityOf(index).add(candidate);
+    const { parts } = isJsonObject(content) ? content : {};
+    for (const part of isJsonArray(parts) ? parts : [])
+      if (isJsonObject(part) && part["thought"] !== true) this.#reply.otherText(index, textOf(part["text"]) ?? "");
+  }
+
+  #probabilityOf(index: number): CandidateProbability {
+    let probability = this.#probabilities.get(index);
+    if (probability === undefined) this.#probabilities.set(index, (probability = new CandidateProbability()));
+    return probability;
   }
 
   #finishAs(reason: string, message: JsonValue | undefined): void {
@@ -179,7 +202,13 @@ export class GeminiReader implements StreamDecoder {
     const { finished } = this.#reply;
     if (finished !== undefined && endedWell(finished)) this.#endStreamed(false);
     if (this.#needsNative) this.#reply.native({ format: GEMINI, blocks: this.#parts });
+    for (const [index, { sum }] of this.#probabilities) if (sum !== undefined) this.#reply.logProbability(index, sum);
   }
+}
+
+/** Gemini leaves the number 0 out. */
+function isFirst(candidate: JsonValue): boolean {
+  return isJsonObject(candidate) && (candidate["index"] === undefined || candidate["index"] === null || candidate["index"] === 0);
 }
 
 function isPlainText(part: JsonObject): boolean {

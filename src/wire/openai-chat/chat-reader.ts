@@ -12,13 +12,14 @@ import { readContent, readImage } from "./chat-content.ts";
 import type { ContentSink } from "./chat-content.ts";
 import { chatError } from "./chat-error.ts";
 import { chatUsage } from "./chat-usage.ts";
+import { readLogProbability } from "./log-probability.ts";
 import { finishReason } from "./finish-reason.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 
 /**
  * One reply, once.
  *
- * Of several choices the first is read. A reply without a reason ended well if it came whole or with `[DONE]`. A refusal is text, with
+ * Of several choices the first is read; of the others, the text. A reply without a reason ended well if it came whole or with `[DONE]`. A refusal is text, with
  * the finish that says so.
  */
 export class ChatReader implements StreamDecoder {
@@ -91,13 +92,26 @@ export class ChatReader implements StreamDecoder {
     if (!this.#isKnown) this.#about(textOf(id), textOf(model));
     const usage = chatUsage(chunk);
     if (usage !== undefined) this.#builder.usage(usage);
-    const choice = isJsonArray(choices) ? choices.find(isFirstChoice) : undefined;
+    const all = isJsonArray(choices) ? choices : [];
+    const choice = all.find(isFirstChoice);
+    for (const other of all) if (isJsonObject(other) && other !== choice) this.#other(other);
     if (!isJsonObject(choice)) return;
     if (isJsonObject(choice["error"])) throw chatError(choice["error"]);
     const message = choice["delta"] ?? choice["message"];
     if (isJsonObject(message)) this.#message(message, whole);
+    readLogProbability(choice, (sum) => this.#builder.logProbability(0, sum));
     const reason = textOf(choice["finish_reason"]);
     if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
+  }
+
+  /** A choice beside the first. */
+  #other(choice: JsonObject): void {
+    const { index, delta, message = delta } = choice;
+    if (typeof index !== "number" || index < 1) return;
+    const text = (said: string): void => this.#builder.otherText(index, said);
+    this.#builder.otherText(index, "");
+    if (isJsonObject(message)) readContent(message["content"], { text, refusal: text, reasoning: () => {}, media: () => {} });
+    readLogProbability(choice, (sum) => this.#builder.logProbability(index, sum));
   }
 
   /** Every chunk says so again. */

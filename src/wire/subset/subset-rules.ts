@@ -14,6 +14,7 @@ export type SchemaSubset =
   | "gemini-openapi"
   | "ollama"
   | "bedrock-nova"
+  | "cohere"
   | "deepseek-strict";
 
 export interface SubsetRules {
@@ -161,6 +162,19 @@ export const SUBSET_RULES: Readonly<Record<SchemaSubset, SubsetRules>> = {
     references: "inline",
     types: "list",
     enums: ANY_KIND,
+  },
+  /** Of replies. @see https://docs.cohere.com/docs/structured-outputs */
+  cohere: {
+    keeps: new Set([
+      ...words("type title description enum const properties required additionalProperties items anyOf format pattern"),
+      ...REFERENCES,
+    ]),
+    accepts: { format: oneOfFormats("date-time uuid date time"), pattern: isPlainPattern },
+    references: "keep",
+    types: "single",
+    typed: true,
+    enums: PRIMITIVES,
+    requiredAreNamed: true,
   },
   /** @see https://api-docs.deepseek.com/guides/tool_calls */
   "deepseek-strict": {

@@ -2,6 +2,7 @@
 import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
 import { OpenCalls, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
+import { checkHeld } from "./reply-format.ts";
 
 export const ANTHROPIC_MESSAGES: Dialect = {
   framing: "sse",
@@ -27,6 +28,7 @@ function check({ body, headers, signatures }: CheckedRequest): void {
   demand(Number.isInteger(body["max_tokens"]), "max_tokens: Field required.");
   const hasTools = checkTools(body);
   demand(hasTools || body["tool_choice"] === undefined, "tool_choice: may only be specified while providing tools.");
+  checkOutput(body["output_config"]);
   const messages = objectsAt(body["messages"], "messages");
   demand(messages[0]?.["role"] === "user", "messages: first message must use the user role.");
   const open = new OpenCalls();
@@ -42,6 +44,14 @@ function check({ body, headers, signatures }: CheckedRequest): void {
     }
   }
   open.settle("messages");
+}
+
+function checkOutput(config: JsonValue | undefined): void {
+  if (config === undefined) return;
+  const { type, schema, ...others } = objectAt(objectAt(config, "output_config")["format"], "output_config.format");
+  demand(type === "json_schema" && Object.keys(others).length === 0, "output_config.format: Extra inputs are not permitted.");
+  checkSchema(schema, "output_config.format.schema");
+  checkHeld(objectAt(schema, "output_config.format.schema"), false);
 }
 
 function checkTools(body: JsonObject): boolean {

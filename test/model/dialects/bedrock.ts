@@ -3,6 +3,7 @@ import { isJsonObject } from "../../../src/core/json.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { OpenCalls, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
+import { checkHeld } from "./reply-format.ts";
 
 const PATH = /^\/model\/([^/]+)\/converse(-stream)?$/u;
 
@@ -26,6 +27,7 @@ export const BEDROCK_CONVERSE: Dialect = {
 function check({ body, signatures }: CheckedRequest): void {
   demand(body["model"] === undefined && body["stream"] === undefined, "Malformed input request: extraneous key is not permitted.");
   const hasTools = checkTools(body);
+  checkOutput(body);
   const messages = objectsAt(body["messages"], "messages");
   demand(messages[0]?.["role"] === "user", "A conversation must start with a user message.");
   const open = new OpenCalls();
@@ -42,6 +44,18 @@ function check({ body, signatures }: CheckedRequest): void {
     if (role === "user") open.settle(place);
   }
   open.settle("messages");
+}
+
+function checkOutput({ outputConfig }: JsonObject): void {
+  if (outputConfig === undefined) return;
+  const { type, structure } = objectAt(objectAt(outputConfig, "outputConfig")["textFormat"], "outputConfig.textFormat");
+  demand(type === "json_schema", "outputConfig.textFormat.type: must be json_schema.");
+  const { schema, name } = objectAt(objectAt(structure, "structure")["jsonSchema"], "structure.jsonSchema");
+  demand(/^[a-zA-Z0-9_-]{1,64}$/u.test(textAt(name, "jsonSchema.name")), "jsonSchema.name: does not match the pattern.");
+  const parsed: unknown = JSON.parse(textAt(schema, "jsonSchema.schema"));
+  demand(isJsonObject(parsed), "jsonSchema.schema: must be an object.");
+  checkSchema(parsed, "jsonSchema.schema");
+  checkHeld(parsed, false);
 }
 
 function checkTools(body: JsonObject): boolean {

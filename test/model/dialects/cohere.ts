@@ -23,6 +23,13 @@ function check({ body }: CheckedRequest): void {
     checkToolName(name, "tools.function.name");
     checkSchema(parameters, "tools.function.parameters");
   }
+  const { response_format: format } = body;
+  if (format !== undefined) {
+    const { type, json_schema: schema, ...others } = objectAt(format, "response_format");
+    demand(type === "json_object" && Object.keys(others).length === 0, "response_format: is not known.");
+    demand(tools.length === 0, "response_format: is not supported with tools.");
+    if (schema !== undefined) checkSchema(schema, "response_format.json_schema");
+  }
   const open = new OpenCalls();
   for (const [index, message] of objectsAt(body["messages"], "messages").entries()) {
     const place = `messages[${index}]`;

@@ -12,6 +12,13 @@ export interface ServedReply {
   /** @default 10 and 5 */
   readonly inputTokens?: number;
   readonly outputTokens?: number;
+  /** Served where several are asked for: one token each, so probable; the first is the reply itself. @default one alone */
+  readonly candidates?: readonly ServedCandidate[];
+}
+
+export interface ServedCandidate {
+  readonly text: string;
+  readonly logProbability: number;
 }
 
 export interface ServedCall {
@@ -31,6 +38,8 @@ export interface WholeReply {
   readonly finish: "stop" | "calls" | "length";
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** Empty where one alone was asked for. */
+  readonly candidates: readonly ServedCandidate[];
 }
 
 export interface CheckedRequest {
@@ -57,6 +66,8 @@ export interface Dialect {
   modelOf(request: CheckedRequest): string;
   /** @throws Refused as the provider would */
   check(request: CheckedRequest): void;
+  /** How many replies are asked for. @default 1 */
+  candidates?(request: CheckedRequest): number;
   callId(count: number): string;
   whole(reply: WholeReply): JsonObject;
   pieces(reply: WholeReply): readonly ServedPiece[];

@@ -12,14 +12,19 @@ export const GEMINI: Dialect = {
   isStream: ({ path, query }) => PATH.exec(path)?.[2] === "streamGenerateContent" && query.get("alt") === "sse",
   modelOf: ({ path }) => decodeURIComponent(PATH.exec(path)?.[1] ?? ""),
   check,
+  candidates: ({ body }) => {
+    const config = body["generationConfig"];
+    return isJsonObject(config) ? Number(config["candidateCount"] ?? 1) : 1;
+  },
   callId: (count) => `gem${String(count).padStart(5, "0")}`,
   whole: (reply) => chunk(reply, parts(reply), true),
   pieces,
   failure: (status, message, kind) => ({ error: { code: status, message, status: kind } }),
 };
 
-function check({ body, signatures }: CheckedRequest): void {
+function check({ body, path, signatures }: CheckedRequest): void {
   checkTools(body);
+  checkConfig(body, path);
   const contents = objectsAt(body["contents"], "contents");
   demand(contents.length > 0, "contents: contents is not specified.");
   const { systemInstruction } = body;
@@ -81,6 +86,20 @@ function checkTools(body: JsonObject): void {
   );
 }
 
+function checkConfig({ generationConfig = {}, tools }: JsonObject, path: string): void {
+  const config = objectAt(generationConfig, "generationConfig");
+  const { candidateCount = 1, responseMimeType, responseSchema, responseJsonSchema } = config;
+  demand(Number(candidateCount) >= 1 && Number(candidateCount) <= 8, "candidateCount: must be in the range [1, 8].");
+  demand(responseSchema === undefined || responseJsonSchema === undefined, "responseSchema and responseJsonSchema: only one may be set.");
+  const isJson = responseMimeType === "application/json";
+  demand(isJson || (responseSchema ?? responseJsonSchema) === undefined, "responseMimeType: must be application/json for a schema.");
+  demand(
+    !isJson || tools === undefined || /gemini-3/u.test(path),
+    "Function calling with a response mime type: 'application/json' is unsupported",
+  );
+  if (responseJsonSchema !== undefined) checkSchema(responseJsonSchema, "responseJsonSchema");
+}
+
 function checkParts(all: readonly JsonObject[]): void {
   for (const part of all) {
     const kinds = ["text", "inlineData", "fileData", "functionCall", "functionResponse"].filter((kind) => part[kind] !== undefined);
@@ -101,13 +120,23 @@ function parts({ text, reasoning, signature, calls }: WholeReply): readonly Json
   ];
 }
 
-function chunk({ id, model, finish, inputTokens, outputTokens }: WholeReply, all: readonly JsonObject[], isLast: boolean): JsonObject {
+function chunk(reply: WholeReply, all: readonly JsonObject[], isLast: boolean): JsonObject {
+  const { id, model, finish, inputTokens, outputTokens, candidates } = reply;
+  const probable = (index: number): JsonObject =>
+    isLast && candidates[index] !== undefined ? { avgLogprobs: candidates[index].logProbability / 2, tokenCount: 2 } : {};
   return {
     candidates: [
+      ...candidates.slice(1).map(({ text }, at) => ({
+        content: { role: "model", parts: isLast ? [{ text }] : [] },
+        index: at + 1,
+        ...(isLast ? { finishReason: "STOP" } : {}),
+        ...probable(at + 1),
+      })),
       {
         content: { role: "model", parts: all },
         index: 0,
         ...(isLast ? { finishReason: finish === "length" ? "MAX_TOKENS" : "STOP" } : {}),
+        ...probable(0),
       },
     ],
     usageMetadata: { promptTokenCount: inputTokens, candidatesTokenCount: outputTokens, totalTokenCount: inputTokens + outputTokens },

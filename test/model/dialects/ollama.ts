@@ -24,6 +24,8 @@ function check({ body }: CheckedRequest): void {
     checkToolName(name, "tools.function.name");
     checkSchema(parameters, "tools.function.parameters");
   }
+  const { format } = body;
+  if (format !== undefined && format !== "json") checkSchema(format, "format");
   let open: string[] = [];
   for (const [index, message] of objectsAt(body["messages"], "messages").entries()) {
     const place = `messages[${index}]`;

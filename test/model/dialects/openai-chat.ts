@@ -3,6 +3,7 @@ import { isJsonArray, isJsonObject } from "../../../src/core/json.ts";
 import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
 import { OpenCalls, Refused, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, WholeReply } from "./dialect.ts";
+import { checkOpenAiFormat } from "./reply-format.ts";
 
 export interface ChatVariant {
   readonly path: string;
@@ -15,6 +16,9 @@ export interface ChatVariant {
   readonly indexed: boolean;
   /** Results may hold images. */
   readonly mediaInResults: boolean;
+  readonly takesSchema: boolean;
+  readonly maxCandidates: number;
+  readonly takesLogprobs: boolean;
 }
 
 export const OPENAI_CHAT: ChatVariant = {
@@ -24,12 +28,17 @@ export const OPENAI_CHAT: ChatVariant = {
   mustReturnReasoning: false,
   indexed: true,
   mediaInResults: false,
+  takesSchema: true,
+  maxCandidates: 128,
+  takesLogprobs: true,
 };
 
 export const DEEPSEEK_CHAT: ChatVariant = {
   ...OPENAI_CHAT,
   id: { ...OPENAI_CHAT.id, make: (count) => `call_00_${String(count).padStart(8, "0")}` },
   mustReturnReasoning: true,
+  takesSchema: false,
+  maxCandidates: 1,
 };
 
 /** Ids are nine letters and digits, and calls are streamed whole, without an index. */
@@ -38,6 +47,7 @@ export const MISTRAL_CHAT: ChatVariant = {
   id: { make: (count) => `Ca${String(count).padStart(7, "0")}`, allowed: /^[a-zA-Z0-9]{9}$/u },
   indexed: false,
   mediaInResults: true,
+  takesLogprobs: false,
 };
 
 export function openAiChatDialect(variant: ChatVariant): Dialect {
@@ -47,12 +57,21 @@ export function openAiChatDialect(variant: ChatVariant): Dialect {
     isStream: ({ body }) => body["stream"] === true,
     modelOf: ({ body }) => textAt(body["model"], "model"),
     check: (request) => checkChat(request, variant),
+    candidates: ({ body }) => Number(body["n"] ?? 1),
     callId: variant.id.make,
     whole: (reply) => ({
       id: reply.id,
       object: "chat.completion",
       model: reply.model,
-      choices: [{ index: 0, message: message(reply, variant), finish_reason: finishOf(reply) }],
+      choices: [
+        { index: 0, message: message(reply, variant), finish_reason: finishOf(reply), ...logprobsOf(reply, variant, 0) },
+        ...others(reply).map(({ index, text: content }) => ({
+          index,
+          message: { role: "assistant", content },
+          finish_reason: "stop",
+          ...logprobsOf(reply, variant, index),
+        })),
+      ],
       usage: usageOf(reply),
     }),
     pieces: (reply) => chunks(reply, variant).map((data) => ({ data })),
@@ -65,6 +84,7 @@ function checkChat({ body, signatures }: CheckedRequest, variant: ChatVariant): 
   const messages = objectsAt(body["messages"], "messages");
   demand(messages.length > 0, "messages: at least one is required.");
   const hasTools = checkTools(body);
+  checkReplies(body, variant);
   demand(hasTools || body["tool_choice"] === undefined, "tool_choice is only allowed when tools are specified.");
   demand(hasTools || body["parallel_tool_calls"] === undefined, "parallel_tool_calls is only allowed when tools are specified.");
   const open = new OpenCalls();
@@ -81,6 +101,25 @@ function checkChat({ body, signatures }: CheckedRequest, variant: ChatVariant): 
     else checkSpoken(message, place);
   }
   open.settle("messages");
+}
+
+function checkReplies({ response_format: format, messages = [], n = 1, logprobs = false }: JsonObject, variant: ChatVariant): void {
+  if (format !== undefined) checkOpenAiFormat(format, messages, true);
+  demand(variant.takesSchema || !isJsonObject(format) || format["type"] !== "json_schema", "This response_format type is unavailable now.");
+  demand(Number.isInteger(n) && Number(n) >= 1 && Number(n) <= variant.maxCandidates, "n: is not allowed.");
+  demand(logprobs === false || (variant.takesLogprobs && logprobs === true), "logprobs: is not allowed.");
+}
+
+function others({ candidates }: WholeReply): readonly { readonly index: number; readonly text: string }[] {
+  return candidates.slice(1).map(({ text }, at) => ({ index: at + 1, text }));
+}
+
+function logprobsOf({ candidates }: WholeReply, { takesLogprobs }: ChatVariant, index: number): JsonObject {
+  const candidate = candidates[index];
+  if (candidate === undefined || !takesLogprobs) return {};
+  return {
+    logprobs: { content: [{ token: candidate.text, logprob: candidate.logProbability, bytes: null, top_logprobs: [] }], refusal: null },
+  };
 }
 
 function checkTools(body: JsonObject): boolean {
@@ -182,12 +221,34 @@ function chunks(reply: WholeReply, variant: ChatVariant): readonly JsonValue[] {
   return [
     chunk({ role: "assistant", content: "" }),
     ...cut(reasoning).map((piece) => chunk({ [variant.reasoning]: piece })),
-    ...cut(text).map((content) => chunk({ content })),
+    ...interleaved(
+      cut(text).map((content) => chunk({ content })),
+      otherChunks(reply, variant),
+    ),
     ...callDeltas(reply, variant).map((tool_call) => chunk({ tool_calls: [tool_call] })),
     chunk({}, finishOf(reply)),
     { id, object: "chat.completion.chunk", model, choices: [], usage: usageOf(reply) },
     "[DONE]",
   ];
+}
+
+/** The pieces of all replies come as they are made, not one reply after the other. */
+function interleaved(one: readonly JsonObject[], other: readonly JsonObject[]): readonly JsonObject[] {
+  const length = Math.max(one.length, other.length);
+  return Array.from({ length }, (_, at) => [...other.slice(at, at + 1), ...one.slice(at, at + 1)]).flat();
+}
+
+function otherChunks(reply: WholeReply, variant: ChatVariant): readonly JsonObject[] {
+  const { id, model } = reply;
+  const chunk = (choice: JsonObject): JsonObject => ({ id, object: "chat.completion.chunk", model, choices: [choice] });
+  const first =
+    reply.candidates.length === 0 ? [] : [chunk({ index: 0, delta: {}, finish_reason: null, ...logprobsOf(reply, variant, 0) })];
+  return others(reply)
+    .flatMap(({ index, text }) => [
+      ...cut(text).map((content) => chunk({ index, delta: { content }, finish_reason: null })),
+      chunk({ index, delta: {}, finish_reason: "stop", ...logprobsOf(reply, variant, index) }),
+    ])
+    .concat(first);
 }
 
 function callDeltas({ calls }: WholeReply, { indexed }: ChatVariant): readonly JsonObject[] {

@@ -1,8 +1,9 @@
 /** A fake provider of OpenAI's Responses. */
-import { isJsonArray } from "../../../src/core/json.ts";
+import { isJsonArray, isJsonObject } from "../../../src/core/json.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { OpenCalls, checkSchema, checkToolName, cut, demand, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
+import { checkOpenAiFormat } from "./reply-format.ts";
 
 export const OPENAI_RESPONSES: Dialect = {
   framing: "sse",
@@ -21,7 +22,9 @@ export const OPENAI_RESPONSES: Dialect = {
 function check({ body, signatures }: CheckedRequest): void {
   textAt(body["model"], "model");
   checkTools(body);
-  const { input } = body;
+  const { input, text } = body;
+  if (isJsonObject(text) && text["format"] !== undefined) checkOpenAiFormat(text["format"], input ?? null, false);
+  demand(body["n"] === undefined, "Unknown parameter: 'n'.");
   if (typeof input === "string") return;
   const open = new OpenCalls();
   const proofs = new Set<string>();

@@ -1,0 +1,60 @@
+/** Conversations as data: made up, scripted and played by a model, over tools that are never run. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, truncateSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createRuntime } from "haft";
+import { generateConversations, readTemplates } from "haft/generate";
+import { scriptedModel } from "haft/model";
+import { exampleEngine } from "haft/simulation";
+
+const order = { type: "object", properties: { id: { type: "string" }, article: { type: "string" } }, required: ["id", "article"] } as const;
+const takes = (name: string) => ({ type: "object", properties: { [name]: { type: "string" } }, required: [name] }) as const;
+const tools = [
+  { name: "create_order", description: "Order an article.", inputSchema: takes("article"), outputSchema: order },
+  { name: "get_order", description: "Look an order up.", inputSchema: takes("order_id"), outputSchema: order },
+];
+const runtime = createRuntime({
+  toolsets: [{ name: "shop", tools }],
+  ladder: { engines: { example: exampleEngine({ seed: 7 }) }, rules: [{ tools: "*", from: "example" }] },
+});
+
+const out = join(mkdtempSync(join(tmpdir(), "haft-")), "train.jsonl");
+const made = { runtime, plan: { kind: "sampled", count: 100, calls: 2 }, out, seed: 7 } as const;
+const { written, calls, answers } = await generateConversations(made);
+console.log(`${written} conversations, ${calls} calls: ${answers.map((one) => `${one.calls} ${one.origin} by ${one.answeredBy}`).join()}`);
+
+const before = readFileSync(out, "utf8");
+truncateSync(out, before.length / 2); // as a process that is killed may leave it
+const { existing } = await generateConversations(made);
+assert.equal(readFileSync(out, "utf8"), before);
+console.log(`gone on with after ${existing} conversations: the same file`);
+rmSync(dirname(out), { recursive: true });
+const script = `{"messages": [
+  {"role": "user", "content": "Tea, please."},
+  {"role": "assistant", "calls": [{"name": "shop::create_order", "input": {"article": "tea"}}]},
+  {"role": "assistant", "content": "Ordered. Let me check.", "calls": [{"name": "shop::get_order", "input": {"order_id": "$1.id"}}]}
+]}`.replaceAll("\n", "");
+const show = {
+  write: async (line: string) => {
+    const { messages } = JSON.parse(line);
+    for (const { role, output, content } of messages) if (role !== "user") console.log(`  ${role}:`, output ?? content ?? "calls");
+  },
+};
+await generateConversations({ runtime, plan: { kind: "scripted", templates: readTemplates(script, "script") }, out: show });
+const model = scriptedModel([{ calls: [{ name: "shop::get_order", input: { order_id: "A-1" } }] }, { text: "It is tea." }]);
+const templates = readTemplates('{"messages": [{"role": "user", "content": "What did I order as A-1?"}]}', "questions");
+await generateConversations({ runtime, plan: { kind: "played", templates, model }, out: show });
+await runtime.close();
+
+/* Prints:
+100 conversations, 200 calls: 200 simulated by example
+gone on with after 50 conversations: the same file
+  assistant: calls
+  tool: { id: '24e7940caa89', article: 'tea' }
+  assistant: Ordered. Let me check.
+  tool: { id: '24e7940caa89', article: 'tea' }
+  assistant: calls
+  tool: { id: 'A-1', article: 'Silver river' }
+  assistant: It is tea.
+*/

@@ -1,0 +1,76 @@
+/** From the command line to the plan of a generation. */
+import { configuredLoop } from "../../config/build-model.ts";
+import type { LoadedConfig } from "../../config/load-config.ts";
+import { ToolError } from "../../core/error.ts";
+import { isReal } from "../../core/rung.ts";
+import type { Rung } from "../../core/rung.ts";
+import type { ConversationPlan } from "../../generate/conversations/conversation-plan.ts";
+import type { ConversationTemplate } from "../../generate/conversations/conversation-template.ts";
+import { readTemplates } from "../../generate/conversations/read-templates.ts";
+import { TRAJECTORY_FORMATS } from "../../generate/conversations/trajectory-formats.ts";
+import type { TrajectoryFormat } from "../../generate/conversations/trajectory-formats.ts";
+import { nearNames } from "../../runtime/registry/near-names.ts";
+import { present } from "../../config/present.ts";
+import type { CommandContext } from "../command.ts";
+import { readInput } from "../read-input.ts";
+import { chosenModel } from "../talk/chosen-model.ts";
+
+const DEFAULT_COUNT = 10;
+
+/** The templates of the file that was named; undefined where none was. @throws ToolError for a file that has none, and for options that it does not go with */
+export async function readTemplateFile(context: CommandContext): Promise<readonly ConversationTemplate[] | undefined> {
+  const [file] = context.args;
+  const { calls, model, system } = context.options;
+  if (file === undefined) {
+    const stray = model !== undefined ? "--model" : system !== undefined ? "--system" : undefined;
+    if (stray === undefined) return undefined;
+    throw new ToolError("invalid_argument", `${stray} needs a file of templates: the model answers what their users say.`, {
+      hint: "For example: haft generate questions.jsonl --model ollama/qwen3 --out train.jsonl",
+    });
+  }
+  if (calls !== undefined)
+    throw new ToolError("invalid_argument", "--calls is for conversations that are drawn; the templates say what is called.", {
+      hint: `Leave out ${JSON.stringify(file)} or --calls.`,
+    });
+  const templates = readTemplates(await readInput(context, file), file === "-" ? "standard input" : file);
+  return system === undefined ? templates : templates.map((template) => ({ ...template, system: template.system ?? system }));
+}
+
+/** Without a file tools are drawn; a file without lines of the assistant is played by a model. @throws ToolError as `chosenModel` does */
+export function planFor(
+  context: CommandContext,
+  { config, templates }: { readonly config: LoadedConfig; readonly templates: readonly ConversationTemplate[] | undefined },
+): ConversationPlan {
+  const { count, calls, model } = context.options;
+  if (templates === undefined) return { kind: "sampled", count: count ?? DEFAULT_COUNT, ...present({ calls }) };
+  const isScripted = templates.some(({ messages }) => messages.some(({ role }) => role === "assistant"));
+  if (isScripted && model === undefined) return { kind: "scripted", templates, ...present({ count }) };
+  const chosen = chosenModel(context, config);
+  const { system: _asked, ...loop } = configuredLoop(chosen.config, config.config.loop);
+  const { system } = config.config.loop;
+  return { kind: "played", templates, model: chosen.model, loop: { ...loop, ...present({ system }) }, ...present({ count }) };
+}
+
+/** Who answers the tools that no rule names: what stands in for them in a simulation. */
+export function standInsOf({ config: { simulation } }: LoadedConfig): readonly Rung[] {
+  if (simulation?.standIn !== undefined) return simulation.standIn;
+  const rungs: Rung[] = simulation?.recording === undefined ? [] : ["replay"];
+  if (simulation?.stubs !== undefined) rungs.push("stub");
+  return [...rungs, simulation?.model === undefined ? "example" : "lm"];
+}
+
+/** Whether every answer is there at once: no tool is real, and no model is asked. */
+export function takesNoTime(loaded: LoadedConfig, { kind }: ConversationPlan): boolean {
+  const rungs = [...(loaded.config.simulation?.rungs ?? []).flatMap(({ from }) => from), ...standInsOf(loaded)];
+  return kind !== "played" && !rungs.some((rung) => isReal(rung) || rung === "lm");
+}
+
+/** @throws ToolError `invalid_argument` for a format that is not known */
+export function formatOf(text: string): TrajectoryFormat {
+  const format = TRAJECTORY_FORMATS.find((known) => known === text);
+  if (format !== undefined) return format;
+  const [near = "neutral"] = nearNames(text, TRAJECTORY_FORMATS);
+  throw new ToolError("invalid_argument", `--format takes one of ${TRAJECTORY_FORMATS.join(", ")}, not ${JSON.stringify(text)}.`, {
+    hint: `For example: --format ${near}`,
+  });
+}

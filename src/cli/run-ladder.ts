@@ -1,0 +1,64 @@
+/** From the options --replay, --record, --simulate and --seed, and the configuration, to who answers which tool. */
+import { buildLadder } from "../config/build-ladder.ts";
+import type { LoadedConfig } from "../config/load-config.ts";
+import { present } from "../config/present.ts";
+import { ToolError } from "../core/error.ts";
+import { isReal, rungList } from "../core/rung.ts";
+import type { Rungs } from "../core/rung.ts";
+import type { LadderOptions } from "../runtime/ladder.ts";
+import type { RuntimeOptions } from "../runtime/runtime.ts";
+import type { CallRecorder } from "./call-recorder.ts";
+import type { CommandContext } from "./command.ts";
+import { inFile } from "./read-recorded-events.ts";
+
+export interface LadderChoice {
+  /** Answers the tools that the configuration says nothing of. @default they are live */
+  readonly otherwise?: Rungs | undefined;
+  /** Takes the calls that are live. */
+  readonly recorder?: CallRecorder | undefined;
+}
+
+/** @throws ToolError `invalid_config` with every problem, `invalid_argument` for options that contradict each other, before anything runs */
+export async function runLadder(
+  { options, environment }: CommandContext,
+  config: LoadedConfig,
+  { otherwise, recorder }: LadderChoice,
+): Promise<Pick<RuntimeOptions, "ladder" | "faults">> {
+  const { replay, record, simulate, nearest } = options;
+  if (replay !== undefined && record !== undefined)
+    throw new ToolError("invalid_argument", "--replay runs nothing, so there is nothing for --record to record.", {
+      hint: "Leave out one of the two.",
+    });
+  if (nearest && replay === undefined)
+    throw new ToolError("invalid_argument", "--nearest says how --replay answers, and there is no --replay.", {
+      hint: "For example: --replay travel.jsonl --nearest",
+    });
+  const built = await buildLadder(config, {
+    environment,
+    ...present({ otherwise, recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add }),
+    ...(nearest ? { match: "nearest" } : {}),
+    ...(replay === undefined || simulate ? {} : { override: "replay" }),
+  }).catch((thrown: unknown) => {
+    throw replay === undefined ? thrown : inFile(ToolError.fromUnknown(thrown), replay);
+  });
+  const { ladder } = built;
+  const rules = recorder === undefined ? simulatedRules(ladder, simulate && replay !== undefined) : recordedRules(ladder.rules ?? []);
+  return { ladder: { ...ladder, ...present({ rules }) }, ...present({ faults: built.faults }) };
+}
+
+/** With a recording and --simulate nothing is asked for real: what the recording does not have is made up. */
+function simulatedRules({ rules, simulation }: LadderOptions, runsNothing: boolean): LadderOptions["rules"] {
+  return runsNothing && simulation !== undefined ? [{ tools: "*", from: simulation }] : rules;
+}
+
+/** Whatever is live is recorded as well. */
+function recordedRules(rules: NonNullable<LadderOptions["rules"]>): LadderOptions["rules"] {
+  const known = rules.map(({ tools, from }) => ({ tools, from: rungList(from, "from").some(isReal) ? ("record" as const) : from }));
+  return [...known, { tools: "*", from: "record" }];
+}
+
+/** A number where it is one: as in a configuration, 7 and "7" are two seeds. */
+function seedOf(seed: string | undefined): number | string | undefined {
+  const number = Number(seed);
+  return seed === undefined || seed.trim() === "" || !Number.isSafeInteger(number) ? seed : number;
+}

@@ -1,0 +1,104 @@
+/** Checks the input of a call whose references are not resolved yet: what they stand for is not known, that they are there is. */
+import { isJsonObject, jsonPath } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+import { compileSchema } from "../../schema/compile-schema.ts";
+import type { SchemaProblem, Validator } from "../../schema/compile-schema.ts";
+import { fitInput } from "../../schema/repair-input.ts";
+import { escapePointer } from "../../schema/schema-problem.ts";
+
+/** The ways down to the texts that are references. */
+type ReferencePlaces = readonly (readonly (string | number)[])[];
+
+export interface InputRules {
+  /** Do not count repairs that the runtime would make. */
+  readonly strictTypes: boolean;
+  /** Refuse arguments that the schema does not name, also where it allows any. */
+  readonly declaredOnly: boolean;
+}
+
+export interface InputProblem extends Pick<SchemaProblem, "path" | "message"> {
+  readonly isUnknownArgument: boolean;
+}
+
+const MAX_PROBLEMS = 100;
+/** What an object or a list may break although values inside it are not known. */
+const COUNTED: ReadonlySet<string> = new Set([
+  "type",
+  "required",
+  "dependentRequired",
+  "minItems",
+  "maxItems",
+  "minProperties",
+  "maxProperties",
+  "limit",
+]);
+const FORBIDDEN: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
+
+/** What is wrong with an input whatever its references stand for. */
+export function checkInput(input: JsonObject, validator: Validator, places: ReferencePlaces, rules: InputRules): readonly InputProblem[] {
+  const unknown = rules.declaredOnly ? undeclared(input, validator.schema) : [];
+  const strict = validator.problems(input, MAX_PROBLEMS).filter((problem) => isCertain(problem, places));
+  const forbidden = strict.filter(isForbidden);
+  const broken = strict.filter((problem) => !isForbidden(problem));
+  const counts = broken.length > 0 && (rules.strictTypes || !isRepairable(input, validator, places));
+  const seen = new Set(unknown.map(({ path }) => path));
+  return [
+    ...unknown,
+    ...forbidden.filter(({ path }) => !seen.has(path)).map((problem) => inputProblem(problem, true)),
+    ...(counts ? broken.map((problem) => inputProblem(problem, false)) : []),
+  ];
+}
+
+function inputProblem({ path, message }: Pick<SchemaProblem, "path" | "message">, isUnknownArgument: boolean): InputProblem {
+  return { path, message, isUnknownArgument };
+}
+
+function isForbidden({ keyword }: SchemaProblem): boolean {
+  return FORBIDDEN.has(keyword);
+}
+
+/** Whether the problem stays one whatever comes in the places of the references. */
+function isCertain({ pointer, keyword }: SchemaProblem, places: ReferencePlaces): boolean {
+  return places.every((steps) => {
+    const place = steps.map((step) => `/${typeof step === "number" ? step : escapePointer(step)}`).join("");
+    if (pointer === place || pointer.startsWith(`${place}/`)) return FORBIDDEN.has(keyword);
+    return !place.startsWith(`${pointer}/`) || COUNTED.has(keyword) || FORBIDDEN.has(keyword);
+  });
+}
+
+/** Whether the runtime would make the input fit, references aside. */
+function isRepairable(input: JsonObject, validator: Validator, places: ReferencePlaces): boolean {
+  try {
+    const loosened = places.reduce((schema, steps) => loosen(schema, steps), validator.schema);
+    return fitInput(input, places.length === 0 ? validator : compileSchema(loosened), { dropUnknownKeys: true }).ok;
+  } catch {
+    return false; // a schema that refers to what was loosened
+  }
+}
+
+/** The schema with anything allowed at one place, as far as it says itself what belongs there. */
+function loosen(schema: JsonSchema, [step, ...rest]: readonly (string | number)[]): JsonSchema {
+  if (typeof schema === "boolean" || step === undefined) return true;
+  const keyword = typeof step === "number" ? "items" : "properties";
+  const inside: unknown = schema[keyword];
+  if (typeof step === "number") return isSchema(inside) ? { ...schema, items: loosen(inside, rest) } : schema;
+  if (!isJsonObject(inside) || !Object.hasOwn(inside, step)) return schema;
+  const part: unknown = inside[step];
+  return isSchema(part) ? { ...schema, properties: { ...inside, [step]: loosen(part, rest) } } : schema;
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === "boolean" || isJsonObject(value);
+}
+
+/** The arguments that a schema with properties does not name. */
+function undeclared(input: JsonObject, schema: JsonSchema): readonly InputProblem[] {
+  if (typeof schema === "boolean" || !isJsonObject(schema["properties"])) return [];
+  const properties: JsonObject = schema["properties"];
+  const patterns = isJsonObject(schema["patternProperties"]) ? Object.keys(schema["patternProperties"]) : [];
+  const others = compileSchema({ patternProperties: Object.fromEntries(patterns.map((pattern) => [pattern, false])) });
+  return Object.keys(input)
+    .filter((key) => !Object.hasOwn(properties, key) && others.check({ [key]: null }))
+    .map((key) => ({ path: jsonPath([key.slice(0, 100)]), message: "the tool has no such argument", isUnknownArgument: true }));
+}

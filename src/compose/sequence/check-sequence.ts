@@ -1,0 +1,215 @@
+/** Checks a sequence of calls before any of them runs. */
+import { ToolError } from "../../core/error.ts";
+import { jsonPath } from "../../core/json.ts";
+import type { Registry } from "../../runtime/registry/registry.ts";
+import { checkInput } from "./check-input.ts";
+import type { InputProblem, InputRules } from "./check-input.ts";
+import { ReferenceReader, spellReference } from "./reference.ts";
+import type { ReferenceSyntax } from "./reference.ts";
+import { findReferences } from "./resolve-input.ts";
+import type { FoundReference } from "./resolve-input.ts";
+import { readSequence } from "./read-sequence.ts";
+import type { ReadSequence } from "./read-sequence.ts";
+import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
+import { toolFinder } from "./sequence-tools.ts";
+import type { FindTool, FoundTool, SequenceTool } from "./sequence-tools.ts";
+
+/** What a sequence must keep to. */
+export interface SequenceRules extends ReferenceSyntax {
+  /** Replace references inside longer texts as well, by the text of the value. @default false: they are `indirect_reference` */
+  readonly inText?: boolean;
+  /** Whether calls may, must or may not refer to others. @default "allowed" */
+  readonly nesting?: "allowed" | "required" | "forbidden";
+  /** Check inputs against the schemas of their tools; `false` leaves it to each call. @default true */
+  readonly schemas?: boolean;
+  /** Count what the runtime would repair, such as `"5"` for 5, as `schema_violation`. @default false */
+  readonly strictTypes?: boolean;
+  /** Refuse arguments that a schema with properties does not name, also where it allows others. @default false */
+  readonly declaredOnly?: boolean;
+  /** Let a call be made again with the same input. @default false: it is `duplicate_call` */
+  readonly allowDuplicates?: boolean;
+}
+
+export interface CheckSequenceOptions extends SequenceRules {
+  /** The tools there are; definitions are found by their names as they are. @default names and inputs are not checked */
+  readonly tools?: Registry | readonly SequenceTool[];
+}
+
+/** Calls that may run side by side, by their places in the sequence; each layer needs the ones before it. */
+export type SequenceLayers = readonly (readonly number[])[];
+
+export type SequenceCheck =
+  | { readonly valid: true; readonly layers: SequenceLayers }
+  | { readonly valid: false; readonly problems: readonly SequenceProblem[] };
+
+/** A sound sequence, with what running it needs. */
+export interface CheckedSequence {
+  readonly valid: true;
+  readonly layers: SequenceLayers;
+  readonly calls: readonly SequenceCall[];
+  readonly reader: ReferenceReader;
+}
+
+const MAX_PROBLEMS = 100;
+
+/**
+ * Says what is wrong with a sequence of calls, or which of them may run side by side.
+ *
+ * A call is `{id?, name, arguments}`, with `input` for `arguments` where one likes. A text of the input that is a reference, such as
+ * `$1.items[0].id`, stands for a place in what an earlier call answered; its type is not known before that, so only its presence is
+ * checked. Every problem is reported, at most 100, in call order. At most 1,000 calls. Nothing is thrown for what a sequence holds.
+ *
+ * A call comes after those that it refers to. Where the tools say what they touch, a call is also in no earlier layer than a call before
+ * it, unless both only read.
+ */
+export function checkSequence(calls: unknown, options: CheckSequenceOptions = {}): SequenceCheck {
+  const checked = readAndCheck(calls, options);
+  return checked.valid ? { valid: true, layers: checked.layers } : checked;
+}
+
+/** As `checkSequence`, with the calls as they were read. */
+export function readAndCheck(
+  calls: unknown,
+  options: CheckSequenceOptions,
+): CheckedSequence | { readonly valid: false; readonly problems: readonly SequenceProblem[] } {
+  const { tools, allowDuplicates = false } = options;
+  const sequence = readSequence(calls, { ...options, allowDuplicates });
+  const checker = new SequenceChecker(sequence, tools === undefined ? undefined : toolFinder(tools), options);
+  const problems = checker.check();
+  if (problems.length > 0) return { valid: false, problems };
+  const sound = sequence.calls.filter((call) => call !== undefined);
+  return { valid: true, layers: checker.layers(), calls: sound, reader: checker.reader };
+}
+
+class SequenceChecker {
+  readonly reader: ReferenceReader;
+  readonly #sequence: ReadSequence;
+  readonly #find: FindTool | undefined;
+  readonly #rules: SequenceRules;
+  readonly #problems: SequenceProblem[] = [];
+  /** By call, the calls that it refers to. */
+  readonly #needs: Set<number>[] = [];
+  readonly #tools: (FoundTool | undefined)[] = [];
+
+  constructor(sequence: ReadSequence, find: FindTool | undefined, rules: SequenceRules) {
+    checkRules(rules);
+    this.reader = new ReferenceReader(sequence.ids.keys(), rules);
+    this.#sequence = sequence;
+    this.#find = find;
+    this.#rules = rules;
+  }
+
+  check(): readonly SequenceProblem[] {
+    const { calls, problems } = this.#sequence;
+    const ofForm = Map.groupBy(problems, ({ index }) => index);
+    this.#problems.push(...(ofForm.get(-1) ?? []));
+    for (const [index, call] of calls.entries()) {
+      this.#problems.push(...(ofForm.get(index) ?? []));
+      if (call !== undefined) this.#checkCall(call, index);
+      if (this.#problems.length >= MAX_PROBLEMS) break;
+    }
+    if (this.#problems.length === 0 && this.#rules.nesting === "required" && this.#needs.every((needs) => needs.size === 0)) {
+      const hint = 'Let a call use what an earlier one answers: "$1.items[0].id".';
+      this.#problems.push({ reason: "nesting_required", index: -1, message: "No call refers to another.", hint });
+    }
+    return this.#problems.slice(0, MAX_PROBLEMS);
+  }
+
+  /** Each call in the first layer that it may be in. Of a sound sequence. */
+  layers(): SequenceLayers {
+    const layers: number[][] = [];
+    let lastWrite = 0;
+    let last = 0;
+    const placed: number[] = [];
+    for (const [index, needs] of this.#needs.entries()) {
+      const mayWrite = this.#tools[index]?.mayWrite === true;
+      let layer = mayWrite ? last : lastWrite;
+      for (const needed of needs) layer = Math.max(layer, (placed[needed] ?? 0) + 1);
+      placed.push(layer);
+      (layers[layer] ??= []).push(index);
+      last = Math.max(last, layer);
+      if (mayWrite) lastWrite = layer;
+    }
+    return layers;
+  }
+
+  #checkCall(call: SequenceCall, index: number): void {
+    const found = findReferences(call.input, this.reader);
+    const needs = new Set<number>();
+    this.#needs[index] = needs;
+    for (const one of found) {
+      if (this.#problems.length >= MAX_PROBLEMS) return;
+      this.#checkReference(one, { call, index, needs });
+    }
+    const tool = this.#find?.(call.name);
+    if (tool instanceof ToolError) {
+      const hint = tool.hint === undefined ? {} : { hint: tool.hint };
+      this.#problems.push({ reason: "unknown_tool", index, call, message: tool.message, ...hint });
+      return;
+    }
+    this.#tools[index] = tool;
+    if (tool === undefined || this.#rules.schemas === false) return;
+    for (const { path, message, isUnknownArgument } of this.#checkInput(call, tool, found)) {
+      const reason = isUnknownArgument ? "unknown_argument" : "schema_violation";
+      this.#problems.push({ reason, index, path, call, message: `${call.name}: ${path}: ${message}` });
+    }
+  }
+
+  /** Of overloads, one must fit; else what is wrong is said of the first. */
+  #checkInput(call: SequenceCall, tool: FoundTool, found: readonly FoundReference[]): readonly InputProblem[] {
+    const { strictTypes = false, declaredOnly = false } = this.#rules;
+    const rules: InputRules = { strictTypes, declaredOnly };
+    const places = found.map(({ at }) => at);
+    let first: readonly InputProblem[] = [];
+    for (const [index, validator] of tool.validators.entries()) {
+      const problems = checkInput(call.input, validator, places, rules);
+      if (problems.length === 0) return problems;
+      if (index === 0) first = problems;
+    }
+    return first;
+  }
+
+  #checkReference(
+    { reference, at, isWhole }: FoundReference,
+    { call, index, needs }: { readonly call: SequenceCall; readonly index: number; readonly needs: Set<number> },
+  ): void {
+    const spelled = spellReference(reference.text);
+    const problem = { index, path: jsonPath(at), call };
+    const named = this.#sequence.ids.get(reference.id);
+    const escape = `For the text itself, write ${spellReference(`$${reference.text}`)}.`;
+    if (!isWhole && this.#rules.inText !== true) {
+      const message = `Call ${index} has the reference ${spelled} inside a longer text, where it is not replaced.`;
+      this.#problems.push({ ...problem, reason: "indirect_reference", message, hint: `Let the text be the reference alone. ${escape}` });
+    }
+    if (named === undefined) {
+      const ids = [...this.#sequence.ids.keys()].slice(0, 10).map((id) => `$${id.slice(0, 80)}`);
+      const hint = `${ids.length === 0 ? "No call has an id." : `Calls: ${ids.join(", ")}.`} ${escape}`;
+      this.#problems.push({
+        ...problem,
+        reason: "missing_reference",
+        message: `Call ${index} refers to ${spelled}, and there is no such call.`,
+        hint,
+      });
+      return;
+    }
+    if (named >= index) {
+      const which = named === index ? "itself" : `call ${named}, which comes later`;
+      this.#problems.push({
+        ...problem,
+        reason: "future_reference",
+        message: `Call ${index} refers by ${spelled} to ${which}.`,
+        hint: escape,
+      });
+      return;
+    }
+    needs.add(named);
+    if (this.#rules.nesting === "forbidden")
+      this.#problems.push({ ...problem, reason: "nesting_forbidden", message: `Call ${index} refers by ${spelled} to call ${named}.` });
+  }
+}
+
+function checkRules({ nesting = "allowed" }: SequenceRules): void {
+  if (nesting === "allowed" || nesting === "required" || nesting === "forbidden") return;
+  const message = `nesting of a sequence is ${JSON.stringify(nesting)}; it takes "allowed", "required" or "forbidden".`;
+  throw new ToolError("invalid_argument", message);
+}

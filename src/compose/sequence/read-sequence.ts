@@ -1,0 +1,140 @@
+/** Reads the calls of a sequence, whoever wrote them, and says what is wrong with their form. */
+import { describeThrown } from "../../core/error.ts";
+import { canonicalJson, copyJson, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { referenceId } from "./reference.ts";
+import type { ReferenceSyntax } from "./reference.ts";
+import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
+
+export interface ReadSequence {
+  /** In their order; undefined for one that cannot be read. */
+  readonly calls: readonly (SequenceCall | undefined)[];
+  /** By id, without its dollar, the call that has it first. */
+  readonly ids: ReadonlyMap<string, number>;
+  /** In call order. */
+  readonly problems: readonly SequenceProblem[];
+}
+
+interface ReadOptions extends ReferenceSyntax {
+  readonly allowDuplicates: boolean;
+}
+
+const MAX_CALLS = 1_000;
+const MAX_ID_LENGTH = 1_024;
+const CALL_KEYS: ReadonlySet<string> = new Set(["id", "name", "input", "arguments", "reasoning"]);
+const FORM = 'Write calls as {"id": "$1", "name": "…", "arguments": {…}}.';
+
+export function readSequence(sequence: unknown, options: ReadOptions): ReadSequence {
+  const reader = new SequenceReader(options);
+  try {
+    if (!Array.isArray(sequence)) reader.refuse({ reason: "malformed", index: -1, message: "A sequence is a list of calls.", hint: FORM });
+    else if (sequence.length > MAX_CALLS)
+      reader.refuse({ reason: "malformed", index: -1, message: `The sequence has ${sequence.length} calls; ${MAX_CALLS} is the limit.` });
+    else for (let index = 0; index < sequence.length; index++) reader.read(sequence, index);
+  } catch (thrown: unknown) {
+    reader.refuse({ reason: "malformed", index: -1, message: `The sequence cannot be read: ${describeThrown(thrown)}` });
+  }
+  return reader;
+}
+
+class SequenceReader implements ReadSequence {
+  readonly calls: (SequenceCall | undefined)[] = [];
+  readonly ids = new Map<string, number>();
+  readonly problems: SequenceProblem[] = [];
+  readonly #options: ReadOptions;
+  /** By its canonical text, the first call that is like this. */
+  readonly #seen = new Map<string, number>();
+
+  constructor(options: ReadOptions) {
+    this.#options = options;
+  }
+
+  refuse(problem: SequenceProblem): undefined {
+    this.problems.push(problem);
+    return undefined;
+  }
+
+  read(sequence: readonly unknown[], index: number): void {
+    let copied: JsonValue;
+    try {
+      copied = copyJson(sequence[index] ?? null).value;
+    } catch (thrown: unknown) {
+      this.calls.push(undefined);
+      return this.refuse({ reason: "malformed", index, message: `Call ${index} is no JSON: ${describeThrown(thrown)}` });
+    }
+    const call = this.#readCall(copied, index);
+    this.calls.push(call);
+    if (call === undefined || this.#options.allowDuplicates) return;
+    const text = canonicalJson([call.name, call.input]);
+    const twin = this.#seen.get(text);
+    if (twin === undefined) this.#seen.set(text, index);
+    else
+      this.refuse({
+        reason: "duplicate_call",
+        index,
+        call,
+        message: `Call ${index} is call ${twin} again: ${call.name} with the same input.`,
+      });
+  }
+
+  #readCall(raw: JsonValue, index: number): SequenceCall | undefined {
+    if (!isJsonObject(raw)) return this.refuse({ reason: "malformed", index, message: `Call ${index} is not an object.`, hint: FORM });
+    const id = this.#readId(raw, index);
+    this.#checkKeys(raw, index);
+    const name = this.#readName(raw, index);
+    const input = this.#readInput(raw, index);
+    if (name === undefined || input === undefined) return undefined;
+    const { reasoning } = raw;
+    return Object.freeze({
+      ...(id === undefined ? {} : { id }),
+      name,
+      input,
+      ...(typeof reasoning === "string" ? { reasoning } : {}),
+    });
+  }
+
+  #readId(raw: JsonObject, index: number): string | undefined {
+    const given = own(raw, "id");
+    if (given === undefined || given === null) return undefined;
+    const id = typeof given === "number" ? String(given) : given;
+    const bare = typeof id === "string" && id.length <= MAX_ID_LENGTH ? referenceId(id, this.#options) : "";
+    if (typeof id !== "string" || bare === "") {
+      const hint = `An id is a text of at most ${MAX_ID_LENGTH} characters.`;
+      return this.refuse({ reason: "malformed", index, message: `The id of call ${index} cannot be used.`, hint });
+    }
+    const first = this.ids.get(bare);
+    if (first === undefined) this.ids.set(bare, index);
+    else this.refuse({ reason: "duplicate_id", index, message: `Call ${index} has the id ${JSON.stringify(bare)} of call ${first}.` });
+    return id;
+  }
+
+  #checkKeys(raw: JsonObject, index: number): void {
+    const extra = Object.keys(raw).filter((key) => !CALL_KEYS.has(key));
+    if (Object.hasOwn(raw, "input") && Object.hasOwn(raw, "arguments")) extra.push("input beside arguments");
+    if (extra.length === 0) return;
+    const named = extra.slice(0, 10).map((key) => key.slice(0, 80));
+    this.refuse({ reason: "extra_keys", index, message: `Call ${index} has keys that no call has: ${named.join(", ")}.`, hint: FORM });
+  }
+
+  #readName(raw: JsonObject, index: number): string | undefined {
+    const name = own(raw, "name");
+    if (name === undefined || name === null || name === "")
+      return this.refuse({ reason: "missing_name", index, message: `Call ${index} has no name.`, hint: FORM });
+    if (typeof name === "string") return name;
+    return this.refuse({ reason: "malformed", index, message: `The name of call ${index} is no text.`, hint: FORM });
+  }
+
+  #readInput(raw: JsonObject, index: number): JsonObject | undefined {
+    const input = own(raw, "arguments") ?? own(raw, "input");
+    if (input === undefined) {
+      const hint = 'Where there are none, send "arguments": {}.';
+      return this.refuse({ reason: "missing_arguments", index, message: `Call ${index} has no arguments.`, hint });
+    }
+    if (isJsonObject(input)) return input;
+    return this.refuse({ reason: "malformed", index, message: `The arguments of call ${index} are not an object.`, hint: FORM });
+  }
+}
+
+function own(raw: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(raw, key) ? raw[key] : undefined;
+}

@@ -1,0 +1,181 @@
+/** The texts by which a call of a sequence names what an earlier one answered: `$order.items[0].id`. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+
+export interface ReferenceSyntax {
+  /** References end with a dollar, as NESTFUL writes them: `$var1.geoId$`; keys may then hold spaces. @default false */
+  readonly closingDollar?: boolean;
+}
+
+/** A place in the output of a call. */
+export interface Reference {
+  /** As it is written. */
+  readonly text: string;
+  /** The id of the call, without its dollar. */
+  readonly id: string;
+  /** The way down to the place; none = the whole output. */
+  readonly steps: readonly (string | number)[];
+}
+
+/** A part of a longer text: a reference, or an escaped dollar that stands for itself. */
+export interface TextPart {
+  readonly start: number;
+  readonly end: number;
+  readonly reference: Reference | undefined;
+}
+
+/** A longer text is no reference. */
+const MAX_LENGTH = 1_024;
+const ID = /\$([\p{L}\p{N}_-]{1,128})/uy;
+const NAME = /\.([\p{L}\p{N}_-]{1,256})/uy;
+const SPACED_NAME = /\.([^.[\]$"]{1,256})/uy;
+const INDEX = /\[(\d{1,9})\]/y;
+const KEY = /\[("(?:[^"\\]|\\.){0,512}")\]/y;
+const PLAIN_KEY = /\['([^'\\]{0,512})'\]/y;
+const AMOUNT = /^\$\d+[.,]\d/;
+const DIGITS = /\d+/g;
+
+/** `$1` and `1` are the same id; with closing dollars `$1$` is as well. */
+export function referenceId(id: string, { closingDollar = false }: ReferenceSyntax = {}): string {
+  const bare = id.startsWith("$") ? id.slice(1) : id;
+  return closingDollar && bare.endsWith("$") ? bare.slice(0, -1) : bare;
+}
+
+/**
+ * Tells the references of one sequence from other texts.
+ *
+ * A reference is `$`, the id of a call (letters, digits, `_` and `-`) and steps: `.name`, `[0]`, `["any key"]`. A text of this form that
+ * names no call of the sequence is a reference to a missing call where it has steps or an id that differs from one of the sequence only
+ * in its digits, and always with closing dollars; else it is a text like any other: `$HOME`. So are amounts: `$5.00`. A `$$` at the
+ * beginning of a text stands for one dollar, and inside it where a reference would follow.
+ */
+export class ReferenceReader {
+  readonly #ids: ReadonlySet<string>;
+  /** The ids with digits in them, all digits made equal. */
+  readonly #patterns: ReadonlySet<string>;
+  readonly #closingDollar: boolean;
+
+  /** @param ids without their dollar: see `referenceId` */
+  constructor(ids: Iterable<string>, { closingDollar = false }: ReferenceSyntax = {}) {
+    this.#ids = new Set(ids);
+    this.#patterns = new Set([...this.#ids].filter((id) => /\d/.test(id)).map(patternOf));
+    this.#closingDollar = closingDollar;
+  }
+
+  /** The reference that the whole text is; undefined for any other text. */
+  whole(text: string): Reference | undefined {
+    if (text.charCodeAt(0) !== DOLLAR || text.length > MAX_LENGTH) return undefined;
+    const reference = this.#scan(text, 0);
+    return reference?.text.length === text.length && this.#isMeant(reference) ? reference : undefined;
+  }
+
+  /** The references to calls of the sequence that stand in a text, and its escaped dollars, in their order. For texts that are none as a whole. */
+  inside(text: string): readonly TextPart[] {
+    const parts: TextPart[] = [];
+    for (let at = text.indexOf("$"); at >= 0;) {
+      const escapes = text.charCodeAt(at + 1) === DOLLAR;
+      const reference = this.#scan(text, escapes ? at + 1 : at);
+      const isKnown = reference !== undefined && this.#ids.has(reference.id);
+      let end = at + 1;
+      if (isKnown) end = at + reference.text.length + (escapes ? 1 : 0);
+      if (escapes && (isKnown || at === 0)) parts.push({ start: at, end: at + 1, reference: undefined });
+      else if (isKnown) parts.push({ start: at, end, reference });
+      at = text.indexOf("$", escapes && !isKnown ? at + 2 : end);
+    }
+    return parts;
+  }
+
+  /** The longest reference that begins here, whether it names a call or not. */
+  #scan(text: string, start: number): Reference | undefined {
+    const id = match(ID, text, start)?.[1];
+    if (id === undefined) return undefined;
+    let end = start + 1 + id.length;
+    if (AMOUNT.test(text.slice(start, end + 2))) return undefined;
+    const steps: (string | number)[] = [];
+    for (let step = this.#step(text, end); step !== undefined && step.end - start < MAX_LENGTH; step = this.#step(text, end)) {
+      steps.push(step.name);
+      ({ end } = step);
+    }
+    if (this.#closingDollar && text.charCodeAt(end++) !== DOLLAR) return undefined;
+    return { text: text.slice(start, end), id, steps };
+  }
+
+  #step(text: string, at: number): { readonly name: string | number; readonly end: number } | undefined {
+    if (text[at] === ".") {
+      const name = match(this.#closingDollar ? SPACED_NAME : NAME, text, at)?.[1];
+      return name === undefined ? undefined : { name, end: at + 1 + name.length };
+    }
+    if (text[at] !== "[") return undefined;
+    const index = match(INDEX, text, at);
+    if (index !== null) return { name: Number(index[1]), end: at + index[0].length };
+    const plain = match(PLAIN_KEY, text, at);
+    if (plain !== null) return { name: plain[1] ?? "", end: at + plain[0].length };
+    const quoted = match(KEY, text, at);
+    const name = quoted === null ? undefined : unquote(quoted[1] ?? "");
+    return name === undefined || quoted === null ? undefined : { name, end: at + quoted[0].length };
+  }
+
+  #isMeant({ id, steps }: Reference): boolean {
+    return this.#closingDollar || steps.length > 0 || this.#ids.has(id) || this.#patterns.has(patternOf(id));
+  }
+}
+
+const DOLLAR = 0x24;
+
+function match(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at;
+  return pattern.exec(text);
+}
+
+function unquote(text: string): string | undefined {
+  try {
+    return String(parseJson(text));
+  } catch {
+    return undefined; // an escape that JSON does not know: then it is no reference
+  }
+}
+
+function patternOf(id: string): string {
+  return id.replace(DIGITS, "0");
+}
+
+/**
+ * The value at a place, by own properties only. A name of digits counts as an index where a list stands.
+ *
+ * @throws ToolError `invalid_input` that says how far the way led, and what is there
+ */
+export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValue {
+  let value = output;
+  for (const step of steps) {
+    const inside = childOf(value, step);
+    if (inside === undefined) {
+      const shown = typeof step === "number" ? `[${step}]` : JSON.stringify(step.slice(0, 100));
+      throw new ToolError("invalid_input", `The reference ${spellReference(text)} leads nowhere: ${shown} is not in ${describe(value)}.`, {
+        hint: "Refer to a place that the earlier call has answered.",
+      });
+    }
+    value = inside;
+  }
+  return value;
+}
+
+function childOf(value: JsonValue, step: string | number): JsonValue | undefined {
+  if (isJsonArray(value)) return /^\d{1,9}$/.test(String(step)) ? value[Number(step)] : undefined;
+  return isJsonObject(value) && Object.hasOwn(value, String(step)) ? value[String(step)] : undefined;
+}
+
+/** A reference in quotes, as messages show it. */
+export function spellReference(text: string): string {
+  return JSON.stringify(text.length <= 200 ? text : `${text.slice(0, 199)}…`);
+}
+
+function describe(value: JsonValue): string {
+  if (isJsonArray(value)) return `a list of ${value.length}`;
+  if (!isJsonObject(value)) return value === null ? "null" : `a ${typeof value}`;
+  const keys = Object.keys(value);
+  if (keys.length === 0) return "an empty object";
+  const named = keys.slice(0, 10).map((key) => JSON.stringify(key.slice(0, 40)));
+  return `an object with ${named.join(", ")}${keys.length > named.length ? ", …" : ""}`;
+}

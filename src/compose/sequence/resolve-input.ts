@@ -1,0 +1,75 @@
+/** Finds the references in the input of a call, and puts the values in their places. */
+import { valueText } from "../../core/content.ts";
+import { ToolError } from "../../core/error.ts";
+import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import type { Reference, ReferenceReader, TextPart } from "./reference.ts";
+
+export interface FoundReference {
+  readonly reference: Reference;
+  /** The way down to the text that it stands in. */
+  readonly at: readonly (string | number)[];
+  /** False for one inside a longer text. */
+  readonly isWhole: boolean;
+}
+
+/** The references in an input, in the order they stand there. @param input plain JSON, no deeper than `copyJson` allows */
+export function findReferences(input: JsonValue, reader: ReferenceReader): readonly FoundReference[] {
+  const found: FoundReference[] = [];
+  collect(input, [], (text, at) => {
+    const whole = reader.whole(text);
+    if (whole !== undefined) found.push({ reference: whole, at, isWhole: true });
+    else for (const { reference } of reader.inside(text)) if (reference !== undefined) found.push({ reference, at, isWhole: false });
+  });
+  return found;
+}
+
+function collect(value: JsonValue, at: (string | number)[], see: (text: string, at: readonly (string | number)[]) => void): void {
+  if (typeof value === "string") {
+    if (value.includes("$")) see(value, [...at]);
+  } else if (isJsonArray(value)) {
+    for (const [index, item] of value.entries()) within(index, item);
+  } else if (isJsonObject(value)) {
+    for (const [key, item] of Object.entries(value)) within(key, item);
+  }
+  function within(step: string | number, item: JsonValue): void {
+    at.push(step);
+    collect(item, at, see);
+    at.pop();
+  }
+}
+
+/**
+ * The input with each text that is a reference replaced by the value, its JSON type kept, and each reference inside a longer text by
+ * the value's text. What holds none is not copied.
+ *
+ * @param input plain JSON, no deeper than `copyJson` allows
+ * @throws ToolError what `valueOf` throws; `too_large` for a text that grows past 16,777,216 characters
+ */
+export function resolveReferences(input: JsonValue, reader: ReferenceReader, valueOf: (reference: Reference) => JsonValue): JsonValue {
+  if (typeof input === "string") {
+    if (!input.includes("$")) return input;
+    const whole = reader.whole(input);
+    return whole === undefined ? fillText(input, reader.inside(input), valueOf) : valueOf(whole);
+  }
+  if (isJsonArray(input)) {
+    const items = input.map((item) => resolveReferences(item, reader, valueOf));
+    return items.some((item, index) => item !== input[index]) ? items : input;
+  }
+  if (!isJsonObject(input)) return input;
+  const entries = Object.entries(input).map(([key, item]) => [key, resolveReferences(item, reader, valueOf)] as const);
+  return entries.some(([key, item]) => item !== input[key]) ? Object.fromEntries(entries) : input;
+}
+
+function fillText(text: string, parts: readonly TextPart[], valueOf: (reference: Reference) => JsonValue): string {
+  if (parts.length === 0) return text;
+  let filled = "";
+  let from = 0;
+  for (const { start, end, reference } of parts) {
+    filled += text.slice(from, start) + (reference === undefined ? "" : valueText(valueOf(reference)));
+    if (filled.length > DEFAULT_MAX_CHARS)
+      throw new ToolError("too_large", `A text with references in it grows past ${DEFAULT_MAX_CHARS} characters.`);
+    from = end;
+  }
+  return filled + text.slice(from);
+}

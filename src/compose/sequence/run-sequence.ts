@@ -1,0 +1,141 @@
+/** Runs a sequence of calls whose inputs refer to what earlier ones answered. */
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import { partText } from "../../core/result.ts";
+import type { ToolResult } from "../../core/result.ts";
+import type { RoundOptions } from "../../runtime/round.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { RuntimeSession } from "../../runtime/session/runtime-session.ts";
+import type { SessionTurn } from "../../runtime/session/runtime-session.ts";
+import { NO_USAGE } from "../loop-result.ts";
+import { readAndCheck } from "./check-sequence.ts";
+import type { CheckedSequence, SequenceLayers, SequenceRules } from "./check-sequence.ts";
+import { referenceId, spellReference, valueAt } from "./reference.ts";
+import type { Reference } from "./reference.ts";
+import { resolveReferences } from "./resolve-input.ts";
+import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
+
+/** How the calls are checked and run. */
+export interface RunSequenceOptions extends SequenceRules, Omit<RoundOptions, "rewriteInput"> {}
+
+export type SequenceRun =
+  | {
+      readonly valid: true;
+      /** One for each call, in call order. */
+      readonly results: readonly ToolResult[];
+      /** The calls that ran side by side, by their places in the sequence. */
+      readonly layers: SequenceLayers;
+    }
+  | { readonly valid: false; readonly results: readonly []; readonly problems: readonly SequenceProblem[] };
+
+/**
+ * Runs a sequence of calls in one turn of a session, layer by layer; of a runtime, in a session that is begun for it and closed.
+ *
+ * The sequence is checked first (see `checkSequence`), with the tools of the runtime: nothing runs of one that is not sound. A text
+ * that is a reference is replaced by the value, its JSON type kept, before the input is repaired, validated and run; the log has the call
+ * as it came, and each layer as one message. A call whose reference has no value, because the call it names has failed or has answered nothing there, ends
+ * `invalid_input` and is not run; calls that do not depend on it go on.
+ *
+ * @throws ToolError `invalid_argument` for options that cannot be and a closed session; `cancelled` when the signal aborts before the
+ * turn begins; `store_failed`. All by rejecting
+ */
+export async function runSequence(
+  target: RuntimeSession | Runtime,
+  calls: readonly unknown[],
+  options: RunSequenceOptions = {},
+): Promise<SequenceRun> {
+  if (target instanceof RuntimeSession) return await runInSession(target, calls, options);
+  const session = target.session();
+  try {
+    return await runInSession(session, calls, options);
+  } finally {
+    await session.close();
+  }
+}
+
+async function runInSession(session: RuntimeSession, calls: readonly unknown[], options: RunSequenceOptions): Promise<SequenceRun> {
+  const checked = readAndCheck(calls, { ...options, tools: session.parts.registry });
+  if (!checked.valid) return { valid: false, results: [], problems: checked.problems };
+  const { signal } = options;
+  const results = await session.turn((turn) => new SequenceRunner(turn, checked, options).play(), signal === undefined ? {} : { signal });
+  return { valid: true, results, layers: checked.layers };
+}
+
+class SequenceRunner {
+  readonly #turn: SessionTurn;
+  readonly #sequence: CheckedSequence;
+  readonly #options: RunSequenceOptions;
+  readonly #results: ToolResult[] = [];
+  /** By id, without its dollar, the call and what became of it. */
+  readonly #answers = new Map<string, { readonly call: SequenceCall; readonly result: ToolResult }>();
+
+  constructor(turn: SessionTurn, sequence: CheckedSequence, options: RunSequenceOptions) {
+    this.#turn = turn;
+    this.#sequence = sequence;
+    this.#options = options;
+  }
+
+  async play(): Promise<readonly ToolResult[]> {
+    for (const layer of this.#sequence.layers) await this.#playLayer(layer);
+    return this.#results;
+  }
+
+  async #playLayer(layer: readonly number[]): Promise<void> {
+    const calls = layer.flatMap((index) => this.#sequence.calls[index] ?? []);
+    const round = this.#turn.round({ ...this.#options, rewriteInput: ({ input }) => this.#resolve(input) });
+    for (const call of calls) round.add(call);
+    const results = await round.end({ content: "", finish: "calls", usage: NO_USAGE });
+    for (const [place, result] of results.entries()) {
+      const call = calls[place];
+      this.#results[layer[place] ?? 0] = result;
+      if (call?.id !== undefined) this.#answers.set(referenceId(call.id, this.#options), { call, result });
+    }
+  }
+
+  #resolve(input: unknown): JsonValue {
+    const { reader } = this.#sequence;
+    return resolveReferences(input as JsonValue, reader, (reference) => this.#valueOf(reference)); // frozen JSON: the check has copied it
+  }
+
+  /** @throws ToolError `invalid_input` where there is none */
+  #valueOf(reference: Reference): JsonValue {
+    const answer = this.#answers.get(reference.id);
+    if (answer === undefined) throw noValue(reference, "the call it names has not run");
+    const { call, result } = answer;
+    if (!isAnswered(result)) throw noValue(reference, `${call.name} ended with ${result.error?.code ?? result.status}`);
+    const output = outputOf(result, reference);
+    if (output === undefined) throw noValue(reference, `${call.name} has answered nothing`);
+    return valueAt(output, reference);
+  }
+}
+
+/** It ran and has an output, also one that breaks its schema. */
+function isAnswered({ status }: ToolResult): boolean {
+  return status === "ok" || status === "partial";
+}
+
+/** What a tool answered; its text where it answered with content alone. A place is looked for in JSON that came as text as well. */
+function outputOf({ name, output, content, truncation }: ToolResult, reference: Reference): JsonValue | undefined {
+  if (truncation !== undefined && content === undefined) {
+    const { shownBytes, totalBytes } = truncation;
+    throw noValue(
+      reference,
+      `the output of ${name} was cut to ${shownBytes} of ${totalBytes} bytes`,
+      "Raise its maxResultBytes; 0 = no limit.",
+    );
+  }
+  const answered = output ?? (content === undefined ? undefined : content.map(partText).join("\n"));
+  if (typeof answered !== "string" || reference.steps.length === 0) return answered;
+  try {
+    const parsed = parseJson(answered);
+    return isJsonArray(parsed) || isJsonObject(parsed) ? parsed : answered;
+  } catch {
+    return answered; // a text like any other
+  }
+}
+
+function noValue({ text }: Reference, why: string, hint = "Make that call again first, or give the value itself."): ToolError {
+  return new ToolError("invalid_input", `The reference ${spellReference(text)} has no value: ${why}.`, { hint });
+}

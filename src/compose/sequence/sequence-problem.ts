@@ -1,0 +1,48 @@
+/** What can be wrong with a sequence of calls: a closed list of reasons. */
+import type { JsonObject } from "../../core/json.ts";
+
+export const SEQUENCE_REASONS = [
+  "malformed",
+  "duplicate_call",
+  "duplicate_id",
+  "unknown_tool",
+  "extra_keys",
+  "missing_name",
+  "missing_arguments",
+  "schema_violation",
+  "unknown_argument",
+  "future_reference",
+  "indirect_reference",
+  "missing_reference",
+  "nesting_required",
+  "nesting_forbidden",
+] as const;
+
+/**
+ * `unknown_argument`: an argument that the tool does not have; `future_reference`: to the call itself or one after it;
+ * `indirect_reference`: inside a longer text; `missing_reference`: to a call that is not in the sequence; `nesting_required`: no call
+ * refers to another; `nesting_forbidden`: one does.
+ */
+export type SequenceReason = (typeof SEQUENCE_REASONS)[number];
+
+export interface SequenceProblem {
+  readonly reason: SequenceReason;
+  /** The call, counted from 0; -1 for the sequence as a whole. */
+  readonly index: number;
+  /** `$` path in the call's input; left out where the problem is not in there. */
+  readonly path?: string;
+  /** The call as it was read: left out where it could not be. */
+  readonly call?: SequenceCall;
+  readonly message: string;
+  /** What would work. */
+  readonly hint?: string;
+}
+
+/** A call of a sequence, read. */
+export interface SequenceCall {
+  readonly id?: string;
+  readonly name: string;
+  /** Frozen. */
+  readonly input: JsonObject;
+  readonly reasoning?: string;
+}

@@ -1,0 +1,70 @@
+/** The tools that a sequence may call, from a registry or a list of definitions. */
+import { declaresNoWrites } from "../../core/effects.ts";
+import { ToolError } from "../../core/error.ts";
+import type { Tool } from "../../core/tool.ts";
+import { missingTool } from "../../runtime/registry/missing-tool.ts";
+import { nearNames } from "../../runtime/registry/near-names.ts";
+import { Registry } from "../../runtime/registry/registry.ts";
+import { compileSchema } from "../../schema/compile-schema.ts";
+import type { Validator } from "../../schema/compile-schema.ts";
+
+/** As much of a tool as a check needs. */
+export type SequenceTool = Pick<Tool, "name" | "inputSchema" | "effects">;
+
+/** What a name means: one tool, or its overloads. */
+export interface FoundTool {
+  readonly validators: readonly Validator[];
+  /** It is not known to leave everything as it is. */
+  readonly mayWrite: boolean;
+}
+
+const MAX_LISTED = 10;
+
+/** Finds what a name means. */
+export type FindTool = (name: string) => FoundTool | ToolError;
+
+export function toolFinder(tools: Registry | readonly SequenceTool[]): FindTool {
+  const look = tools instanceof Registry ? (name: string) => findRegistered(tools, name) : listFinder(tools);
+  const found = new Map<string, FoundTool | ToolError>();
+  return (name) => {
+    let tool = found.get(name);
+    if (tool === undefined) found.set(name, (tool = look(name)));
+    return tool;
+  };
+}
+
+function findRegistered(registry: Registry, name: string): FoundTool | ToolError {
+  const resolved = registry.resolve(name);
+  if (resolved instanceof ToolError) return resolved;
+  const usable = resolved.filter(({ quarantine }) => quarantine === undefined);
+  const [first] = resolved;
+  if (usable.length === 0) return first?.quarantine ?? new ToolError("unavailable", `The tool ${JSON.stringify(name)} cannot be used.`);
+  return {
+    validators: usable.map(({ inputValidator }) => inputValidator),
+    mayWrite: usable.some(({ tool }) => !declaresNoWrites(tool.effects)),
+  };
+}
+
+/** Definitions that say nothing of effects are taken to read: the order of their calls is that of the references. */
+function listFinder(tools: readonly SequenceTool[]): FindTool {
+  const known = new Map(tools.map((tool) => [tool.name, tool]));
+  return (name) => {
+    const tool = known.get(name);
+    if (tool === undefined) return unknown(name, [...known.keys()]);
+    try {
+      const mayWrite = tool.effects !== undefined && !declaresNoWrites(tool.effects);
+      return { validators: [compileSchema(tool.inputSchema)], mayWrite };
+    } catch (thrown: unknown) {
+      const cause = ToolError.fromUnknown(thrown, "invalid_schema");
+      return new ToolError("unavailable", `The tool ${JSON.stringify(name)} cannot be used: ${cause.message}`, { cause });
+    }
+  };
+}
+
+function unknown(name: string, names: readonly string[]): ToolError {
+  return missingTool(name, {
+    unknownToolset: undefined,
+    near: nearNames(name, names),
+    few: names.length <= MAX_LISTED ? names : undefined,
+  });
+}

@@ -1,0 +1,95 @@
+/** Makes the engines that stand in for tools: played by a model, made up, recorded or written beforehand. */
+import type { Engine } from "../core/engine.ts";
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { JsonObject } from "../core/json.ts";
+import type { Model } from "../core/model.ts";
+import { readRecording } from "../core/recording.ts";
+import type { RecordingSource } from "../core/recording.ts";
+import { readDocument } from "../documents/read-document.ts";
+import { readTextPieces } from "../documents/read-text-file.ts";
+import type { Stub } from "../engine/stub.ts";
+import type { LmConfig } from "./lm-config.ts";
+import { present } from "./present.ts";
+import type { RecordingConfig } from "./stand-in-config.ts";
+import type { Environment } from "./variables.ts";
+
+export interface LmContext {
+  readonly environment: Environment;
+  /** What the configuration calls the table that names the model; undefined = its top. */
+  readonly name: string | undefined;
+}
+
+/** @throws ToolError where the model cannot be made, naming the variable of a key that is missing */
+export async function makeLm({ model: config, modelKey, native, settings }: LmConfig, { environment, name }: LmContext): Promise<Engine> {
+  const { buildModel } = await import("./build-model.ts");
+  const { lmEngine } = await import("../engine/lm.ts");
+  const keyName = `${name === undefined ? "" : `${name}.`}${modelKey === "lm_config" ? "lm_config.api_key" : "model.apiKey"}`;
+  const { model } = buildModel(config, { environment, keyName });
+  const { maxOutputTokens, temperature } = config;
+  return lmEngine({
+    model: native === undefined ? model : withFields(model, native),
+    ...present({ maxOutputTokens, temperature }),
+    ...settings,
+  });
+}
+
+/** The same model, told more of what its provider alone knows. */
+function withFields(model: Model, fields: JsonObject): Model {
+  const { name, format } = model;
+  return {
+    name,
+    ...present({ format }),
+    stream: (request, options) => model.stream({ ...request, native: { ...fields, ...request.native } }, options),
+  };
+}
+
+export async function makeExample(seed: number | string | undefined): Promise<Engine> {
+  const { exampleEngine } = await import("../engine/example.ts");
+  return exampleEngine(present({ seed }));
+}
+
+/** @throws ToolError for a file that cannot be read, and with file and line for one that is damaged */
+export async function makeReplay(config: RecordingConfig): Promise<Engine> {
+  try {
+    return await makeGivenReplay(config);
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown);
+    throw error.code === "corrupt_record" ? inFile(config.recording, error) : error;
+  }
+}
+
+/** As `makeReplay`, of a file or the text of a recording; what is damaged is said without its name. */
+export async function makeGivenReplay({ recording, match, repeatLast }: RecordingConfig): Promise<Engine> {
+  const { replayEngine } = await import("../engine/replay.ts");
+  const source: RecordingSource = recording.includes("\n") // every line of a text ends so
+    ? recording
+    : readTextPieces({ path: recording, what: "recording", code: "invalid_config", hint: "Name the file itself, such as session.jsonl." });
+  const events: SessionEvent[] = [];
+  for await (const event of (await readRecording(source)).events) events.push(event);
+  return replayEngine(events, present({ match, repeatLast }));
+}
+
+function inFile(file: string, error: ToolError): ToolError {
+  return new ToolError(error.code, `${file}: ${error.message}`, { ...error.toJSON(), cause: error });
+}
+
+const MAX_STUBS_BYTES = 64 * 1024 * 1024;
+
+/** @param stubs the absolute path of a YAML, TOML or JSON file, or what would stand in it. @throws ToolError for what is no list of answers */
+export async function makeStub(stubs: string | readonly Stub[]): Promise<Engine> {
+  const { readStubs, stubEngine } = await import("../engine/stub.ts");
+  if (typeof stubs !== "string") return stubEngine(stubs);
+  const { value } = await readDocument({
+    path: stubs,
+    what: "list of answers",
+    endings: [".yaml", ".yml", ".json", ".toml"],
+    maxBytes: MAX_STUBS_BYTES,
+    hint: "Name the file itself, such as stubs.yaml.",
+  });
+  try {
+    return stubEngine(readStubs(value));
+  } catch (thrown: unknown) {
+    throw inFile(stubs, ToolError.fromUnknown(thrown));
+  }
+}

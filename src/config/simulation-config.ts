@@ -1,0 +1,96 @@
+/** Reads the table that says who answers in place of tools, which of them, and what goes wrong on purpose. */
+import { ToolError } from "../core/error.ts";
+import type { FaultRule } from "../core/fault.ts";
+import { isReal, rungList } from "../core/rung.ts";
+import type { Rung } from "../core/rung.ts";
+import type { Problems } from "../documents/problems.ts";
+import type { Stub } from "../engine/stub.ts";
+import { readFaultRules } from "./faults-config.ts";
+import { readLmSettings, readModelOf } from "./lm-config.ts";
+import type { LmSettings } from "./lm-config.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { patternFault } from "./policy-config.ts";
+import { readRecording, readSeed, readStubList } from "./stand-in-config.ts";
+import type { RecordingConfig } from "./stand-in-config.ts";
+import type { TableReader } from "./table-reader.ts";
+import type { ReadContext } from "./toolset/toolset-type.ts";
+
+export interface SimulationConfig {
+  /** Plays tools; undefined = examples do, unless a rung names `lm`. */
+  readonly model: ModelConfig | undefined;
+  /** How a model plays them. */
+  readonly lm: LmSettings;
+  /** Of examples and faults. */
+  readonly seed: number | string | undefined;
+  readonly recording: RecordingConfig | undefined;
+  /** A file, or what would stand in it. */
+  readonly stubs: string | readonly Stub[] | undefined;
+  /** Who answers which tools in every session, in the order of the file; the first that fits counts. */
+  readonly rungs: readonly RungsConfig[];
+  /** Who answers calls of a simulation that may not run. */
+  readonly standIn: readonly Rung[] | undefined;
+  readonly faults: readonly FaultRule[];
+}
+
+export interface RungsConfig {
+  /** A pattern over qualified names. */
+  readonly tools: string;
+  readonly from: readonly Rung[];
+}
+
+/** What only says something beside a recording. */
+const OF_RECORDING = ["match", "repeatLast"] as const;
+
+export function readSimulation(table: TableReader, context: Pick<ReadContext, "variables" | "problems">): SimulationConfig {
+  const rungs = table.table("rungs");
+  const simulation = {
+    model: readModelOf(table, "model"),
+    lm: readLmSettings(table),
+    seed: readSeed(table),
+    recording: readOptionalRecording(table, context),
+    stubs: readStubList(table, context),
+    rungs: rungs === undefined ? [] : readRungs(rungs, context.problems),
+    standIn: readStandIn(table),
+    faults: readFaultRules(table, "faults") ?? [],
+  };
+  table.finish();
+  return simulation;
+}
+
+function readOptionalRecording(table: TableReader, context: Pick<ReadContext, "variables">): RecordingConfig | undefined {
+  if (table.value("recording") !== undefined) return readRecording(table, context);
+  for (const key of OF_RECORDING)
+    if (table.value(key) !== undefined) table.report(key, "says how a recording is replayed, and there is none.");
+  return undefined;
+}
+
+function readRungs(table: TableReader, problems: Problems): readonly RungsConfig[] {
+  const rules: RungsConfig[] = [];
+  for (const tools of problems.inOrder(table.path, table.names())) {
+    const fault = patternFault(tools, "rungs");
+    if (fault !== undefined) table.report(tools, fault);
+    const from = readRungList(table, tools);
+    if (from !== undefined) rules.push({ tools, from });
+  }
+  return rules;
+}
+
+function readStandIn(table: TableReader): readonly Rung[] | undefined {
+  const rungs = readRungList(table, "standIn");
+  const real = rungs?.find(isReal);
+  if (real !== undefined) table.report("standIn", `names ${real}, but nothing of a simulation falls back to what is real.`);
+  return rungs;
+}
+
+/** One rung or a list of them. */
+function readRungList(table: TableReader, key: string): readonly Rung[] | undefined {
+  const value = table.value(key);
+  if (value === undefined) return undefined;
+  try {
+    return rungList(value, "it");
+  } catch (error: unknown) {
+    const { message, hint } = ToolError.fromUnknown(error);
+    table.report(key, hint === undefined ? message : `${message} ${hint}`);
+    return undefined;
+  }
+}

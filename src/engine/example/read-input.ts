@@ -1,0 +1,70 @@
+/** What the input of a call says of the things it is about: changes, filters, how many. */
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { canonicalJson, isJsonObject } from "../../core/json.ts";
+import { plainName } from "../../schema/example/name-words.ts";
+import type { Thing } from "./records.ts";
+import type { Identity } from "./tool-intent.ts";
+
+const LIMITS = new Set("limit,count,size,page_size,per_page,max_results,max_items,top,top_k,top_n,num_results,n_results".split(","));
+const PAGING = new Set([
+  ...LIMITS,
+  ..."page,offset,cursor,skip,start,page_number,page_token,sort,sort_by,order_by,order,token,api_key,fields,include".split(","),
+]);
+const TEXT_SEARCH = new Set("query,q,search,keyword,keywords,term,text".split(","));
+/** Properties that hold the changes of an update. */
+const CHANGES = new Set("changes,updates,fields,data,patch,values,properties,attributes,body".split(","));
+
+/** How many items the call asks for; undefined where it does not say. */
+export function limitIn(input: JsonObject): number | undefined {
+  for (const [name, value] of Object.entries(input)) {
+    const wanted = typeof value === "string" && /^\d{1,6}$/u.test(value) ? Number(value) : value;
+    if (LIMITS.has(plainName(name)) && typeof wanted === "number" && Number.isInteger(wanted) && wanted >= 0) return wanted;
+  }
+  return undefined;
+}
+
+/** What an update sets: the input without its id, and what lies in an object of changes; `new_name` sets `name`. */
+export function changesIn(input: JsonObject, { key }: Identity, noun: string): JsonObject {
+  const changes: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(input)) {
+    const plain = plainName(name);
+    if (name === key || name === "__proto__") continue;
+    if (isJsonObject(value) && (CHANGES.has(plain) || plain === noun)) Object.assign(changes, value);
+    else changes[plain.startsWith("new_") && plain.length > 4 ? plain.slice(4) : name] = value;
+  }
+  return changes;
+}
+
+/** A text for the search that a call makes, whatever page of it is wanted. */
+export function queryOf(toolName: string, input: JsonObject): string {
+  const text = canonicalJson([toolName, filtersIn(input)]);
+  return text.length <= MAX_QUERY ? text : text.slice(0, MAX_QUERY);
+}
+
+const MAX_QUERY = 500;
+
+function filtersIn(input: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(input).filter(([name]) => !PAGING.has(plainName(name))));
+}
+
+/** Whether a search finds a thing: no filter contradicts it, and the words that are searched for occur in it, or found it before. */
+export function matches({ values, queries }: Thing, input: JsonObject, query: string | undefined): boolean {
+  const wasFound = query !== undefined && queries.includes(query);
+  const known = new Map(Object.entries(values).map(([name, value]) => [plainName(name), value]));
+  for (const [name, wanted] of Object.entries(filtersIn(input))) {
+    const plain = plainName(name);
+    if (typeof wanted === "object") continue;
+    const value = known.get(plain);
+    if (value !== undefined && typeof value !== "object" && folded(value) !== folded(wanted)) return false;
+    if (value === undefined && TEXT_SEARCH.has(plain) && !wasFound && !saysSo(values, folded(wanted))) return false;
+  }
+  return true;
+}
+
+function folded(value: JsonValue): string {
+  return String(value).toLowerCase();
+}
+
+function saysSo(values: JsonObject, wanted: string): boolean {
+  return Object.values(values).some((value) => typeof value === "string" && value.toLowerCase().includes(wanted));
+}

@@ -1,0 +1,146 @@
+/** What the made-up world of one session holds: kept in the toolset's state, so that it forks, rolls back and is stored with the session. */
+import type { ToolState } from "../../core/context.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+
+/** A thing that was created, read or listed. */
+export interface Thing {
+  readonly nouns: readonly string[];
+  readonly id: string;
+  readonly values: JsonObject;
+  readonly isGone: boolean;
+  /** A call created it; others were there before. */
+  readonly isNew: boolean;
+  /** The searches that found it. */
+  readonly queries: readonly string[];
+  /** Where it stands in the order in which things became known. */
+  readonly at: number;
+}
+
+/** The state keeps things under so many keys, by their ids, so that a change is as small as a few of them. */
+const SLOTS = 32;
+const KEYS = Array.from({ length: SLOTS }, (_, slot) => `haft:records:${slot}`);
+/** Most things under one key. The oldest is forgotten first, what was made up before what was created or removed. */
+const MAX_IN_SLOT = 8;
+/** Most searches that are remembered for one thing. */
+const MAX_QUERIES = 8;
+/** Most characters of JSON that are remembered of one thing. */
+const MAX_THING = 8_000;
+
+export class Records {
+  readonly #state: ToolState;
+
+  constructor(state: ToolState) {
+    this.#state = state;
+  }
+
+  /** Those known by one of these words, the oldest first; gone ones too. */
+  of(nouns: readonly string[]): readonly Thing[] {
+    const found: Thing[] = [];
+    for (const key of KEYS) for (const thing of this.#under(key)) if (thing.nouns.some((noun) => nouns.includes(noun))) found.push(thing);
+    return found.sort((one, other) => one.at - other.at);
+  }
+
+  find(nouns: readonly string[], id: string): Thing | undefined {
+    return this.#under(keyOf(id)).findLast((thing) => thing.id === id && thing.nouns.some((noun) => nouns.includes(noun)));
+  }
+
+  /** Adds the things, each in the place of the one it was before. */
+  put(things: readonly Thing[]): void {
+    if (things.length === 0) return;
+    let next = 0;
+    for (const key of KEYS) for (const { at } of this.#under(key)) next = Math.max(next, at + 1);
+    for (const thing of things) this.#state.update(keyOf(thing.id), (before) => withThing(readThings(before), thing, next++));
+  }
+
+  #under(key: string): readonly Thing[] {
+    return readThings(this.#state.get(key));
+  }
+}
+
+function keyOf(id: string): string {
+  let hash = 0;
+  for (let at = 0; at < id.length; at++) hash = (Math.imul(hash, 31) + id.charCodeAt(at)) >>> 0;
+  return KEYS[hash % SLOTS] ?? "";
+}
+
+function withThing(before: readonly Thing[], thing: Thing, next: number): JsonValue {
+  const known = before.findIndex(({ id, nouns }) => id === thing.id && nouns.some((noun) => thing.nouns.includes(noun)));
+  const at = before[known]?.at ?? next;
+  const after = known < 0 ? [...before, { ...thing, at }] : before.with(known, { ...thing, at });
+  if (after.length > MAX_IN_SLOT) {
+    const madeUp = after.findIndex(({ isNew, isGone }) => !isNew && !isGone);
+    after.splice(Math.max(0, madeUp), 1);
+  }
+  return after.map(writeThing);
+}
+
+export interface Change {
+  readonly nouns: readonly string[];
+  readonly id: string;
+  readonly values: JsonObject;
+  /** @default as it was */
+  readonly isNew?: boolean;
+  /** The search that found it. */
+  readonly query?: string;
+}
+
+/** A thing with what is new of it. */
+export function remembered(known: Thing | undefined, change: Change): Thing {
+  const { nouns, id, values, query } = change;
+  const queries = new Set(known?.queries);
+  if (query !== undefined) queries.add(query);
+  return {
+    nouns: [...new Set([...(known?.nouns ?? []), ...nouns])].slice(0, MAX_QUERIES),
+    id,
+    values: bounded({ ...known?.values, ...values }),
+    isGone: false,
+    isNew: change.isNew ?? known?.isNew ?? false,
+    queries: [...queries].slice(-MAX_QUERIES),
+    at: known?.at ?? 0,
+  };
+}
+
+/** Without values that are too large to be kept or repeated. */
+export function bounded(values: JsonObject): JsonObject {
+  const entries: [string, JsonValue][] = [];
+  let room = MAX_THING;
+  for (const [name, value] of Object.entries(values)) {
+    const size = sizeOf(value);
+    if (name === "__proto__" || size > room) continue;
+    room -= size + name.length;
+    entries.push([name, value]);
+  }
+  return Object.fromEntries(entries);
+}
+
+function sizeOf(value: JsonValue): number {
+  if (typeof value === "string") return value.length + 2;
+  return typeof value === "object" && value !== null ? JSON.stringify(value).length : 8;
+}
+
+function writeThing({ nouns, id, values, isGone, isNew, queries, at }: Thing): JsonValue {
+  return { nouns, id, values, isGone, isNew, queries, at };
+}
+
+/** What was read of values of the state, which never change. */
+const read = new WeakMap<object, readonly Thing[]>();
+const NO_THINGS: readonly Thing[] = [];
+
+function readThings(stored: JsonValue | undefined): readonly Thing[] {
+  if (!isJsonArray(stored)) return NO_THINGS;
+  let things = read.get(stored);
+  if (things === undefined) read.set(stored, (things = stored.flatMap(readThing)));
+  return things;
+}
+
+function readThing(stored: JsonValue): readonly Thing[] {
+  if (!isJsonObject(stored)) return [];
+  const { nouns, id, values, isGone, isNew, queries, at } = stored;
+  if (typeof id !== "string" || typeof at !== "number" || !isJsonObject(values)) return [];
+  return [{ nouns: texts(nouns), id, values, isGone: isGone === true, isNew: isNew === true, queries: texts(queries), at }];
+}
+
+function texts(stored: JsonValue | undefined): readonly string[] {
+  return isJsonArray(stored) ? stored.filter((text) => typeof text === "string") : [];
+}

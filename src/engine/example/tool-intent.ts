@@ -1,0 +1,120 @@
+/** What a tool does with which things, as far as its name tells. */
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
+
+export type Verb = "create" | "read" | "update" | "remove" | "list" | "other";
+
+export interface ToolIntent {
+  readonly verb: Verb;
+  /** What it is about, in the singular, its words joined by `_`; `""` where the name does not say. */
+  readonly noun: string;
+  readonly isPlural: boolean;
+}
+
+const VERBS: ReadonlyMap<string, Verb> = new Map([
+  ...wordsFor("create", "create add new insert post book register open place send schedule save upload make submit buy purchase reserve"),
+  ...wordsFor("read", "get read find fetch show retrieve lookup check view describe load query"),
+  ...wordsFor("update", "update edit set change modify patch rename"),
+  ...wordsFor("remove", "delete remove cancel close"),
+  ...wordsFor("list", "list search all count browse"),
+]);
+const PREPOSITIONS = new Set("by for with from in to of at on using via".split(" "));
+const NOISE = new Set(
+  "a an the all list lists details detail info information status data record entry my current pending existing new id".split(" "),
+);
+
+function wordsFor(verb: Verb, words: string): (readonly [string, Verb])[] {
+  return words.split(" ").map((word) => [word, verb] as const);
+}
+
+const MAX_KEPT = 10_000;
+const kept = new Map<string, ToolIntent>();
+
+/** Reads the qualified name of a tool; the toolset is what it is about where its own name does not say. */
+export function toolIntent(qualifiedName: string): ToolIntent {
+  let intent = kept.get(qualifiedName);
+  if (intent !== undefined) return intent;
+  intent = readIntent(qualifiedName);
+  if (kept.size >= MAX_KEPT) kept.clear();
+  kept.set(qualifiedName, intent);
+  return intent;
+}
+
+function readIntent(qualifiedName: string): ToolIntent {
+  const at = qualifiedName.lastIndexOf("::");
+  const words = nameWords(qualifiedName.slice(at < 0 ? 0 : at + 2));
+  const verbAt = verbIndex(words);
+  const verb = VERBS.get(words[verbAt] ?? "") ?? "other";
+  const after = upToPreposition(words.slice(verbAt + 1));
+  const told = nounWords(after).length > 0 ? after : words.slice(0, Math.max(0, verbAt));
+  const own = nounWords(told);
+  const noun = own.length > 0 || at < 0 ? own : nameWords(qualifiedName.slice(0, at)).slice(-1);
+  const last = noun.at(-1) ?? "";
+  const isPlural = singular(last) !== last;
+  const wantsAll = words.includes("all") || words.includes("list");
+  const meant = verb === "read" && wantsAll ? "list" : verb;
+  return { verb: meant, noun: [...noun.slice(0, -1), singular(last)].join("_"), isPlural };
+}
+
+/** A list or a search may be said at the end: `book_search`. */
+function verbIndex(words: readonly string[]): number {
+  const last = words.length - 1;
+  if (last > 0 && VERBS.get(words[last] ?? "") === "list") return last;
+  return words.findIndex((word) => VERBS.has(word));
+}
+
+function upToPreposition(words: readonly string[]): readonly string[] {
+  const end = words.findIndex((word) => PREPOSITIONS.has(word));
+  return end < 0 ? words : words.slice(0, end);
+}
+
+function nounWords(words: readonly string[]): readonly string[] {
+  return words.filter((word) => !NOISE.has(word) && !PREPOSITIONS.has(word) && !/^v?\d+$/u.test(word));
+}
+
+/** Which thing a call or an answer names. */
+export interface Identity {
+  /** The words it may be known by. */
+  readonly nouns: readonly string[];
+  readonly id: string;
+  /** The property that holds the id. */
+  readonly key: string;
+  /** Whose id it is: the noun's; that of the thing it is a part of (`account_id` for an `account_balance`); or of something else. */
+  readonly of: "noun" | "whole" | "other";
+}
+
+const ID_WORDS = new Set(["id", "uuid", "guid", "key", "number", "code", "reference"]);
+
+/**
+ * The id in an input or an output: that of the noun (`order_id`, `orderId`), or `id`, or else the only `…_id` there is.
+ *
+ * @param apart names that do not count as the only one, plainly spelled
+ */
+export function identityIn(values: JsonObject, noun: string, apart: ReadonlySet<string> = NONE): Identity | undefined {
+  const last = noun.split("_").at(-1) ?? noun;
+  const nouns = [...new Set([noun, last])];
+  const others: Identity[] = [];
+  let plainId: Identity | undefined;
+  for (const [key, value] of Object.entries(values)) {
+    const id = idText(value);
+    if (id === undefined) continue;
+    const plain = plainName(key);
+    const words = plain.split("_");
+    const kind = words.at(-1) ?? "";
+    if (!ID_WORDS.has(kind)) continue;
+    const owner = words.slice(0, -1).join("_");
+    if (owner !== "" && (owner === noun || owner === last)) return { nouns, id, key, of: "noun" };
+    if (owner === "" && (kind === "id" || kind === "uuid")) plainId ??= { nouns, id, key, of: "noun" };
+    else if (owner !== "" && kind === "id" && !apart.has(plain))
+      others.push({ nouns: [...new Set([owner, ...nouns])], id, key, of: noun.startsWith(`${owner}_`) ? "whole" : "other" });
+  }
+  return plainId ?? (others.length === 1 ? others[0] : undefined);
+}
+
+const NONE: ReadonlySet<string> = new Set();
+const MAX_ID = 200;
+
+function idText(value: JsonValue): string | undefined {
+  if (typeof value === "number") return String(value);
+  return typeof value === "string" && value !== "" && value.length <= MAX_ID ? value : undefined;
+}

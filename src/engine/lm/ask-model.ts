@@ -1,0 +1,52 @@
+/** One question to the model that plays a tool, and what its failure means to the call. */
+import { ToolError } from "../../core/error.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
+import type { Model, ModelReply, ModelRequest } from "../../core/model.ts";
+import { NoAnswer } from "../../core/no-answer.ts";
+
+export interface AskOptions {
+  readonly signal: AbortSignal;
+  /** A reply with more characters is left at once. */
+  readonly maxChars: number;
+}
+
+/**
+ * The whole reply; undefined for one that grew too long.
+ *
+ * @throws NoAnswer where the model cannot be reached; ToolError `cancelled`, or what it failed with
+ */
+export async function askModel(model: Model, request: ModelRequest, { signal, maxChars }: AskOptions): Promise<ModelReply | undefined> {
+  let reply: ModelReply | undefined;
+  let chars = 0;
+  try {
+    for await (const event of model.stream(request, { signal })) {
+      if (event.type === "reply-void") chars = 0;
+      if (event.type === "text-delta" && (chars += event.text.length) > maxChars) return undefined;
+      if (event.type === "reply-end") reply = event.reply;
+    }
+  } catch (thrown: unknown) {
+    throw modelFailure(thrown);
+  }
+  if (reply !== undefined) return reply;
+  throw new ToolError("model_failed", `The model ${model.name} ended without a reply.`, { retryable: false });
+}
+
+/** The model was not there to answer: somebody else may. */
+const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "network_error",
+  "unavailable",
+  "rate_limited",
+  "timeout",
+  "permission_denied",
+  "not_found",
+  "limit_exceeded",
+]);
+
+function modelFailure(thrown: unknown): ToolError {
+  const error = ToolError.fromUnknown(thrown, "model_failed");
+  const { code, message, hint, details } = error;
+  if (code === "cancelled") return error;
+  const said = { details, cause: thrown, retryable: false, ...(hint === undefined ? {} : { hint }) };
+  if (OUT_OF_REACH.has(code)) return new NoAnswer(code, message, { ...said, outcome: "not_started" });
+  return new ToolError(code, message, { ...said, outcome: "failed" });
+}

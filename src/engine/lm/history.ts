@@ -1,0 +1,53 @@
+/** The session's earlier calls as the conversation that a simulating model is shown. */
+import type { HistoryEntry } from "../../core/history.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { partText } from "../../core/result.ts";
+import type { ToolResult } from "../../core/result.ts";
+import type { Tool } from "../../core/tool.ts";
+import { callText } from "./prompt.ts";
+
+export interface HistoryLimits {
+  readonly maxEntries: number;
+  /** Of both messages of all entries. */
+  readonly maxChars: number;
+}
+
+export interface ShownEntry {
+  /** What the user asks. */
+  readonly call: string;
+  /** What the assistant answers. */
+  readonly result: string;
+}
+
+/**
+ * The newest entries that the limits allow, the oldest first; none before the first that is too long. Whoever answered a call, it is
+ * one of them; calls that still run are not.
+ *
+ * @param toolOf the definition of a qualified name, where it is known
+ */
+export function shownHistory(
+  history: readonly HistoryEntry[],
+  { maxEntries, maxChars }: HistoryLimits,
+  toolOf: (name: string) => Tool | undefined,
+): readonly ShownEntry[] {
+  const shown: ShownEntry[] = [];
+  let left = maxChars;
+  for (let at = history.length - 1; at >= 0 && shown.length < maxEntries; at--) {
+    const { call, input, result } = history[at] ?? {};
+    if (call === undefined || result === undefined) continue;
+    const { name } = result;
+    const entry = { call: callText({ name, input: input ?? call.input, tool: toolOf(name) }), result: JSON.stringify(answerOf(result)) };
+    left -= entry.call.length + entry.result.length;
+    if (left < 0) break;
+    shown.push(entry);
+  }
+  return shown.reverse();
+}
+
+/** As the model would have answered it. */
+function answerOf({ error, output, content }: ToolResult): JsonObject {
+  if (error !== undefined) return { error: error.message };
+  if (isJsonObject(output)) return output;
+  return { result: output ?? content?.map(partText).join("\n") ?? null };
+}

@@ -1,0 +1,106 @@
+/** What of a model's reply counts as the tool's result: the rules by which a candidate is read, checked and chosen. */
+import { valueText } from "../../core/content.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { ReplyCandidate } from "../../core/model.ts";
+import { withoutEmpty } from "./output-contract.ts";
+import type { OutputContract } from "./output-contract.ts";
+import { readReply } from "./read-reply.ts";
+
+/** A result; the error that the simulated tool reports; or why there is neither. */
+export type Verdict = { readonly output: JsonValue } | { readonly error: string } | { readonly problems: readonly string[] };
+
+export interface ReplyRules {
+  readonly contract: OutputContract;
+  readonly facts: JsonValue | undefined;
+  /** A longer text is no candidate. */
+  readonly maxChars: number;
+}
+
+const MAX_CANDIDATES = 128;
+
+/** The valid result of the likeliest candidate that has one; else the likeliest error that was reported; else what was wrong with each. */
+export function chooseCandidate(candidates: readonly ReplyCandidate[], rules: ReplyRules): Verdict {
+  const problems: string[] = [];
+  let reported: Verdict | undefined;
+  for (const [index, { text }] of likeliestFirst(candidates.slice(0, MAX_CANDIDATES))) {
+    const verdict = judgeText(text, rules);
+    if ("output" in verdict) return verdict;
+    if ("error" in verdict) reported ??= verdict;
+    else problems.push(...verdict.problems.map((problem) => (candidates.length === 1 ? problem : `candidate ${index + 1}: ${problem}`)));
+  }
+  return reported ?? { problems };
+}
+
+function likeliestFirst(candidates: readonly ReplyCandidate[]): readonly (readonly [number, ReplyCandidate])[] {
+  const rank = ({ logProbability }: ReplyCandidate): number =>
+    Number.isFinite(logProbability) ? (logProbability ?? 0) : -Number.MAX_VALUE;
+  return [...candidates.entries()].toSorted(([, one], [, other]) => rank(other) - rank(one));
+}
+
+function judgeText(text: string, rules: ReplyRules): Verdict {
+  if (text.length > rules.maxChars) return { problems: [`the reply has more than ${rules.maxChars} characters`] };
+  const objects = readReply(text).filter((object) => Object.keys(object).length > 0);
+  const verdicts: Verdict[] = [];
+  for (const object of objects) {
+    const verdict = judgeObject(object, rules);
+    if ("output" in verdict) return verdict;
+    verdicts.push(verdict);
+  }
+  return (
+    verdicts.find((verdict) => "error" in verdict) ?? verdicts[0] ?? { problems: ["the reply holds no JSON object that says anything"] }
+  );
+}
+
+function judgeObject(object: JsonObject, { contract, facts }: ReplyRules): Verdict {
+  if (!contract.hasSchema) return { output: contract.withFacts(object, facts) };
+  let problems: readonly string[] | undefined;
+  for (const variant of variantsOf(object, contract)) {
+    const output = contract.withFacts(variant, facts);
+    const found = contract.problems(output);
+    if (found.length === 0) return { output };
+    problems ??= found;
+  }
+  const error = ownValue(object, "error");
+  if (error !== undefined && isTruthy(error)) return { error: valueText(error) };
+  return { problems: problems ?? [`the reply has none of the declared properties, only ${namesOf(object)}`] };
+}
+
+/** What the object may mean, the likeliest first. */
+function* variantsOf(object: JsonObject, contract: OutputContract): Generator<JsonValue> {
+  const result = ownValue(object, "result");
+  if (contract.isWrapped) {
+    if (result === undefined) return;
+    const cleaned = withoutEmpty(result);
+    if (cleaned !== undefined) yield cleaned;
+    yield result;
+    return;
+  }
+  yield* readings(object, contract);
+  if (isJsonObject(result) && !contract.declares("result")) yield* readings(result, contract);
+}
+
+/** The declared properties without empty values, with them, and all of it: a schema may require what is empty. */
+function* readings(object: JsonObject, contract: OutputContract): Generator<JsonObject> {
+  const declared = contract.declaredOnly(object);
+  const cleaned = withoutEmpty(declared);
+  if (isJsonObject(cleaned)) yield cleaned;
+  if (Object.keys(declared).length > 0) yield declared;
+  if (Object.keys(declared).length !== Object.keys(object).length && Object.keys(declared).length > 0) yield object;
+}
+
+/** Whose value says that there is an error. */
+function isTruthy(value: JsonValue): boolean {
+  return typeof value === "object" && value !== null ? Object.keys(value).length > 0 : Boolean(value);
+}
+
+function ownValue(object: JsonObject, key: string): JsonValue | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+function namesOf(object: JsonObject): string {
+  const names = Object.keys(object)
+    .slice(0, 5)
+    .map((name) => JSON.stringify(name.slice(0, 40)));
+  return Object.keys(object).length > 5 ? `${names.join(", ")}, …` : names.join(", ");
+}

@@ -1,0 +1,153 @@
+/** What a simulated result must be: the tool's output schema, how the model is asked for it, and the facts that stand in it. */
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { ResponseFormat } from "../../core/model.ts";
+import type { Tool } from "../../core/tool.ts";
+import { compileSchema } from "../../schema/compile-schema.ts";
+import type { Validator } from "../../schema/compile-schema.ts";
+import { SchemaShapes } from "../../schema/schema-shape.ts";
+
+/** Unions in unions, and schemas that refer to themselves, are followed no deeper. */
+const MAX_UNION_DEPTH = 4;
+const MAX_PROBLEMS = 10;
+/** References that lead elsewhere than into the definitions mean something else once the schema is a part of another. */
+const OTHER_REFERENCE = /"\$(?:ref|dynamicRef)":"(?!#\/(?:\$defs|definitions)\/)|"\$id":/u;
+
+/** The properties that a schema speaks of. */
+interface Declared {
+  readonly properties: ReadonlyMap<string, JsonValue>;
+  /** Other keys count as declared, too: the schema names none, or says what they hold. */
+  readonly isOpen: boolean;
+}
+
+/** Made once a tool; its schema must not be changed afterwards. */
+export class OutputContract {
+  readonly responseFormat: ResponseFormat;
+  /** The output is no object: it is asked for, and given, under the key `result`. */
+  readonly isWrapped: boolean;
+  readonly #shapes: SchemaShapes | undefined;
+  readonly #validator: Validator | undefined;
+
+  /** @throws ToolError `invalid_schema` */
+  constructor({ name, outputSchema }: Tool) {
+    const saysNothing =
+      outputSchema === undefined || outputSchema === true || (isJsonObject(outputSchema) && Object.keys(outputSchema).length === 0);
+    this.#shapes = saysNothing ? undefined : new SchemaShapes(outputSchema);
+    this.#validator = saysNothing ? undefined : compileSchema(outputSchema);
+    this.isWrapped = this.#shapes !== undefined && !this.#mayBeObject(this.#shapes.root, 0);
+    const schema = this.isWrapped ? wrapped(this.#shapes?.root) : this.#shapes?.root;
+    this.responseFormat = isJsonObject(schema) ? { schema, name: formatName(name) } : {};
+  }
+
+  get hasSchema(): boolean {
+    return this.#validator !== undefined;
+  }
+
+  /** One line per problem; [] for an output that fits. */
+  problems(output: JsonValue): readonly string[] {
+    if (this.#validator === undefined || this.#validator.check(output)) return [];
+    return this.#validator.problems(output, MAX_PROBLEMS).map(({ path, message }) => `${path}: ${message}`);
+  }
+
+  declares(key: string): boolean {
+    return isDeclared(this.#root, key);
+  }
+
+  /** The properties that the schema declares, in the object's order. */
+  declaredOnly(object: JsonObject): JsonObject {
+    const root = this.#root;
+    return Object.fromEntries(Object.entries(object).filter(([key]) => isDeclared(root, key)));
+  }
+
+  /** The output with every fact that is a declared property in the place of what was said, objects property by property. */
+  withFacts(output: JsonValue, facts: JsonValue | undefined): JsonValue {
+    if (!isJsonObject(facts) || this.isWrapped) return output;
+    return this.#overlay(output, facts, this.#shapes?.root);
+  }
+
+  /** The output that the facts alone are: they leave nothing to say. Undefined where they do. */
+  outputOf(facts: JsonValue): JsonValue | undefined {
+    if (!isJsonObject(facts)) return facts;
+    if (this.#shapes === undefined || this.isWrapped || !this.#isWhole(facts, this.#shapes.root)) return undefined;
+    const output = this.withFacts({}, facts);
+    return this.problems(output).length === 0 ? output : undefined;
+  }
+
+  get #root(): Declared {
+    return this.#declared(this.#shapes?.root, 0);
+  }
+
+  #declared(schema: JsonValue | undefined, depth: number): Declared {
+    const shape = this.#shapes?.shapeOf(schema);
+    if (shape === undefined) return { properties: new Map(), isOpen: true };
+    const properties = new Map(shape.properties);
+    const { additional, patterns, closed } = shape;
+    let isOpen = patterns.length > 0 || additional === true || isJsonObject(additional);
+    const parts = depth < MAX_UNION_DEPTH ? shape.unions.flat().map((part) => this.#declared(part, depth + 1)) : [];
+    for (const part of parts.filter(({ properties: own }) => own.size > 0)) {
+      isOpen ||= part.isOpen;
+      for (const [key, property] of part.properties) if (!properties.has(key)) properties.set(key, property);
+    }
+    return { properties, isOpen: isOpen || (properties.size === 0 && !closed) };
+  }
+
+  #overlay(said: JsonValue | undefined, facts: JsonObject, schema: JsonValue | undefined): JsonObject {
+    const declared = this.#declared(schema, 0);
+    const entries = new Map(isJsonObject(said) ? Object.entries(said) : []);
+    for (const [key, fact] of Object.entries(facts)) {
+      if (!isDeclared(declared, key)) continue;
+      entries.set(key, isJsonObject(fact) ? this.#overlay(entries.get(key), fact, declared.properties.get(key)) : fact);
+    }
+    return Object.fromEntries(entries);
+  }
+
+  #isWhole(facts: JsonObject, schema: JsonValue | undefined): boolean {
+    const { properties, isOpen } = this.#declared(schema, 0);
+    if (properties.size === 0) return Object.keys(facts).length > 0 || !isOpen;
+    return [...properties].every(([key, property]) => {
+      const fact = Object.hasOwn(facts, key) ? facts[key] : undefined;
+      return fact !== undefined && (!isJsonObject(fact) || this.#isWhole(fact, property));
+    });
+  }
+
+  #mayBeObject(schema: JsonValue | undefined, depth: number): boolean {
+    const shape = this.#shapes?.shapeOf(schema);
+    if (shape === undefined || depth > MAX_UNION_DEPTH) return true;
+    if (shape.types !== undefined) return shape.types.includes("object");
+    if (shape.members !== undefined) return shape.members.some(isJsonObject);
+    return shape.unions.every((union) => union.some((part) => this.#mayBeObject(part, depth + 1)));
+  }
+}
+
+function isDeclared({ properties, isOpen }: Declared, key: string): boolean {
+  return isOpen || properties.has(key);
+}
+
+/** The schema of an object that holds the output under `result`; undefined where that cannot be written without changing what it means. */
+function wrapped(schema: JsonValue | undefined): JsonObject | undefined {
+  if (!isJsonObject(schema) || OTHER_REFERENCE.test(JSON.stringify(schema))) return undefined;
+  const { $schema, $defs, definitions, ...result } = schema;
+  const head = { $schema, $defs, definitions };
+  const said = Object.fromEntries(Object.entries(head).flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
+  return { type: "object", properties: { result }, required: ["result"], additionalProperties: false, ...said };
+}
+
+/** The tool's name in the characters that providers allow. */
+function formatName(toolName: string): string {
+  return toolName.replace(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64) || "result";
+}
+
+/** A value without texts, lists and objects that are empty, and without nulls; undefined where nothing is left of it. */
+export function withoutEmpty(value: JsonValue): JsonValue | undefined {
+  if (value === "" || value === null) return undefined;
+  if (typeof value !== "object") return value;
+  if (isJsonArray(value)) {
+    const items = value.map(withoutEmpty).filter((item) => item !== undefined);
+    return items.length === 0 ? undefined : items;
+  }
+  const entries = Object.entries(value).flatMap(([key, item]) => {
+    const left = withoutEmpty(item);
+    return left === undefined ? [] : [[key, left] as const];
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}

@@ -1,0 +1,76 @@
+/** The JSON objects that a model's reply holds: the reply itself, one in a fence, or some among prose. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { fixJsonText, readJsonText } from "../../schema/fix-json-text.ts";
+
+/** How many objects among prose are read; each costs at most a look at the whole rest. */
+const MAX_OBJECTS = 8;
+const FENCE = "```";
+
+/**
+ * The objects in the order they stand, deeply frozen; [] where there are none.
+ *
+ * An object whose form alone is broken (quotes, commas, comments) is mended; one that was cut off is not closed, and of words without
+ * keys and values nothing is made.
+ */
+export function readReply(text: string): readonly JsonObject[] {
+  const whole = objectOf(text);
+  if (whole !== undefined) return [whole];
+  const fenced = inFence(text);
+  const inside = fenced === undefined ? undefined : objectOf(fenced);
+  return inside === undefined ? amongProse(text) : [inside];
+}
+
+function objectOf(text: string): JsonObject | undefined {
+  const trimmed = text.replace(/^\uFEFF/u, "").trim();
+  if (!trimmed.startsWith("{") || !trimmed.includes(":")) return undefined;
+  const value = readJsonText(trimmed) ?? fixJsonText(trimmed);
+  return isJsonObject(value) ? value : undefined;
+}
+
+/** What stands between the first fence and the next, without the word behind the first. */
+function inFence(text: string): string | undefined {
+  const start = text.indexOf(FENCE);
+  if (start < 0) return undefined;
+  const from = start + FENCE.length;
+  const end = text.indexOf(FENCE, from);
+  return text.slice(from, end < 0 ? text.length : end).replace(/^\w{0,16}/u, "");
+}
+
+function amongProse(text: string): readonly JsonObject[] {
+  const objects: JsonObject[] = [];
+  let seen = 0;
+  for (let at = text.indexOf("{"); at >= 0 && seen++ < MAX_OBJECTS;) {
+    const end = endOfObject(text, at);
+    if (end < 0) break;
+    const object = objectOf(text.slice(at, end));
+    if (object !== undefined) objects.push(object);
+    at = text.indexOf("{", end);
+  }
+  return objects;
+}
+
+/** Behind the bracket that closes the one at `start`; -1 where none does. Brackets in texts do not count. */
+function endOfObject(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') {
+      at = endOfText(text, at + 1);
+    } else if (char === "{") {
+      depth++;
+    } else if (char === "}" && --depth === 0) {
+      return at + 1;
+    }
+  }
+  return -1;
+}
+
+/** The closing quote, or the end. */
+function endOfText(text: string, start: number): number {
+  for (let at = start; at < text.length; at++) {
+    if (text[at] === "\\") at++;
+    else if (text[at] === '"') return at;
+  }
+  return text.length;
+}

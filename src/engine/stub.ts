@@ -1,0 +1,203 @@
+/** Answers calls as somebody wrote beforehand, and tells which calls nobody had foreseen. */
+import type { ToolContext } from "../core/context.ts";
+import type { Engine, EngineRequest } from "../core/engine.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { NoAnswer } from "../core/no-answer.ts";
+import { expectInput, inputMatcher, mismatch } from "./stub/match-input.ts";
+import type { Expected } from "./stub/match-input.ts";
+import { checkStubs } from "./stub/read-stubs.ts";
+import type { Stub, StubError } from "./stub/read-stubs.ts";
+
+export { readStubs } from "./stub/read-stubs.ts";
+export type { Stub, StubError } from "./stub/read-stubs.ts";
+
+export interface StubOptions {
+  /** Told of every call that no stub answers. What it throws is logged. */
+  readonly onUnmatched?: (call: UnmatchedCall) => void;
+}
+
+/** A call that no stub has answered. */
+export interface UnmatchedCall {
+  readonly tool: string;
+  readonly input: JsonObject;
+  /** One line for each stub of the tool, the nearest first; at most ten. */
+  readonly why: readonly string[];
+}
+
+/** What has become of the stubs, over all sessions. */
+export interface StubReport {
+  /** Every stub was used, and every call answered by one. */
+  readonly ok: boolean;
+  /** Attempts at a call, answered or not. */
+  readonly calls: number;
+  readonly unmatchedCount: number;
+  /** The first 100 of them. */
+  readonly unmatched: readonly UnmatchedCall[];
+  /** The places, in the list that was given, of the stubs that were never used. */
+  readonly unused: readonly number[];
+}
+
+export interface StubEngine extends Engine {
+  report(): StubReport;
+}
+
+/**
+ * An engine that answers by a list of stubs: the first that fits the call and is not used up.
+ *
+ * How often each was used is kept in the state of the session, so a fork goes on from there and a call that is rolled back gives its
+ * use back; the report counts in the engine. A call that no stub fits is `not_found`, with how the stubs of its tool differ.
+ *
+ * @throws ToolError `invalid_argument` naming each stub that cannot be used, and where it is wrong
+ */
+export function stubEngine(stubs: readonly Stub[], options: StubOptions = {}): StubEngine {
+  return new ListedStubs(checkStubs(stubs, "invalid_argument"), options);
+}
+
+/** A stub as it is looked up. */
+interface Entry extends Pick<Stub, "output" | "error" | "times"> {
+  readonly index: number;
+  readonly matches: (toolName: string) => boolean;
+  readonly expected: Expected | undefined;
+  readonly stateKey: string;
+  isUsed: boolean;
+}
+
+const MAX_UNMATCHED = 100;
+const MAX_REASONS = 10;
+/** The nearest of more stubs is looked for among the first ones. */
+const MAX_COMPARED = 1_000;
+const MAX_REMEMBERED_TOOLS = 10_000;
+
+class ListedStubs implements StubEngine {
+  readonly kind = "stub";
+  /** So that equal calls of one batch use up stubs in call order. */
+  readonly order = "sequential";
+  readonly state = "value";
+  readonly effectFree = true;
+  readonly origin = "stub";
+  readonly #entries: readonly Entry[];
+  readonly #ofTool = new Map<string, readonly Entry[]>();
+  readonly #onUnmatched: StubOptions["onUnmatched"];
+  readonly #unmatched: UnmatchedCall[] = [];
+  #unmatchedCount = 0;
+  #calls = 0;
+
+  constructor(stubs: readonly Stub[], { onUnmatched }: StubOptions) {
+    this.#entries = stubs.map(makeEntry);
+    this.#onUnmatched = onUnmatched;
+  }
+
+  call({ input }: EngineRequest, context: ToolContext): JsonValue {
+    this.#calls++;
+    const entries = this.#find(context.toolName);
+    const meets = inputMatcher(input);
+    for (const entry of entries) {
+      if (entry.expected !== undefined && !meets(entry.expected)) continue;
+      if (!takeUse(entry, context)) continue;
+      entry.isUsed = true;
+      if (entry.error !== undefined) throw errorOf(entry.error);
+      return entry.output ?? null;
+    }
+    throw this.#noteUnmatched(entries, input, context);
+  }
+
+  report(): StubReport {
+    const unused = this.#entries.filter(({ isUsed }) => !isUsed).map(({ index }) => index);
+    return {
+      ok: unused.length === 0 && this.#unmatchedCount === 0,
+      calls: this.#calls,
+      unmatchedCount: this.#unmatchedCount,
+      unmatched: [...this.#unmatched],
+      unused,
+    };
+  }
+
+  /** The stubs of a tool, in the order they were given. */
+  #find(toolName: string): readonly Entry[] {
+    let entries = this.#ofTool.get(toolName);
+    if (entries === undefined) {
+      if (this.#ofTool.size >= MAX_REMEMBERED_TOOLS) this.#ofTool.clear();
+      this.#ofTool.set(toolName, (entries = this.#entries.filter(({ matches }) => matches(toolName))));
+    }
+    return entries;
+  }
+
+  #noteUnmatched(entries: readonly Entry[], input: JsonObject, { toolName, log }: ToolContext): NoAnswer {
+    const why = reasons(entries, input);
+    const unmatched: UnmatchedCall = { tool: toolName, input, why };
+    this.#unmatchedCount++;
+    if (this.#unmatched.length < MAX_UNMATCHED) this.#unmatched.push(unmatched);
+    try {
+      this.#onUnmatched?.(unmatched);
+    } catch (thrown: unknown) {
+      log(`onUnmatched of the stubs threw: ${describeThrown(thrown)}`);
+    }
+    const what = entries.length === 0 ? `No stub answers calls of ${toolName}.` : `No stub of ${toolName} answers this call.`;
+    return new NoAnswer("not_found", what, {
+      details: why,
+      retryable: false,
+      hint: "Add a stub for it, or call it as one of them expects.",
+    });
+  }
+}
+
+function makeEntry({ tool, input, exact = false, output, error, times }: Stub, index: number): Entry {
+  return {
+    index,
+    matches: toolMatcher(tool),
+    expected: input === undefined ? undefined : expectInput(input, exact),
+    stateKey: `haft:stub:${index}`,
+    isUsed: false,
+    ...(output === undefined ? {} : { output }),
+    ...(error === undefined ? {} : { error }),
+    ...(times === undefined ? {} : { times }),
+  };
+}
+
+/** Counts one use in the session; false when there is none left. */
+function takeUse({ times, stateKey }: Entry, { state }: ToolContext): boolean {
+  if (times === undefined) return true;
+  const used = Number(state.get(stateKey) ?? 0);
+  if (used >= times) return false;
+  state.update(stateKey, () => used + 1);
+  return true;
+}
+
+function errorOf({ code = "execution_failed", message, retryable, hint }: StubError): ToolError {
+  return new ToolError(code, message, { ...(retryable === undefined ? {} : { retryable }), ...(hint === undefined ? {} : { hint }) });
+}
+
+/** Why each of the stubs does not answer, the nearest first. */
+function reasons(entries: readonly Entry[], input: JsonObject): readonly string[] {
+  const compared = entries.slice(0, MAX_COMPARED).map(({ index, expected, times }) => {
+    const { count, lines } = expected === undefined ? NO_MISMATCH : mismatch(expected, input);
+    const more = count > lines.length ? `, and ${count - lines.length} more` : "";
+    const why = count === 0 ? `is used up after ${times ?? 0}` : `${lines.join("; ")}${more}`;
+    return { count, line: `stubs[${index}]: ${why}` };
+  });
+  return compared
+    .toSorted((one, other) => one.count - other.count)
+    .slice(0, MAX_REASONS)
+    .map(({ line }) => line);
+}
+
+const NO_MISMATCH = { count: 0, lines: [] } as const;
+
+/** A bare name fits the tools of that name in all toolsets. */
+function toolMatcher(pattern: string): (toolName: string) => boolean {
+  const [head = "", ...parts] = (pattern.includes("::") || pattern.startsWith("*") ? pattern : `*::${pattern}`).split("*");
+  const tail = parts.pop();
+  if (tail === undefined) return (toolName) => toolName === head;
+  return (toolName) => {
+    const end = toolName.length - tail.length;
+    if (head.length > end || !toolName.startsWith(head) || !toolName.endsWith(tail)) return false;
+    let from = head.length;
+    for (const part of parts) {
+      const at = toolName.indexOf(part, from);
+      if (at < 0 || at + part.length > end) return false;
+      from = at + part.length;
+    }
+    return true;
+  };
+}

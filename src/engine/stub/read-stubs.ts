@@ -1,0 +1,104 @@
+/** Answers that somebody wrote, and the check that they can be given. */
+import { ERROR_CODES } from "../../core/error-codes.ts";
+import type { ErrorCode } from "../../core/error-codes.ts";
+import { MAX_MESSAGE_LENGTH, ToolError, describeThrown } from "../../core/error.ts";
+import { copyJson, isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+
+/** An answer to some calls of some tools: an output, or an error. */
+export interface Stub {
+  /** A qualified name, or a bare one for the tools of that name in all toolsets; `*` stands for any characters. */
+  readonly tool: string;
+  /**
+   * What the input of the call must hold: each key of an object, with what holds this; lists item by item. @default any input
+   */
+  readonly input?: JsonObject;
+  /** The input must be this and nothing more. @default false */
+  readonly exact?: boolean;
+  readonly output?: JsonValue;
+  readonly error?: StubError;
+  /** How often it may be used in a session, for each toolset; then the next stub that fits answers. Integer ≥ 1. @default no limit */
+  readonly times?: number;
+}
+
+export interface StubError {
+  /** @default "execution_failed" */
+  readonly code?: ErrorCode;
+  readonly message: string;
+  /** @default what the code says */
+  readonly retryable?: boolean;
+  readonly hint?: string;
+}
+
+const MAX_STUBS = 100_000;
+const MAX_TOOL_LENGTH = 512;
+const FIELDS: ReadonlySet<string> = new Set(["tool", "input", "exact", "output", "error", "times"]);
+const ERROR_FIELDS: ReadonlySet<string> = new Set(["code", "message", "retryable", "hint"]);
+
+/**
+ * Reads stubs as a file holds them: a list, or an object whose `stubs` is one. Frozen copies.
+ *
+ * @throws ToolError `invalid_config` naming each place that is wrong: `stubs[2].tool …`
+ */
+export function readStubs(value: unknown): readonly Stub[] {
+  return checkStubs(isJsonObject(value) && Object.hasOwn(value, "stubs") ? value["stubs"] : value, "invalid_config");
+}
+
+/** As `readStubs`, for a list. @throws ToolError with the code given */
+export function checkStubs(value: unknown, code: "invalid_config" | "invalid_argument"): readonly Stub[] {
+  if (!Array.isArray(value)) throw new ToolError(code, `Stubs are a list, such as [{"tool": "mail::send", "output": {"sent": true}}].`);
+  if (value.length > MAX_STUBS) throw new ToolError(code, `There are ${value.length} stubs; ${MAX_STUBS} is the limit.`);
+  const problems: string[] = [];
+  const stubs = value.map((stub: unknown, index) => readStub(stub, `stubs[${index}]`, problems));
+  const [first] = problems;
+  if (first === undefined) return stubs;
+  const more = problems.length === 1 ? "" : ` There are ${problems.length - 1} more such problems.`;
+  throw new ToolError(code, `${first}${more}`, { details: problems });
+}
+
+function readStub(raw: unknown, place: string, problems: string[]): Stub {
+  const stub = copied(raw, place, problems);
+  if (stub === undefined) return NO_STUB;
+  const { tool = null, input, exact, output, error, times } = stub;
+  const wrong = (what: string): number => problems.push(`${place}${what}`);
+  noOtherKeys(stub, FIELDS, place, problems);
+  if (typeof tool !== "string" || tool === "" || tool.length > MAX_TOOL_LENGTH) wrong(".tool must be the name of a tool, or a pattern.");
+  if (input !== undefined && !isJsonObject(input)) wrong(".input must be an object.");
+  if (exact !== undefined && typeof exact !== "boolean") wrong(".exact must be true or false.");
+  if (exact === true && input === undefined) wrong(".exact needs an input.");
+  if (times !== undefined && !(Number.isSafeInteger(times) && Number(times) >= 1)) wrong(".times must be a whole number of at least 1.");
+  if ((output === undefined) === (error === undefined)) wrong(" must have either an output or an error.");
+  if (error !== undefined) checkError(error, `${place}.error`, problems);
+  return stub as unknown as Stub; // each field has been checked; where one is wrong, the caller throws
+}
+
+const NO_STUB: Stub = Object.freeze({ tool: "" });
+
+function copied(raw: unknown, place: string, problems: string[]): JsonObject | undefined {
+  try {
+    const { value } = copyJson(raw);
+    if (isJsonObject(value) && !isJsonArray(value)) return value;
+    problems.push(`${place} must be an object.`);
+  } catch (thrown: unknown) {
+    problems.push(`${place} is no JSON: ${describeThrown(thrown)}`);
+  }
+  return undefined;
+}
+
+function checkError(error: JsonValue, place: string, problems: string[]): void {
+  if (!isJsonObject(error)) return void problems.push(`${place} must be an object with a message.`);
+  const { code, message, retryable, hint } = error;
+  noOtherKeys(error, ERROR_FIELDS, place, problems);
+  if (typeof message !== "string" || message.length > MAX_MESSAGE_LENGTH)
+    problems.push(`${place}.message must be a text of at most ${MAX_MESSAGE_LENGTH} characters.`);
+  if (code !== undefined && !(typeof code === "string" && Object.hasOwn(ERROR_CODES, code)))
+    problems.push(`${place}.code must be a code of an error, such as "not_found" or "network_error".`);
+  if (retryable !== undefined && typeof retryable !== "boolean") problems.push(`${place}.retryable must be true or false.`);
+  if (hint !== undefined && typeof hint !== "string") problems.push(`${place}.hint must be a text.`);
+}
+
+function noOtherKeys(object: JsonObject, fields: ReadonlySet<string>, place: string, problems: string[]): void {
+  for (const key of Object.keys(object))
+    if (!fields.has(key))
+      problems.push(`${place} has the unknown key ${JSON.stringify(key.slice(0, 80))}; there are ${[...fields].join(", ")}.`);
+}

@@ -1,0 +1,96 @@
+/** The state that a toolset's reducers keep in a session: one call's step in it, taken when the call has its result. */
+import type { ToolContext } from "../core/context.ts";
+import type { EngineRequest } from "../core/engine.ts";
+import { ToolError, describeThrown, isToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonLimits, JsonObject, JsonValue } from "../core/json.ts";
+import { shareJson } from "../core/share-json.ts";
+import type { Reducer } from "../core/tool.ts";
+
+/** Where in a session's state the reducers of a toolset keep theirs. */
+const WORLD = "haft:world";
+/** Facts are shown to a model and stand in results. */
+const FACT_LIMITS: JsonLimits = { maxNodes: 100_000, maxChars: 1_048_576 };
+
+/** What a call does to the simulated world; nothing of it is done before `commit`. */
+export interface WorldStep {
+  /** Deeply frozen. */
+  readonly facts: JsonValue;
+  /** @throws ToolError `conflict`, to be tried again, where another call has changed the state meanwhile */
+  commit(): void;
+}
+
+type Call = Pick<EngineRequest, "tool" | "input">;
+
+/**
+ * Runs the tool's reducer on the state as it is now; undefined for a tool without one.
+ *
+ * @throws ToolError what the reducer throws; `execution_failed` for anything else it throws and for an answer without facts; `not_json`
+ * and `too_large` for what cannot be kept
+ */
+export function stepWorld({ tool, input }: Call, { state, toolName }: ToolContext): WorldStep | undefined {
+  const { reducer } = tool;
+  if (reducer === undefined) return undefined;
+  const before = state.get(WORLD);
+  const reduced = runReducer(reducer, before === undefined ? undefined : shareJson(before), input, toolName);
+  const facts = kept(reduced["facts"], "facts", toolName, FACT_LIMITS);
+  const after = reduced["state"] === undefined ? before : kept(reduced["state"], "state", toolName);
+  const commit = (): void => {
+    if (state.get(WORLD) !== before) throw changedMeanwhile(toolName);
+    if (after !== before) state.update(WORLD, () => after);
+  };
+  return { facts, commit };
+}
+
+/** Runs the tool's reducer and keeps its new state at once. Returns the facts; undefined for a tool without a reducer. @throws as `stepWorld` */
+export function reduceWorld(call: Call, context: ToolContext): JsonValue | undefined {
+  const step = stepWorld(call, context);
+  step?.commit();
+  return step?.facts;
+}
+
+function runReducer(
+  reducer: Reducer,
+  state: JsonValue | undefined,
+  input: JsonObject,
+  toolName: string,
+): Readonly<Record<string, unknown>> {
+  let reduced: unknown;
+  try {
+    reduced = reducer(state, input);
+  } catch (thrown: unknown) {
+    if (isToolError(thrown)) throw thrown;
+    throw failed(
+      `The reducer of ${toolName} failed: ${describeThrown(thrown)}`,
+      "A reducer returns the new state and changes nothing.",
+      thrown,
+    );
+  }
+  if (isJsonObject(reduced) && reduced["facts"] !== undefined) return reduced;
+  throw failed(`The reducer of ${toolName} returned no facts.`, "Return { state, facts }, and not a promise of them.");
+}
+
+function failed(message: string, hint: string, cause?: unknown): ToolError {
+  return new ToolError("execution_failed", message, { hint, cause, retryable: false, outcome: "failed" });
+}
+
+function kept(value: unknown, what: string, toolName: string, limits?: JsonLimits): JsonValue {
+  try {
+    return shareJson(value, limits);
+  } catch (thrown: unknown) {
+    const { code, message } = ToolError.fromUnknown(thrown, "not_json");
+    throw new ToolError(code, `The reducer of ${toolName} returned ${what} that cannot be kept: ${message}`, {
+      cause: thrown,
+      retryable: false,
+      outcome: "failed",
+    });
+  }
+}
+
+function changedMeanwhile(toolName: string): ToolError {
+  return new ToolError("conflict", `Another call changed the simulated state while ${toolName} was answered.`, {
+    retryable: true,
+    outcome: "not_started",
+    hint: "Call it again.",
+  });
+}

@@ -1,0 +1,92 @@
+/** What a generation came to. */
+import type { ErrorInfo } from "../../core/error.ts";
+import type { Fidelity } from "../../core/fidelity.ts";
+import type { Origin } from "../../core/result.ts";
+import type { StopReason } from "../../compose/stop-reason.ts";
+import { Tally, resultsOf } from "./trajectory.ts";
+import type { Trajectory } from "./trajectory.ts";
+
+/** The counts are those of the conversations that this run has written; those that were there before are `existing`. */
+export interface GenerationSummary {
+  /** How many the plan asks for. */
+  readonly conversations: number;
+  /** How many of them were in the file already. */
+  readonly existing: number;
+  readonly written: number;
+  /** How many of the written ones broke off with an error, which stands in their line. */
+  readonly failed: number;
+  readonly calls: number;
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Where the answers came from, the most frequent first. */
+  readonly answers: readonly AnswerCount[];
+  /** By error code. */
+  readonly errors: Readonly<Record<string, number>>;
+  /** By fault; each is among the errors or the answers, too. */
+  readonly faults: Readonly<Record<string, number>>;
+  /** Why models said no more. */
+  readonly stops: Readonly<{ [Reason in StopReason]?: number }>;
+  /** In milliseconds. */
+  readonly durationMs: number;
+  /** Set where it ended before all were written: `cancelled` when the signal aborted, else what conversations failed with. Run again, it goes on. */
+  readonly stopped?: ErrorInfo;
+}
+
+export interface AnswerCount {
+  readonly origin: Origin;
+  readonly answeredBy?: string;
+  readonly fidelity?: Fidelity;
+  readonly calls: number;
+}
+
+/** How far it is. */
+export interface GenerationProgress {
+  /** Conversations in the file, those that were there before included. */
+  readonly done: number;
+  readonly total: number;
+  /** Of this run. */
+  readonly calls: number;
+  readonly failed: number;
+}
+
+/** Counts what is written. */
+export class GenerationCounts {
+  readonly #statuses = new Tally();
+  readonly #errors = new Tally();
+  readonly #faults = new Tally();
+  readonly #stops = new Tally();
+  readonly #answers = new Tally();
+  written = 0;
+  failed = 0;
+  calls = 0;
+
+  add(trajectory: Trajectory): void {
+    this.written++;
+    if (trajectory.error !== undefined) this.failed++;
+    if (trajectory.stop !== undefined) this.#stops.add(trajectory.stop);
+    for (const { status, error, fault, origin, answeredBy, fidelity } of resultsOf(trajectory)) {
+      this.calls++;
+      this.#statuses.add(status);
+      if (error !== undefined) this.#errors.add(error.code);
+      if (fault !== undefined) this.#faults.add(fault);
+      if (status === "ok" || status === "partial") this.#answers.add([origin, answeredBy ?? "", fidelity ?? ""].join(" "));
+    }
+  }
+
+  get counts(): Omit<GenerationSummary, "conversations" | "existing" | "durationMs" | "stopped"> {
+    const { written, failed, calls } = this;
+    const answers = Object.entries(this.#answers.counts).map(([key, count]) => answerCount(key, count));
+    const [statuses, errors, faults, stops] = [this.#statuses, this.#errors, this.#faults, this.#stops].map(({ counts }) => counts);
+    return { written, failed, calls, statuses: statuses ?? {}, answers, errors: errors ?? {}, faults: faults ?? {}, stops: stops ?? {} };
+  }
+}
+
+/** The words of a key stand as they were put in. */
+function answerCount(key: string, calls: number): AnswerCount {
+  const [origin = "", answeredBy = "", fidelity = ""] = key.split(" ");
+  return {
+    origin: origin as Origin,
+    ...(answeredBy === "" ? {} : { answeredBy }),
+    ...(fidelity === "" ? {} : { fidelity: fidelity as Fidelity }),
+    calls,
+  };
+}

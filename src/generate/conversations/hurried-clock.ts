@@ -1,0 +1,93 @@
+/** A clock for worlds that are only made up: nobody waits in them. */
+import type { Clock } from "../../core/ports.ts";
+import { systemPorts } from "../../core/system-ports.ts";
+
+export interface HurriedClock extends Clock {
+  /**
+   * While the work goes on, the next timer is due as soon as nothing else is left to do: pauses before a retry, latencies and timeouts
+   * that were put in on purpose pass at once, in their order. Before and after, and for background timers, time takes its time.
+   *
+   * For work whose calls are all answered at once, by examples, stubs or a recording. Whatever takes real time, such as a real tool or a
+   * model, would be cut off by its deadline.
+   */
+  hurry<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** A clock for `RuntimeOptions.ports`, which is the real one but for what `hurry` is given. */
+export function hurriedClock(): HurriedClock {
+  return new SkippingClock();
+}
+
+interface Timer {
+  readonly dueAt: number;
+  readonly fire: () => void;
+  /** Set once it is left to the real clock. */
+  cancel?: () => void;
+}
+
+/** How often the event loop goes round without a new timer before the next one is due. */
+const QUIET_TURNS = 3;
+
+class SkippingClock implements HurriedClock {
+  readonly #real: Clock = systemPorts.clock;
+  readonly #timers = new Set<Timer>();
+  /** How much time was passed over, in milliseconds. */
+  #skippedMs = 0;
+  #hurrying = 0;
+  #quietTurns = 0;
+  #isTurning = false;
+
+  now(): number {
+    return this.#real.now() + this.#skippedMs;
+  }
+
+  wallTime(): number {
+    return this.#real.wallTime();
+  }
+
+  timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void {
+    if (this.#hurrying === 0 || options?.background === true) return this.#real.timer(fire, delayMs, options);
+    const timer: Timer = { dueAt: this.now() + Math.max(0, delayMs), fire };
+    this.#timers.add(timer);
+    this.#quietTurns = 0;
+    this.#turn();
+    return () => {
+      this.#timers.delete(timer);
+      timer.cancel?.();
+    };
+  }
+
+  async hurry<T>(work: () => Promise<T>): Promise<T> {
+    this.#hurrying++;
+    try {
+      return await work();
+    } finally {
+      if (--this.#hurrying === 0) this.#leaveToReal();
+    }
+  }
+
+  #leaveToReal(): void {
+    for (const timer of this.#timers) timer.cancel = this.#real.timer(timer.fire, Math.max(0, timer.dueAt - this.now()));
+    this.#timers.clear();
+  }
+
+  #turn(): void {
+    if (this.#isTurning || this.#timers.size === 0) return;
+    this.#isTurning = true;
+    setImmediate(() => {
+      this.#isTurning = false;
+      if (++this.#quietTurns > QUIET_TURNS) this.#fireNext();
+      this.#turn();
+    });
+  }
+
+  #fireNext(): void {
+    this.#quietTurns = 0;
+    let next: Timer | undefined;
+    for (const timer of this.#timers) if (next === undefined || timer.dueAt < next.dueAt) next = timer;
+    if (next === undefined) return;
+    this.#timers.delete(next);
+    this.#skippedMs += Math.max(0, next.dueAt - this.now());
+    next.fire();
+  }
+}

@@ -1,0 +1,106 @@
+/** Reads templates from JSON Lines: one conversation a line. */
+import type { ToolCall } from "../../core/call.ts";
+import { ToolError } from "../../core/error.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+import type { ConversationTemplate, TemplateMessage } from "./conversation-template.ts";
+import { wrongReference } from "./template-references.ts";
+
+const KEYS: ReadonlyMap<string, readonly string[]> = new Map<TemplateMessage["role"], readonly string[]>([
+  ["user", ["role", "content"]],
+  ["system", ["role", "content"]],
+  ["assistant", ["role", "content", "calls"]],
+]);
+const TEMPLATE_KEYS = ["id", "system", "messages"];
+const MAX_PROBLEMS = 20;
+
+/**
+ * Reads all templates before anything runs; blank lines are left out.
+ *
+ * @param file what messages call the text
+ * @throws ToolError `invalid_argument`, with each bad line as `file:line: …`, the first twenty of them, and for a text without templates
+ */
+export function readTemplates(text: string, file: string): readonly ConversationTemplate[] {
+  const templates: ConversationTemplate[] = [];
+  const problems: string[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    try {
+      templates.push(readTemplate(parseJson(line)));
+    } catch (thrown: unknown) {
+      problems.push(`${file}:${index + 1}: ${ToolError.fromUnknown(thrown).message}`);
+    }
+  }
+  if (problems.length > 0) throw unreadable(file, problems);
+  if (templates.length === 0)
+    throw new ToolError("invalid_argument", `${file} has no templates: every line of it is blank.`, { hint: HINT });
+  return templates;
+}
+
+const HINT =
+  'A line is like {"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "calls": [{"name": "files::read", "input": {"path": "notes.md"}}]}]}.';
+
+function unreadable(file: string, problems: readonly string[]): ToolError {
+  const more = problems.length - MAX_PROBLEMS;
+  const details = more > 0 ? [...problems.slice(0, MAX_PROBLEMS - 1), `and ${more + 1} more lines`] : problems;
+  return new ToolError("invalid_argument", `${file} has lines that are no templates; nothing was run.`, { details, hint: HINT });
+}
+
+/** One template, as it comes from JSON. @throws ToolError `invalid_argument` */
+function readTemplate(value: JsonValue): ConversationTemplate {
+  if (!isJsonObject(value)) throw wrong("A template must be a JSON object.");
+  const stray = Object.keys(value).find((key) => !TEMPLATE_KEYS.includes(key));
+  if (stray !== undefined) throw wrong(`${JSON.stringify(stray)} is no key of a template, which has "id", "system" and "messages".`);
+  const { id, system, messages } = value;
+  if (!isJsonArray(messages) || messages.length === 0) throw wrong('"messages" must be a list of at least one message.');
+  const read = messages.map((message, index) => readMessage(message, `messages[${index}]`));
+  const problem = wrongReference(read);
+  if (problem !== undefined) throw wrong(problem);
+  return {
+    ...(id === undefined ? {} : { id: textOf(id, '"id"') }),
+    ...(system === undefined ? {} : { system: textOf(system, '"system"') }),
+    messages: read,
+  };
+}
+
+function readMessage(value: JsonValue, at: string): TemplateMessage {
+  if (!isJsonObject(value)) throw wrong(`${at} must be a JSON object.`);
+  const role = roleOf(value, at);
+  const known = KEYS.get(role) ?? [];
+  const stray = Object.keys(value).find((key) => !known.includes(key));
+  if (stray !== undefined) throw wrong(`${at}: ${JSON.stringify(stray)} is no key of a message of ${JSON.stringify(role)}.`);
+  const { content, calls } = value;
+  if (role !== "assistant") return { role, content: textOf(content, `${at}.content`) };
+  if (calls === undefined && content === undefined) throw wrong(`${at} has neither "content" nor "calls".`);
+  return {
+    role,
+    ...(content === undefined || content === null ? {} : { content: textOf(content, `${at}.content`) }),
+    ...(calls === undefined ? {} : { calls: callsOf(calls, at) }),
+  };
+}
+
+function roleOf({ role }: JsonObject, at: string): TemplateMessage["role"] {
+  if (role === "user" || role === "system" || role === "assistant") return role;
+  throw wrong(`${at}.role must be "user", "system" or "assistant", not ${role === undefined ? "missing" : JSON.stringify(role)}.`);
+}
+
+function callsOf(calls: JsonValue, at: string): readonly ToolCall[] {
+  if (!isJsonArray(calls)) throw wrong(`${at}.calls must be a list of calls.`);
+  return calls.map((call, index) => {
+    const name = isJsonObject(call) ? call["name"] : undefined;
+    if (!isJsonObject(call) || typeof name !== "string" || name === "")
+      throw wrong(`${at}.calls[${index}] must be a call such as {"name": "files::read", "input": {"path": "notes.md"}}.`);
+    const { id, input = {} } = call;
+    return { ...(id === undefined ? {} : { id: textOf(id, `${at}.calls[${index}].id`) }), name, input };
+  });
+}
+
+function textOf(value: JsonValue | undefined, what: string): string {
+  if (typeof value === "string") return value;
+  throw wrong(`${what} must be a string.`);
+}
+
+function wrong(problem: string): ToolError {
+  return new ToolError("invalid_argument", problem);
+}

@@ -1,0 +1,68 @@
+/** Calls that are made up: each with what a person would have said to get it. */
+import type { ToolCall } from "../../core/call.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { Random } from "../../core/ports.ts";
+import type { Tool } from "../../core/tool.ts";
+import { type ExampleOptions, exampleValue } from "../../schema/example/example-value.ts";
+import type { CatalogTool } from "../catalog.ts";
+import type { KnownIds } from "./known-ids.ts";
+
+export interface SampledCall {
+  readonly request: string;
+  readonly call: ToolCall;
+}
+
+export interface SampledCallsOptions {
+  readonly count: number;
+  readonly random: Random;
+  /** Asked before each call; whoever plays the calls tells it of their results. */
+  readonly known: KnownIds;
+}
+
+/** Calls of the tools in their order, and of the same again until there are `count`. The same random numbers give the same calls. */
+export function* sampledCalls(
+  tools: readonly CatalogTool[],
+  { count, random, known }: SampledCallsOptions,
+): Generator<SampledCall, void, undefined> {
+  for (let made = 0; made < count; made++) {
+    const chosen = tools[made % tools.length];
+    if (chosen === undefined) return;
+    const { tool, qualifiedName, namespace } = chosen;
+    const input = inputFor(tool, { random, given: known.givenTo(namespace) });
+    yield { request: requestFor(tool, input), call: { name: qualifiedName, input } };
+  }
+}
+
+/** Nothing, for a tool that does not say what it takes. */
+function inputFor({ inputSchema }: Tool, options: ExampleOptions): JsonObject {
+  if (typeof inputSchema !== "object" || !DECLARING.some((keyword) => Object.hasOwn(inputSchema, keyword))) return {};
+  const { value } = exampleValue(inputSchema, options);
+  return isJsonObject(value) ? value : {};
+}
+
+const DECLARING = ["properties", "required", "$ref", "allOf", "anyOf", "oneOf", "const", "enum"];
+
+/** `Get the forecast of a city: city "Oslo", days 3.` */
+function requestFor(tool: Tool, input: JsonObject): string {
+  const wanted = purposeOf(tool);
+  const values = Object.entries(input).map(([name, value]) => `${words(name)} ${textOf(value)}`);
+  return values.length === 0 ? `${wanted}.` : `${wanted}: ${values.join(", ")}.`;
+}
+
+const MAX_PURPOSE_LENGTH = 200;
+
+/** The first sentence of what a model reads of the tool. */
+function purposeOf({ title, description, name }: Tool): string {
+  const text = (title ?? description).trim();
+  const [first = ""] = /^[^\n]*?(?=[.!?](?:\s|$)|\n|$)/u.exec(text.slice(0, MAX_PURPOSE_LENGTH)) ?? [];
+  return first.trim() === "" ? words(name) : first.trim();
+}
+
+function words(name: string): string {
+  return name.replaceAll(/[_-]+/gu, " ").trim();
+}
+
+function textOf(value: JsonValue): string {
+  return JSON.stringify(value);
+}

@@ -1,0 +1,190 @@
+/** The file that trajectories are written to, one a line: taken up where it ends, a line that was cut off left out. */
+import { open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
+
+/** Where lines go. */
+export interface LineSink {
+  /** Resolves when the line, which ends with a line feed, need not be kept any longer. */
+  write(line: string): Promise<void>;
+}
+
+export interface TrajectoryFileOptions {
+  /** What the lines that are there must bear. */
+  readonly plan: string;
+  readonly seed: string;
+  /** How lines may begin. */
+  readonly openings: readonly string[];
+  /** Begin anew, whatever is there. */
+  readonly overwrite: boolean;
+}
+
+const PIECE_BYTES = 256 * 1024;
+const LINE_FEED = 0x0a;
+const MAX_LINE_BYTES = 256 * 1024 * 1024;
+const MAX_LINE_DEPTH = 256;
+
+export class TrajectoryFile implements LineSink {
+  readonly path: string;
+  /** How many whole lines were there. */
+  readonly existing: number;
+  readonly #file: FileHandle;
+  #size: number;
+
+  private constructor(path: string, file: FileHandle, { lines, size }: { readonly lines: number; readonly size: number }) {
+    this.path = path;
+    this.#file = file;
+    this.existing = lines;
+    this.#size = size;
+  }
+
+  /**
+   * Opens a file to add to it. What a process that was killed left of a last line is cut off.
+   *
+   * @throws ToolError `invalid_argument` for a path that cannot be written, and for a file that something else made; by rejecting
+   */
+  static async open(path: string, options: TrajectoryFileOptions): Promise<TrajectoryFile> {
+    const file = await openToAppend(path);
+    try {
+      if (!(await file.stat()).isFile()) throw new ToolError("invalid_argument", `Cannot write ${path}: it is no regular file.`);
+      if (options.overwrite) await file.truncate(0);
+      const whole = await wholeLines(path, file);
+      if (whole.lines > 0) await checkLines(path, file, { ...whole, ...options });
+      else await checkBeginning(path, file, options.openings);
+      await file.truncate(whole.size);
+      return new TrajectoryFile(path, file, whole);
+    } catch (thrown: unknown) {
+      await file.close();
+      throw thrown;
+    }
+  }
+
+  async write(line: string): Promise<void> {
+    const bytes = Buffer.from(line);
+    try {
+      if ((await this.#file.stat()).size !== this.#size) throw otherWriter(this.path);
+      await this.#file.appendFile(bytes);
+    } catch (thrown: unknown) {
+      throw thrown instanceof ToolError ? thrown : failed(this.path, thrown);
+    }
+    this.#size += bytes.length;
+  }
+
+  /** Resolves when all of it is on the disk. */
+  async close(): Promise<void> {
+    try {
+      await this.#file.datasync();
+    } catch (thrown: unknown) {
+      throw failed(this.path, thrown);
+    } finally {
+      await this.#file.close();
+    }
+  }
+}
+
+async function openToAppend(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "a+");
+  } catch (thrown: unknown) {
+    throw new ToolError("invalid_argument", `Cannot write ${path}: ${describeThrown(thrown)}`, { cause: thrown });
+  }
+}
+
+interface WholeLines {
+  readonly lines: number;
+  /** Where the last of them ends. */
+  readonly size: number;
+  readonly firstEnd: number;
+  readonly lastStart: number;
+}
+
+async function wholeLines(path: string, file: FileHandle): Promise<WholeLines> {
+  const found = { lines: 0, size: 0, firstEnd: 0, lastStart: 0 };
+  const buffer = Buffer.alloc(PIECE_BYTES);
+  for (let position = 0; ;) {
+    const { bytesRead } = await readInto(path, file, { buffer, position });
+    if (bytesRead === 0) return found;
+    for (let at = buffer.indexOf(LINE_FEED); at >= 0 && at < bytesRead; at = buffer.indexOf(LINE_FEED, at + 1)) {
+      found.lastStart = found.size;
+      found.size = position + at + 1;
+      if (++found.lines === 1) found.firstEnd = found.size;
+    }
+    position += bytesRead;
+  }
+}
+
+async function readInto(
+  path: string,
+  file: FileHandle,
+  { buffer, position }: { readonly buffer: Buffer; readonly position: number },
+): Promise<{ readonly bytesRead: number }> {
+  try {
+    return await file.read(buffer, 0, buffer.length, position);
+  } catch (thrown: unknown) {
+    throw failed(path, thrown);
+  }
+}
+
+/** @throws ToolError `invalid_argument` unless the lines are those of this plan, each where it belongs */
+async function checkLines(path: string, file: FileHandle, options: WholeLines & TrajectoryFileOptions): Promise<void> {
+  const { lines, size, firstEnd, lastStart, plan, seed } = options;
+  const first = markOf(await readLine(path, file, { start: 0, end: firstEnd }));
+  const last = lines === 1 ? first : markOf(await readLine(path, file, { start: lastStart, end: size }));
+  if (first === undefined || last === undefined) throw occupied(`${path} is there already, and holds something else.`);
+  const madeWith = first["seed"] === seed ? "another plan, other tools or another format" : `the seed ${JSON.stringify(first["seed"])}`;
+  if (first["plan"] !== plan || last["plan"] !== plan) throw occupied(`${path} was made with ${madeWith}, so it cannot be gone on with.`);
+  if (first["index"] !== 0 || last["index"] !== lines - 1)
+    throw occupied(
+      `${path} is not as it was written: it has ${lines} lines, and its last one is of conversation ${String(last["index"])}.`,
+    );
+}
+
+/** Nobody's text is cut off for having no line feed. @throws ToolError `invalid_argument` */
+async function checkBeginning(path: string, file: FileHandle, openings: readonly string[]): Promise<void> {
+  const buffer = Buffer.alloc(Math.max(...openings.map((opening) => opening.length)));
+  const { bytesRead } = await readInto(path, file, { buffer, position: 0 });
+  const text = buffer.toString("utf8", 0, bytesRead);
+  if (!openings.some((opening) => text.startsWith(opening) || opening.startsWith(text)))
+    throw occupied(`${path} is there already, and holds something else.`);
+}
+
+async function readLine(path: string, file: FileHandle, { start, end }: { readonly start: number; readonly end: number }): Promise<string> {
+  if (end - start > MAX_LINE_BYTES) throw occupied(`${path} is there already, and holds something else.`);
+  const buffer = Buffer.alloc(end - start);
+  for (let done = 0; done < buffer.length;) {
+    const { bytesRead } = await readInto(path, file, { buffer: buffer.subarray(done), position: start + done });
+    if (bytesRead === 0) break;
+    done += bytesRead;
+  }
+  return buffer.toString("utf8");
+}
+
+/** What says which conversation a line is: of a provider's form, its metadata. */
+function markOf(line: string): JsonObject | undefined {
+  try {
+    const value = parseJson(line, { maxChars: MAX_LINE_BYTES, maxNodes: MAX_LINE_BYTES, maxDepth: MAX_LINE_DEPTH });
+    if (!isJsonObject(value)) return undefined;
+    const { metadata } = value;
+    const mark = isJsonObject(metadata) ? metadata : value;
+    return typeof mark["plan"] === "string" ? mark : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function occupied(message: string): ToolError {
+  return new ToolError("invalid_argument", message, { hint: "Take another name, or set overwrite (--overwrite on the command line)." });
+}
+
+function otherWriter(path: string): ToolError {
+  return new ToolError("conflict", `${path} was changed by something else while it was written.`, {
+    hint: "Let one process at a time write to it.",
+  });
+}
+
+function failed(path: string, thrown: unknown): ToolError {
+  return new ToolError("store_failed", `Cannot write ${path}: ${describeThrown(thrown)}`, { cause: thrown });
+}

@@ -1,0 +1,190 @@
+/** One conversation as data: what was said, called and answered, and where each answer came from. */
+import type { ContentPart } from "../../core/content.ts";
+import type { ErrorInfo } from "../../core/error.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { ModelMessage } from "../../core/message.ts";
+import type { ModelTool } from "../../core/model.ts";
+import type { Fidelity } from "../../core/fidelity.ts";
+import type { Origin, Repair, ResultStatus, ToolResult } from "../../core/result.ts";
+import { groupRounds } from "../../core/rounds.ts";
+import type { StopReason } from "../../compose/stop-reason.ts";
+import type { ConversationPlan } from "./conversation-plan.ts";
+
+/** Which conversation of which plan it is. */
+export interface TrajectoryOrigin {
+  readonly id: string;
+  /** Counts from 0. */
+  readonly index: number;
+  readonly seed: string;
+  /** The same for all conversations that the same plan, tools, seed and format make. */
+  readonly plan: string;
+  readonly kind: ConversationPlan["kind"];
+  /** The id of the template. */
+  readonly template?: string;
+}
+
+/** The same whenever it is made again: no times, and ids that count from 1. */
+export interface Trajectory extends TrajectoryOrigin {
+  readonly system: string | undefined;
+  readonly tools: readonly ModelTool[];
+  /** Paired, calls with ids `call_1`, `call_2`, …, also as `callId` of their results. */
+  readonly messages: readonly ModelMessage[];
+  readonly stop?: StopReason;
+  readonly error?: ErrorInfo;
+}
+
+/** A result, as a trajectory has it. */
+export interface TrajectoryResult {
+  readonly id: string;
+  readonly name: string;
+  readonly status: ResultStatus;
+  readonly output?: JsonValue;
+  readonly content?: readonly ContentPart[];
+  readonly error?: ErrorInfo;
+  readonly origin: Origin;
+  readonly fidelity?: Fidelity;
+  readonly answeredBy?: string;
+  readonly fault?: string;
+  readonly attempts: number;
+  readonly repairs?: readonly Repair[];
+  readonly warnings?: readonly string[];
+}
+
+export type TrajectoryMessage =
+  | { readonly role: "system" | "user" | "document"; readonly content: string | readonly ContentPart[]; readonly title?: string }
+  | {
+      readonly role: "assistant";
+      readonly content?: string | readonly ContentPart[];
+      readonly calls?: readonly { readonly id: string; readonly name: string; readonly input: JsonValue }[];
+    }
+  | ({ readonly role: "tool" } & TrajectoryResult);
+
+/** What was answered, counted. */
+export interface TrajectoryReport {
+  readonly calls: number;
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly origins: Readonly<Record<string, number>>;
+  readonly fidelities: Readonly<Record<string, number>>;
+}
+
+/** The messages of a session with ids that do not change from run to run, and without times. */
+export function withPlainIds(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  const ids = new Map<string, string>();
+  for (const message of messages) if (message.role === "call") ids.set(message.callId, `call_${ids.size + 1}`);
+  return messages.map((message): ModelMessage => {
+    if (message.role === "call") {
+      const id = ids.get(message.callId) ?? message.callId;
+      return { ...message, at: 0, callId: id, call: { ...message.call, id } };
+    }
+    if (message.role === "result") {
+      const id = ids.get(message.callId) ?? message.callId;
+      return { role: "result", at: 0, callId: id, result: plainResult(message.result, message.callId, id) };
+    }
+    const { native: _native, ...said } = message;
+    return { ...said, at: 0 };
+  });
+}
+
+/** A result that is cut names itself by its id in what a model reads. */
+function plainResult(result: ToolResult, callId: string, id: string): ToolResult {
+  const { truncation, content, output, ...rest } = result;
+  const renamed = (text: string): string => text.replaceAll(callId, id);
+  return {
+    ...rest,
+    callId: id,
+    id,
+    durationMs: 0,
+    ...(output === undefined ? {} : { output: truncation !== undefined && typeof output === "string" ? renamed(output) : output }),
+    ...(content === undefined ? {} : { content: truncation === undefined ? content : content.map((part) => renamedPart(part, renamed)) }),
+  };
+}
+
+function renamedPart(part: ContentPart, renamed: (text: string) => string): ContentPart {
+  return part.type === "text" ? { ...part, text: renamed(part.text) } : part;
+}
+
+/** The results in call order. */
+export function resultsOf({ messages }: Pick<Trajectory, "messages">): readonly ToolResult[] {
+  return messages.flatMap((message) => (message.role === "result" ? [message.result] : []));
+}
+
+export function trajectoryResult({
+  callId,
+  name,
+  status,
+  output,
+  content,
+  error,
+  origin,
+  attempts,
+  ...rest
+}: ToolResult): TrajectoryResult {
+  const { fidelity, answeredBy, fault, repairs, warnings } = rest;
+  return {
+    id: callId,
+    name,
+    status,
+    ...(output === undefined ? {} : { output }),
+    ...(content === undefined ? {} : { content }),
+    ...(error === undefined ? {} : { error }),
+    origin,
+    ...(fidelity === undefined ? {} : { fidelity }),
+    ...(answeredBy === undefined ? {} : { answeredBy }),
+    ...(fault === undefined ? {} : { fault }),
+    attempts,
+    ...(repairs.length === 0 ? {} : { repairs }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+  };
+}
+
+export function reportOf(results: readonly ToolResult[]): TrajectoryReport {
+  const statuses = new Tally();
+  const origins = new Tally();
+  const fidelities = new Tally();
+  for (const { status, origin, fidelity } of results) {
+    statuses.add(status);
+    origins.add(origin);
+    if (fidelity !== undefined) fidelities.add(fidelity);
+  }
+  return { calls: results.length, statuses: statuses.counts, origins: origins.counts, fidelities: fidelities.counts };
+}
+
+/** Counts words. */
+export class Tally {
+  readonly #counts = new Map<string, number>();
+
+  add(word: string, count = 1): void {
+    this.#counts.set(word, (this.#counts.get(word) ?? 0) + count);
+  }
+
+  /** The most frequent first. */
+  get counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.#counts].sort(([, one], [, other]) => other - one));
+  }
+}
+
+/** The messages in our words: an assistant's message with its calls, then one message for each result. */
+export function trajectoryMessages({ system, messages }: Pick<Trajectory, "system" | "messages">): readonly TrajectoryMessage[] {
+  const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result]] : [])));
+  const written: TrajectoryMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
+  for (const round of groupRounds(messages)) {
+    if (round.by !== "assistant") {
+      const { content, title } = round.said;
+      written.push({ role: round.by, content, ...(title === undefined ? {} : { title }) });
+      continue;
+    }
+    const calls = round.calls.map(({ callId, call: { name, input = {} } }) => ({ id: callId, name, input: input as JsonValue })); // recorded calls are JSON
+    const said = round.said?.content ?? "";
+    written.push({ role: "assistant", ...(said.length === 0 ? {} : { content: said }), ...(calls.length === 0 ? {} : { calls }) });
+    for (const { id } of calls) {
+      const result = results.get(id);
+      if (result !== undefined) written.push({ role: "tool", ...trajectoryResult(result) });
+    }
+  }
+  return written;
+}
+
+/** A trajectory without what only says where it came from. */
+export function originOf({ id, index, seed, plan, kind, template }: Trajectory): TrajectoryOrigin & JsonObject {
+  return { id, index, seed, plan, kind, ...(template === undefined ? {} : { template }) };
+}

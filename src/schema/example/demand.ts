@@ -1,0 +1,198 @@
+/** What a value has to be: everything that the subschemas for one place ask, put together. */
+import type { JsonValue } from "../../core/json.ts";
+import { canonicalJson, isJsonArray, isJsonObject } from "../../core/json.ts";
+import { ANY_TYPE, type RawSchema, type SchemaNode, TYPE_BITS } from "../compiled-schema.ts";
+
+/** A subschema; `true` asks nothing and is left out, `false` allows nothing. */
+export type Part = SchemaNode | false;
+
+/** The rules of one subschema for the items of an array. */
+export interface ItemRules {
+  readonly prefix: readonly unknown[];
+  /** For the items after those; undefined = it says nothing of them. */
+  readonly rest: unknown;
+}
+
+/** The rules of one subschema for the properties of an object. */
+export interface PropertyRules {
+  readonly properties: RawSchema;
+  readonly patterns: RawSchema;
+  /** For all others; undefined = it says nothing of them. */
+  readonly additional: unknown;
+}
+
+export class Demand {
+  types = ANY_TYPE;
+  /** Undefined = any value. */
+  choices: readonly JsonValue[] | undefined = undefined;
+  /** Values that the schema itself shows: examples, and the default. */
+  readonly shown: JsonValue[] = [];
+  minimum = -Infinity;
+  maximum = Infinity;
+  aboveMinimum = false;
+  belowMaximum = false;
+  readonly multiplesOf: number[] = [];
+  minLength = 0;
+  maxLength = Infinity;
+  readonly patterns: string[] = [];
+  format: string | undefined = undefined;
+  description = "";
+  minItems = 0;
+  maxItems = Infinity;
+  unique = false;
+  readonly itemRules: ItemRules[] = [];
+  readonly contains: { readonly schema: unknown; readonly least: number }[] = [];
+  readonly otherItems: unknown[] = [];
+  minProperties = 0;
+  maxProperties = Infinity;
+  readonly propertyRules: PropertyRules[] = [];
+  readonly otherProperties: unknown[] = [];
+  readonly propertyNames: unknown[] = [];
+  readonly required = new Set<string>();
+  /** Names that are needed where this one is there. */
+  readonly needs = new Map<string, readonly string[]>();
+  /** Names that are better left out: they bring more rules. */
+  readonly avoided = new Set<string>();
+  /** Something cannot be put together with the rest, so a value has to be checked. */
+  needsCheck = false;
+  /** Another attempt can choose otherwise. */
+  choosing = false;
+
+  /** Adds the keywords of one subschema that say something of the value by themselves. */
+  add(raw: RawSchema): void {
+    this.#addTypes(raw);
+    this.#addShown(raw);
+    this.#addNumbers(raw);
+    this.#addTexts(raw);
+    this.#addItems(raw);
+    this.#addProperties(raw);
+  }
+
+  #addTypes(raw: RawSchema): void {
+    const type = own(raw, "type");
+    if (type !== undefined) {
+      const names: readonly unknown[] = Array.isArray(type) ? type : [type];
+      let bits = 0;
+      for (const name of names) bits |= (typeof name === "string" ? TYPE_BITS.get(name) : undefined) ?? 0;
+      this.types &= bits;
+    }
+    if (Object.hasOwn(raw, "const")) this.#choose([json(raw["const"])]);
+    const choices = own(raw, "enum");
+    if (Array.isArray(choices)) this.#choose(choices.map(json));
+  }
+
+  #choose(choices: readonly JsonValue[]): void {
+    const before = this.choices;
+    if (before === undefined) {
+      this.choices = choices;
+      return;
+    }
+    const texts = new Set(choices.map(canonicalJson));
+    this.choices = before.filter((choice) => texts.has(canonicalJson(choice)));
+  }
+
+  #addShown(raw: RawSchema): void {
+    const examples = own(raw, "examples");
+    if (Array.isArray(examples)) this.shown.push(...examples.slice(0, MAX_SHOWN).map(json));
+    for (const keyword of ["example", "default"]) if (Object.hasOwn(raw, keyword)) this.shown.push(json(raw[keyword]));
+    const description = own(raw, "description");
+    if (typeof description === "string" && this.description === "") this.description = description;
+  }
+
+  #addNumbers(raw: RawSchema): void {
+    const bound = (keyword: string): number | undefined => numberOf(raw, keyword);
+    const minimum = bound("minimum");
+    const above = bound("exclusiveMinimum");
+    if (minimum !== undefined && minimum > this.minimum) [this.minimum, this.aboveMinimum] = [minimum, false];
+    if (above !== undefined && above >= this.minimum) [this.minimum, this.aboveMinimum] = [above, true];
+    const maximum = bound("maximum");
+    const below = bound("exclusiveMaximum");
+    if (maximum !== undefined && maximum < this.maximum) [this.maximum, this.belowMaximum] = [maximum, false];
+    if (below !== undefined && below <= this.maximum) [this.maximum, this.belowMaximum] = [below, true];
+    const multipleOf = bound("multipleOf");
+    if (multipleOf !== undefined) this.multiplesOf.push(multipleOf);
+  }
+
+  #addTexts(raw: RawSchema): void {
+    this.minLength = Math.max(this.minLength, numberOf(raw, "minLength") ?? 0);
+    this.maxLength = Math.min(this.maxLength, numberOf(raw, "maxLength") ?? Infinity);
+    const pattern = own(raw, "pattern");
+    if (typeof pattern === "string") this.patterns.push(pattern);
+    const format = own(raw, "format");
+    if (typeof format === "string") this.format = format;
+  }
+
+  #addItems(raw: RawSchema): void {
+    this.minItems = Math.max(this.minItems, numberOf(raw, "minItems") ?? 0);
+    this.maxItems = Math.min(this.maxItems, numberOf(raw, "maxItems") ?? Infinity);
+    this.unique ||= own(raw, "uniqueItems") === true;
+    const prefixItems = own(raw, "prefixItems");
+    const items = own(raw, "items");
+    const [prefix, rest] = Array.isArray(items) ? [items, own(raw, "additionalItems")] : [prefixItems, items];
+    if (rest !== undefined || Array.isArray(prefix)) this.itemRules.push({ prefix: Array.isArray(prefix) ? prefix : [], rest });
+    const contains = own(raw, "contains");
+    if (contains !== undefined) this.contains.push({ schema: contains, least: numberOf(raw, "minContains") ?? 1 });
+    const others = own(raw, "unevaluatedItems");
+    if (others !== undefined) this.otherItems.push(others);
+    this.needsCheck ||= contains !== undefined || others !== undefined;
+  }
+
+  #addProperties(raw: RawSchema): void {
+    this.minProperties = Math.max(this.minProperties, numberOf(raw, "minProperties") ?? 0);
+    this.maxProperties = Math.min(this.maxProperties, numberOf(raw, "maxProperties") ?? Infinity);
+    const properties = own(raw, "properties");
+    const patterns = own(raw, "patternProperties");
+    const additional = own(raw, "additionalProperties");
+    if (properties !== undefined || patterns !== undefined || additional !== undefined)
+      this.propertyRules.push({ properties: asObject(properties), patterns: asObject(patterns), additional });
+    const required = own(raw, "required");
+    if (Array.isArray(required)) for (const name of required) this.required.add(String(name));
+    const names = own(raw, "propertyNames");
+    if (names !== undefined) this.propertyNames.push(names);
+    const others = own(raw, "unevaluatedProperties");
+    if (others !== undefined) this.otherProperties.push(others);
+    this.needsCheck ||= others !== undefined || names !== undefined;
+    for (const keyword of ["dependentRequired", "dependencies"]) this.#addNeeds(asObject(own(raw, keyword)));
+  }
+
+  #addNeeds(map: RawSchema): void {
+    for (const [name, needed] of Object.entries(map)) {
+      if (Array.isArray(needed)) this.needs.set(name, [...(this.needs.get(name) ?? []), ...needed.map(String)]);
+    }
+  }
+}
+
+const MAX_SHOWN = 20;
+const NOTHING: RawSchema = Object.freeze({});
+
+/** The value of a keyword that the schema has itself. */
+export function own(raw: RawSchema, keyword: string): unknown {
+  return Object.hasOwn(raw, keyword) ? raw[keyword] : undefined;
+}
+
+export function asObject(value: unknown): RawSchema {
+  return isJsonObject(value) ? value : NOTHING;
+}
+
+function numberOf(raw: RawSchema, keyword: string): number | undefined {
+  const value = own(raw, keyword);
+  return typeof value === "number" ? value : undefined;
+}
+
+/** A part of a schema, which is JSON. */
+function json(value: unknown): JsonValue {
+  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
+  const part: JsonValue | undefined = isJsonObject(value) ? value : Array.isArray(value) ? value : undefined;
+  return part ?? null;
+}
+
+export function typeBitOf(value: JsonValue): number {
+  if (value === null) return TYPE_BIT.null;
+  if (typeof value === "boolean") return TYPE_BIT.boolean;
+  if (typeof value === "number") return Number.isInteger(value) ? TYPE_BIT.integer : TYPE_BIT.fraction;
+  if (typeof value === "string") return TYPE_BIT.string;
+  return isJsonArray(value) ? TYPE_BIT.array : TYPE_BIT.object;
+}
+
+/** As in `TYPE_BITS`; a number that is not whole has a bit of its own. */
+export const TYPE_BIT = { null: 1, boolean: 2, integer: 4, fraction: 8, string: 16, array: 32, object: 64 } as const;

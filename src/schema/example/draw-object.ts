@@ -1,0 +1,160 @@
+/** Objects: which properties, and what each has to be. */
+import type { JsonValue } from "../../core/json.ts";
+import { compilePattern } from "../pattern.ts";
+import { type Demand, type Part, own } from "./demand.ts";
+import type { Drawing, Manner, Place } from "./drawing.ts";
+import { isCarrier } from "./given.ts";
+import { patternText } from "./pattern-text.ts";
+
+/** Most properties that are made up to reach `minProperties`. */
+const MAX_MADE_UP = 1_000;
+const PATTERNS_PER_DRAW = 16;
+/** Most properties that need not be there, by depth. */
+const MAX_OPTIONAL = [40, 24, 12, 6];
+
+interface Object {
+  readonly demand: Demand;
+  readonly place: Place;
+  readonly drawing: Drawing;
+  readonly manner: Manner;
+  readonly entries: Map<string, JsonValue>;
+}
+
+/** Undefined where a property that must be there cannot be made. */
+export function drawObject(
+  demand: Demand,
+  place: Place,
+  { drawing, manner }: { readonly drawing: Drawing; readonly manner: Manner },
+): JsonValue | undefined {
+  const object: Object = { demand, place, drawing, manner, entries: new Map() };
+  const required = closure(demand.required, demand);
+  if (required.size > demand.maxProperties || demand.minProperties > demand.maxProperties || demand.minProperties > MAX_MADE_UP)
+    return undefined;
+  for (const name of namesFor(object, required)) {
+    if (object.entries.size >= demand.maxProperties) break;
+    if (!addProperty(object, name) && required.has(name)) return undefined;
+  }
+  if (!manner.lean || object.entries.size < demand.minProperties) addMadeUp(object);
+  return object.entries.size < demand.minProperties ? undefined : Object.fromEntries(object.entries);
+}
+
+/** The names, and those that are needed because of them. */
+function closure(names: Iterable<string>, { needs }: Demand): Set<string> {
+  const all = new Set<string>();
+  const open = [...names];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    if (all.has(name)) continue;
+    all.add(name);
+    open.push(...(needs.get(name) ?? []));
+  }
+  return all;
+}
+
+/** Those that must be there, and as many others as there is room for, in the order of the schema. */
+function namesFor({ demand, place, drawing, manner }: Object, required: ReadonlySet<string>): readonly string[] {
+  const declared = new Set(demand.propertyRules.flatMap(({ properties }) => Object.keys(properties)));
+  const room = Math.min(MAX_OPTIONAL[place.depth] ?? 3, demand.maxProperties - required.size);
+  const optional = manner.lean
+    ? []
+    : [...declared].filter((name) => !required.has(name) && !demand.avoided.has(name) && name !== "__proto__");
+  const chosen = new Set(required);
+  for (const name of optional.slice(0, Math.max(0, room))) {
+    if (!mayBeNamed(name, demand, drawing)) continue;
+    const together = closure([name], demand);
+    if (![...together].some((other) => demand.avoided.has(other))) for (const other of together) chosen.add(other);
+  }
+  return [...[...declared].filter((name) => chosen.has(name)), ...[...chosen].filter((name) => !declared.has(name))];
+}
+
+function mayBeNamed(name: string, { propertyNames }: Demand, drawing: Drawing): boolean {
+  return propertyNames.every((schema) => {
+    const part = drawing.part(schema);
+    return part === undefined || drawing.fits(part, name);
+  });
+}
+
+function addProperty({ demand, place, drawing, entries }: Object, name: string): boolean {
+  if (entries.has(name)) return true;
+  const parts = propertyParts(demand, name, drawing);
+  if (parts === undefined) return false;
+  const isSubject = place.isSubject && isCarrier(name, drawing.subject);
+  const owner = place.isSubject ? "subject" : "other";
+  const value = drawing.draw(parts, { ...place, name, depth: place.depth + 1, random: place.random.branch(name), isSubject, owner });
+  if (value === undefined) return false;
+  entries.set(name, value);
+  return true;
+}
+
+/** Undefined where the property may not be there. */
+function propertyParts({ propertyRules, otherProperties }: Demand, name: string, drawing: Drawing): readonly Part[] | undefined {
+  const schemas: unknown[] = [];
+  let isCovered = false;
+  for (const { properties, patterns, additional } of propertyRules) {
+    let isNamed = Object.hasOwn(properties, name);
+    if (isNamed) schemas.push(properties[name]);
+    const byPattern = Object.entries(patterns);
+    drawing.spend(byPattern.length / PATTERNS_PER_DRAW);
+    for (const [pattern, schema] of byPattern) {
+      if (!compilePattern(pattern)(name)) continue;
+      schemas.push(schema);
+      isNamed = true;
+    }
+    if (!isNamed && additional !== undefined) schemas.push(additional);
+    isCovered ||= isNamed || additional !== undefined;
+  }
+  if (!isCovered) schemas.push(...otherProperties);
+  const parts = schemas.map((schema) => drawing.part(schema)).filter((part) => part !== undefined);
+  return parts.includes(false) ? undefined : parts;
+}
+
+/** Adds properties that the schema does not name: as many as must be there, and two to a map that would be empty. */
+function addMadeUp(object: Object): void {
+  const { demand, place, manner, entries } = object;
+  const declaresNone = demand.propertyRules.every(({ properties }) => Object.keys(properties).length === 0);
+  const isOpen = declaresNone && demand.required.size === 0 && !manner.lean;
+  if (isOpen && place.isSubject && place.depth === 0 && demand.propertyNames.length === 0) echo(object);
+  const least = Math.max(demand.minProperties, isOpen && entries.size === 0 ? Math.min(2, demand.maxProperties) : 0);
+  let tries = 2 * least + 5;
+  for (const name of madeUpNames(object)) {
+    if (entries.size >= least || tries-- <= 0) return;
+    if (!demand.avoided.has(name) && mayBeNamed(name, demand, object.drawing)) addProperty(object, name);
+  }
+}
+
+/** An answer of any shape repeats what was given. */
+function echo({ demand, place, drawing, entries }: Object): void {
+  for (const [name, value] of Object.entries(place.given.values)) {
+    const parts = propertyParts(demand, name, drawing);
+    if (
+      parts !== undefined &&
+      entries.size < demand.maxProperties &&
+      name !== "__proto__" &&
+      parts.every((part) => drawing.fits(part, value))
+    )
+      entries.set(name, value);
+  }
+}
+
+function* madeUpNames({ demand, place, drawing }: Object): Generator<string> {
+  for (const schema of demand.propertyNames) {
+    const part = drawing.part(schema);
+    for (let index = 0; part !== undefined && index < 10; index++) {
+      const name = drawing.draw([part], {
+        ...place,
+        name: "key",
+        depth: place.depth + 1,
+        random: place.random.branch(`name ${index}`),
+        isSubject: false,
+        owner: undefined,
+      });
+      if (typeof name === "string") yield name;
+    }
+  }
+  for (const { properties, patterns } of demand.propertyRules) {
+    yield* Object.keys(properties).filter((name) => own(properties, name) !== false && name !== "__proto__");
+    for (const pattern of Object.keys(patterns))
+      for (let index = 0; index < 3; index++) yield patternText(pattern, place.random.branch(`${pattern} ${index}`), index) ?? pattern;
+  }
+  yield* ["name", "value"];
+  for (let index = 1; index <= 2 * MAX_MADE_UP; index++) yield `key_${index}`;
+}

@@ -1,0 +1,112 @@
+/** Plausible values that fit a schema, without a model: what a tool might have answered. */
+import { ToolError } from "../../core/error.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { Random } from "../../core/ports.ts";
+import type { JsonSchema } from "../../core/tool.ts";
+import { ValidationRun } from "../compiled-schema.ts";
+import { evaluate } from "../evaluate.ts";
+import { type CompiledDocument, compileNodes } from "../schema-compiler.ts";
+import { MAX_STEPS } from "../schema-limits.ts";
+import { DemandReader } from "./demand-reader.ts";
+import { Given, type Subject } from "./given.ts";
+import { RandomStream } from "./random-stream.ts";
+import { type Budget, ValueDrawer, newBudget } from "./value-drawer.ts";
+
+export interface ExampleOptions {
+  /** Decides the value: equal numbers, equal value. One is drawn. */
+  readonly random: Random;
+  /** What the value is called, as a hint. @default none */
+  readonly name?: string;
+  /** Values that are taken over by properties of the same name, where they fit. @default none */
+  readonly given?: JsonObject;
+  /** What `given` speaks of, and the things of its kind that a list of them begins with. @default nothing that has a name */
+  readonly subject?: Subject;
+  /** Deeper than this only what must be there is made. @default 6 */
+  readonly maxDepth?: number;
+  /** Longest list that need not be longer. @default 3 */
+  readonly maxItems?: number;
+}
+
+export interface Example {
+  readonly value: JsonValue;
+  /** False where no value was found that fits: the schema allows none, or it asks for more than is tried. */
+  readonly valid: boolean;
+}
+
+const MAX_ATTEMPTS = 6;
+/** What is left to try for schemas that only say what a value is not. */
+const LAST_RESORTS: readonly JsonValue[] = [{}, [], "", 0, null, true, false, 1.5, "example", [1], { name: "example" }, -1, 1_000_000];
+const NO_VALUES = new Given({});
+const plans = new WeakMap<object, ExamplePlan>();
+
+/**
+ * A plausible value that fits the schema: the same on every machine for the same schema, options and random number.
+ *
+ * Properties get what their name, description and `format` suggest; examples and defaults of the schema go first. Properties that need
+ * not be there mostly are, up to a bound. The schema may come from a stranger: nothing of it is run, and texts, lists and tries are
+ * bounded. What was read of a schema is kept with its object, which must not be changed afterwards.
+ *
+ * @throws ToolError `invalid_schema` as `compileSchema` does
+ */
+export function exampleValue(schema: JsonSchema, options: ExampleOptions): Example {
+  return planFor(schema).example(options);
+}
+
+function planFor(schema: JsonSchema): ExamplePlan {
+  const known = typeof schema === "object" ? plans.get(schema) : undefined;
+  if (known !== undefined) return known;
+  const plan = new ExamplePlan(compiled(schema));
+  if (typeof schema === "object") plans.set(schema, plan);
+  return plan;
+}
+
+function compiled(schema: JsonSchema): CompiledDocument {
+  try {
+    return compileNodes(schema);
+  } catch (error: unknown) {
+    throw ToolError.fromUnknown(error, "invalid_schema");
+  }
+}
+
+class ExamplePlan {
+  readonly #document: CompiledDocument;
+  readonly #reader: DemandReader;
+
+  constructor(document: CompiledDocument) {
+    this.#document = document;
+    this.#reader = new DemandReader(document);
+  }
+
+  example(options: ExampleOptions): Example {
+    const seed = new RandomStream(Math.floor(options.random.next() * 4_294_967_296));
+    const budget = newBudget();
+    let best: JsonValue | undefined;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const { maxDepth = 6, maxItems = 3, name = "", subject } = options;
+      const drawer = new ValueDrawer({ reader: this.#reader, budget, maxDepth, maxItems, subject, attempt });
+      const given = options.given === undefined || attempt > 2 ? NO_VALUES : new Given(options.given);
+      const random = attempt === 0 ? seed : seed.branch(attempt);
+      const value = drawer.draw([this.#document.root], {
+        name,
+        depth: 0,
+        random,
+        given,
+        isSubject: true,
+        owner: undefined,
+        trail: undefined,
+      });
+      if (value === undefined) continue;
+      if (this.#isValid(value, budget)) return { value, valid: true };
+      best ??= value;
+    }
+    const resort = LAST_RESORTS.find((value) => this.#isValid(value, budget));
+    return resort === undefined ? { value: best ?? null, valid: false } : { value: resort, valid: true };
+  }
+
+  #isValid(value: JsonValue, budget: Budget): boolean {
+    const run = new ValidationRun(Math.min(MAX_STEPS, budget.finalSteps), 0);
+    const valid = evaluate(this.#document.root, value, run) && run.limit === undefined;
+    budget.finalSteps -= Math.min(MAX_STEPS, budget.finalSteps) - Math.max(0, run.stepsLeft);
+    return valid;
+  }
+}

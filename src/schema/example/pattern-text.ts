@@ -1,0 +1,117 @@
+/** Texts that a regular expression matches. */
+import { type PatternNode, type SetMember, readPattern } from "../pattern-syntax.ts";
+import type { RandomStream } from "./random-stream.ts";
+
+type SetNode = Extract<PatternNode, { type: "set" }>;
+
+const MAX_TEXT = 10_000;
+const MAX_KEPT = 1_000;
+const kept = new Map<string, PatternNode | null>();
+
+/**
+ * A text that the pattern probably matches, for the caller to check; undefined for a pattern that cannot be read.
+ *
+ * @param generosity how often what may be repeated is repeated beyond what it must
+ */
+export function patternText(source: string, random: RandomStream, generosity: number): string | undefined {
+  const tree = treeOf(source);
+  if (tree === null) return undefined;
+  const writer = new PatternWriter(random, generosity);
+  writer.write(tree);
+  return writer.left < 0 ? undefined : writer.text;
+}
+
+function treeOf(source: string): PatternNode | null {
+  let tree = kept.get(source);
+  if (tree !== undefined) return tree;
+  try {
+    tree = readPattern(source, isUnicode(source));
+  } catch {
+    tree = null;
+  }
+  if (kept.size >= MAX_KEPT) kept.clear();
+  kept.set(source, tree);
+  return tree;
+}
+
+function isUnicode(source: string): boolean {
+  try {
+    return new RegExp(source, "u").unicode;
+  } catch {
+    return false;
+  }
+}
+
+class PatternWriter {
+  text = "";
+  left = MAX_TEXT;
+  readonly #random: RandomStream;
+  readonly #generosity: number;
+
+  constructor(random: RandomStream, generosity: number) {
+    this.#random = random;
+    this.#generosity = generosity;
+  }
+
+  write(node: PatternNode): void {
+    if (--this.left < 0) return;
+    switch (node.type) {
+      case "set":
+        this.text += characterOf(node, this.#random);
+        return;
+      case "sequence":
+        for (const item of node.items) this.write(item);
+        return;
+      case "choice":
+        this.write(this.#random.pick(node.branches));
+        return;
+      case "repeat":
+        this.#repeat(node);
+        return;
+      case "look":
+        if (node.ahead && !node.negated) this.write(node.body); // what must follow somewhere is written here
+        return;
+      default:
+        return; // edges have no text
+    }
+  }
+
+  #repeat({ body, min, max }: Extract<PatternNode, { type: "repeat" }>): void {
+    const times = Math.min(max, min + this.#random.integer(0, this.#generosity) + (min === 0 && this.#generosity > 1 ? 1 : 0));
+    for (let count = 0; count < times && this.left >= 0; count++) this.write(body);
+  }
+}
+
+const COMMON = Array.from("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+const RARE = Array.from(" _-./:,;@#%+*=!?()[]{}<>|&^~$'\"\\`\t\néß€中一あ😀\u0000");
+
+/** The letters and digits of a set, or else what there is. */
+const members = new WeakMap<SetNode, readonly string[]>();
+
+function characterOf(set: SetNode, random: RandomStream): string {
+  let characters = members.get(set);
+  if (characters === undefined) members.set(set, (characters = charactersOf(set)));
+  return random.pick(characters);
+}
+
+function charactersOf(set: SetNode): readonly string[] {
+  const common = COMMON.filter((character) => isIn(set, character));
+  if (common.length > 0) return common;
+  const rare = RARE.find((character) => isIn(set, character));
+  if (rare !== undefined) return [rare];
+  const range = set.members.find((member) => member.type === "range");
+  return [set.negated || range === undefined ? "a" : String.fromCodePoint(range.from)];
+}
+
+function isIn({ members: list, negated }: SetNode, character: string): boolean {
+  return list.some((member) => isMember(member, character)) !== negated;
+}
+
+const CLASSES: Readonly<Record<string, RegExp>> = { d: /\d/u, D: /\D/u, w: /\w/u, W: /\W/u, s: /\s/u, S: /\S/u };
+
+function isMember(member: SetMember, character: string): boolean {
+  const code = character.codePointAt(0) ?? 0;
+  if (member.type === "range") return code >= member.from && code <= member.to;
+  if (member.type === "class") return CLASSES[member.name]?.test(character) ?? false;
+  return new RegExp(`\\p{${member.name}}`, "u").test(character) !== member.negated; // a name that the engine has accepted before
+}

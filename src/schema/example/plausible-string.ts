@@ -1,0 +1,70 @@
+/** Strings that fit patterns, formats and lengths, and where they can the name. */
+import { compilePattern } from "../pattern.ts";
+import { formatText } from "./format-text.ts";
+import { patternText } from "./pattern-text.ts";
+import { plausibleText } from "./plausible-text.ts";
+import type { RandomStream } from "./random-stream.ts";
+
+export interface StringBounds {
+  readonly minLength: number;
+  readonly maxLength: number;
+  readonly patterns: readonly string[];
+  readonly format: string | undefined;
+}
+
+export interface StringNames {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** Longest text that is made. */
+const MAX_LENGTH = 100_000;
+const PATTERN_TRIES = 12;
+
+/** A string within the bounds; undefined where none is found. Lengths count code points. */
+export function plausibleString(bounds: StringBounds, { name, description }: StringNames, random: RandomStream): string | undefined {
+  const { minLength, maxLength, patterns, format } = bounds;
+  if (minLength > maxLength || minLength > MAX_LENGTH) return undefined;
+  const plain = (format === undefined ? undefined : formatText(format, random)) ?? plausibleText(name, description, random);
+  const fitted = toLength(plain, minLength, maxLength);
+  if (patterns.length === 0) return fitted;
+  const tests = patterns.map(compilePattern);
+  const fits = (text: string): boolean => isLength(text, minLength, maxLength) && tests.every((test) => test(text));
+  if (fits(fitted)) return fitted;
+  return fromPatterns(bounds, random, fits);
+}
+
+function fromPatterns(
+  { patterns, minLength, maxLength }: StringBounds,
+  random: RandomStream,
+  fits: (text: string) => boolean,
+): string | undefined {
+  const generosities = [2, 0, 1, 5, minLength, Math.ceil(minLength / 2), 12];
+  for (let attempt = 0; attempt < PATTERN_TRIES; attempt++) {
+    const generosity = Math.min(generosities[attempt % generosities.length] ?? 0, MAX_LENGTH);
+    for (const pattern of patterns) {
+      const text = patternText(pattern, random, generosity);
+      if (text === undefined) continue;
+      const fitting = [text, toLength(text, minLength, maxLength)].find(fits);
+      if (fitting !== undefined) return fitting;
+    }
+  }
+  return undefined;
+}
+
+function isLength(text: string, minLength: number, maxLength: number): boolean {
+  const length = lengthOf(text);
+  return length >= minLength && length <= maxLength;
+}
+
+function lengthOf(text: string): number {
+  return Array.from(text).length;
+}
+
+function toLength(text: string, minLength: number, maxLength: number): string {
+  const length = lengthOf(text);
+  if (length > maxLength) return Array.from(text).slice(0, maxLength).join("");
+  return length < minLength
+    ? text + "abcdefghijklmnopqrstuvwxyz".repeat(Math.ceil((minLength - length) / 26)).slice(0, minLength - length)
+    : text;
+}

@@ -1,0 +1,45 @@
+/** Random numbers for the parts of one value: each part has its own, so that none depends on what is drawn before it. */
+
+const GOLDEN = 0x9e3779b9;
+
+export class RandomStream {
+  #state: number;
+  readonly #seed: number;
+
+  constructor(seed: number) {
+    this.#seed = seed >>> 0;
+    this.#state = this.#seed;
+  }
+
+  /** A number in [0, 1). */
+  next(): number {
+    this.#state = (this.#state + GOLDEN) >>> 0;
+    return mix(this.#state) / 4_294_967_296;
+  }
+
+  /** The stream of a part: the same for the same name, whatever was drawn from this one. */
+  branch(name: string | number): RandomStream {
+    let seed = Math.imul(this.#seed ^ GOLDEN, 0x21f0aaad) >>> 0;
+    if (typeof name === "number") return new RandomStream(mix((seed + name + 1) >>> 0));
+    for (let at = 0; at < name.length; at++) seed = Math.imul(seed ^ name.charCodeAt(at), 0x01000193) >>> 0;
+    return new RandomStream(mix(seed));
+  }
+
+  /** A whole number from `from` to `to`, both included. */
+  integer(from: number, to: number): number {
+    return from + Math.min(to - from, Math.floor(this.next() * (to - from + 1)));
+  }
+
+  /** @throws RangeError for an empty list */
+  pick<Item>(items: readonly Item[]): Item {
+    const item = items[this.integer(0, items.length - 1)];
+    if (item === undefined) throw new RangeError("There is nothing to pick from.");
+    return item;
+  }
+}
+
+function mix(state: number): number {
+  let value = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+  value = Math.imul(value ^ (value >>> 15), 0x735a2d97);
+  return (value ^ (value >>> 15)) >>> 0;
+}

@@ -1,0 +1,205 @@
+/** What the cases of the engine contract are made of: a runtime around one engine, whose calls are watched. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { qualifiedName } from "../core/call.ts";
+import type { ToolCall } from "../core/call.ts";
+import type { ToolContext } from "../core/context.ts";
+import type { Engine, EngineRequest } from "../core/engine.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { Tool } from "../core/tool.ts";
+import { createRuntime } from "../runtime/runtime.ts";
+import type { Runtime, RuntimeOptions } from "../runtime/runtime.ts";
+import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import { countingIds, seededRandom } from "./fake-ports.ts";
+import { recordedAnswer } from "./recorded-toolset.ts";
+import type { RecordedAnswer } from "./recorded-toolset.ts";
+import { PATIENCE_MS, within } from "./within.ts";
+
+/** What a case works on. The case opens and closes the engines it asks for. */
+export interface EngineSubject {
+  /** Makes an engine that nobody has used; what it makes answers the same calls the same way each time. */
+  engine(): Engine;
+  /** The tools of its toolset beside those that it brings. @default none */
+  readonly tools?: readonly Tool[];
+  /** Calls that it answers well when they are made in this order, with names that have no namespace. At least one. */
+  readonly calls: readonly ToolCall[];
+  /** A call that goes on until it is called off, where there is one. */
+  readonly endless?: ToolCall;
+  /** How long anything may take that must happen, in milliseconds of real time. @default 5_000 */
+  readonly patienceMs?: number;
+}
+
+export interface EngineCase {
+  /** A claim: `what a branch does leaves its parent as it was`. */
+  readonly title: string;
+  /** False for an engine that does not promise this: leave the case out. */
+  appliesTo(subject: EngineSubject): boolean;
+  /** Rejects with what is wrong. */
+  run(subject: EngineSubject): Promise<void>;
+}
+
+const NAMESPACE = "subject";
+/** One engine in a runtime of its own, open. */
+export class EngineBench {
+  readonly engine: Engine;
+  readonly runtime: Runtime;
+  readonly #watch = new CallWatch();
+  readonly #patienceMs: number;
+
+  constructor(subject: EngineSubject, options: Partial<RuntimeOptions>) {
+    this.engine = subject.engine();
+    this.#patienceMs = subject.patienceMs ?? PATIENCE_MS;
+    this.runtime = createRuntime({
+      toolsets: [
+        {
+          name: NAMESPACE,
+          description: "",
+          engine: this.#watch.over(this.engine),
+          tools: (subject.tools ?? []).map((tool) => this.#watch.within(tool)),
+        },
+      ],
+      ports: { ids: countingIds(), random: seededRandom(1) },
+      approval: { never: ["*"] },
+      circuit: false,
+      maxAttempts: 1,
+      ...options,
+    });
+  }
+
+  async open(): Promise<void> {
+    const { failed } = await this.soon(this.runtime.open(), "the engine opens");
+    deepEqual(failed, []);
+    deepEqual(this.runtime.registry.check(), []);
+  }
+
+  /** Every one of the calls in a message of its own. */
+  async answers(session: RuntimeSession, calls: readonly ToolCall[]): Promise<readonly RecordedAnswer[]> {
+    const answers: RecordedAnswer[] = [];
+    for (const call of calls) answers.push(recordedAnswer(await this.result(session, call)));
+    return answers;
+  }
+
+  async result(session: RuntimeSession, call: ToolCall, options: { readonly signal?: AbortSignal } = {}): Promise<ToolResult> {
+    return await this.soon(session.execute(called(call), options), `a call of ${call.name} ends`);
+  }
+
+  async results(session: RuntimeSession, calls: readonly ToolCall[]): Promise<readonly ToolResult[]> {
+    return await this.soon(session.execute(calls.map(called)), "the calls of a batch end");
+  }
+
+  /** Resolves when the engine has been asked for an answer that it has not given. */
+  async begun(): Promise<void> {
+    await this.soon(this.#watch.begun(), "the call reaches the engine");
+  }
+
+  /** Resolves when the engine owes no answer. */
+  async idle(): Promise<void> {
+    await this.soon(this.#watch.idle(), "the engine stops");
+  }
+
+  soon<T>(work: PromiseLike<T>, what: string): Promise<T> {
+    return within(work, this.#patienceMs, what);
+  }
+}
+
+/** The call with its namespace. */
+export function called(call: ToolCall): ToolCall {
+  return { ...call, name: qualifiedName(NAMESPACE, call.name) };
+}
+
+/** A case for an engine that is open before and closed after. */
+export function caseOfEngine(
+  title: string,
+  run: (bench: EngineBench, subject: EngineSubject) => Promise<void>,
+  { appliesTo = () => true, options = {} }: Partial<Pick<EngineCase, "appliesTo">> & { readonly options?: Partial<RuntimeOptions> } = {},
+): EngineCase {
+  return { title, appliesTo, run: (subject) => onBench(subject, (bench) => run(bench, subject), options) };
+}
+
+export async function onBench<T>(
+  subject: EngineSubject,
+  work: (bench: EngineBench) => Promise<T>,
+  options: Partial<RuntimeOptions> = {},
+): Promise<T> {
+  ok(subject.calls.length > 0, "The contract needs at least one call that the engine answers well.");
+  const bench = new EngineBench(subject, options);
+  try {
+    await bench.open();
+    return await work(bench);
+  } finally {
+    deepEqual(await bench.soon(bench.runtime.close(), "the engine closes"), []);
+  }
+}
+
+/** How a new engine answers the calls in one session with nothing beside it. */
+export function answersAlone(subject: EngineSubject, sessionId: string): Promise<readonly RecordedAnswer[]> {
+  return onBench(subject, async (bench) => {
+    const answers = await bench.answers(bench.runtime.session(sessionId), subject.calls);
+    for (const [index, { error }] of answers.entries()) equal(error, undefined, `call ${index + 1} of the subject is not answered`);
+    return answers;
+  });
+}
+
+/** Sees what an engine is asked and whether it has answered. */
+class CallWatch {
+  #underWay = 0;
+  #waiting: { readonly when: (underWay: number) => boolean; readonly resolve: () => void }[] = [];
+
+  over(engine: Engine): Engine {
+    const answers: Pick<Engine, "call" | "simulate"> = {
+      call: (request, context) => this.#counted(() => engine.call(request, context)),
+      ...(engine.simulate === undefined
+        ? {}
+        : { simulate: (request: EngineRequest, context: ToolContext) => this.#counted(() => engine.simulate?.(request, context)) }),
+    };
+    return new Proxy<Engine>(
+      { kind: engine.kind, ...answers },
+      {
+        get(own, key) {
+          if (Object.hasOwn(own, key)) return Reflect.get(own, key);
+          const value: unknown = Reflect.get(engine, key, engine);
+          return typeof value === "function" ? value.bind(engine) : value;
+        },
+      },
+    );
+  }
+
+  /** A runtime runs a tool's own handler without its engine. */
+  within(tool: Tool): Tool {
+    const { execute } = tool;
+    if (execute === undefined) return tool;
+    return { ...tool, execute: (input: never, context: ToolContext) => this.#counted(() => execute.call(tool, input, context)) };
+  }
+
+  begun(): Promise<void> {
+    return this.#when((underWay) => underWay > 0);
+  }
+
+  idle(): Promise<void> {
+    return this.#when((underWay) => underWay === 0);
+  }
+
+  #when(when: (underWay: number) => boolean): Promise<void> {
+    if (when(this.#underWay)) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push({ when, resolve }));
+  }
+
+  #counted(answer: () => unknown): unknown {
+    this.#count(1);
+    const end = (): void => this.#count(-1);
+    try {
+      const value = answer();
+      Promise.resolve(value).then(end, end);
+      return value;
+    } catch (thrown: unknown) {
+      end();
+      throw thrown;
+    }
+  }
+
+  #count(change: number): void {
+    this.#underWay += change;
+    const due = this.#waiting.filter(({ when }) => when(this.#underWay));
+    this.#waiting = this.#waiting.filter((one) => !due.includes(one));
+    for (const { resolve } of due) resolve();
+  }
+}

@@ -1,0 +1,208 @@
+/** What every engine must do, as cases that any test runner can run. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { checkName } from "../core/call.ts";
+import type { ToolCall } from "../core/call.ts";
+import type { Engine, EngineContext } from "../core/engine.ts";
+import { ERROR_CODES } from "../core/error-codes.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import { parseJson } from "../core/parse-json.ts";
+import type { Ports } from "../core/ports.ts";
+import { systemPorts } from "../core/system-ports.ts";
+import type { Tool } from "../core/tool.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import { answersAlone, called, caseOfEngine, onBench } from "./engine-case.ts";
+import type { EngineBench, EngineCase, EngineSubject } from "./engine-case.ts";
+import { MemoryLog, countingIds } from "./fake-ports.ts";
+import { recordedAnswer } from "./recorded-toolset.ts";
+import { PATIENCE_MS, within } from "./within.ts";
+
+/** Inputs that engines of all kinds have been found to trip over. */
+const ODD_INPUTS: readonly JsonObject[] = [
+  {},
+  { "": "" },
+  { ["__proto__"]: { polluted: true }, constructor: 1, toString: null },
+  { text: "x".repeat(100_000) },
+  { text: "\ud800 \u0000 \u202e" },
+  { list: nested(40) },
+  { list: Array.from({ length: 1_000 }, () => null) },
+  { number: 1e308, minus: -0, none: null },
+];
+/** What a call with such an input may end with is an error, not a fault of the program. */
+const CODES: ReadonlySet<string> = new Set(Object.keys(ERROR_CODES));
+
+const lifeCases: readonly EngineCase[] = [
+  {
+    title: "it opens, and what it brings are tools that a model can be told of",
+    appliesTo: () => true,
+    run: (subject) =>
+      opened(subject, (_, tools) => {
+        for (const { name, description, inputSchema, outputSchema } of tools) {
+          checkName(name, "tool");
+          equal(typeof description, "string", `the description of ${name}`);
+          compileSchema(inputSchema);
+          if (outputSchema !== undefined) compileSchema(outputSchema);
+        }
+      }),
+  },
+  {
+    title: "it can be closed twice, and unopened",
+    appliesTo: () => true,
+    async run(subject) {
+      await opened(subject, async (engine) => {
+        await engine.close?.();
+      });
+      await subject.engine().close?.();
+    },
+  },
+  caseOfEngine("each call ends in one result, in its turn", async (bench, { calls }) => {
+    const session = bench.runtime.session("a");
+    for (const call of calls) equal((await bench.result(session, call)).status, "ok", call.name);
+    await bench.idle();
+    const ended: string[] = [];
+    for await (const event of session.events()) if (event.type === "call-end") ended.push(event.result.name);
+    deepEqual(
+      ended,
+      calls.map((call) => called(call).name),
+    );
+  }),
+  caseOfEngine("an odd input ends in a result, and nothing of it stays", async (bench, subject) => {
+    const odd = bench.runtime.session("odd");
+    for (const name of new Set(subject.calls.map((call) => call.name)))
+      for (const input of ODD_INPUTS) {
+        const { error } = await bench.result(odd, { name, input });
+        ok(error === undefined || CODES.has(error.code), `${error?.code ?? ""} is no code of an error`);
+      }
+    equal(Object.hasOwn(Object.prototype, "polluted"), false);
+    const answers = await bench.answers(bench.runtime.session("a"), subject.calls);
+    if (isKept(subject)) deepEqual(answers, await answersAlone(subject, "a"));
+    else for (const { error } of answers) equal(error, undefined);
+  }),
+];
+
+const stopCases: readonly EngineCase[] = [
+  caseOfEngine("a call that is called off stops, and the next is answered", stopsWhenCalledOff, { appliesTo: isEndless }),
+  caseOfEngine(
+    "a call whose time is up stops, and the next is answered",
+    async (bench, { endless, calls }) => {
+      const { error } = await bench.result(bench.runtime.session("slow"), endlessCall(endless));
+      equal(error?.code, "timeout");
+      await bench.idle();
+      await answersFirst(bench, calls);
+    },
+    { appliesTo: isEndless, options: { timeoutMs: 50 } },
+  ),
+];
+
+const sessionCases: readonly EngineCase[] = [
+  caseOfEngine(
+    "calls of two sessions do not mix",
+    async (bench, subject) => {
+      const sessions = ["a", "b"].map((id) => bench.runtime.session(id));
+      const both = await Promise.all(sessions.map((session) => bench.answers(session, subject.calls)));
+      deepEqual(both, [await answersAlone(subject, "a"), await answersAlone(subject, "b")]);
+    },
+    { appliesTo: isKept },
+  ),
+  caseOfEngine(
+    "what a branch does leaves its parent as it was",
+    async (bench, subject) => {
+      const { calls } = subject;
+      const session = bench.runtime.session("a");
+      const half = Math.floor(calls.length / 2);
+      const before = await bench.answers(session, calls.slice(0, half));
+      const branch = session.fork();
+      await bench.answers(branch, calls.slice(half));
+      const after = await bench.answers(session, calls.slice(half));
+      deepEqual([...before, ...after], await answersAlone(subject, "a"));
+    },
+    { appliesTo: isKept },
+  ),
+  caseOfEngine(
+    "what is only simulated leaves the session as it was",
+    async (bench, subject) => {
+      const session = bench.runtime.session("a");
+      const { results } = await bench.soon(session.simulate(subject.calls.map(called)), "the simulation ends");
+      if (bench.engine.effectFree === true) for (const { status, name } of results) equal(status, "ok", name);
+      deepEqual(await bench.answers(session, subject.calls), await answersAlone(subject, "a"));
+    },
+    { appliesTo: isKept },
+  ),
+  caseOfEngine(
+    "a session that is taken up from its snapshot goes on where it was",
+    async (bench, subject) => {
+      const { calls } = subject;
+      const session = bench.runtime.session("a");
+      const half = Math.floor(calls.length / 2);
+      const before = await bench.answers(session, calls.slice(0, half));
+      const from = parseJson(JSON.stringify(await bench.soon(session.snapshot(), "the snapshot is made")));
+      const goOn = (other: EngineBench): ReturnType<EngineBench["answers"]> =>
+        other.answers(other.runtime.session("a", { from }), calls.slice(half));
+      const after = await onBench(subject, goOn, { ports: laterPorts() });
+      deepEqual([...before, ...after], await answersAlone(subject, "a"));
+    },
+    { appliesTo: isKept },
+  ),
+  caseOfEngine(
+    "the calls of one message are answered as they would be one after the other",
+    async (bench, subject) => {
+      const results = await bench.results(bench.runtime.session("a"), subject.calls);
+      deepEqual(results.map(recordedAnswer), await answersAlone(subject, "a"));
+    },
+    { appliesTo: isKept },
+  ),
+];
+
+async function stopsWhenCalledOff(bench: EngineBench, { endless, calls }: EngineSubject): Promise<void> {
+  const controller = new AbortController();
+  const result = bench.result(bench.runtime.session("slow"), endlessCall(endless), { signal: controller.signal });
+  await bench.begun();
+  controller.abort();
+  equal((await result).error?.code, "cancelled");
+  await bench.idle();
+  await answersFirst(bench, calls);
+}
+
+async function answersFirst(bench: EngineBench, calls: readonly ToolCall[]): Promise<void> {
+  const [{ error } = { error: "none" }] = await bench.answers(bench.runtime.session("a"), calls.slice(0, 1));
+  equal(error, undefined);
+}
+
+function endlessCall(endless: ToolCall | undefined): ToolCall {
+  ok(endless !== undefined, "The subject has no endless call.");
+  return endless;
+}
+
+function isEndless({ endless }: EngineSubject): boolean {
+  return endless !== undefined;
+}
+
+/** Whether all that it remembers of a session is in the session, so that another engine answers the same. */
+function isKept(subject: EngineSubject): boolean {
+  return subject.engine().state !== "remote";
+}
+
+function nested(depth: number): JsonValue {
+  return depth === 0 ? [] : [nested(depth - 1)];
+}
+
+/** Of a process that goes on where another was: its ids are others. */
+function laterPorts(): Pick<Ports, "ids"> {
+  const ids = countingIds();
+  return { ids: { next: (prefix) => ids.next(`later_${prefix}`) } };
+}
+
+/** One engine without a runtime, open; closed after. */
+async function opened(subject: EngineSubject, work: (engine: Engine, tools: readonly Tool[]) => void | Promise<void>): Promise<void> {
+  const { signal } = new AbortController();
+  const context: EngineContext = { toolset: "subject", signal, log: new MemoryLog(), clock: systemPorts.clock, changed: () => undefined };
+  const engine = subject.engine();
+  const patienceMs = subject.patienceMs ?? PATIENCE_MS;
+  try {
+    await work(engine, await within(Promise.resolve(engine.open?.(context) ?? []), patienceMs, "the engine opens"));
+  } finally {
+    await within(Promise.resolve(engine.close?.()), patienceMs, "the engine closes");
+  }
+}
+
+/** The cases. Each wants a subject of its own; leave out those that do not apply to it. */
+export const engineContract: readonly EngineCase[] = [...lifeCases, ...stopCases, ...sessionCases];

@@ -1,0 +1,11 @@
+/** Fields of a request that a caller's own words may add to. */
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
+
+/** One field of a body: ours, with what the caller says under the same key laid over it; none where there is nothing to say. */
+export function laidOver(key: string, ours: JsonObject, native: JsonObject): JsonObject {
+  const theirs = Object.hasOwn(native, key) ? native[key] : undefined;
+  if (theirs !== undefined && !isJsonObject(theirs)) return { [key]: theirs };
+  const both = { ...ours, ...theirs };
+  return Object.keys(both).length === 0 ? {} : { [key]: both };
+}

@@ -1,0 +1,96 @@
+/** Asking for a reply that is JSON: what of its schema a provider can be told. */
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { ResponseFormat } from "../core/model.ts";
+import { fitSchema } from "./fit-schema.ts";
+import type { SchemaSubset } from "./fit-schema.ts";
+import type { WireNote } from "./wire-format.ts";
+
+export interface ReplyRules {
+  /** The schemas that the provider takes. */
+  readonly subset: SchemaSubset;
+  /** Set where the provider can hold the model to a schema, if it is told to. */
+  readonly strictSubset?: SchemaSubset | undefined;
+  /** Why a schema that was fitted is refused nevertheless; undefined = it is not. */
+  readonly refusal?: (schema: JsonObject) => string | undefined;
+}
+
+/** A schema as a provider is told of it. */
+export interface ReplySchema {
+  readonly schema: JsonObject;
+  /** The model can be held to it: nothing of it is lost in the strict subset. */
+  readonly strict: boolean;
+}
+
+const DEFAULT_NAME = "result";
+
+/** What the provider is told that the object is: `[A-Za-z0-9_-]{1,64}`. */
+export function replyName({ name = "" }: ResponseFormat): string {
+  return name.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64) || DEFAULT_NAME;
+}
+
+/**
+ * The schema of a reply as the provider takes it; undefined where there is none, or none that can be sent, which a note says.
+ *
+ * A strict schema that would leave the model nothing to say (an object without named properties, closed) is not sent.
+ */
+export function replySchema({ schema }: ResponseFormat, rules: ReplyRules, notes: WireNote[]): ReplySchema | undefined {
+  if (schema === undefined) return undefined;
+  try {
+    const { strictSubset, subset, refusal } = rules;
+    if (strictSubset !== undefined) {
+      const strict = fitSchema(schema, strictSubset);
+      const [loss = isEmpty(strict.schema) ? NOTHING_NAMED : undefined] = strict.losses;
+      if (loss === undefined) return { schema: strict.schema, strict: true };
+      notes.push({ kind: "unsupported", note: `The reply is not held to its schema: ${loss.path} ${loss.note}` });
+    }
+    const fitted = fitSchema(schema, subset);
+    const refused = refusal?.(fitted.schema);
+    if (refused !== undefined) throw new ToolError("invalid_schema", refused);
+    for (const { path, note } of fitted.losses) notes.push({ kind: "schema-loss", path, note });
+    return { schema: fitted.schema, strict: false };
+  } catch (thrown: unknown) {
+    notes.push({ kind: "quarantined", note: `The schema of the reply was left out: ${ToolError.fromUnknown(thrown).message}` });
+    return undefined;
+  }
+}
+
+/**
+ * The schema of a reply for a provider that holds every model to every schema: undefined, with a note, where that would
+ * refuse what the schema allows.
+ */
+export function heldSchema(responseFormat: ResponseFormat, format: string, notes: WireNote[]): JsonObject | undefined {
+  const { schema } = responseFormat;
+  if (schema === undefined) {
+    notes.push(unsupportedReply(format, "that the reply is JSON, unless its schema is given"));
+    return undefined;
+  }
+  const rules = {
+    subset: "anthropic-strict",
+    refusal: (fitted) => (isEmpty(fitted) ? NOTHING_NAMED.note : undefined),
+  } as const satisfies ReplyRules;
+  const found: WireNote[] = [];
+  const fitted = replySchema(responseFormat, rules, found);
+  const closed = found.find(({ kind, path = "" }) => kind === "schema-loss" && path.endsWith("additionalProperties"));
+  if (closed === undefined) notes.push(...found);
+  else notes.push({ kind: "unsupported", note: `The schema of the reply was left out: ${closed.path ?? "$"} ${closed.note}` });
+  return closed === undefined ? fitted?.schema : undefined;
+}
+
+/** Says that a provider has no place for something of the reply. */
+export function unsupportedReply(format: string, what: string): WireNote {
+  return { kind: "unsupported", note: `${format} cannot be told ${what}.` };
+}
+
+/** Providers refuse to promise JSON where no message asks for it by that name. */
+export function asksForJson(messages: JsonValue): boolean {
+  return /json/iu.test(JSON.stringify(messages));
+}
+
+const NOTHING_NAMED = { path: "$", note: "It names no properties, and others could not be told of." };
+
+/** Whether an object has no named properties. */
+export function isEmpty({ properties }: JsonObject): boolean {
+  return !isJsonObject(properties) || Object.keys(properties).length === 0;
+}

@@ -1,0 +1,256 @@
+import { existsSync, readFileSync, statSync, watch } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { jsonLines, lines } from "./session-project.ts";
+import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
+import type { Finished } from "./run-haft.ts";
+import { calling, talkProject } from "./talk-project.ts";
+
+/** Every handler of the project fails: what is answered was made up. */
+const REAL = {
+  "haft.toml": '[toolsets.shop]\ntype = "module"\npath = "./shop.mjs"\n',
+  "shop.mjs": `
+const fail = () => { throw new Error("this was real"); };
+const tool = (name, properties, output) => ({ name, description: "Does " + name + ".", inputSchema: { type: "object", properties, required: Object.keys(properties) }, outputSchema: output, execute: fail });
+const order = { type: "object", properties: { id: { type: "string" }, article: { type: "string" } }, required: ["id", "article"] };
+export const create = tool("create_order", { article: { type: "string" } }, order);
+export const get = tool("get_order", { order_id: { type: "string" } }, order);
+export const list = tool("list_orders", {}, { type: "array", items: order });
+export const count = { ...tool("count_orders", {}, { type: "integer" }), effects: { reads: ["orders:all"], writes: [] }, execute: () => 7 };
+`,
+};
+
+function summaryOf(stdout: string): string {
+  return masked(stdout).replace(/[\d,]+ calls\/s, at most \d+ MB/u, "# calls/s, at most # MB");
+}
+
+/** Runs until the file has grown beyond so many bytes, then kills it. */
+async function killed(
+  args: readonly string[],
+  { folder, file, bytes }: { readonly folder: string; readonly file: string; readonly bytes: number },
+): Promise<Finished> {
+  const path = join(folder, file);
+  const { promise: grown, resolve } = Promise.withResolvers<void>();
+  const watcher = watch(folder, () => existsSync(path) && statSync(path).size > bytes && resolve());
+  const finished = await haft(args, { folder, onStart: (control) => void grown.then(() => control.signal("SIGKILL")) });
+  watcher.close();
+  return finished;
+}
+
+describe.concurrent("issue 6.7 haft generate", { timeout: PATIENCE_MS }, () => {
+  test("without file, model and key: made up and told so, and nothing real runs", async () => {
+    const folder = folderWith(REAL);
+    const { exitCode, stdout, stderr } = await haft(["generate", "--out", "train.jsonl", "--calls", "4"], { folder });
+    expect({ exitCode, stderr, stdout: summaryOf(stdout) }).toEqual({
+      exitCode: 0,
+      stderr: "",
+      stdout: `conversations 10  in train.jsonl
+calls         40  40 ok
+answers       40  40 simulated by example (schema-valid)
+time # ms, # calls/s, at most # MB of memory
+`,
+    });
+    const made = jsonLines(readFileSync(join(folder, "train.jsonl"), "utf8"));
+    expect(made.length).toBe(10);
+    expect(JSON.stringify(made)).not.toContain("this was real");
+  });
+
+  test("the same seed makes the same file, whatever the concurrency; another seed makes another", async () => {
+    const folder = folderWith(REAL);
+    const options = ["generate", "--count", "20", "--seed"];
+    await Promise.all([
+      haft([...options, "7", "--out", "one.jsonl", "--concurrency", "1"], { folder }),
+      haft([...options, "7", "--out", "two.jsonl", "--concurrency", "32"], { folder }),
+      haft([...options, "8", "--out", "other.jsonl"], { folder }),
+    ]);
+    const [one, two, other] = ["one", "two", "other"].map((name) => readFileSync(join(folder, `${name}.jsonl`), "utf8"));
+    expect(one).toBe(two);
+    expect(one).toContain('"id":"conversation-7-000020"');
+    expect(other).not.toBe(one);
+  });
+
+  test("a tool is real only where a rule of the configuration says so", async () => {
+    const toml = `${REAL["haft.toml"]}\n[simulation.rungs]\n"shop::count_orders" = "live"\n`;
+    const folder = folderWith({ ...REAL, "haft.toml": toml });
+    const input = lines({ messages: [{ role: "assistant", calls: [{ name: "shop::count_orders" }, { name: "shop::list_orders" }] }] });
+    const { exitCode, stdout } = await haft(["generate", "-", "--out", "-"], { folder, input });
+    const [{ messages }] = jsonLines(stdout) as readonly [{ readonly messages: readonly object[] }];
+    expect(exitCode).toBe(0);
+    expect(messages.slice(1)).toEqual([
+      expect.objectContaining({ name: "shop::count_orders", output: 7, origin: "live" }),
+      expect.objectContaining({ name: "shop::list_orders", status: "ok", origin: "simulated", answeredBy: "example" }),
+    ]);
+  });
+
+  test("faults of the configuration are in the trajectories and in the summary, the same for the same seed, and nobody waits to try again", async () => {
+    const toml = `${REAL["haft.toml"]}\n[simulation]\nfaults = [{ type = "network_error", probability = 0.3, message = "no luck" }]\n`;
+    const folder = folderWith({ ...REAL, "haft.toml": toml });
+    const { exitCode, stdout } = await haft(["generate", "--out", "train.jsonl", "--count", "20", "--seed", "3", "--json"], { folder });
+    expect(exitCode).toBe(0);
+    const [summary] = jsonLines(stdout) as readonly {
+      readonly calls: number;
+      readonly statuses: Readonly<Record<string, number>>;
+      readonly faults: object;
+    }[];
+    const hit = summary?.statuses["error"] ?? 0;
+    expect(hit).toBeGreaterThan(5);
+    expect(summary).toMatchObject({
+      conversations: 20,
+      written: 20,
+      failed: 0,
+      calls: 100,
+      statuses: { ok: 100 - hit },
+      faults: { network_error: hit },
+    });
+    await haft(["generate", "--out", "again.jsonl", "--count", "20", "--seed", "3", "--concurrency", "1"], { folder });
+    expect(readFileSync(join(folder, "again.jsonl"), "utf8")).toBe(readFileSync(join(folder, "train.jsonl"), "utf8"));
+  });
+
+  test("killed at several points, it becomes the file that it would have been", { timeout: 3 * PATIENCE_MS }, async () => {
+    const folder = folderWith(REAL);
+    const options = ["generate", "--count", "300", "--calls", "10", "--seed", "7", "--out"];
+    const whole = await haft([...options, "whole.jsonl"], { folder });
+    expect(whole.exitCode).toBe(0);
+    const text = readFileSync(join(folder, "whole.jsonl"), "utf8");
+    for (const share of [0, 0.4, 0.41]) {
+      const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: text.length * share });
+      expect(exitCode).toBeNull();
+      expect(text.startsWith(readFileSync(join(folder, "train.jsonl"), "utf8"))).toBe(true);
+    }
+    const last = await haft([...options, "train.jsonl", "--concurrency", "3"], { folder });
+    expect(last.stdout).toMatch(/^conversations +\d+ {2}in train\.jsonl, after \d+ that were there\n/u);
+    expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(text);
+  });
+
+  test("Ctrl-C ends it with whole lines, and says how to go on", async () => {
+    const folder = folderWith(REAL);
+    const options = ["generate", "--count", "5000", "--calls", "10", "--out", "train.jsonl"];
+    const { promise: begun, resolve } = Promise.withResolvers<void>();
+    const watcher = watch(folder, (_event, file) => file === "train.jsonl" && statSync(join(folder, file)).size > 100_000 && resolve());
+    const { exitCode, stdout, stderr } = await haft(options, {
+      folder,
+      onStart: (control) => void begun.then(() => control.signal("SIGINT")),
+    });
+    watcher.close();
+    const text = readFileSync(join(folder, "train.jsonl"), "utf8");
+    const written = jsonLines(text).length;
+    expect(text.endsWith("\n")).toBe(true);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 130,
+      stderr: `haft: cancelled: Stopped by Ctrl-C. ${written} of 5000 conversations are in train.jsonl.\n  The same command goes on where the file ends.\n`,
+    });
+    expect(stdout).toMatch(/^conversations/u);
+  });
+
+  test("a file of something else is left alone, unless --overwrite is said", async () => {
+    const folder = folderWith({ ...REAL, "notes.txt": "mine\n" });
+    const refused = await haft(["generate", "--out", "notes.txt"], { folder });
+    expect(refused).toEqual({
+      exitCode: 2,
+      stdout: "",
+      stderr:
+        "haft: invalid_argument: notes.txt is there already, and holds something else.\n  Take another name, or set overwrite (--overwrite on the command line).\n",
+    });
+    expect(readFileSync(join(folder, "notes.txt"), "utf8")).toBe("mine\n");
+    expect((await haft(["generate", "--out", "notes.txt", "--overwrite"], { folder })).exitCode).toBe(0);
+    expect(jsonLines(readFileSync(join(folder, "notes.txt"), "utf8")).length).toBe(10);
+  });
+
+  test("--out - writes the conversations to standard output and the rest to standard error", async () => {
+    const { exitCode, stdout, stderr } = await haft(["generate", "--out", "-", "--count", "2", "--format", "openai", "--json"], {
+      folder: folderWith(REAL),
+    });
+    expect(exitCode).toBe(0);
+    expect(jsonLines(stdout).map((line) => Object.keys(line as object))).toEqual([
+      ["messages", "tools", "metadata"],
+      ["messages", "tools", "metadata"],
+    ]);
+    expect(jsonLines(stderr)).toEqual([expect.objectContaining({ conversations: 2, written: 2, peakBytes: expect.any(Number) })]);
+  });
+
+  test("a reader that has seen enough ends it without an error", async () => {
+    const { exitCode, stderr } = await haft(["generate", "--out", "-", "--count", "5000"], {
+      folder: folderWith(REAL),
+      onOutput: (_output, control) => control.stopReading(),
+    });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+  });
+
+  test("a tool that would hang for real answers here", async () => {
+    const folder = folderWith(PROJECT);
+    const input = lines({ messages: [{ role: "assistant", calls: [{ name: "math::hang" }] }] });
+    const { exitCode, stdout } = await haft(["generate", "-", "--out", "x.jsonl"], { folder, input });
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("1 simulated by example (unchecked)")]);
+  });
+});
+
+describe("issue 6.7 haft generate with a model", () => {
+  const QUESTION = lines({ id: "q", messages: [{ role: "user", content: "Where is the milk?" }] });
+
+  test("it answers what the users say, over simulated tools", async () => {
+    const project = await talkProject({ script: [calling("shop__look"), { text: "Found." }] });
+    const { exitCode, stdout, stderr } = await project.haft(
+      ["generate", "-", "--out", "-", "--concurrency", "1", "--system", "Be brief."],
+      { input: QUESTION },
+    );
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining("ended") });
+    expect(jsonLines(stdout)).toEqual([
+      expect.objectContaining({
+        template: "q",
+        kind: "played",
+        stop: "answered",
+        messages: [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "Where is the milk?" },
+          { role: "assistant", calls: [{ id: "call_#", name: "shop::look", input: {} }] },
+          expect.objectContaining({ role: "tool", id: "call_#", origin: "simulated", answeredBy: "example" }),
+          { role: "assistant", content: "Found." },
+        ],
+      }),
+    ]);
+  });
+
+  test("one conversation that fails is told by the exit code; a model that is gone ends it with its own", async () => {
+    const failing = await talkProject({ script: [{ text: "Yes." }, { status: 401 }, { text: "Yes." }], model: "maxAttempts = 1\n" });
+    const some = await failing.haft(["generate", "-", "--out", "-", "--count", "3", "--concurrency", "1"], { input: QUESTION });
+    expect([some.exitCode, jsonLines(some.stdout).map((line) => (line as { readonly stop: string }).stop)]).toEqual([
+      1,
+      ["answered", "model-error", "answered"],
+    ]);
+    expect(some.stderr).toContain("1 of them failed");
+    const gone = await talkProject({ script: [{ status: 401 }], model: "maxAttempts = 1\n" });
+    const none = await gone.haft(["generate", "-", "--out", "-", "--count", "50"], { input: QUESTION });
+    expect([none.exitCode, none.stdout]).toEqual([6, ""]);
+    expect(none.stderr).toContain("10 conversations in a row failed");
+  });
+
+  test("questions without a model are refused, saying how to name one", async () => {
+    const { exitCode, stderr } = await haft(["generate", "-", "--out", "x"], { folder: folderWith(REAL), input: QUESTION });
+    expect([exitCode, stderr]).toEqual([3, expect.stringContaining("--model")]);
+  });
+});
+
+describe("issue 6.7 haft generate refuses, with what would work,", () => {
+  const SCRIPT = lines({ messages: [{ role: "assistant", calls: [{ name: "a" }] }] });
+
+  test.for([
+    [[], "", "haft generate needs --out"],
+    [["--out", "x", "--format", "opnai"], "", '--format takes one of neutral, openai, anthropic, not "opnai".'],
+    [["--out", "x", "--count", "0"], "", '--count takes a whole number from 1, not "0".'],
+    [["--out", "x", "--concurrency", "many"], "", '--concurrency takes a whole number from 1, not "many".'],
+    [["--out", "x", "--model", "a/b"], "", "--model needs a file of templates"],
+    [["--out", "x", "--system", "a"], "", "--system needs a file of templates"],
+    [["-", "--out", "x", "--calls", "2"], SCRIPT, "--calls is for conversations that are drawn"],
+    [["gone.jsonl", "--out", "x"], "", "there is no such file"],
+    [["-", "--out", "x"], "{}\n", 'standard input:1: "messages" must be a list of at least one message.'],
+    [["-", "--out", "x", "--model", "openai-chat/gpt-x"], SCRIPT, "Template 1 has lines of the assistant"],
+    [["--out", "x", "--tools", "none::*"], "", "There are no tools to draw from."],
+    [["--out", "no/such/folder"], "", "Cannot write no/such/folder"],
+  ] as const)("%j after %j", async ([args, input, problem]) => {
+    const project = await talkProject({ script: [] });
+    const { exitCode, stdout, stderr } = await project.haft(["generate", ...args], { input });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
+    expect(stderr).toContain(problem);
+    expect(existsSync("x")).toBe(false);
+  });
+});

@@ -1,0 +1,301 @@
+import { describe, expect, test } from "vitest";
+import { pure, readOnly } from "../../../src/core/effects.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import { ToolOutput } from "../../../src/core/content.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { ToolResult } from "../../../src/core/result.ts";
+import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
+import { runSequence } from "../../../src/compose/sequence/run-sequence.ts";
+import type { RunSequenceOptions } from "../../../src/compose/sequence/run-sequence.ts";
+import { stubEngine } from "../../../src/engine/stub.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import type { Runtime } from "../../../src/runtime/runtime.ts";
+
+const ORDER = {
+  items: [
+    { id: 7, price: 2.5 },
+    { id: 8, price: 4 },
+  ],
+  "odd key": { paid: true },
+  note: null,
+};
+
+interface World {
+  readonly runtime: Runtime;
+  /** What the handlers were given, in the order they began. */
+  readonly ran: (readonly [string, JsonObject])[];
+}
+
+function world(more: readonly Tool[] = []): World {
+  const ran: (readonly [string, JsonObject])[] = [];
+  const tool = (name: string, answer: (input: JsonObject) => unknown, inputSchema: JsonSchema = { type: "object" }): Tool => ({
+    name,
+    description: name,
+    inputSchema,
+    effects: pure,
+    execute: (input: JsonObject) => {
+      ran.push([name, input]);
+      return answer(input);
+    },
+  });
+  const tools = [
+    tool("order", () => ORDER),
+    tool("echo", (input) => input),
+    tool("price", ({ id }) => ({ id: id ?? null }), { type: "object", properties: { id: { type: "integer" } }, required: ["id"] }),
+    tool("fail", () => {
+      throw new ToolError("execution_failed", "It is broken.", { retryable: false });
+    }),
+    tool("text", () => new ToolOutput({ content: [{ type: "text", text: '{"rows":[3]}' }] })),
+    tool("big", () => ({ head: 1, rows: "x".repeat(200_000) })),
+    ...more,
+  ];
+  return { runtime: createRuntime({ toolsets: [{ name: "shop", tools }], retry: { delayMs: 0 } }), ran };
+}
+
+const call = (id: string, name: string, input: JsonObject = {}) => ({ id, name, arguments: input });
+const brief = (results: readonly ToolResult[]): readonly unknown[] =>
+  results.map(({ status, output, error }) => error?.code ?? output ?? status);
+
+async function outputs(calls: readonly unknown[], options: RunSequenceOptions = {}): Promise<readonly unknown[]> {
+  const { runtime } = world();
+  try {
+    const run = await runSequence(runtime, calls, options);
+    return run.valid ? brief(run.results) : run.problems;
+  } finally {
+    await runtime.close();
+  }
+}
+
+describe("F0.60 a reference is replaced before the call runs", () => {
+  test("by the value with its type, and results come in call order", async () => {
+    const { runtime, ran } = world();
+    const session = runtime.session("s");
+    const calls = [
+      call("$1", "order"),
+      call("$2", "echo", { id: "$1.items[0].id", all: "$1.items", paid: '$1["odd key"].paid', note: "$1.note", text: "$HOME" }),
+      call("$3", "order"),
+      { name: "price", input: { id: "$2.id" } },
+    ];
+    const run = await runSequence(session, calls, { allowDuplicates: true });
+    const resolved = { id: 7, all: ORDER.items, paid: true, note: null, text: "$HOME" };
+    expect(run).toMatchObject({ valid: true, layers: [[0, 2], [1], [3]] });
+    expect(brief(run.results)).toEqual([ORDER, resolved, ORDER, { id: 7 }]);
+    expect(run.results.map(({ id }) => id)).toEqual(["$1", "$2", "$3", undefined]);
+    expect(ran).toEqual([
+      ["order", {}],
+      ["order", {}],
+      ["echo", resolved],
+      ["price", { id: 7 }],
+    ]);
+    await runtime.close();
+  });
+
+  test("and the log has the calls as they came, in one turn", async () => {
+    const { runtime } = world();
+    const session = runtime.session("s");
+    await runSequence(session, [call("$1", "order"), call("$2", "price", { id: "$1.items[1].id" })]);
+    const events = [];
+    for await (const event of session.events()) events.push(event);
+    const starts = events.filter((event) => event.type === "call-start");
+    expect(starts.map((event) => event.call.input)).toEqual([{}, { id: "$1.items[1].id" }]);
+    await runtime.close();
+  });
+
+  test("and the input is repaired and validated like any other", async () => {
+    const result = await outputs([
+      call("$1", "echo", { a: "5", b: "x" }),
+      call("$2", "price", { id: "$1.a" }),
+      call("$3", "price", { id: "$1.b" }),
+    ]);
+    expect(result).toEqual([{ a: "5", b: "x" }, { id: 5 }, "invalid_input"]);
+  });
+
+  test("with the text of a tool that answers with text, and places in the JSON of it", async () => {
+    expect(await outputs([call("1", "text"), call("2", "echo", { all: "$1", row: "$1.rows[0]" })])).toEqual([
+      "ok",
+      { all: '{"rows":[3]}', row: 3 },
+    ]);
+  });
+
+  test("inside a longer text where that is allowed, and with closing dollars", async () => {
+    expect(await outputs([call("1", "order"), call("2", "echo", { q: "Item $1.items[0].id" })], { inText: true })).toEqual([
+      ORDER,
+      { q: "Item 7" },
+    ]);
+    expect(await outputs([call("$a$", "order"), call("b", "echo", { q: "$a.odd key.paid$" })], { closingDollar: true })).toEqual([
+      ORDER,
+      { q: true },
+    ]);
+  });
+});
+
+describe("F0.60 a reference that has no value", () => {
+  test("ends its call, and those that depend on it; the others go on", async () => {
+    const { runtime, ran } = world();
+    const calls = [
+      call("$1", "fail"),
+      call("$2", "echo", { id: "$1.id" }),
+      call("$3", "echo", { id: "$2.id" }),
+      call("$4", "order"),
+      call("$5", "echo", { id: "$4.items[9].id" }),
+      call("$6", "echo", { id: "$4.items[1].id" }),
+    ];
+    const { results } = await runSequence(runtime, calls);
+    expect(brief(results)).toEqual(["execution_failed", "invalid_input", "invalid_input", ORDER, "invalid_input", { id: 8 }]);
+    expect(results.map(({ error }) => error?.message)).toEqual([
+      "It is broken.",
+      'The reference "$1.id" has no value: fail ended with execution_failed.',
+      'The reference "$2.id" has no value: echo ended with invalid_input.',
+      undefined,
+      'The reference "$4.items[9].id" leads nowhere: [9] is not in a list of 2.',
+      undefined,
+    ]);
+    expect(results.map(({ attempts }) => attempts)).toEqual([1, 0, 0, 1, 0, 1]);
+    expect(ran.map(([name]) => name)).toEqual(["fail", "order", "echo"]);
+    await runtime.close();
+  });
+
+  test("is said of an output that was cut, for what is left of it would be taken for the whole", async () => {
+    const { runtime } = world();
+    const { results } = await runSequence(runtime, [call("1", "big"), call("2", "echo", { id: "$1.head" })]);
+    expect(results[1]?.error).toMatchObject({
+      code: "invalid_input",
+      message: expect.stringMatching(/^The reference "\$1\.head" has no value: the output of shop::big was cut to \d+ of 20\d{4} bytes\.$/),
+    });
+    await runtime.close();
+  });
+
+  test("is recorded as one result for each call", async () => {
+    const { runtime } = world();
+    const session = runtime.session("s");
+    await runSequence(session, [call("1", "fail"), call("2", "echo", { id: "$1.id" })]);
+    expect(session.history.map(({ result }) => result?.error?.code)).toEqual(["execution_failed", "invalid_input"]);
+    await runtime.close();
+  });
+});
+
+describe("F0.61 a sequence that is not sound", () => {
+  test("is a result with its problems, and nothing of it has run", async () => {
+    const { runtime, ran } = world();
+    const run = await runSequence(runtime, [call("$1", "order"), call("$2", "echo", { id: "$3" }), call("$3", "ordr")]);
+    expect(run).toMatchObject({ valid: false, results: [], problems: [{ reason: "future_reference" }, { reason: "unknown_tool" }] });
+    expect(ran).toEqual([]);
+    await runtime.close();
+  });
+});
+
+describe("F0.60 a sequence is run", () => {
+  test("in the session it is given, whose state its calls share", async () => {
+    const { runtime } = world([
+      {
+        name: "count",
+        description: "count",
+        inputSchema: { type: "object" },
+        effects: { writes: ["session:count"] },
+        execute: (_input, { state }) => {
+          state.update("count", (before) => Number(before ?? 0) + 1);
+          return state.get("count");
+        },
+      },
+    ]);
+    const session = runtime.session("s");
+    const calls = [call("1", "count"), call("2", "count", { after: "$1" })];
+    expect(brief((await runSequence(session, calls)).results)).toEqual([1, 2]);
+    expect(brief((await runSequence(session, calls)).results)).toEqual([3, 4]);
+    expect(brief((await runSequence(runtime, calls)).results)).toEqual([1, 2]);
+    await runtime.close();
+  });
+
+  test("no further than a tool that ends the turn", async () => {
+    const { runtime, ran } = world([
+      { name: "done", description: "done", inputSchema: { type: "object" }, effects: readOnly(), endsTurn: true, execute: () => "bye" },
+    ]);
+    const { results } = await runSequence(runtime, [call("1", "done"), call("2", "echo", { a: "$1" })]);
+    expect(results.map(({ status }) => status)).toEqual(["ok", "skipped"]);
+    expect(ran).toEqual([]);
+    await runtime.close();
+  });
+
+  test("so that each layer sees what the ones before it have done", async () => {
+    const { runtime } = world([
+      {
+        name: "look",
+        description: "look",
+        inputSchema: { type: "object" },
+        effects: readOnly(),
+        execute: (_input, { history }) => history.map(({ result }) => result?.name ?? "?"),
+      },
+    ]);
+    const { results } = await runSequence(runtime, [call("1", "order"), call("2", "look"), call("3", "look", { after: "$1" })]);
+    expect(brief(results)).toEqual([ORDER, [], ["shop::order", "shop::look"]]);
+    await runtime.close();
+  });
+
+  test("until its signal aborts: the rest is cancelled", async () => {
+    const controller = new AbortController();
+    const { runtime } = world([
+      { name: "stop", description: "stop", inputSchema: { type: "object" }, effects: pure, execute: () => (controller.abort(), "stopped") },
+    ]);
+    const { results } = await runSequence(runtime, [call("1", "stop"), call("2", "echo", { a: "$1" })], { signal: controller.signal });
+    expect(results.map(({ status }) => status)).toEqual([expect.any(String), "cancelled"]);
+    await expect(runSequence(runtime, [call("1", "order")], { signal: controller.signal })).rejects.toMatchObject({ code: "cancelled" });
+    await runtime.close();
+  });
+
+  test("by whoever is to answer: stubs see the values", async () => {
+    const engine = stubEngine([
+      { tool: "find", output: { ids: [4, 5] }, times: 1 },
+      { tool: "open", input: { id: 5 }, exact: true, output: { title: "Five" } },
+    ]);
+    const tools = ["find", "open"].map((name) => ({ name, description: name, inputSchema: { type: "object" }, effects: pure }));
+    const runtime = createRuntime({ toolsets: [{ name: "docs", tools, engine }] });
+    const calls = [call("1", "find"), call("2", "open", { id: "$1.ids[1]" }), call("3", "open", { id: "$1.ids[0]" })];
+    const { results } = await runSequence(runtime, calls);
+    expect(brief(results)).toEqual([{ ids: [4, 5] }, { title: "Five" }, "not_found"]);
+    expect(engine.report()).toMatchObject({ ok: false, unused: [], unmatched: [{ tool: "docs::open", input: { id: 4 } }] });
+    await runtime.close();
+  });
+});
+
+test("F0.60 the options say who answers: a rung of the ladder in place of the tools", async () => {
+  const engine = stubEngine([
+    { tool: "order", output: { items: [{ id: 70 }] } },
+    { tool: "price", input: { id: 70 }, output: "dear" },
+  ]);
+  const { runtime: live, ran } = world();
+  const tools = live.registry.list("shop").map(({ tool }) => tool);
+  const runtime = createRuntime({ toolsets: [{ name: "shop", tools }], ladder: { engines: { stub: engine } } });
+  const { results } = await runSequence(runtime, [call("1", "order"), call("2", "price", { id: "$1.items[0].id" })], {
+    answerFrom: "stub",
+  });
+  expect(results.map(({ output, origin }) => [output, origin])).toEqual([
+    [{ items: [{ id: 70 }] }, "stub"],
+    ["dear", "stub"],
+  ]);
+  expect([ran, engine.report().ok]).toEqual([[], true]);
+  await runtime.close();
+  await live.close();
+});
+
+test("F0.60 a sequence is tried in a simulated branch like any calls", async () => {
+  const { runtime, ran } = world([
+    { name: "pay", description: "pay", inputSchema: { type: "object" }, effects: { writes: ["money"] }, execute: () => "paid" },
+  ]);
+  const session = runtime.session("s");
+  const branch = session.fork({ simulated: true });
+  const { results } = await runSequence(branch, [call("1", "order"), call("2", "pay", { id: "$1.items[0].id" })]);
+  expect(brief(results)).toEqual([ORDER, "not_simulatable"]);
+  expect([ran.length, session.history]).toEqual([1, []]);
+  await runtime.close();
+});
+
+test("F0.60 a value is put in as it is, however it looks", async () => {
+  const odd: readonly JsonValue[] = ["$1", "$$1", "", 0, false, null, [], {}, "$9.x"];
+  const { runtime } = world([{ name: "odd", description: "odd", inputSchema: true, effects: pure, execute: () => odd }]);
+  const { results } = await runSequence(runtime, [
+    call("1", "odd"),
+    call("2", "echo", Object.fromEntries(odd.map((_, index) => [`k${index}`, `$1[${index}]`]))),
+  ]);
+  expect(Object.values(results[1]?.output ?? {})).toEqual(odd);
+  await runtime.close();
+});

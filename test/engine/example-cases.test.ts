@@ -1,0 +1,193 @@
+/** Tools that others published, as far as they are at hand: `../shared/cases` or `$HAFT_CASES`. Figures are printed. */
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { isJsonObject } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import { parseJson } from "../../src/core/parse-json.ts";
+import { seededRandom } from "../../src/core/seeded-random.ts";
+import type { JsonSchema, Tool } from "../../src/core/tool.ts";
+import type { Toolset } from "../../src/core/toolset.ts";
+import { exampleEngine } from "../../src/engine/example.ts";
+import { importOpenApi } from "../../src/engine/openapi/import-openapi.ts";
+import { toolFromJson } from "../../src/runtime/registry/tool-definition.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import type { Runtime } from "../../src/runtime/runtime.ts";
+import { exampleValue } from "../../src/schema/example/example-value.ts";
+import { importSchema } from "../../src/schema/import-schema.ts";
+
+const CASES = process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases");
+const LIMITS = { maxChars: Number.MAX_SAFE_INTEGER, maxDepth: 200 };
+
+function read(path: string): JsonValue {
+  const bytes = readFileSync(join(CASES, path));
+  return parseJson((path.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString(), LIMITS);
+}
+
+function lines(path: string): readonly JsonObject[] {
+  const text = readFileSync(join(CASES, path), "utf8").trim();
+  return text.split("\n").map((line) => objectOf(parseJson(line)));
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function objects(value: JsonValue): readonly JsonObject[] {
+  return Array.isArray(value) ? value.map(objectOf) : [];
+}
+
+/** The schema of an answer that is written down with the names of types in the places of values. */
+function schemaOfTemplate(template: JsonValue): JsonObject {
+  if (Array.isArray(template)) return { type: "array", ...(template[0] !== undefined && { items: schemaOfTemplate(template[0]) }) };
+  if (isJsonObject(template)) {
+    const properties = Object.fromEntries(Object.entries(template).map(([name, value]) => [name, schemaOfTemplate(value)]));
+    return { type: "object", properties, required: Object.keys(properties) };
+  }
+  if (typeof template === "string" && /^(?:empty list|list of)/u.test(template)) return { type: "array" };
+  const type = new Map([
+    ["str", "string"],
+    ["int", "integer"],
+    ["float", "number"],
+    ["bool", "boolean"],
+    ["NoneType", "null"],
+  ]).get(String(template));
+  return type === undefined ? {} : { type };
+}
+
+/** The schema of parameters in the words of Python, by name. */
+function schemaOfParameters(parameters: JsonValue | undefined): JsonSchema | undefined {
+  if (!isJsonObject(parameters)) return undefined;
+  const words = new Map([
+    ["json", "object"],
+    ["Union[List[dict], dict]", "any"],
+  ]);
+  const properties = Object.entries(parameters).map(([name, value]): [string, JsonValue] => {
+    const { type, ...rest } = objectOf(value);
+    return [name, { ...rest, ...(typeof type === "string" && { type: words.get(type) ?? type }) }];
+  });
+  return importSchema({ type: "object", properties: Object.fromEntries(properties), required: properties.map(([name]) => name) }).schema;
+}
+
+function tool(json: JsonObject, name: JsonValue | undefined, outputSchema: JsonSchema | undefined): Tool {
+  const { description = "", inputSchema } = json;
+  return {
+    name: String(name),
+    description: String(description),
+    inputSchema: importSchema(inputSchema).schema,
+    ...(outputSchema !== undefined && { outputSchema }),
+  };
+}
+
+interface Count {
+  /** Those whose own schemas cannot be used are put aside by the runtime, and not counted. */
+  readonly tools: number;
+  readonly putAside: readonly string[];
+  readonly withSchema: number;
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly notSimulated: number;
+  readonly empty: readonly string[];
+  readonly problems: readonly string[];
+}
+
+/** Calls every tool once in one session, with an input made up from its schema. */
+async function callAll(runtime: Runtime, toolsets: readonly Toolset[]): Promise<Count> {
+  const session = runtime.session();
+  const putAside = runtime.registry.check().map(({ tool: name }) => name);
+  const statuses: Record<string, number> = {};
+  const problems: string[] = [];
+  const empty: string[] = [];
+  let [tools, withSchema, notSimulated] = [0, 0, 0];
+  for (const { name: toolset, tools: list = [] } of toolsets) {
+    for (const each of list) {
+      const name = `${toolset}::${each.name}`;
+      if (putAside.includes(name)) continue;
+      const input = exampleValue(each.inputSchema, { random: seededRandom(name) });
+      const result = await session.execute({ id: name, name, input: objectOf(input.value) });
+      tools++;
+      if (each.outputSchema !== undefined) withSchema++;
+      const { status } = result;
+      statuses[status] = (statuses[status] ?? 0) + 1;
+      if (result.origin !== "simulated") notSimulated++;
+      if (status !== "ok") problems.push(`${name}: ${JSON.stringify(Reflect.get(result, "error") ?? result.warnings).slice(0, 200)}`);
+      const output: unknown = Reflect.get(result, "output");
+      if (each.outputSchema === undefined && Object.keys(Object(output)).length === 0) empty.push(name);
+    }
+  }
+  await session.close();
+  return { tools, putAside, withSchema, statuses, notSimulated, empty, problems };
+}
+
+function withEngine(name: string, tools: readonly Tool[]): Toolset {
+  return { name, overloads: true, engine: exampleEngine({ seed: 1 }), tools };
+}
+
+function unlikeNames(tools: readonly Tool[]): readonly Tool[] {
+  return [...new Map(tools.map((each) => [each.name, each])).values()];
+}
+
+function publishedToolsets(): readonly Toolset[] {
+  const toolbench = lines("toolbench/apis.jsonl").map((json) =>
+    tool(json, json["id"], isJsonObject(json["templateResponse"]) ? schemaOfTemplate(json["templateResponse"]) : undefined),
+  );
+  const apiBank = objects(read("api-bank/tools.json")).map((json) =>
+    tool(json, json["name"], schemaOfParameters(json["outputParameters"])),
+  );
+  const nestful = ["executable", "glaive", "sgd"].map((name) =>
+    withEngine(
+      `nestful-${name}`,
+      unlikeNames(
+        objects(read(`nestful/${name}.tools.json`)).map((json) => tool(json, json["name"], schemaOfParameters(json["outputParameters"]))),
+      ),
+    ),
+  );
+  const seeds = readdirSync(join(CASES, "fms-dgt"))
+    .filter((file) => file.endsWith("-query_tools.yaml"))
+    .map((file) => {
+      const all: unknown = parse(readFileSync(join(CASES, "fms-dgt", file), "utf8"));
+      return withEngine(
+        file.replace("-query_tools.yaml", ""),
+        unlikeNames(Object.values(Object(all)).map((json) => toolFromJson(json).tool)),
+      );
+    });
+  return [withEngine("toolbench", unlikeNames(toolbench)), withEngine("api-bank", unlikeNames(apiBank)), ...nestful, ...seeds];
+}
+
+describe.skipIf(!existsSync(join(CASES, "toolbench")))(`F0.40 published tools (skipped when ${CASES} is absent)`, () => {
+  test(
+    "of four collections load into one runtime, and every one is answered: ok, valid, stamped simulated and not empty",
+    { timeout: 120_000 },
+    async () => {
+      const toolsets = publishedToolsets();
+      const runtime = createRuntime({ toolsets, approval: { approve: () => "allow-once" } });
+      const count = await callAll(runtime, toolsets);
+      await runtime.close();
+
+      console.log(
+        `published: ${toolsets.map(({ name, tools }) => `${name} ${tools?.length}`).join(", ")}; ${JSON.stringify({ ...count, problems: count.problems.length })}`,
+      );
+      expect(count.problems.slice(0, 4)).toEqual([]);
+      expect(count).toMatchObject({ notSimulated: 0, empty: [], statuses: { ok: count.tools } });
+      expect(count.tools).toBeGreaterThan(10_000);
+      expect(count.withSchema).toBeGreaterThan(1_500);
+    },
+  );
+
+  const documents = ["httpbin.json", "slack.json", "slack-swagger2.json", "github.json.gz", "stripe.json.gz", "kubernetes.json.gz"];
+  test.each(documents)("of the OpenAPI document %s are answered with what their responses promise", { timeout: 240_000 }, async (file) => {
+    const imported = importOpenApi(objectOf(read(`openapi/${file}`)), { origin: file });
+    const toolset = withEngine(
+      "rest",
+      imported.operations.map((operation) => operation.tool),
+    );
+    const runtime = createRuntime({ toolsets: [toolset], approval: { approve: () => "allow-once" } });
+    const count = await callAll(runtime, [toolset]);
+    await runtime.close();
+
+    console.log(`${file}: ${JSON.stringify({ ...count, problems: count.problems.length })}`);
+    expect(count.problems.slice(0, 4)).toEqual([]);
+    expect(count).toMatchObject({ notSimulated: 0, empty: [], statuses: { ok: count.tools } });
+  });
+});

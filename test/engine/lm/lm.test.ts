@@ -1,0 +1,342 @@
+import * as net from "node:net";
+import { once } from "node:events";
+import { describe, expect, test } from "vitest";
+import { ToolError } from "../../../src/core/error.ts";
+import type { ErrorCode } from "../../../src/core/error-codes.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import type { Model, ModelRequest } from "../../../src/core/model.ts";
+import { NoAnswer } from "../../../src/core/no-answer.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { lmEngine } from "../../../src/engine/lm.ts";
+import type { LmEngineOptions } from "../../../src/engine/lm.ts";
+import { httpModel } from "../../../src/model/http-model.ts";
+import { scriptedModel } from "../../../src/model/scripted-model.ts";
+import type { ReplyScript, ScriptedModel } from "../../../src/model/scripted-model.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import type { Runtime, RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import { ollama } from "../../../src/wire/ollama.ts";
+import { toolContext } from "../engine-contexts.ts";
+import { WEATHER, answer, memoryState, toolWith } from "./lm-calls.ts";
+
+interface World {
+  readonly runtime: Runtime;
+  readonly model: ScriptedModel;
+  /** What the model was shown in its last request, without the definitions of tools. */
+  shown(): readonly unknown[];
+}
+
+/** A runtime whose toolset `weather` is played by a model that says these things. */
+async function world(
+  script: ReplyScript | readonly string[],
+  {
+    tools = [WEATHER],
+    lm = {},
+    more = {},
+  }: { readonly tools?: readonly Tool[]; readonly lm?: Partial<LmEngineOptions>; readonly more?: RuntimeOptions } = {},
+): Promise<World> {
+  const replies = typeof script === "function" ? script : script.map((reply) => (typeof reply === "string" ? { text: reply } : reply));
+  const model = scriptedModel(replies);
+  const toolsets = [{ name: "weather", tools, engine: lmEngine({ model, ...lm }) }, ...(more.toolsets ?? [])];
+  const runtime = createRuntime({ ...more, toolsets });
+  await runtime.open();
+  return { runtime, model, shown: () => shownIn(model.requests.at(-1)) };
+}
+
+function shownIn(request: ModelRequest | undefined): readonly unknown[] {
+  return (request?.messages ?? []).map((message) => {
+    const said: JsonObject = "content" in message ? (JSON.parse(String(message.content)) as JsonObject) : {};
+    return said["tool_call"] ?? said;
+  });
+}
+
+const get = (city: string) => ({ name: "weather::get", input: { city } });
+const asked = (city: string) => ({ name: "weather::get", arguments: { city } });
+
+describe("F0.40 a tool without a handler", () => {
+  test("is answered by the model, and the result says so", async () => {
+    const { runtime } = await world(['{"celsius":12,"sky":"grey"}']);
+    expect(await runtime.execute(get("Oslo"))).toMatchObject({
+      status: "ok",
+      output: { celsius: 12, sky: "grey" },
+      origin: "simulated",
+      attempts: 1,
+    });
+  });
+
+  test("is checked like any other: the model is not asked about a bad input or an unknown name", async () => {
+    const { runtime, model } = await world([]);
+    const results = await runtime.execute([
+      { name: "weather::get", input: { city: 1.5 } },
+      { name: "weather::gett", input: {} },
+    ]);
+    expect(results).toMatchObject([{ error: { code: "invalid_input" } }, { error: { code: "not_found" } }]);
+    expect(model.requests).toEqual([]);
+  });
+});
+
+describe("F0.41 what a call sees", () => {
+  test("of its batch: every earlier call, in order, failures included", async () => {
+    const { runtime, shown } = await world(['{"celsius":1}', "I do not know.", '{"error":"no such city"}', '{"celsius":4}']);
+    const results = await runtime.session().execute(["a", "b", "c", "d"].map(get));
+    expect(results.map(({ status }) => status)).toEqual(["ok", "error", "error", "ok"]);
+    expect(shown()).toEqual([
+      asked("a"),
+      { celsius: 1 },
+      asked("b"),
+      { error: "failed to generate valid tool result" },
+      asked("c"),
+      { error: "no such city" },
+      asked("d"),
+    ]);
+  });
+
+  test("F0.44 F0.45 of its session: invalid replies, unknown tools and bad inputs", async () => {
+    const { runtime, shown } = await world(["{}", '{"celsius":2}']);
+    const session = runtime.session();
+    await session.execute(get("a"));
+    await session.execute({ name: "weather::gett", input: {} });
+    await session.execute({ name: "weather::get", input: { city: 1.5 } });
+    await session.execute(get("b"));
+    expect(shown()).toEqual([
+      asked("a"),
+      { error: "failed to generate valid tool result" },
+      { name: "weather::gett", arguments: {} },
+      { error: expect.stringContaining("weather::gett") },
+      { name: "weather::get", arguments: { city: 1.5 } },
+      { error: expect.any(String) },
+      asked("b"),
+    ]);
+  });
+
+  test("of other engines: one history for all of them", async () => {
+    const local: Tool = { name: "book", description: "Books.", inputSchema: true, execute: () => ({ booked: "LH 1" }) };
+    const second = scriptedModel([{ text: '{"paid":true}' }]);
+    const pay: Tool = { name: "pay", description: "Pays.", inputSchema: true };
+    const toolsets = [
+      { name: "flights", tools: [local] },
+      { name: "bank", tools: [pay], engine: lmEngine({ model: second }) },
+    ];
+    const { runtime, shown } = await world(['{"celsius":1}'], { more: { toolsets } });
+    await runtime.session().execute([{ name: "flights::book" }, { name: "bank::pay" }, get("Rome")]);
+    expect(shown()).toEqual([
+      { name: "flights::book", arguments: {} },
+      { booked: "LH 1" },
+      { name: "bank::pay", arguments: {} },
+      { paid: true },
+      asked("Rome"),
+    ]);
+  });
+
+  test("H08 nothing of another session", async () => {
+    const { runtime, model } = await world((_request, index) => ({ text: JSON.stringify({ celsius: index }) }));
+    const [one, two] = [runtime.session(), runtime.session()];
+    await one.execute(get("secret one"));
+    await two.execute(get("secret two"));
+    await Promise.all([one.execute(get("c")), two.execute(get("d"))]);
+    const prompts = model.requests.slice(2).map((request) => JSON.stringify(request));
+    expect(prompts.map((text) => [text.includes("secret one"), text.includes("secret two")])).toEqual([
+      [true, false],
+      [false, true],
+    ]);
+  });
+
+  test("of a branch: what the branch did, of which the session learns nothing", async () => {
+    const { runtime, shown } = await world((_request, index) => ({ text: JSON.stringify({ celsius: index }) }));
+    const session = runtime.session();
+    await session.execute(get("a"));
+    const { results } = await session.simulate([get("b"), get("c")]);
+    expect(results).toMatchObject([
+      { status: "ok", output: { celsius: 1 }, origin: "simulated" },
+      { status: "ok", output: { celsius: 2 }, origin: "simulated" },
+    ]);
+    expect(shown()).toEqual([asked("a"), { celsius: 0 }, asked("b"), { celsius: 1 }, asked("c")]);
+    await session.execute(get("d"));
+    expect(shown()).toEqual([asked("a"), { celsius: 0 }, asked("d")]);
+  });
+});
+
+describe("F0.47 a fault of the runtime's plan", () => {
+  const plan = (type: string, tools: string): RuntimeOptions => ({
+    faults: { rules: [{ type, probability: 1, tools, message: "Put in.", retryable: false }] },
+  });
+  const tools: readonly Tool[] = [WEATHER, toolWith(WEATHER.outputSchema, { name: "faulty" })];
+  const faulty = { name: "weather::faulty", input: {} };
+
+  test.each(["network_error", "schema_violation"])(
+    "%s is an error for which no model is asked, and in the history of the next call",
+    async (type) => {
+      const { runtime, model, shown } = await world(['{"celsius":2}'], { tools, more: plan(type, "weather::faulty") });
+      const results = await runtime.session().execute([faulty, get("b")]);
+      expect(results).toMatchObject([{ status: "error", error: { message: "Put in." }, fault: type }, { output: { celsius: 2 } }]);
+      expect(model.requests).toHaveLength(1);
+      expect(shown()).toEqual([{ name: "weather::faulty", arguments: {} }, { error: "Put in." }, asked("b")]);
+    },
+  );
+
+  test("unparseable_result is a text that the next call is shown", async () => {
+    const { runtime, shown } = await world((_request, index) => ({ text: JSON.stringify({ celsius: index }) }), {
+      tools,
+      more: plan("unparseable_result", "weather::faulty"),
+    });
+    const [garbled] = await runtime.session().execute([faulty, get("b")]);
+    expect(garbled).toMatchObject({ output: expect.stringContaining("<garbled: "), fault: "unparseable_result" });
+    expect(shown()).toEqual([{ name: "weather::faulty", arguments: {} }, { result: garbled?.output }, asked("b")]);
+  });
+});
+
+describe("H08 a reply of 1 MB", () => {
+  test("is left as soon as it is too long", async () => {
+    let pieces = 0;
+    const flood: Model = {
+      name: "flood",
+      async *stream() {
+        for (; pieces < 1_000; pieces++) yield { type: "text-delta", text: "x".repeat(1_024) };
+      },
+    };
+    expect(await answer(WEATHER, [], { model: flood })).toMatchObject({
+      error: { code: "invalid_output", details: ["the reply has more than 262144 characters"] },
+    });
+    expect(pieces).toBe(256);
+  });
+
+  test("that comes in one piece is no result either, even when it is valid", async () => {
+    const text = JSON.stringify({ celsius: 1, sky: "x".repeat(1_048_576) });
+    expect(await answer(WEATHER, [text])).toMatchObject({ error: { details: ["the reply has more than 262144 characters"] } });
+    expect(await answer(WEATHER, [text], { maxReplyChars: 2_000_000 })).toMatchObject({ output: { celsius: 1 } });
+  });
+
+  test("of nothing but brackets ends soon", async () => {
+    const texts = ["{".repeat(262_144), '{"a":'.repeat(50_000), "[{".repeat(100_000), '{"'.repeat(130_000), "{:}".repeat(80_000)];
+    for (const text of texts) expect(await answer(WEATHER, [text])).toMatchObject({ error: { code: "invalid_output" } });
+  });
+
+  test("is counted anew after what was taken back", async () => {
+    const { runtime } = await world([{ text: '{"celsius":1}', pieceChars: 1 }], { lm: { maxReplyChars: 13 } });
+    expect(await runtime.execute(get("a"))).toMatchObject({ output: { celsius: 1 } });
+    const retold: Model = {
+      name: "retold",
+      async *stream(request) {
+        yield { type: "text-delta", text: "Let me see" };
+        yield { type: "reply-void", reason: "again" };
+        yield* scriptedModel([{ text: '{"celsius":2}' }]).stream(request);
+      },
+    };
+    expect(await answer(WEATHER, [], { model: retold, maxReplyChars: 13 })).toEqual({ output: { celsius: 2 } });
+  });
+});
+
+/** A port that nobody listens at. */
+async function closedPort(): Promise<number> {
+  const server = net.createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" ? (address?.port ?? 0) : 0;
+}
+
+describe("a model that cannot be reached", () => {
+  const codes: readonly ErrorCode[] = [
+    "network_error",
+    "unavailable",
+    "rate_limited",
+    "timeout",
+    "permission_denied",
+    "not_found",
+    "limit_exceeded",
+  ];
+  test.each(codes)("leaves the call to others: %s", async (code) => {
+    const error = new ToolError(code, "It is away.", { hint: "Start it.", retryable: true, outcome: "unknown" });
+    const { thrown } = await answer(WEATHER, [], { model: scriptedModel([{ error }]), tries: 3 });
+    expect(thrown).toBeInstanceOf(NoAnswer);
+    expect(thrown).toMatchObject({ code, message: "It is away.", hint: "Start it.", retryable: false, outcome: "not_started" });
+  });
+
+  test("at a port where nobody listens is an error of the call, not tried again, and in the history of the next", async () => {
+    const down = httpModel({ format: ollama(), model: "x", baseUrl: `http://127.0.0.1:${await closedPort()}`, retry: { maxAttempts: 1 } });
+    const { runtime } = await world([], { lm: { model: down } });
+    const session = runtime.session();
+    const result = await session.execute(get("Oslo"));
+    expect(result).toMatchObject({
+      status: "error",
+      attempts: 1,
+      error: { code: "network_error", retryable: false, outcome: "not_started", message: expect.stringContaining("127.0.0.1") },
+    });
+    expect(session.history).toHaveLength(1);
+  });
+
+  test("is followed by the next rung of the ladder", async () => {
+    const down = scriptedModel([{ error: new ToolError("network_error", "It is away.") }]);
+    const runtime = createRuntime({
+      tools: [WEATHER],
+      ladder: {
+        engines: { lm: lmEngine({ model: down }), example: { kind: "example", origin: "simulated", call: () => ({ celsius: 5 }) } },
+        rules: [{ tools: "*", from: ["lm", "example"] }],
+      },
+    });
+    expect(await runtime.execute({ name: "get", input: {} })).toMatchObject({ output: { celsius: 5 }, answeredBy: "example" });
+  });
+});
+
+describe("a model that fails", () => {
+  test.each(["model_failed", "too_large", "invalid_argument"] as const)("ends the call with what it says: %s", async (code) => {
+    const model = scriptedModel([{ error: new ToolError(code, "It broke.", { retryable: true }) }]);
+    const { thrown } = await answer(WEATHER, [], { model });
+    expect(thrown).not.toBeInstanceOf(NoAnswer);
+    expect(thrown).toMatchObject({ code, message: "It broke.", retryable: false, outcome: "failed" });
+  });
+
+  test("by throwing anything at all is a model_failed", async () => {
+    expect(await answer(WEATHER, [], { model: scriptedModel([{ error: new RangeError("bad") }]) })).toMatchObject({
+      error: { code: "model_failed", message: "bad", retryable: false },
+    });
+  });
+
+  test("to end with a reply is one, too", async () => {
+    const mute: Model = { name: "mute", async *stream() {} };
+    expect(await answer(WEATHER, [], { model: mute })).toMatchObject({
+      error: { code: "model_failed", message: "The model mute ended without a reply." },
+    });
+  });
+});
+
+describe("a call that is called off", () => {
+  test("ends at once as cancelled, and the model hears it", async () => {
+    const begun = Promise.withResolvers<AbortSignal | undefined>();
+    const deaf: Model = {
+      name: "deaf",
+      async *stream(_request, options) {
+        begun.resolve(options?.signal);
+        await new Promise<never>(() => {});
+        yield { type: "text-delta", text: "" };
+      },
+    };
+    const { runtime } = await world([], { lm: { model: deaf } });
+    const controller = new AbortController();
+    const session = runtime.session();
+    const pending = session.execute(get("Oslo"), { signal: controller.signal });
+    const signal = await begun.promise;
+    controller.abort();
+    expect(await pending).toMatchObject({ status: "cancelled", error: { code: "cancelled" } });
+    expect(signal?.aborted).toBe(true);
+  });
+
+  test("by the model itself stays cancelled", async () => {
+    const model = scriptedModel([{ error: new ToolError("cancelled", "Called off.") }]);
+    const { thrown } = await answer(WEATHER, [], { model });
+    expect(thrown).not.toBeInstanceOf(NoAnswer);
+    expect(thrown).toMatchObject({ code: "cancelled", message: "Called off." });
+  });
+
+  test("before it begins asks no model", async () => {
+    const model = scriptedModel([{ text: '{"celsius":1}' }]);
+    const context = toolContext({ signal: AbortSignal.abort(new ToolError("cancelled", "Too late.")), state: memoryState() });
+    expect(await answer(WEATHER, [], { model, context })).toMatchObject({ error: { code: "cancelled" } });
+    expect(model.requests).toEqual([]);
+  });
+});
+
+test("a schema that cannot be used is said to be one", async () => {
+  expect(await answer(toolWith({ type: "nonsense" }), ["{}"])).toMatchObject({ error: { code: "invalid_schema" } });
+});

@@ -1,0 +1,179 @@
+/** The whole way over HTTP: what each provider's wire gets of a session, byte for byte, and what comes back. */
+import { describe, expect, test } from "vitest";
+import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { lmEngine } from "../../../src/engine/lm.ts";
+import type { LmEngineOptions } from "../../../src/engine/lm.ts";
+import { modelFrom } from "../../../src/model/model-from.ts";
+import type { ProviderName } from "../../../src/model/providers.ts";
+import type { Runtime } from "../../../src/runtime/runtime.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { KEY, hasty, serve } from "../../model/listen.ts";
+import type { ProviderServer, ServedAnswer, ServedFormat } from "../../model/provider-server.ts";
+import { SYSTEM, WEATHER } from "./lm-calls.ts";
+
+const NOTE: Tool = {
+  name: "note",
+  description: "Keeps a note.",
+  inputSchema: { type: "object", properties: { text: { type: "string" } } },
+};
+
+const WEATHER_SPEC =
+  '"tool":{"name":"world::get","description":"Tells the weather.","parameters":{"type":"object","properties":{"city":{"type":"string"}}},' +
+  '"output_parameters":{"type":"object","properties":{"celsius":{"type":"number"},"sky":{"type":"string"}},"required":["celsius"]}}';
+
+/** What the third call of the session asks: the first has a result, and the second failed. */
+const USER_1 = `{${WEATHER_SPEC},"tool_call":{"name":"world::get","arguments":{"city":"Ålesund \\"x\\""}}}`;
+const ASSISTANT_1 = '{"celsius":-3.5,"sky":"snow"}';
+const USER_2 = `{${WEATHER_SPEC},"tool_call":{"name":"world::get","arguments":{"city":"Rome"}}}`;
+const ASSISTANT_2 = '{"error":"failed to generate valid tool result"}';
+const USER_3 = `{${WEATHER_SPEC},"tool_call":{"name":"world::get","arguments":{"city":"Oslo"}}}`;
+
+interface Expected {
+  readonly format: ServedFormat;
+  /** Of the last request, the fields that hold the instruction and the messages. */
+  readonly conversation: JsonObject;
+}
+
+const EXPECTED: Partial<Record<ProviderName, Expected>> = {
+  "openai-chat": { format: "openai-chat", conversation: chatMessages() },
+  ollama: { format: "ollama", conversation: chatMessages() },
+  anthropic: {
+    format: "anthropic-messages",
+    conversation: {
+      system: [{ type: "text", text: SYSTEM }],
+      messages: turns("user", "assistant").map(([role, text]) => ({ role, content: [{ type: "text", text }] })),
+    },
+  },
+  gemini: {
+    format: "gemini",
+    conversation: {
+      systemInstruction: { parts: [{ text: SYSTEM }] },
+      contents: turns("user", "model").map(([role, text]) => ({ role, parts: [{ text }] })),
+    },
+  },
+};
+
+function chatMessages(): JsonObject {
+  const messages = turns("user", "assistant").map(([role, content]) => ({ role, content }));
+  return { messages: [{ role: "system", content: SYSTEM }, ...messages] };
+}
+
+function turns(user: string, model: string): readonly (readonly [role: string, text: string])[] {
+  return [
+    [user, USER_1],
+    [model, ASSISTANT_1],
+    [user, USER_2],
+    [model, ASSISTANT_2],
+    [user, USER_3],
+  ];
+}
+
+interface Served {
+  readonly server: ProviderServer;
+  readonly runtime: Runtime;
+}
+
+async function played(
+  provider: string,
+  format: ServedFormat,
+  script: readonly ServedAnswer[],
+  options: Partial<LmEngineOptions> = {},
+): Promise<Served> {
+  const server = await serve({ format, script, key: KEY });
+  const spec = { provider, model: "some-model", baseUrl: server.url, apiKey: KEY, ports: hasty().ports, retry: { maxAttempts: 1 } };
+  const engine = lmEngine({ model: modelFrom(spec, { environment: {} }), ...options });
+  const runtime = createRuntime({ toolsets: [{ name: "world", tools: [WEATHER, NOTE], engine }] });
+  await runtime.open();
+  return { server, runtime };
+}
+
+/** The fields of the last request, as they were sent. */
+function sent({ requests }: ProviderServer, fields: JsonObject): string {
+  const body = requests.at(-1)?.body ?? {};
+  return JSON.stringify(Object.fromEntries(Object.keys(fields).map((field): [string, JsonValue] => [field, body[field] ?? null])));
+}
+
+const OSLO = { name: "world::get", input: { city: "Oslo" } };
+const CALLS = [{ name: "world::get", input: { city: 'Ålesund "x"' } }, { name: "world::get", input: { city: "Rome" } }, OSLO];
+const KEEP = { name: "world::note", input: { text: "warm" } };
+
+describe.each(Object.entries(EXPECTED))("F0.40 F0.41 a session played by %s", (provider, { format, conversation }) => {
+  test("is told byte for byte, failures included", async () => {
+    const script = [
+      { text: '{"celsius":-3.5,"sky":"snow"}' },
+      { text: "I am not sure." },
+      { text: '```json\n{"celsius":4,"sky":""}\n```' },
+    ];
+    const { server, runtime } = await played(provider, format, script);
+    const results = await runtime.session().execute(CALLS);
+    expect(results).toMatchObject([
+      { status: "ok", output: { celsius: -3.5, sky: "snow" }, origin: "simulated" },
+      { status: "error", error: { code: "invalid_output", message: "failed to generate valid tool result" } },
+      { status: "ok", output: { celsius: 4 } },
+    ]);
+    expect(server.requests.map(({ refused }) => refused)).toEqual([undefined, undefined, undefined]);
+    expect(sent(server, conversation)).toBe(JSON.stringify(conversation));
+  });
+
+  test("that is refused, or away, is an error of the call and nothing else", async () => {
+    const { runtime } = await played(provider, format, [
+      { status: 401 },
+      { status: 503 },
+      { status: 404 },
+      { text: '{"kept":true}', finish: "length" },
+    ]);
+    const results = await runtime.session().execute([...CALLS, KEEP]);
+    expect(results.map(({ status, error, attempts }) => [status, error?.code, error?.retryable, attempts])).toEqual([
+      ["error", "permission_denied", false, 1],
+      ["error", expect.stringMatching(/^(?:unavailable|network_error)$/u), false, 1],
+      ["error", "not_found", false, 1],
+      ["error", "invalid_output", false, 1],
+    ]);
+    expect(JSON.stringify(results)).not.toContain(KEY);
+  });
+});
+
+describe("F0.42 the form of the reply", () => {
+  test("is the output schema of the tool, or any object, in the provider's words", async () => {
+    const { server, runtime } = await played("openai-chat", "openai-chat", [{ text: '{"celsius":1}' }]);
+    await runtime.session().execute([OSLO, KEEP]);
+    expect(server.requests.map(({ body }) => body["response_format"])).toMatchObject([
+      { type: "json_schema", json_schema: { name: "get", schema: { type: "object", properties: { celsius: { type: "number" } } } } },
+      { type: "json_object" },
+    ]);
+  });
+
+  test("is told to a model that runs here", async () => {
+    const { server, runtime } = await played("ollama", "ollama", [{ text: '{"celsius":1}' }]);
+    await runtime.session().execute([OSLO, KEEP]);
+    expect(server.requests.map(({ body }) => body["format"])).toEqual([WEATHER.outputSchema, "json"]);
+  });
+});
+
+test("H08 a reply of 1 MB is cut off on the way", async () => {
+  const { runtime } = await played("openai-chat", "openai-chat", [{ raw: flood(), headers: { "content-type": "text/event-stream" } }]);
+  expect(await runtime.execute({ name: "world::get", input: {} })).toMatchObject({
+    error: { code: "invalid_output", details: ["the reply has more than 262144 characters"] },
+  });
+});
+
+function flood(): string {
+  const piece = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "x".repeat(1_024) } }] })}\n\n`;
+  return piece.repeat(1_024);
+}
+
+test("what a provider is told to leave out or to add reaches it", async () => {
+  const { server, runtime } = await played("openai-chat", "openai-chat", [{ text: '{"celsius":1}' }], {
+    maxOutputTokens: 64,
+    temperature: 0.5,
+    instructions: "It is winter.",
+  });
+  await runtime.execute({ name: "world::get", input: {} });
+  expect(server.requests[0]?.body).toMatchObject({
+    max_completion_tokens: 64,
+    temperature: 0.5,
+    messages: [{ role: "system", content: `${SYSTEM}\n\nIt is winter.` }, { role: "user" }],
+  });
+  expect(server.requests[0]?.body).not.toHaveProperty("tools");
+});

@@ -1,0 +1,495 @@
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { describe, expect, test } from "vitest";
+import { ToolError } from "../../../src/core/error.ts";
+import { seededRandom } from "../../../src/core/seeded-random.ts";
+import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
+import type { GenerateOptions } from "../../../src/generate/conversations/generate-conversations.ts";
+import type { ConversationTemplate } from "../../../src/generate/conversations/conversation-template.ts";
+import { scriptedModel } from "../../../src/model/scripted-model.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
+import { linesOf, shop, unevenAnswer } from "./shop.ts";
+
+const SAMPLED = { kind: "sampled", count: 30, calls: 4 } as const;
+const SCRIPTED = {
+  kind: "scripted",
+  count: 5,
+  templates: [
+    {
+      id: "order",
+      system: "You sell tea.",
+      messages: [
+        { role: "user", content: "Tea, please." },
+        {
+          role: "assistant",
+          content: "At once.",
+          calls: [
+            { name: "shop::create_order", input: { article: "tea", count: 1 } },
+            { name: "shop::fail", input: {} },
+          ],
+        },
+        { role: "assistant", content: "Ordered." },
+      ],
+    },
+    {
+      messages: [
+        { role: "user", content: "What is there?" },
+        { role: "assistant", calls: [{ name: "shop::list_articles" }] },
+      ],
+    },
+  ] satisfies readonly ConversationTemplate[],
+} as const;
+
+/** Everything that is written, and what it came to. */
+async function generated(options: Omit<GenerateOptions, "runtime" | "out"> & Partial<GenerateOptions>) {
+  const runtime = options.runtime ?? shop(unevenAnswer);
+  let text = "";
+  const summary = await generateConversations({ runtime, out: { write: async (line) => void (text += line) }, ...options });
+  await runtime.close();
+  return { text, summary, lines: text.split("\n").filter((line) => line !== "") };
+}
+
+/** What of a summary does not depend on the machine. */
+function counted({ durationMs, ...counts }: Awaited<ReturnType<typeof generateConversations>>) {
+  expect(durationMs).toBeGreaterThanOrEqual(0);
+  return counts;
+}
+
+describe("issue 6.7 a seed decides the file", () => {
+  test.for([1, 2, 7, 64])("with %i conversations at a time it is the same", async (concurrency) => {
+    const alone = await generated({ plan: SAMPLED, concurrency: 1, runtime: shop() });
+    const together = await generated({ plan: SAMPLED, concurrency });
+    expect(together.text).toBe(alone.text);
+    expect(together.lines.map((line) => JSON.parse(line).index)).toEqual(Array.from({ length: 30 }, (_, index) => index));
+  });
+
+  test("another seed makes other conversations, with other ids", async () => {
+    const [one, other] = [await generated({ plan: SAMPLED, seed: 1 }), await generated({ plan: SAMPLED, seed: 2 })];
+    expect(one.text).not.toBe(other.text);
+    expect(JSON.parse(one.lines[0] ?? "").id).toBe("conversation-1-000001");
+    expect(JSON.parse(other.lines[0] ?? "").id).toBe("conversation-2-000001");
+  });
+
+  test("nothing of the time and of the runtime's own ids is in it, results that are cut included", async () => {
+    const answer = (): string => "x".repeat(50_000);
+    const plan = { kind: "sampled", count: 2, calls: 2 } as const;
+    const [one, other] = [
+      await generated({ plan, runtime: shop(answer, { maxResultBytes: 1_000 }) }),
+      await generated({ plan, runtime: shop(answer, { maxResultBytes: 1_000 }) }),
+    ];
+    expect(one.text).toContain("call_1");
+    expect(one.text).toBe(other.text);
+  });
+});
+
+describe("issue 6.7 three kinds of conversation", () => {
+  test("sampled: tools are drawn, what is wanted is said, and ids that were answered are asked for", async () => {
+    const { lines, summary } = await generated({ plan: { kind: "sampled", count: 20, calls: 6 }, allow: { deny: ["*::fail"] } });
+    const conversations = lines.map((line) => JSON.parse(line));
+    for (const { messages, tools, report } of conversations) {
+      expect(messages.map(({ role }: { readonly role: string }) => role)).toEqual(
+        Array.from({ length: 6 }, () => ["user", "assistant", "tool"]).flat(),
+      );
+      expect(tools.map(({ name }: { readonly name: string }) => name)).toEqual([
+        "shop::create_order",
+        "shop::get_order",
+        "shop::list_articles",
+      ]);
+      expect(report).toEqual({ calls: 6, statuses: { ok: 6 }, origins: { simulated: 6 }, fidelities: expect.anything() });
+    }
+    const asked = conversations.flatMap(({ messages }) => {
+      const made = messages.findIndex((message: { readonly name?: string }) => message.name === "shop::create_order");
+      const later = messages.slice(made).find((message: { readonly name?: string }) => message.name === "shop::get_order");
+      return made < 0 || later === undefined ? [] : [[messages[made].output.id, later.output.id]];
+    });
+    expect(asked.length).toBeGreaterThan(5);
+    for (const [id, again] of asked) expect(again).toBe(id);
+    expect(counted(summary)).toMatchObject({
+      conversations: 20,
+      existing: 0,
+      written: 20,
+      failed: 0,
+      calls: 120,
+      statuses: { ok: 120 },
+      errors: {},
+    });
+    expect(conversations[0].messages[0].content).toMatch(
+      /^(Order an article: article ".*", count \d|Look an order up: order id ".*"|List what is sold)\.$/u,
+    );
+  });
+
+  test("scripted: the calls of a message run together, and templates take turns", async () => {
+    const { lines, summary } = await generated({ plan: SCRIPTED });
+    const [first, second, third] = lines.map((line) => JSON.parse(line));
+    expect(first.template).toBe("order");
+    expect(second.template).toBeUndefined();
+    expect(third.messages.length).toBe(first.messages.length);
+    expect(first.messages).toEqual([
+      { role: "system", content: "You sell tea." },
+      { role: "user", content: "Tea, please." },
+      {
+        role: "assistant",
+        content: "At once.",
+        calls: [
+          { id: "call_1", name: "shop::create_order", input: { article: "tea", count: 1 } },
+          { id: "call_2", name: "shop::fail", input: {} },
+        ],
+      },
+      expect.objectContaining({ role: "tool", id: "call_1", name: "shop::create_order", status: "ok", origin: "simulated", attempts: 1 }),
+      expect.objectContaining({ role: "tool", id: "call_2", status: "error", error: expect.objectContaining({ code: "unavailable" }) }),
+      { role: "assistant", content: "Ordered." },
+    ]);
+    expect(counted(summary)).toMatchObject({
+      conversations: 5,
+      written: 5,
+      failed: 0,
+      calls: 8,
+      statuses: { ok: 5, error: 3 },
+      errors: { unavailable: 3 },
+    });
+  });
+
+  test("scripted: what an earlier call answered stands where a later message refers to it, and in the trajectory", async () => {
+    const templates: readonly ConversationTemplate[] = [
+      {
+        messages: [
+          { role: "user", content: "Tea for $5, please." },
+          {
+            role: "assistant",
+            calls: [
+              { name: "shop::create_order", input: { article: "tea", count: 1 } },
+              { id: "closed", name: "shop::fail", input: {} },
+            ],
+          },
+          { role: "user", content: "Where is $1.id?" },
+          {
+            role: "assistant",
+            calls: [
+              { name: "shop::get_order", input: { order_id: "$1.id" } },
+              { name: "shop::get_order", input: { order_id: "$closed.id" } },
+            ],
+          },
+        ],
+      },
+    ];
+    const { lines } = await generated({ plan: { kind: "scripted", templates } });
+    const { messages } = JSON.parse(lines[0] ?? "");
+    const { id } = messages[2].output;
+    expect(id).toMatch(/^O-\d{4}$/u);
+    expect([messages[0].content, messages[4].content]).toEqual(["Tea for $5, please.", `Where is ${id}?`]);
+    expect(messages[5].calls[0].input).toEqual({ order_id: id });
+    expect(messages[6]).toMatchObject({ status: "ok", output: { id } });
+    expect(messages[7]).toMatchObject({
+      status: "error",
+      error: { code: "invalid_input", message: 'The reference "$closed.id" has no value: shop::fail ended with unavailable.' },
+    });
+  });
+
+  test("played: a model answers what the users say, each user after the other", async () => {
+    const model = scriptedModel(({ messages }) =>
+      messages.at(-1)?.role === "user" ? { calls: [{ name: "shop::list_articles", input: {} }] } : { text: "Tea and milk." },
+    );
+    const templates: readonly ConversationTemplate[] = [
+      {
+        system: "You sell tea.",
+        messages: [
+          { role: "user", content: "What is there?" },
+          { role: "user", content: "And now?" },
+        ],
+      },
+    ];
+    const { lines, summary } = await generated({ plan: { kind: "played", templates, model, count: 3 } });
+    expect(JSON.parse(lines[2] ?? "").messages).toEqual([
+      { role: "system", content: "You sell tea." },
+      { role: "user", content: "What is there?" },
+      { role: "assistant", calls: [{ id: "call_1", name: "shop::list_articles", input: {} }] },
+      expect.objectContaining({ role: "tool", id: "call_1", output: ["tea", "milk"] }),
+      { role: "assistant", content: "Tea and milk." },
+      { role: "user", content: "And now?" },
+      { role: "assistant", calls: [{ id: "call_2", name: "shop::list_articles", input: {} }] },
+      expect.objectContaining({ role: "tool", id: "call_2" }),
+      { role: "assistant", content: "Tea and milk." },
+    ]);
+    expect(model.requests[0]?.system).toBe("You sell tea.");
+    expect(counted(summary)).toMatchObject({ written: 3, failed: 0, calls: 6, stops: { answered: 3 } });
+  });
+
+  test("of more tools than may be offered, those that are called are offered, and others are drawn", async () => {
+    const { lines } = await generated({ plan: { kind: "sampled", count: 12, calls: 1 }, maxTools: 2 });
+    const offers = lines
+      .map((line) => JSON.parse(line))
+      .map(({ tools, messages }) => {
+        expect(tools.length).toBe(2);
+        const names = tools.map(({ name }: { readonly name: string }) => name);
+        expect(names).toContain(messages[1].calls[0].name);
+        return names.join();
+      });
+    expect(new Set(offers).size).toBeGreaterThan(2);
+  });
+});
+
+describe("issue 6.7 formats", () => {
+  test("openai: names and ids are those that Chat Completions take, the rest is metadata", async () => {
+    const { lines } = await generated({ plan: SCRIPTED, format: "openai" });
+    const { messages, tools, metadata } = JSON.parse(lines[0] ?? "");
+    expect(messages.map(({ role }: { readonly role: string }) => role)).toEqual([
+      "system",
+      "user",
+      "assistant",
+      "tool",
+      "tool",
+      "assistant",
+    ]);
+    expect(messages[2].tool_calls).toEqual([
+      {
+        id: "call_1",
+        type: "function",
+        function: { name: expect.stringMatching(/^[\w-]{1,64}$/u), arguments: '{"article":"tea","count":1}' },
+      },
+      { id: "call_2", type: "function", function: { name: expect.stringMatching(/^[\w-]{1,64}$/u), arguments: "{}" } },
+    ]);
+    expect(messages[3].tool_call_id).toBe("call_1");
+    const offered = tools.map((tool: { readonly function: { readonly name: string } }) => tool.function.name);
+    expect(offered).toContain(messages[2].tool_calls[0].function.name);
+    expect(metadata).toMatchObject({
+      id: "conversation-0-000001",
+      index: 0,
+      seed: "0",
+      kind: "scripted",
+      template: "order",
+      results: [
+        { id: "call_1", status: "ok", origin: "simulated" },
+        { id: "call_2", status: "error", code: "unavailable" },
+      ],
+      report: { calls: 2, statuses: { ok: 1, error: 1 } },
+    });
+  });
+
+  test("anthropic: results are blocks of the user, and the system stands apart", async () => {
+    const { lines } = await generated({ plan: SCRIPTED, format: "anthropic" });
+    const { system, messages, tools } = JSON.parse(lines[0] ?? "");
+    expect(system).toEqual([{ type: "text", text: "You sell tea." }]);
+    expect(messages.map(({ role }: { readonly role: string }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
+    expect(messages[1].content.map(({ type }: { readonly type: string }) => type)).toEqual(["text", "tool_use", "tool_use"]);
+    expect(messages[2].content.map((block: { readonly is_error?: boolean }) => block.is_error === true)).toEqual([false, true]);
+    expect(tools[0]).toMatchObject({ name: expect.stringMatching(/^[\w-]{1,64}$/u), input_schema: { type: "object" } });
+  });
+});
+
+describe("issue 6.7 a file is gone on with", () => {
+  test.for(["neutral", "openai", "anthropic"] as const)("%s: wherever it was cut, it becomes what it would have been", async (format) => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    const runtime = shop();
+    const options = { runtime, plan: SAMPLED, out: path, format } as const;
+    await generateConversations(options);
+    const whole = readFileSync(path);
+    const random = seededRandom(format);
+    const cuts = [0, 1, whole.indexOf("\n"), whole.indexOf("\n") + 1, whole.length - 1, whole.length];
+    for (const cut of [...cuts, ...Array.from({ length: 15 }, () => Math.floor(random.next() * whole.length))]) {
+      truncateSync(path, cut);
+      const { existing, written } = await generateConversations(options);
+      expect(existing + written).toBe(30);
+      expect(readFileSync(path).equals(whole)).toBe(true);
+    }
+    await runtime.close();
+  });
+
+  test("more conversations are added to those that are there, and fewer take nothing away", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    const runtime = shop();
+    await generateConversations({ runtime, plan: { ...SAMPLED, count: 10 }, out: path });
+    const { existing, written } = await generateConversations({ runtime, plan: SAMPLED, out: path });
+    expect([existing, written]).toEqual([10, 20]);
+    expect(readFileSync(path, "utf8")).toBe((await generated({ plan: SAMPLED })).text);
+    expect(await generateConversations({ runtime, plan: { ...SAMPLED, count: 5 }, out: path })).toMatchObject({ existing: 30, written: 0 });
+    expect(linesOf(path).length).toBe(30);
+    await runtime.close();
+  });
+
+  test("a file of another seed, plan, format or label is refused and stays as it is, unless it is overwritten", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    const runtime = shop();
+    const made = { runtime, plan: SAMPLED, out: path, seed: 1 } as const;
+    await generateConversations(made);
+    const before = readFileSync(path, "utf8");
+    for (const other of [
+      { seed: 2 },
+      { plan: { ...SAMPLED, calls: 3 } },
+      { format: "openai" },
+      { label: "other" },
+      { allow: { deny: ["*::fail"] } },
+    ] as const) {
+      await expect(generateConversations({ ...made, ...other })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(/was made with (the seed "1"|another plan, other tools or another format)/u),
+        hint: "Take another name, or set overwrite (--overwrite on the command line).",
+      });
+      expect(readFileSync(path, "utf8")).toBe(before);
+    }
+    expect(await generateConversations({ ...made, seed: 2, overwrite: true })).toMatchObject({ existing: 0, written: 30 });
+    expect(readFileSync(path, "utf8")).not.toBe(before);
+    await runtime.close();
+  });
+
+  test.for(["notes", "notes\n", '{"a": 1}\n', "[1]\nmore\n", '{"id":"x"'])(
+    "a file that holds %j is refused and stays as it is",
+    async (text) => {
+      const path = join(temporaryFolder(), "notes.txt");
+      writeFileSync(path, text);
+      await expect(generated({ plan: SAMPLED, out: path })).rejects.toMatchObject({ code: "invalid_argument" });
+      expect(readFileSync(path, "utf8")).toBe(text);
+    },
+  );
+
+  test("a line that was taken out is noticed", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    await generated({ plan: SAMPLED, out: path });
+    const lines = readFileSync(path, "utf8").split("\n");
+    writeFileSync(path, lines.toSpliced(3, 1).join("\n"));
+    await expect(generated({ plan: SAMPLED, out: path })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("29 lines"),
+    });
+  });
+
+  test("another process that writes to the same file is noticed", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    const meddle = ({ done }: { readonly done: number }): void => {
+      if (done === 3) writeFileSync(path, "x", { flag: "a" });
+    };
+    await expect(generated({ plan: SAMPLED, out: path, onProgress: meddle })).rejects.toMatchObject({ code: "conflict" });
+  });
+
+  test.for([".", "no/such/folder/x.jsonl", "/dev/null"])("%s cannot be written, and says so", async (path) => {
+    await expect(generated({ plan: SAMPLED, out: join(path.startsWith("/") ? "/" : temporaryFolder(), path) })).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+  });
+});
+
+describe("issue 6.7 what goes wrong", () => {
+  const asking: readonly ConversationTemplate[] = [{ messages: [{ role: "user", content: "Go." }] }];
+
+  test("a conversation whose model fails is written with its error, and leaves no hole", async () => {
+    let asked = 0;
+    const model = scriptedModel(() => {
+      if (++asked % 3 === 0) throw new ToolError("unavailable", "The model is away.");
+      return { text: "Done." };
+    });
+    const { lines, summary } = await generated({ plan: { kind: "played", templates: asking, model, count: 9 }, concurrency: 1 });
+    expect(lines.map((line) => JSON.parse(line)).map(({ index, error }) => [index, error?.code])).toEqual(
+      Array.from({ length: 9 }, (_, index) => [index, index % 3 === 2 ? "unavailable" : undefined]),
+    );
+    expect(counted(summary)).toMatchObject({ written: 9, failed: 3, stops: { answered: 6, "model-error": 3 } });
+    expect(summary.stopped).toBeUndefined();
+  });
+
+  test("a model that is gone ends the generation; what failed is not written, so that it is made when the model is back", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    let isThere = true;
+    let asked = 0;
+    const model = scriptedModel(() => {
+      if (!isThere || ++asked === 5) {
+        isThere = false;
+        throw new ToolError("unavailable", "The model is away.", { hint: "Start it." });
+      }
+      return { text: "Done." };
+    });
+    const plan = { kind: "played", templates: asking, model, count: 50 } as const;
+    const first = await generated({ plan, out: path, concurrency: 2, maxFailures: 3 });
+    expect(counted(first.summary)).toMatchObject({ written: 4, failed: 0 });
+    expect(first.summary.stopped).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("3 conversations in a row failed"),
+      hint: "Start it.",
+    });
+    isThere = true;
+    asked = 5;
+    expect(counted((await generated({ plan, out: path })).summary)).toMatchObject({ existing: 4, written: 46, failed: 0 });
+    expect(linesOf(path).map(({ index }) => index)).toEqual(Array.from({ length: 50 }, (_, index) => index));
+  });
+
+  test("a signal ends it: what is whole is there, what ran is called off, and it can be gone on with", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    const stop = new AbortController();
+    const runtime = shop(unevenAnswer);
+    const options = { runtime, plan: SAMPLED, out: path };
+    const onProgress = ({ done }: { readonly done: number }): void => {
+      if (done === 7) stop.abort(new ToolError("cancelled", "Enough."));
+    };
+    const summary = await generateConversations({ ...options, signal: stop.signal, onProgress });
+    expect(counted(summary)).toMatchObject({ written: 7, stopped: { code: "cancelled" } });
+    expect(runtime.running).toEqual([]);
+    expect(linesOf(path).length).toBe(7);
+    expect(await generateConversations({ ...options, signal: stop.signal })).toMatchObject({
+      existing: 7,
+      written: 0,
+      stopped: { code: "cancelled" },
+    });
+    expect(await generateConversations(options)).toMatchObject({ existing: 7, written: 23 });
+    expect(readFileSync(path, "utf8")).toBe((await generated({ plan: SAMPLED })).text);
+    await runtime.close();
+  });
+
+  test("a tool that hears no signal does not keep it from ending", async () => {
+    const stop = new AbortController();
+    const runtime = shop(() => {
+      stop.abort();
+      return new Promise(() => {});
+    });
+    const summary = await generateConversations({ runtime, plan: SAMPLED, out: { write: async () => {} }, signal: stop.signal });
+    expect(summary).toMatchObject({ written: 0, stopped: { code: "cancelled" } });
+  });
+
+  test("what takes the lines may throw: nothing more is made, and the error is told", async () => {
+    const full = new ToolError("store_failed", "The disk is full.");
+    const runtime = shop();
+    await expect(generateConversations({ runtime, plan: SAMPLED, out: { write: () => Promise.reject(full) } })).rejects.toBe(full);
+    expect(runtime.running).toEqual([]);
+    await runtime.close();
+  });
+
+  test.for([
+    [{ plan: { kind: "sampled", count: 0 } }, /count/u],
+    [{ plan: { kind: "sampled", count: 1, calls: 1.5 } }, /calls/u],
+    [{ plan: { kind: "scripted", templates: [] } }, /templates/u],
+    [{ plan: { kind: "drawn", count: 3 } }, /"sampled", "scripted" or "played"/u],
+    [{ concurrency: 0 }, /concurrency/u],
+    [{ maxTools: -1 }, /maxTools/u],
+    [{ maxFailures: 0 }, /maxFailures/u],
+    [{ format: "csv" }, /csv/u],
+    [{ out: "" }, /out/u],
+    [{ allow: { allow: [] } }, /no tools to draw from/u],
+    [{ allow: { nothing: [] } }, /nothing/u],
+  ] as const)("options %j are refused before anything is made", async ([options, message]) => {
+    // The types forbid these.
+    const given = { plan: SAMPLED, ...options } as unknown as Omit<GenerateOptions, "runtime" | "out">;
+    await expect(generated(given)).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringMatching(message) });
+  });
+
+  test("lines of the assistant do not go with a model", async () => {
+    const plan = { kind: "played", templates: SCRIPTED.templates, model: scriptedModel([]) } as const;
+    await expect(generated({ plan })).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("Template 1") });
+  });
+});
+
+/** Bytes in use once the garbage is gone. */
+function heapUsed(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  return process.memoryUsage().heapUsed;
+}
+
+test("issue 6.7 conversations that are written leave nothing behind", async () => {
+  const runtime = shop();
+  const out = { write: async () => {} };
+  const plan = { kind: "sampled", count: 300, calls: 3 } as const;
+  await generateConversations({ runtime, plan, out });
+  const before = heapUsed();
+  for (let seed = 1; seed <= 5; seed++) await generateConversations({ runtime, plan, seed, out });
+  // A session that stayed would hold some 10 kB.
+  expect((heapUsed() - before) / (5 * 300)).toBeLessThan(1_000);
+  await runtime.close();
+});

@@ -1,0 +1,64 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
+import { hurriedClock } from "../../../src/generate/conversations/hurried-clock.ts";
+import { linesOf, plainAnswer, shop } from "./shop.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("issue 6.7 while it hurries, timers fire at once and in their order, and time has passed", async () => {
+  const clock = hurriedClock();
+  const fired: string[] = [];
+  const before = clock.now();
+  await clock.hurry(
+    () =>
+      new Promise<void>((resolve) => {
+        clock.timer(() => (fired.push("late"), resolve()), 2 * HOUR_MS);
+        const cancel = clock.timer(() => fired.push("cancelled"), HOUR_MS / 2);
+        clock.timer(() => fired.push("early"), HOUR_MS);
+        cancel();
+      }),
+  );
+  expect(fired).toEqual(["early", "late"]);
+  expect(clock.now() - before).toBeGreaterThanOrEqual(2 * HOUR_MS);
+});
+
+test("issue 6.7 before and after, and in the background, a timer takes its time", async () => {
+  const clock = hurriedClock();
+  const fired: string[] = [];
+  const before = clock.timer(() => fired.push("before"), HOUR_MS);
+  let left = (): void => {};
+  let background = (): void => {};
+  await clock.hurry(async () => {
+    background = clock.timer(() => fired.push("background"), HOUR_MS, { background: true });
+    left = clock.timer(() => fired.push("left"), HOUR_MS);
+  });
+  for (let turns = 0; turns < 20; turns++) await turn();
+  expect(fired).toEqual([]);
+  for (const cancel of [before, left, background]) cancel(); // else the process would wait for them
+});
+
+test("issue 6.7 faults that take long and retries cost a generation no time, and are the same whatever the concurrency", async () => {
+  const faults = {
+    seed: 1,
+    rules: [
+      { type: "network_error", probability: 0.1, attempts: 2 },
+      { type: "timeout", probability: 0.05 },
+      { type: "latency", probability: 0.2, delayMs: HOUR_MS / 10 },
+    ],
+  };
+  const texts: string[] = [];
+  for (const concurrency of [1, 16]) {
+    const clock = hurriedClock();
+    const runtime = shop(plainAnswer, { faults, timeoutMs: HOUR_MS, ports: { clock, log: { debug() {}, warn() {} } } });
+    const path = `${temporaryFolder()}/train.jsonl`;
+    const plan = { kind: "sampled", count: 20, calls: 5 } as const;
+    const { calls, faults: hit } = await clock.hurry(() => generateConversations({ runtime, plan, out: path, concurrency }));
+    expect(calls).toBe(100);
+    expect(Object.keys(hit).toSorted()).toEqual(["latency", "network_error", "timeout"]);
+    texts.push(JSON.stringify(linesOf(path)));
+    await runtime.close();
+  }
+  expect(texts[0]).toBe(texts[1]);
+});

@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { readTemplates } from "../../../src/generate/conversations/read-templates.ts";
+
+test("issue 6.7 a template is one line: id and system may be left out, blank lines are passed over", () => {
+  const text = [
+    '{"id": "a", "system": "Be brief.", "messages": [{"role": "user", "content": "Hi"}]}',
+    "",
+    '{"messages": [{"role": "system", "content": "x"}, {"role": "assistant", "content": null, "calls": [{"name": "a::b"}, {"name": "a::c", "input": {"d": 1}}]}]}',
+  ].join("\n");
+  expect(readTemplates(text, "t.jsonl")).toEqual([
+    { id: "a", system: "Be brief.", messages: [{ role: "user", content: "Hi" }] },
+    {
+      messages: [
+        { role: "system", content: "x" },
+        {
+          role: "assistant",
+          calls: [
+            { name: "a::b", input: {} },
+            { name: "a::c", input: { d: 1 } },
+          ],
+        },
+      ],
+    },
+  ]);
+});
+
+test.for([
+  ["{", /line 1/u],
+  ["[]", /must be a JSON object/u],
+  ['{"messages": []}', /at least one message/u],
+  ['{"message": []}', /"message" is no key of a template/u],
+  ['{"messages": ["hi"]}', /messages\[0\] must be a JSON object/u],
+  ['{"messages": [{"content": "x"}]}', /messages\[0\]\.role must be "user", "system" or "assistant", not missing/u],
+  ['{"messages": [{"role": "tool"}]}', /not "tool"/u],
+  ['{"messages": [{"role": "user"}]}', /messages\[0\]\.content must be a string/u],
+  ['{"messages": [{"role": "user", "content": "x", "calls": []}]}', /"calls" is no key of a message of "user"/u],
+  ['{"messages": [{"role": "assistant"}]}', /neither "content" nor "calls"/u],
+  ['{"messages": [{"role": "assistant", "calls": {}}]}', /must be a list of calls/u],
+  ['{"messages": [{"role": "assistant", "calls": [{"input": {}}]}]}', /calls\[0\] must be a call/u],
+  [
+    '{"messages": [{"role": "assistant", "calls": [{"name": "a"}, {"name": "b", "input": {"c": "$1.id"}}]}]}',
+    /calls\[1\] refers to "\$1\.id", and no call of an earlier message/u,
+  ],
+  ['{"messages": [{"role": "assistant", "calls": [{"id": "$x", "name": "a"}, {"id": "x", "name": "b"}]}]}', /two calls have the id "x"/u],
+  ['{"id": 1, "messages": [{"role": "user", "content": "x"}]}', /"id" must be a string/u],
+] as const)("issue 6.7 the line %s is refused with its place", ([line, problem]) => {
+  expect(() => readTemplates(`{"messages": [{"role": "user", "content": "x"}]}\n${line}`, "t.jsonl")).toThrow(
+    expect.objectContaining({ code: "invalid_argument", details: [expect.stringMatching(/^t\.jsonl:2: /u)] }),
+  );
+  try {
+    readTemplates(line, "t.jsonl");
+  } catch (error) {
+    expect((error as { readonly details: readonly string[] }).details[0]).toMatch(problem);
+  }
+});
+
+test("issue 6.7 of many bad lines the first are told, and an empty file is refused", () => {
+  expect(() => readTemplates("x\n".repeat(30), "t.jsonl")).toThrow(
+    expect.objectContaining({ details: expect.arrayContaining(["and 11 more lines"]) }),
+  );
+  expect(() => readTemplates("\n\n", "t.jsonl")).toThrow(/t\.jsonl has no templates/u);
+});

@@ -1,0 +1,221 @@
+import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../src/core/json.ts";
+import type { ModelRequest, ResponseFormat } from "../../src/core/model.ts";
+import { anthropicMessages } from "../../src/wire/anthropic.ts";
+import { bedrockConverse } from "../../src/wire/bedrock.ts";
+import { CHAT_VARIANTS } from "../../src/wire/chat-variants.ts";
+import { cohere } from "../../src/wire/cohere.ts";
+import { geminiInteractions } from "../../src/wire/gemini-interactions.ts";
+import { gemini } from "../../src/wire/gemini.ts";
+import { mistral } from "../../src/wire/mistral.ts";
+import { ollama } from "../../src/wire/ollama.ts";
+import { openAiChat } from "../../src/wire/openai-chat.ts";
+import { openAiResponses } from "../../src/wire/openai-responses.ts";
+import type { WireFormat } from "../../src/wire/wire-format.ts";
+import { said } from "./conversations.ts";
+
+const HELD = { type: "object", properties: { id: { type: "string" } }, required: ["id"], additionalProperties: false } as const;
+/** What no provider can be held to: other keys than those that are named. */
+const OPEN = {
+  type: "object",
+  properties: { id: { type: "string" } },
+  required: ["id"],
+  additionalProperties: { type: "string" },
+} as const;
+const BAD = { type: "string" } as const;
+const ASKED = [said("user", "Answer in JSON.")];
+const TOOLS = [{ name: "look", description: "", inputSchema: true }] as const;
+
+function encode(
+  format: WireFormat,
+  responseFormat: ResponseFormat | undefined,
+  rest: Partial<ModelRequest> & { readonly model?: string } = {},
+) {
+  const { model = "m", ...request } = rest;
+  const asked = { messages: ASKED, ...request, ...(responseFormat === undefined ? {} : { responseFormat }) };
+  const { body, notes } = format.encodeRequest(asked, { model });
+  return { body, notes: notes.map(({ kind, note }) => `${kind}: ${note}`) };
+}
+
+/** The fields of a body that a request without the response format lacks or has otherwise. */
+function added(format: WireFormat, responseFormat: ResponseFormat, rest: Partial<ModelRequest> & { readonly model?: string } = {}) {
+  const plain = encode(format, undefined, rest).body;
+  const { body, notes } = encode(format, responseFormat, rest);
+  const fields = Object.entries(body).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(plain[key]));
+  return { fields: Object.fromEntries(fields), notes };
+}
+
+const jsonSchema = (schema: JsonObject, rest: JsonObject = {}): JsonObject => ({
+  response_format: { type: "json_schema", json_schema: { name: "result", schema, ...rest } },
+});
+const ANY_OBJECT: JsonObject = { response_format: { type: "json_object" } };
+
+describe("F0.42 a request that asks for JSON says so where its provider has a word for it", () => {
+  const withSchema: readonly (readonly [string, WireFormat, JsonObject])[] = [
+    ["OpenAI Chat", openAiChat(), jsonSchema(HELD, { strict: true })],
+    ["vLLM, which has no strict", openAiChat("vllm"), jsonSchema(HELD)],
+    ["Mistral", mistral(), jsonSchema(HELD, { strict: true })],
+    ["OpenAI Responses", openAiResponses(), { text: { format: { type: "json_schema", name: "result", schema: HELD, strict: true } } }],
+    ["Anthropic", anthropicMessages(), { output_config: { format: { type: "json_schema", schema: HELD } } }],
+    ["Gemini", gemini(), { generationConfig: { responseMimeType: "application/json", responseJsonSchema: HELD } }],
+    ["Gemini Interactions", geminiInteractions(), { response_format: { type: "text", mime_type: "application/json", schema: HELD } }],
+    [
+      "Bedrock",
+      bedrockConverse(),
+      {
+        outputConfig: { textFormat: { type: "json_schema", structure: { jsonSchema: { name: "result", schema: JSON.stringify(HELD) } } } },
+      },
+    ],
+    ["Ollama", ollama(), { format: HELD }],
+    ["Cohere", cohere(), { response_format: { type: "json_object", json_schema: HELD } }],
+  ];
+  test.each(withSchema)("%s is told the schema", (_, format, fields) => {
+    expect(added(format, { schema: HELD })).toEqual({ fields, notes: [] });
+  });
+
+  const withoutSchema: readonly (readonly [string, WireFormat, JsonObject])[] = [
+    ["OpenAI Chat", openAiChat(), ANY_OBJECT],
+    ["OpenAI Responses", openAiResponses(), { text: { format: { type: "json_object" } } }],
+    ["LM Studio, which knows schemas alone", openAiChat("lm-studio"), jsonSchema({ type: "object", properties: {} })],
+    ["Gemini", gemini(), { generationConfig: { responseMimeType: "application/json" } }],
+    ["Gemini Interactions", geminiInteractions(), { response_format: { type: "text", mime_type: "application/json" } }],
+    ["Ollama", ollama(), { format: "json" }],
+    ["Cohere", cohere(), ANY_OBJECT],
+  ];
+  test.each(withoutSchema)("%s is asked for any object where there is no schema", (_, format, fields) => {
+    expect(added(format, {})).toEqual({ fields, notes: [] });
+  });
+
+  test.each(["deepseek", "groq", "moonshot", "zhipu", "alibaba"])("%s takes no schema, and is asked for any object", (name) => {
+    const note = `unsupported: openai-chat:${name} cannot be told the schema of the reply.`;
+    expect(added(openAiChat(name), { schema: HELD })).toEqual({ fields: ANY_OBJECT, notes: [note] });
+  });
+
+  const unable: readonly (readonly [string, WireFormat, ResponseFormat, Partial<ModelRequest> & { readonly model?: string }])[] = [
+    ["Anthropic, without a schema", anthropicMessages(), {}, {}],
+    ["an old model of Anthropic's", anthropicMessages(), { schema: HELD }, { model: "claude-3-5-sonnet-20241022" }],
+    ["Bedrock, without a schema", bedrockConverse(), {}, {}],
+    ["a model of Amazon's", bedrockConverse(), { schema: HELD }, { model: "us.amazon.nova-pro-v1:0" }],
+    ["Gemini 2.5 beside tools", gemini(), { schema: HELD }, { model: "gemini-2.5-flash", tools: TOOLS }],
+    ["Cohere beside tools", cohere(), { schema: HELD }, { tools: TOOLS }],
+    ["OpenAI, where no message asks for JSON", openAiChat(), {}, { messages: [said("user", "Hi")] }],
+    ["Responses, where no message asks for JSON", openAiResponses(), {}, { messages: [said("user", "Hi")], system: "Answer in JSON." }],
+  ];
+  test.each(unable)("%s is told nothing that it would refuse, and a note says so", (_, format, responseFormat, rest) => {
+    const { fields, notes } = added(format, responseFormat, rest);
+    expect([fields, notes.length, notes[0]?.startsWith("unsupported: ")]).toEqual([{}, 1, true]);
+  });
+
+  test("Gemini 3 takes both tools and a schema", () => {
+    const { fields, notes } = added(gemini(), { schema: HELD }, { model: "gemini-3-pro-preview", tools: TOOLS });
+    expect([fields, notes]).toEqual([{ generationConfig: { responseMimeType: "application/json", responseJsonSchema: HELD } }, []]);
+  });
+  test("for models that do not read JSON Schema, Gemini is told of it in its own words", () => {
+    const { fields } = added(gemini({ schemaField: "parameters" }), { schema: HELD });
+    expect(fields).toMatchObject({ generationConfig: { responseSchema: { type: "object", required: ["id"] } } });
+  });
+});
+
+describe("F0.42 the schema of a reply is fitted as the schemas of tools are", () => {
+  test("what a model cannot be held to is sent as it is, and not as strict", () => {
+    const { fields, notes } = added(openAiChat(), { schema: OPEN });
+    expect(fields).toEqual(jsonSchema(OPEN));
+    expect(notes).toEqual([
+      "unsupported: The reply is not held to its schema: $.additionalProperties Other keys than those that are named are refused.",
+    ]);
+    expect(added(openAiResponses(), { schema: OPEN }).fields).toMatchObject({ text: { format: { schema: OPEN, strict: false } } });
+  });
+  test("an object that names nothing is not closed: the model could say nothing", () => {
+    expect(added(openAiChat(), { schema: { type: "object" } }).fields).toEqual(jsonSchema({ type: "object", properties: {} }));
+  });
+  test("a provider that holds to every schema is not sent one that would refuse what it allows", () => {
+    for (const format of [anthropicMessages(), bedrockConverse()])
+      for (const schema of [OPEN, { type: "object" } as const]) {
+        const { fields, notes } = added(format, { schema });
+        expect([fields, notes.length]).toEqual([{}, 1]);
+      }
+  });
+  test("a constraint that may not stand is told of in words, with a note", () => {
+    const schema = { ...HELD, properties: { id: { type: "string", minLength: 3 } } } as const;
+    const { fields, notes } = added(anthropicMessages(), { schema });
+    expect(fields).toMatchObject({ output_config: { format: { schema: { properties: { id: { type: "string" } } } } } });
+    expect(notes).toEqual([expect.stringMatching(/^schema-loss: /u)]);
+  });
+  test("Cohere is not sent a schema with an object that requires nothing", () => {
+    const schema = { ...HELD, properties: { id: { type: "object", properties: { a: { type: "string" } } } } } as const;
+    const { fields, notes } = added(cohere(), { schema });
+    expect(fields).toEqual(ANY_OBJECT);
+    expect(notes).toEqual(["quarantined: The schema of the reply was left out: One of its objects requires no property."]);
+  });
+  test.each([openAiChat(), openAiResponses(), gemini(), geminiInteractions(), ollama(), cohere()])(
+    "$name: a schema that is none for an object is left out, and any object is asked for",
+    (format) => {
+      for (const schema of [BAD, false, { type: "object", description: "\ud800" }]) {
+        const { fields, notes } = added(format, { schema });
+        expect(fields).toEqual(added(format, {}).fields);
+        expect(notes.filter((note) => note.startsWith("quarantined: "))).toHaveLength(1);
+      }
+    },
+  );
+  test("a name is made fit", () => {
+    const names = ["my tool::run!", "", "x".repeat(100), "…"].map((name) => {
+      const { response_format: format } = encode(openAiChat(), { schema: HELD, name }).body;
+      return (format as { readonly json_schema: { readonly name: string } }).json_schema.name;
+    });
+    expect(names).toEqual(["my_tool__run_", "result", "x".repeat(64), "_"]);
+  });
+  test("a request's own words are laid over", () => {
+    const rest = { native: { output_config: { effort: "low" } } };
+    expect(encode(anthropicMessages(), { schema: HELD }, rest).body["output_config"]).toEqual({
+      format: { type: "json_schema", schema: HELD },
+      effort: "low",
+    });
+    expect(encode(openAiResponses(), {}, { native: { text: { verbosity: "low" } } }).body["text"]).toEqual({
+      format: { type: "json_object" },
+      verbosity: "low",
+    });
+  });
+});
+
+describe("F0.43 several replies to one request", () => {
+  const asked: readonly (readonly [string, WireFormat, JsonObject])[] = [
+    ["OpenAI Chat", openAiChat(), { n: 3, logprobs: true }],
+    ["Together", openAiChat("together"), { n: 3, logprobs: 1 }],
+    ["Gemini", gemini(), { generationConfig: { candidateCount: 3 } }],
+  ];
+  test.each(asked)("%s is asked for them", (_, format, fields) => {
+    expect(encode(format, undefined, { candidates: 3 })).toMatchObject({ body: fields, notes: [] });
+  });
+  test("a model that reasons is not asked how probable its tokens are", () => {
+    const { body, notes } = encode(openAiChat(), undefined, { candidates: 2, model: "gpt-5-mini" });
+    expect([body["n"], "logprobs" in body, notes.length]).toEqual([2, false, 1]);
+  });
+  const alone: readonly WireFormat[] = [
+    openAiResponses(),
+    anthropicMessages(),
+    bedrockConverse(),
+    geminiInteractions(),
+    ollama(),
+    cohere(),
+    ...["deepseek", "groq", "openrouter", "lm-studio", "ollama", "moonshot", "zhipu", "cerebras"].map((name) => openAiChat(name)),
+  ];
+  test.each(alone)("$name makes one reply, and a note says so", (format) => {
+    const { body } = encode(format, undefined);
+    expect(encode(format, undefined, { candidates: 3 })).toEqual({
+      body,
+      notes: [`unsupported: ${format.name} makes one reply to a request.`],
+    });
+  });
+  test("no more are asked for than the provider makes", () => {
+    expect(encode(gemini(), undefined, { candidates: 20 })).toMatchObject({
+      body: { generationConfig: { candidateCount: 8 } },
+      notes: ["unsupported: gemini-generateContent makes at most 8 replies to a request."],
+    });
+  });
+  const all = [...CHAT_VARIANTS.map((name) => openAiChat(name)), ...alone.slice(0, 6), gemini()];
+  test.each(all)("$name: one reply is what everybody makes, and what is no count is refused", (format) => {
+    expect(encode(format, undefined, { candidates: 1 })).toEqual(encode(format, undefined));
+    for (const candidates of [0, -1, 1.5, Number.NaN, Infinity])
+      expect(() => encode(format, undefined, { candidates })).toThrow("it takes a whole number from 1");
+  });
+});
