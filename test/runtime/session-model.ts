@@ -92,6 +92,7 @@ export class Model {
     await branch.ready;
     await this.#whenIdle(branch);
     const { length, state } = branch.head ?? { length: branch.log.length, state: branch.state };
+    await this.#whenDurable(branch);
     await parent.ready;
     await this.#turn(parent, NEVER, async () => {
       if (branch.log.length !== length) throw new Refusal("conflict");
@@ -112,7 +113,11 @@ export class Model {
 
   async snapshot(session: ModelSession): Promise<{ readonly log: readonly Entry[]; readonly state: State }> {
     await session.ready;
-    return this.#turn(session, NEVER, async () => ({ log: [...session.log], state: session.state }));
+    return this.#turn(session, NEVER, async () => {
+      const taken = { log: [...session.log], state: session.state };
+      await this.#whenDurable(session);
+      return taken;
+    });
   }
 
   async close(session: ModelSession): Promise<void> {

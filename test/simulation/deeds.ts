@@ -6,6 +6,7 @@ import type { Clock } from "../../src/core/ports.ts";
 export const DEEDS = [
   "now",
   "wait",
+  "early",
   "throw",
   "throw after",
   "flaky",
@@ -78,6 +79,10 @@ export function perform({ deed, ms, failures }: Order, context: ToolContext, wor
       return finish(work.effect);
     case "wait":
       return after(ms, work.effect);
+    case "early": {
+      const answer = work.effect();
+      return after(ms, () => answer);
+    }
     case "throw":
       return after(ms, () => failing(new ToolError("execution_failed", "as ordered", { outcome: "failed" })));
     case "throw after":

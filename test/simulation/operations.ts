@@ -35,7 +35,7 @@ const WEIGHTS = {
   turn: 6,
   begin: 3,
   close: 3,
-  crash: 1,
+  crash: 2,
   "take over": 2,
   "fail often": 2,
 } as const;

@@ -5,7 +5,7 @@ import type { Deed, Order } from "./deeds.ts";
 import { RULES } from "./tools.ts";
 import type { World } from "./world.ts";
 
-const TOOLS = [...Object.keys(RULES), "notes::note", "notes::note", "notes::recall", "parts::compose"];
+const TOOLS = [...Object.keys(RULES), "bank::wire", "notes::note", "notes::note", "notes::recall", "parts::compose"];
 const CACHED = TOOLS.filter((name) => RULES[name]?.cache !== undefined);
 
 export class Orders {
@@ -25,7 +25,7 @@ export class Orders {
     const order: Order = {
       tag: `call ${n}`,
       key: dice.of(KEYS),
-      deed: deed ?? (dice.chance(0.45) ? dice.of(["now", "wait"]) : dice.of(DEEDS)),
+      deed: deed ?? (dice.chance(0.45) ? dice.of(["now", "wait", "early"]) : dice.of(DEEDS)),
       ms: dice.of([0, 1, 5, 20, 45, 80]),
       failures: dice.of([1, 1, 2, 5]),
     };

@@ -120,7 +120,7 @@ export class SimulatedProcess implements ToolHost {
       maxConcurrent: sabotage === "forget a limit" ? 100 : RUNTIME_LIMIT,
       retry: { delayMs: 4, maxDelayMs: 20 },
       circuit: { failures: 3, windowMs: 1_000, openMs: 80, minimumRate: 0.4 },
-      cache: { maxBytes: 4_096 },
+      cache: { maxBytes: 3_600 },
       approval: {
         approve: (question) =>
           new Promise((resolve) => this.clock.timer(() => resolve(question.input["ms"] === 0 ? "deny" : "allow-once"), 3)),

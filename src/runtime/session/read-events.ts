@@ -36,3 +36,13 @@ function damaged(sessionId: string, position: number, reason: string): ToolError
     hint: `The ${position - 1} events before it can be read and exported.`,
   });
 }
+
+/** The first so many. */
+export async function* take<T>(items: AsyncIterable<T>, count: number): AsyncGenerator<T> {
+  let left = count;
+  if (left <= 0) return;
+  for await (const item of items) {
+    yield item;
+    if (--left === 0) return;
+  }
+}

@@ -13,7 +13,7 @@ import type { ExecuteOptions } from "../execute-options.ts";
 import type { CallRunner } from "../run-calls.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
-import { readEvents } from "./read-events.ts";
+import { readEvents, take } from "./read-events.ts";
 import { checkResumeOptions, resumeSession } from "./resume-session.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession, closedSession } from "./runtime-session.ts";
@@ -172,7 +172,7 @@ export class Sessions implements SessionHost {
   }
 
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
-    await commitBranch(branch, parent, (from) => this.events(branch, from));
+    await commitBranch(branch, parent, (from) => this.#ownEvents(branch, from));
     const holder = this.#open.get(branch.id) ?? branch;
     if (holder === branch) this.#parts.keeper.adopt(branch.id, parent.id); // else another session has taken its id since
     await whenStored(parent);
@@ -199,7 +199,7 @@ export class Sessions implements SessionHost {
       const { clock } = this.#parts.ports;
       const engines = (await session.engagedEngines?.snapshot(clock)) ?? new Map<Engine, JsonValue>();
       const events: SessionEvent[] = [];
-      for await (const event of this.events(session)) if (events.push(event) >= length) break;
+      for await (const event of this.#ownEvents(session, 0)) if (events.push(event) >= length) break;
       return makeSnapshot({
         sessionId: session.id,
         at: clock.wallTime(),
@@ -221,6 +221,22 @@ export class Sessions implements SessionHost {
       return;
     }
     yield* readEvents(eventLog, from);
+  }
+
+  /**
+   * The same, waiting until the store has them at their places: what is read there before may be what another process wrote that has taken
+   * the session over.
+   *
+   * @throws ToolError why they are lost, where memory has not all of them
+   */
+  async *#ownEvents(session: RuntimeSession, from: number): AsyncGenerator<SessionEvent> {
+    try {
+      await session.eventLog?.whenDurable();
+    } catch (thrown: unknown) {
+      session.noteLoss(thrown);
+    }
+    if (session.broken !== undefined && session.firstKept > from) throw session.broken;
+    yield* this.events(session, from);
   }
 
   /** The whole answer of a call whose result was cut, from the store; undefined when it has none. */
@@ -377,15 +393,5 @@ export class Sessions implements SessionHost {
     throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is open already, or is being resumed.`, {
       hint: "Use the object you have, close it first, or take another id.",
     });
-  }
-}
-
-/** The first so many. */
-async function* take<T>(items: AsyncIterable<T>, count: number): AsyncGenerator<T> {
-  let left = count;
-  if (left <= 0) return;
-  for await (const item of items) {
-    yield item;
-    if (--left === 0) return;
   }
 }

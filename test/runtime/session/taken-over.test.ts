@@ -1,0 +1,36 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { pure } from "../../../src/core/effects.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import type { Runtime } from "../../../src/runtime/runtime.ts";
+import { sqliteStore } from "../../../src/store/sqlite-store.ts";
+import { tool } from "../bench-runtime.ts";
+
+test("I12 a snapshot of a session that another process has taken over holds nothing of what the other wrote", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "haft-taken-over-"));
+  const release = Promise.withResolvers<void>();
+  const tools = [tool("note", (input) => input, { effects: pure() }), tool("hang", () => release.promise, { effects: pure() })];
+  const open = (): Runtime => createRuntime({ tools, store: sqliteStore({ path: join(folder, "a.db") }), timeoutMs: 0 });
+  const [first, second] = [open(), open()];
+  try {
+    const one = first.session("s");
+    await one.execute({ name: "note", input: { n: 1 } });
+    const other = await second.resume("s", { takeOver: true });
+    const running = other.execute([{ name: "hang" }, { name: "hang" }]);
+    while ((await Array.fromAsync(other.events())).length < 5) await new Promise(setImmediate);
+    const [executed, snapped] = await Promise.allSettled([one.execute({ name: "note" }), one.snapshot()]);
+    expect(executed).toMatchObject({ status: "rejected", reason: { code: "conflict" } });
+    if (snapped.status === "fulfilled") {
+      const copy = first.session("copy", { from: snapped.value });
+      expect(copy.log.filter(({ type }) => type === "call-start")).toHaveLength(1);
+    } else expect(snapped.reason).toMatchObject({ code: "conflict" });
+    release.resolve();
+    await running;
+  } finally {
+    release.resolve();
+    await Promise.all([first.close(), second.close()]);
+    rmSync(folder, { recursive: true });
+  }
+});
