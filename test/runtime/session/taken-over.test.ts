@@ -11,7 +11,7 @@ import { tool } from "../bench-runtime.ts";
 test("I12 a snapshot of a session that another process has taken over holds nothing of what the other wrote", async () => {
   const folder = mkdtempSync(join(tmpdir(), "haft-taken-over-"));
   const release = Promise.withResolvers<void>();
-  const tools = [tool("note", (input) => input, { effects: pure() }), tool("hang", () => release.promise, { effects: pure() })];
+  const tools = [tool("note", (input) => input, { effects: pure }), tool("hang", () => release.promise, { effects: pure })];
   const open = (): Runtime => createRuntime({ tools, store: sqliteStore({ path: join(folder, "a.db") }), timeoutMs: 0 });
   const [first, second] = [open(), open()];
   try {
