@@ -227,7 +227,7 @@ export class Sessions implements SessionHost {
    * The same, waiting until the store has them at their places: what is read there before may be what another process wrote that has taken
    * the session over.
    *
-   * @throws ToolError why they are lost, where memory has not all of them
+   * @throws ToolError why they are lost: to another process, or where memory has not all of them
    */
   async *#ownEvents(session: RuntimeSession, from: number): AsyncGenerator<SessionEvent> {
     try {
@@ -235,7 +235,8 @@ export class Sessions implements SessionHost {
     } catch (thrown: unknown) {
       session.noteLoss(thrown);
     }
-    if (session.broken !== undefined && session.firstKept > from) throw session.broken;
+    const { broken, firstKept } = session;
+    if (broken !== undefined && (firstKept > from || broken.code === "conflict")) throw broken;
     yield* this.events(session, from);
   }
 
