@@ -79,10 +79,8 @@ export function perform({ deed, ms, failures }: Order, context: ToolContext, wor
       return finish(work.effect);
     case "wait":
       return after(ms, work.effect);
-    case "early": {
-      const answer = work.effect();
-      return after(ms, () => answer);
-    }
+    case "early":
+      return early(work, (answer) => after(ms, () => answer));
     case "throw":
       return after(ms, () => failing(new ToolError("execution_failed", "as ordered", { outcome: "failed" })));
     case "throw after":
@@ -108,6 +106,16 @@ export function perform({ deed, ms, failures }: Order, context: ToolContext, wor
       });
     case "broken":
       return after(ms, () => ({ ...work.effect(), version: "not a number" }));
+  }
+}
+
+/** Does it at once and answers later; one that the world refuses has ended then. */
+function early(work: Work, answerLater: (answer: unknown) => unknown): unknown {
+  try {
+    return answerLater(work.effect());
+  } catch (thrown: unknown) {
+    work.leave();
+    throw thrown;
   }
 }
 
