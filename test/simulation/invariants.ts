@@ -230,7 +230,9 @@ export class Invariants {
     this.#seen("cache hit");
     if (cache?.ttlMs !== undefined && Number(at) + cache.ttlMs < startedAt)
       throw new Broken(10, `${result.callId} is out of date since ${String(at)}.`);
-    if (cache?.scope === "runtime" && answer["user"] !== user) throw new Broken(7, `${result.callId} has the answer of another user.`);
+    // What was taken up after a crash ran for whoever took it up.
+    if (cache?.scope === "runtime" && doings.startedAt.has(result.callId) && answer["user"] !== user)
+      throw new Broken(7, `${result.callId} has the answer of another user.`);
     if (cache?.scope !== "persistent" && answer["process"] !== process.number)
       throw new Broken(10, `${result.callId} has the answer of another process.`);
     const isOwn = session !== undefined && answer["session"] === session.id;

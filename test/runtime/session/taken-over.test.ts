@@ -19,7 +19,7 @@ test("I12 a snapshot of a session that another process has taken over is refused
     await one.execute({ name: "note", input: { n: 1 } });
     const other = await second.resume("s", { takeOver: true });
     const running = other.execute([{ name: "hang" }, { name: "hang" }]);
-    while ((await Array.fromAsync(other.events())).length < 5) await new Promise(setImmediate);
+    while ((await countOf(other.events())) < 5) await new Promise(setImmediate);
     const [executed, snapped] = await Promise.allSettled([one.execute({ name: "note" }), one.snapshot()]);
     expect(executed).toMatchObject({ status: "rejected", reason: { code: "conflict" } });
     expect(snapped).toMatchObject({ status: "rejected", reason: { code: "conflict" } });
@@ -31,3 +31,9 @@ test("I12 a snapshot of a session that another process has taken over is refused
     rmSync(folder, { recursive: true });
   }
 });
+
+async function countOf(items: AsyncIterable<unknown>): Promise<number> {
+  let count = 0;
+  for await (const _ of items) count++;
+  return count;
+}
