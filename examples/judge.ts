@@ -31,7 +31,7 @@ const judging: Hook = {
   },
 };
 
-const runtime = createRuntime({ tools: [pay], hooks: [judging] });
+const runtime = createRuntime({ tools: [pay], hooks: [judging], ports: { log: { debug() {}, warn() {} } } });
 const results = [];
 for (const amount of [700, 7_000, 70]) results.push(await runtime.execute({ name: "pay", input: { to: "landlord", amount } }));
 for (const result of results) console.log(resultText(result).split("\n")[0]);
@@ -44,5 +44,5 @@ await runtime.close();
 /* Prints:
 paid 700 to landlord
 Error (vetoed): The judge says no: ten times the usual rent.
-Error (vetoed): The hook "judge" that must agree to default::pay threw: The model scripted has no reply left: its script holds 2, and this is request 3.
+Error (vetoed): The hook "judge" that must agree to pay threw: The model scripted has no reply left: its script holds 2, and this is request 3.
 */

@@ -9,7 +9,8 @@ import type { ToolResult } from "../core/result.ts";
 import type { Store } from "../core/store.ts";
 import type { SessionDiff } from "../runtime/session/session-diff.ts";
 import { personApprover } from "./ask-person.ts";
-import { CallRecorder, recordedTo } from "./call-recorder.ts";
+import { recordedTo } from "./call-recorder.ts";
+import type { CallRecorder } from "./call-recorder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
 import { storeOf } from "./open-store.ts";
@@ -44,13 +45,13 @@ export const callCommand: Command = {
   async run(context) {
     const [name = "", text] = context.args;
     const input = text === undefined ? {} : parseInput(text === "-" ? await readInput(context, text) : text);
-    const { options } = context;
-    const recorder = options.record === undefined ? undefined : await CallRecorder.begin(options.record, options);
-    const { result, diff } = await recordedTo(context, recorder, () => makeCall(context, { name, input }, recorder));
-    if (result.status === "cancelled" && !context.options.json) context.signal.throwIfAborted();
-    printResult(context, result);
-    if (diff !== undefined) printSimulation({ ...context, screen: context.err }, diff);
-    return result.error === undefined ? 0 : ERROR_CODES[result.error.code].exit;
+    return await recordedTo(context, async (recorder) => {
+      const { result, diff } = await makeCall(context, { name, input }, recorder);
+      if (result.status === "cancelled" && !context.options.json) context.signal.throwIfAborted();
+      printResult(context, result);
+      if (diff !== undefined) printSimulation({ ...context, screen: context.err }, diff);
+      return result.error === undefined ? 0 : ERROR_CODES[result.error.code].exit;
+    });
   },
 };
 

@@ -1,4 +1,5 @@
 /** `haft generate`: makes many conversations over simulated tools, as data. */
+import { standInsOf } from "../config/build-ladder.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import type { ErrorInfo } from "../core/error.ts";
@@ -9,7 +10,7 @@ import { type HurriedClock, hurriedClock } from "../generate/conversations/hurri
 import type { ConversationTemplate } from "../generate/conversations/conversation-template.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { drained } from "./drained.ts";
-import { formatOf, planFor, readTemplateFile, standInsOf, takesNoTime } from "./generate/generation-plan.ts";
+import { formatOf, planFor, readTemplateFile, takesNoTime } from "./generate/generation-plan.ts";
 import { progressText, summaryLines } from "./generate/generation-words.ts";
 import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime, WithRuntimeOptions } from "./open-runtime.ts";
@@ -20,7 +21,7 @@ import { safeJson, safeText } from "./terminal-text.ts";
 export const generateCommand: Command = {
   name: "generate",
   usage: "[templates | -]",
-  summary: "Make many conversations over simulated tools, as data.",
+  summary: "Make conversations over simulated tools, as data.",
   details: [
     "Without templates, tools of the configuration are drawn, and called with inputs",
     "that are made up: no model and no key is needed. Templates are JSON Lines, one",
@@ -63,17 +64,11 @@ export const generateCommand: Command = {
       });
     const known = formatOf(format);
     const templates = await readTemplateFile(context);
-    let config: OpenRuntime["config"] | undefined;
     const clock = hurriedClock();
     const options: WithRuntimeOptions = {
       clock,
-      onConfig: (read) => {
-        config = read;
-        planFor(context, { config, templates }); // wrong names and missing keys start nothing
-      },
-      get otherwise() {
-        return config === undefined ? undefined : standInsOf(config); // asked for when the configuration has been read
-      },
+      onConfig: (config) => void planFor(context, { config, templates }), // wrong names and missing keys start nothing
+      otherwise: standInsOf,
     };
     const summary = await withRuntime(context, options, (open) => generate(context, { open, clock, templates, out, format: known }));
     tell(context, summary, out);

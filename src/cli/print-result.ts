@@ -37,7 +37,11 @@ export function resultLines(result: ToolResult, style: ResultStyle): readonly st
   const left = width - `  ✓ ${label} ${name}  ${took}  `.length;
   const under = width - INDENT.length;
   const { line, block } = result.error === undefined ? answerParts(result, left, under) : errorParts(result, result.error, under);
-  const facts = [...waits, ...(result.attempts > 1 ? [`took ${plural(result.attempts, "attempt")}`] : [])];
+  const facts = [
+    ...waits,
+    ...(result.attempts > 1 ? [`took ${plural(result.attempts, "attempt")}`] : []),
+    ...(result.fault === undefined ? [] : [`the fault ${safeText(result.fault)} was put in on purpose`]),
+  ];
   return [
     line === "" ? head : `${head}  ${line}`,
     ...block.map((text) => `${INDENT}${text}`),

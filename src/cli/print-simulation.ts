@@ -12,6 +12,8 @@ import type { Screen } from "./terminal-text.ts";
 const NOTHING = "nothing";
 /** Says of a key that stands in the list as well whose it is. */
 const WITHIN_TOOLSET = /^toolset:.*\/writes\//su;
+/** Keys of engines that remember what they answered. */
+const NOTES = /^haft:(?:records|replay|stub):/u;
 const MAX_LINES = 20;
 const FILE_WIDTH = 120;
 const LEAST_VALUE = 12;
@@ -23,12 +25,13 @@ export interface SimulationOutput extends Pick<CommandContext, "options" | "out"
   readonly screen?: Screen;
 }
 
-/** With `--json` one line on standard output; else lines on the screen. */
-export function printSimulation({ options, out, screen = out }: SimulationOutput, { state, pretended }: SessionDiff): void {
+/** With `--json` one line on standard output; else lines on the screen, without what those who stood in for tools have noted for themselves. */
+export function printSimulation({ options, out, screen = out }: SimulationOutput, { state: all, pretended }: SessionDiff): void {
   if (options.json) {
-    out.write(`${safeJson({ simulation: { state, pretended } })}\n`);
+    out.write(`${safeJson({ simulation: { state: all, pretended } })}\n`);
     return;
   }
+  const state = all.filter(({ key }) => !NOTES.test(key));
   const width = screen.width === Infinity ? FILE_WIDTH : screen.width;
   const writes = pretended.filter((key) => !WITHIN_TOOLSET.test(key));
   printList(screen, "state that would differ", {

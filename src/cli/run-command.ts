@@ -5,7 +5,8 @@ import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
 import type { SessionDiff } from "../runtime/session/session-diff.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { copySession, keptSession } from "./begin-session.ts";
-import { CallRecorder, recordedTo } from "./call-recorder.ts";
+import { recordedTo } from "./call-recorder.ts";
+import type { CallRecorder } from "./call-recorder.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { readConversation } from "./conversation.ts";
 import type { ConversationLine } from "./conversation.ts";
@@ -27,7 +28,7 @@ export const runCommand: Command = {
     "The conversation is JSON Lines, from a file or, with -, from standard input:",
     "",
     '  {"role": "user", "content": "What do the notes say?"}',
-    '  {"role": "assistant", "calls": [{"name": "files::read", "input": {"path": "notes.md"}}]}',
+    '  {"role": "assistant", "calls": [{"name": "files::read", "input": {…}}]}',
     '  {"role": "approver", "answer": "allow-once", "afterMs": 500}',
     "",
     "The calls of one line run together. Lines of the roles user, assistant and",
@@ -45,10 +46,10 @@ export const runCommand: Command = {
     "that the model did not answer ends the run, with an exit code that says why.",
     "",
     "With --simulate all of it is tried on a branch that is dropped: reads run, every",
-    "other call is answered by the model of [simulation] in the configuration, or made",
-    "up from its output schema, and at the end stands what would be different.",
+    "other call is answered as [simulation] in the configuration says, or made up",
+    "from its output schema, and at the end stands what would be different.",
     "",
-    "With --record the calls that are live are written into a file; with --replay such",
+    "With --record the calls that are live are written to a file; with --replay such",
     "a file answers them, and nothing runs. --replay and --simulate together answer",
     "what the recording does not have as a simulation does.",
     "",
@@ -87,14 +88,13 @@ export const runCommand: Command = {
   async run(context) {
     const { options } = context;
     const play = new Play(context, await readLines(context));
-    const recorder = options.record === undefined ? undefined : await CallRecorder.begin(options.record, options);
-    const diff = await recordedTo(context, recorder, () =>
-      options.simulate ? simulate(context, play, recorder) : playLive(context, play, recorder),
-    );
-    play.printSummary();
-    if (diff !== undefined) printSimulation(context, diff);
-    context.signal.throwIfAborted();
-    return play.exitCode;
+    return await recordedTo(context, async (recorder) => {
+      const diff = await (options.simulate ? simulate(context, play, recorder) : playLive(context, play, recorder));
+      play.printSummary();
+      if (diff !== undefined) printSimulation(context, diff);
+      context.signal.throwIfAborted();
+      return play.exitCode;
+    });
   },
 };
 

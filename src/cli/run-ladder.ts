@@ -12,8 +12,8 @@ import type { CommandContext } from "./command.ts";
 import { inFile } from "./read-recorded-events.ts";
 
 export interface LadderChoice {
-  /** Answers the tools that the configuration says nothing of. @default they are live */
-  readonly otherwise?: Rungs | undefined;
+  /** Who answers the tools that the configuration says nothing of. @default they are live */
+  readonly otherwise?: ((config: LoadedConfig) => Rungs) | undefined;
   /** Takes the calls that are live. */
   readonly recorder?: CallRecorder | undefined;
 }
@@ -35,7 +35,7 @@ export async function runLadder(
     });
   const built = await buildLadder(config, {
     environment,
-    ...present({ otherwise, recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add }),
+    ...present({ otherwise: otherwise?.(config), recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add }),
     ...(nearest ? { match: "nearest" } : {}),
     ...(replay === undefined || simulate ? {} : { override: "replay" }),
   }).catch((thrown: unknown) => {

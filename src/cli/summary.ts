@@ -42,7 +42,7 @@ export class Summary {
       ["orphans", this.#orphans, this.#orphans === 0 ? "" : `${this.#lateEnds} ended late, ${this.running} still running`],
       ["origins", results.length, originsOf(results)],
     ];
-    const notLive = results.filter(({ fidelity }) => fidelity !== undefined);
+    const notLive = results.filter((result) => result.fidelity !== undefined && isAnswered(result));
     if (notLive.length > 0) rows.push(["not live", notLive.length, fidelityOf(notLive)]);
     return rows.map(([name, count, words]) => `${name.padEnd(10)} ${String(count).padStart(3)}  ${words}`.trimEnd());
   }
@@ -50,12 +50,17 @@ export class Summary {
 
 /** Where the answers came from: `13 live (8 files, 5 demo), 2 not run`. */
 function originsOf(results: readonly ToolResult[]): string {
-  const ran = results.filter((result) => result.attempts > 0 || result.origin !== "live");
+  const ran = results.filter(isAnswered);
   const toolsets = tally(ran.map((result) => splitName(result.name).namespace ?? result.name));
   const origins = tally(ran.map((result) => ORIGIN_WORDS[result.origin]));
   const parts = ran.length === 0 ? [] : [`${origins} (${toolsets})`];
   if (ran.length < results.length) parts.push(`${results.length - ran.length} never run`);
   return parts.join(", ");
+}
+
+/** Whether somebody was asked for it: a call that ends before has an origin, too. What is kept is given without an attempt. */
+function isAnswered({ attempts, origin, status }: ToolResult): boolean {
+  return attempts > 0 || (origin === "cache" && status !== "error");
 }
 
 const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
@@ -72,7 +77,7 @@ function fidelityOf(results: readonly ToolResult[]): string {
     const by = answeredBy === undefined ? "" : ` by ${answeredBy}`;
     return fidelity === "unchecked" && status === "error" ? `error${by}` : `${fidelity}${by}`;
   });
-  const isMadeUp = results.some(({ fidelity }) => fidelity === "schema-valid" || fidelity === "unchecked");
+  const isMadeUp = results.some(({ fidelity, status }) => fidelity === "schema-valid" || (fidelity === "unchecked" && status !== "error"));
   return isMadeUp ? `${tally(words)}; made up, never observed` : tally(words);
 }
 

@@ -52,6 +52,19 @@ export async function buildLadder(loaded: LoadedConfig, options: LadderBuildOpti
   return await new LadderBuilder(loaded, options).build();
 }
 
+/** Who stands in for tools as `[simulation]` says it, in order: see `buildLadder`. */
+export function standInsOf({ config: { simulation = NOTHING } }: LoadedConfig): readonly Rung[] {
+  const { standIn, recording, stubs, model } = simulation;
+  if (standIn !== undefined) return standIn;
+  const has: Readonly<Record<EngineRung, boolean>> = {
+    replay: recording !== undefined,
+    stub: stubs !== undefined,
+    lm: model !== undefined,
+    example: model === undefined,
+  };
+  return STAND_INS.filter((rung) => has[rung]);
+}
+
 const NOTHING: SimulationConfig = {
   model: undefined,
   lm: {},
@@ -131,20 +144,8 @@ class LadderBuilder {
 
   /** A recording that is given is asked first, whatever the file says. */
   #standIns(): readonly Rung[] {
-    const { standIn } = this.#simulation;
-    if (standIn === undefined) return this.#defaultStandIns();
-    return this.#options.recording === undefined ? standIn : [...new Set<Rung>(["replay", ...standIn])];
-  }
-
-  #defaultStandIns(): readonly EngineRung[] {
-    const { stubs, model } = this.#simulation;
-    const has: Readonly<Record<EngineRung, boolean>> = {
-      replay: this.#recording !== undefined,
-      stub: stubs !== undefined,
-      lm: model !== undefined,
-      example: model === undefined,
-    };
-    return STAND_INS.filter((rung) => has[rung]);
+    const own = standInsOf(this.#loaded);
+    return this.#options.recording === undefined ? own : [...new Set<Rung>(["replay", ...own])];
   }
 
   #recordingOf(written: RecordingConfig | undefined): RecordingConfig | undefined {

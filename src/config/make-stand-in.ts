@@ -52,19 +52,22 @@ export async function makeExample(seed: number | string | undefined): Promise<En
 /** @throws ToolError for a file that cannot be read, and with file and line for one that is damaged */
 export async function makeReplay(config: RecordingConfig): Promise<Engine> {
   try {
-    return await makeGivenReplay(config);
+    return await makeGivenReplay(config, "invalid_config");
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     throw error.code === "corrupt_record" ? inFile(config.recording, error) : error;
   }
 }
 
-/** As `makeReplay`, of a file or the text of a recording; what is damaged is said without its name. */
-export async function makeGivenReplay({ recording, match, repeatLast }: RecordingConfig): Promise<Engine> {
+/** As `makeReplay`, of a file or the text of a recording; what is damaged is said without its name, and `code` is for what cannot be read. */
+export async function makeGivenReplay(
+  { recording, match, repeatLast }: RecordingConfig,
+  code: "invalid_config" | "invalid_argument" = "invalid_argument",
+): Promise<Engine> {
   const { replayEngine } = await import("../engine/replay.ts");
   const source: RecordingSource = recording.includes("\n") // every line of a text ends so
     ? recording
-    : readTextPieces({ path: recording, what: "recording", code: "invalid_config", hint: "Name the file itself, such as session.jsonl." });
+    : readTextPieces({ path: recording, what: "recording", code, hint: "Name the file itself, such as session.jsonl." });
   const events: SessionEvent[] = [];
   for await (const event of (await readRecording(source)).events) events.push(event);
   return replayEngine(events, present({ match, repeatLast }));

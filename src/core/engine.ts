@@ -16,7 +16,10 @@ export interface Engine {
    * `forkSession`. @default "none"
    */
   readonly state?: "none" | "value" | "remote";
-  /** Its calls change nothing but the session's state, so a simulated one runs like any other. @default false */
+  /**
+   * Its calls change nothing but the session's state, so a simulated one runs like any other. Where `origin` is not live either, its
+   * calls wait for no call of another session, whatever effects their tools declare. @default false
+   */
   readonly effectFree?: boolean;
   /** What the results of its calls say about where they came from. @default "live" */
   readonly origin?: Origin;

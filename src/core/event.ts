@@ -8,6 +8,7 @@ import type { JsonObject, JsonValue } from "./json.ts";
 import type { SessionMessage } from "./message.ts";
 import type { FinishReason, TokenUsage } from "./model.ts";
 import type { ToolResult } from "./result.ts";
+import type { Rung } from "./rung.ts";
 
 interface SessionFact {
   readonly sessionId: string;
@@ -42,6 +43,10 @@ export type SessionEvent =
       readonly call: ToolCall;
       /** It belongs to a message of a model that is not over yet: only a `round-end` makes it count. */
       readonly inRound?: true;
+      /** Who was to answer it, where its caller or a rule said so. */
+      readonly answerFrom?: readonly Rung[];
+      /** Its caller makes the input that it is run with of this one, when it is admitted. */
+      readonly rewritten?: true;
     })
   | (CallEvent & {
       readonly type: "call-intent";

@@ -23,9 +23,9 @@ import { MAX_MESSAGE_LENGTH, ToolError } from "./error.ts";
 import type { SessionEvent } from "./event.ts";
 import { FIDELITIES } from "./fidelity.ts";
 import { copyJson, isJsonObject } from "./json.ts";
-import { FINISH_REASONS } from "./model.ts";
-
 import type { JsonLimits, JsonObject, JsonValue } from "./json.ts";
+import { FINISH_REASONS } from "./model.ts";
+import { RUNGS } from "./rung.ts";
 
 /** Longest id, key or name in an event, in UTF-16 units. Whoever makes one may not make it longer. */
 export const MAX_ID_LENGTH = 1_024;
@@ -148,7 +148,7 @@ const FIELDS = {
   "session-start": { ...FACT, parent: optional(branchPoint) },
   "message-add": { ...FACT, message },
   "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
-  "call-start": { ...OF_CALL, call, inRound: optional(truth) },
+  "call-start": { ...OF_CALL, call, inRound: optional(truth), answerFrom: optional(listOf(oneOf(RUNGS))), rewritten: optional(truth) },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
   "call-end": { ...OF_CALL, result, input: optional(jsonObject) },

@@ -8,13 +8,13 @@ import { seededRandom } from "../core/seeded-random.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { type Validator, compileSchema } from "../schema/compile-schema.ts";
 import { exampleValue } from "../schema/example/example-value.ts";
-import type { Subject } from "../schema/example/given.ts";
+import { type Subject, isOfThing, isState } from "../schema/example/given.ts";
 import { plainName } from "../schema/example/name-words.ts";
-import { countsOf, listIn, thingIn, usualSchema, withKnown } from "./example/answer-shape.ts";
-import { changesIn, limitIn, matches, queryOf } from "./example/read-input.ts";
+import { listIn, pageFacts, saidOf, stateTold, statesAfter, thingIn, usualSchema, withKnown } from "./example/answer-shape.ts";
+import { changesIn, limitIn, matches, offsetIn, queryOf } from "./example/read-input.ts";
 import { type Change, Records, type Thing, bounded, remembered } from "./example/records.ts";
-import { type Identity, type ToolIntent, identityIn, toolIntent } from "./example/tool-intent.ts";
-import { reduceWorld } from "./world.ts";
+import { type Identity, type ToolIntent, idText, identityIn, isTaking, madeBy, othersIn, toolIntent } from "./example/tool-intent.ts";
+import { stepWorld } from "./world.ts";
 
 export interface ExampleEngineOptions {
   /** Other seeds, other answers. @default 0 */
@@ -26,9 +26,10 @@ export interface ExampleEngineOptions {
  *
  * The same call is given the same answer in every session, as long as nothing was written before it. Values of the call stand in the
  * answer where names match. Where the names of tools tell what they do, a session's answers agree: what `create_order` made,
- * `get_order` and `list_orders` return, `update_order` changes, and after `cancel_order` it is `not_found`; what was read or listed
- * without having been created is remembered as well, up to some 250 things a toolset, the oldest forgotten first. The facts of a tool's `reducer` stand in its answer.
- * A tool without output schema answers an object of what it was given. What no value can be found for is given the nearest there is.
+ * `get_order` and `list_orders` return, `update_order` changes, `close_ticket` closes, and after `cancel_order` it is `not_found`; what
+ * was read or listed without having been created is remembered as well, up to some 250 things a toolset, the oldest forgotten first. Lists
+ * keep to filters, limits and pages. The facts of a tool's `reducer` stand in its answer. A tool without output schema answers a status
+ * and what it was given. What no value can be found for is given the nearest there is.
  *
  * @throws ToolError `invalid_argument` at once for a seed that is neither text nor number
  */
@@ -50,7 +51,7 @@ export function exampleEngine(options: ExampleEngineOptions = {}): Engine {
 const MAX_REDRAWS = 8;
 /** How many made-up things a list has besides those that are known. */
 const MORE_IN_LIST = 2;
-const usualSchemas = new WeakMap<Tool, JsonSchema>();
+const usualSchemas = new WeakMap<Tool, Map<boolean, JsonSchema>>();
 const validators = new WeakMap<Tool, Validator>();
 
 class ExampleCall {
@@ -59,6 +60,8 @@ class ExampleCall {
   readonly #input: JsonObject;
   readonly #context: ToolContext;
   readonly #seed: string;
+  /** What is the same in all answers. */
+  readonly #house: JsonObject;
   readonly #intent: ToolIntent;
   readonly #records: Records;
 
@@ -70,6 +73,7 @@ class ExampleCall {
     this.#context = context;
     this.#seed = `${seed}|${context.toolName}|${canonicalJson(input)}`;
     this.#intent = toolIntent(context.toolName);
+    this.#house = { currency: currencyOf(seed), ...saidOf(this.#intent) };
     this.#records = new Records(context.state);
   }
 
@@ -94,48 +98,61 @@ class ExampleCall {
   /** The tool keeps its world itself: nothing is remembered here. All facts are told, unless the schema has no room for them. */
   #reduced(): JsonValue {
     const { outputSchema } = this.#tool;
-    const facts = reduceWorld(this.#request, this.#context);
-    if (facts === undefined) return this.#draw(this.#input);
-    if (!isJsonObject(facts) || outputSchema === undefined) return facts;
-    const drawn = this.#draw({ ...this.#input, ...facts });
-    const told = { ...Object(drawn), ...facts };
-    return validatorOf(this.#tool, outputSchema).check(told) ? told : drawn;
+    const step = stepWorld(this.#request, this.#context);
+    if (step === undefined) return this.#draw(this.#input);
+    const { facts } = step;
+    let output: JsonValue = facts;
+    if (isJsonObject(facts) && outputSchema !== undefined) {
+      const drawn = this.#draw({ ...this.#input, ...facts });
+      const told = { ...Object(drawn), ...facts };
+      output = validatorOf(this.#tool, outputSchema).check(told) ? told : drawn;
+    }
+    step.commit();
+    return output;
   }
 
   #create(): JsonValue {
     const { noun } = this.#intent;
-    const named = identityIn(this.#input, noun, this.#asked());
+    const asked = identityIn(this.#input, noun);
+    const named = asked?.of === "noun" ? asked : undefined;
     let output = this.#draw(this.#input);
-    let identity = this.#identityOf(output) ?? named;
-    for (let turn = 1; turn <= MAX_REDRAWS && identity !== undefined && identity.id !== named?.id; turn++) {
+    let identity = this.#newIdentity(output);
+    for (let turn = 1; turn <= MAX_REDRAWS && identity !== undefined; turn++) {
       if (this.#records.find(identity.nouns, identity.id) === undefined) break;
       output = this.#draw(this.#input, { turn });
-      identity = this.#identityOf(output) ?? named;
+      identity = this.#newIdentity(output);
     }
-    const nouns = identity?.nouns ?? [noun];
-    const id = identity?.id ?? `#${this.#records.of(nouns).length + 1}`;
-    const values = { ...thingIn(output, { noun }), ...this.#input };
+    const { nouns, id } = identity ?? named ?? { nouns: [noun], id: `#${this.#records.of([noun]).length + 1}` };
+    const values = { ...this.#input, ...this.#made(output) };
     this.#records.put([remembered(undefined, { nouns, id, values, isNew: true })]);
     return output;
   }
 
-  /** The id that an answer gives a new thing, which is none of those it was asked about. */
-  #identityOf(output: JsonValue): Identity | undefined {
-    const { noun } = this.#intent;
-    return identityIn(thingIn(output, { noun }), noun, this.#asked());
-  }
-
-  /** The names of the input, plainly spelled. */
-  #asked(): ReadonlySet<string> {
-    return new Set(Object.keys(this.#input).map(plainName));
+  /** The id that an answer gives a new thing, which is none of those it was asked about: of the booking, where a flight is booked. */
+  #newIdentity(output: JsonValue): Identity | undefined {
+    const { word } = this.#intent;
+    const noun = madeBy(this.#intent, output);
+    const asked = new Set(Object.keys(this.#input).map(plainName));
+    const values = Object.entries(thingIn(output, { noun })).filter(([name]) => !asked.has(plainName(name)));
+    const identity = identityIn(Object.fromEntries(values), noun);
+    return identity?.of === "other" && isTaking(word) ? { ...identity, nouns: identity.nouns.slice(0, 1) } : identity;
   }
 
   /** The thing that the input names. The id of something else is an id of the noun as well: one subscription for one user. */
   #named(): Identity | undefined {
     const { noun, verb } = this.#intent;
     const identity = identityIn(this.#input, noun);
-    if (identity === undefined || identity.of === "noun" || noun === "") return identity;
+    if (identity === undefined || noun === "") return identity;
+    if (identity.of === "noun") return this.#byNumber(identity);
     return identity.of === "whole" && verb !== "remove" ? identity : { ...identity, nouns: identity.nouns.slice(1) };
+  }
+
+  /** A thing that is known by its id is asked for by its number, too. */
+  #byNumber(identity: Identity): Identity {
+    const { nouns, id, kind, key } = identity;
+    if (kind === "id" || this.#records.find(nouns, id) !== undefined) return identity;
+    const known = this.#records.of(nouns).find(({ values }) => idText(values[kind]) === id || idText(values[key]) === id);
+    return known === undefined ? identity : { ...identity, nouns: known.nouns, id: known.id };
   }
 
   #read(): JsonValue {
@@ -145,7 +162,7 @@ class ExampleCall {
     if (identity === undefined) return this.#readUnnamed();
     const known = this.#knownOrGone(identity);
     const output = this.#draw({ ...this.#input, ...known?.values, ...this.#spelled(identity) });
-    const values = { ...thingIn(output, { noun }), ...known?.values };
+    const values = this.#tool.outputSchema === undefined ? {} : { ...thingIn(output, { noun }), ...known?.values };
     this.#remember(known, { nouns: identity.nouns, id: identity.id, values });
     return output;
   }
@@ -153,7 +170,11 @@ class ExampleCall {
   /** Without an id, what was made last and fits what is asked. */
   #readUnnamed(): JsonValue {
     const { noun } = this.#intent;
-    const known = this.#records.of([noun]).findLast((thing) => !thing.isGone && matches(thing, this.#input, undefined));
+    const known = this.#records
+      .of([noun])
+      .findLast(
+        (thing) => !thing.isGone && (thing.isNew || this.#tool.outputSchema !== undefined) && matches(thing, this.#input, undefined),
+      );
     return this.#draw({ ...known?.values, ...this.#input });
   }
 
@@ -162,9 +183,13 @@ class ExampleCall {
     const identity = this.#named();
     if (identity === undefined) return this.#draw(this.#input);
     const known = this.#knownOrGone(identity);
-    const values = { ...known?.values, ...changesIn(this.#input, identity, noun) };
+    const told = stateTold(this.#intent);
+    const before = Object.entries(known?.values ?? {}).filter(([name, value]) => told === undefined || (!isState(name) && value !== null));
+    const values = { ...Object.fromEntries(before), ...changesIn(this.#input, identity, noun) };
     const output = this.#draw({ ...this.#input, ...values, ...this.#spelled(identity) });
-    this.#records.put([remembered(known, { nouns: identity.nouns, id: identity.id, values })]);
+    const state = told === undefined ? {} : { status: told };
+    const drawn = this.#tool.outputSchema === undefined ? {} : thingIn(output, { noun });
+    this.#records.put([remembered(known, { nouns: identity.nouns, id: identity.id, values: { ...state, ...values, ...drawn } })]);
     return output;
   }
 
@@ -186,15 +211,26 @@ class ExampleCall {
     const things = [...found.filter(({ isNew }) => isNew), ...found.filter(({ isNew }) => !isNew)];
     const isListed = all.some(({ queries }) => queries.includes(query));
     const limit = limitIn(this.#input);
-    const records = things.map((thing) => this.#asRecord(thing));
-    const more = isListed ? 0 : things.length > 0 ? MORE_IN_LIST : undefined;
-    const subject: Subject = { noun, records, ...(limit !== undefined && { atMost: limit }), ...(more !== undefined && { more }) };
+    const offset = offsetIn(this.#input);
+    const page = things.slice(offset);
+    const more = isListed || offset > 0 ? 0 : things.length > 0 ? MORE_IN_LIST : undefined;
+    const subject: Subject = {
+      ...this.#subject(),
+      records: page.map((thing) => this.#asRecord(thing)),
+      ...(more !== undefined && { more }),
+      ofList: pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 }),
+    };
     const first = this.#draw(this.#input, { subject });
     const list = listIn(first, subject);
     if (list === undefined && things.length === 0) return first;
-    this.#listed(list ?? [], { things, all, query, noun });
-    const total = Math.max(records.length, list?.length ?? 0);
-    return this.#draw({ ...this.#input, ...countsOf(total, list?.length ?? total) }, { subject });
+    this.#listed(list ?? [], { things: page, all, query, noun });
+    const shown = list?.length ?? page.length;
+    const total = Math.max(things.length, shown > 0 ? offset + shown : 0);
+    const { page: firstPage, ...counts } = pageFacts({ total, shown, offset, limit: limit ?? 0 });
+    return this.#draw(
+      { page: firstPage ?? 1, ...this.#input, ...counts },
+      { subject: { ...subject, isLastPage: counts["has_more"] === false } },
+    );
   }
 
   /** Remembers what a list made up, so that it can be read and is listed again. */
@@ -229,12 +265,20 @@ class ExampleCall {
     });
   }
 
+  /** What is remembered of a new thing: the status that only says what the call did is not. */
+  #made(output: JsonValue): JsonObject {
+    const values = thingIn(output, { noun: madeBy(this.#intent, output) });
+    if (this.#tool.outputSchema !== undefined) return values;
+    const { status: _, ...rest } = values;
+    return rest;
+  }
+
   /** The id under the names it may have in an answer. */
-  #spelled({ nouns, key }: Identity): JsonObject {
+  #spelled({ nouns, key, kind }: Identity): JsonObject {
     const id = this.#input[key];
     if (id === undefined) return {};
-    if (this.#tool.outputSchema === undefined) return { id, [key]: id };
-    return { ...idNames(nouns, id), [key]: id };
+    if (this.#tool.outputSchema === undefined) return { [key]: id };
+    return kind === "number" ? { number: id, [key]: id } : { ...idNames(nouns, id), [key]: id };
   }
 
   #asRecord({ nouns, id, values }: Thing): JsonObject {
@@ -254,20 +298,40 @@ class ExampleCall {
   ): JsonValue {
     const { outputSchema } = this.#tool;
     const random = seededRandom(turn === 0 ? this.#seed : `${this.#seed}|${turn}`);
-    const { value } = exampleValue(outputSchema ?? this.#usualSchema(), { random, given, subject });
-    return outputSchema === undefined ? withKnown(value, given, subject) : value;
+    if (outputSchema === undefined) return withKnown(exampleValue(this.#usualSchema(), { random, given, subject }).value, given, subject);
+    return exampleValue(outputSchema, { random, given: { ...this.#house, ...this.#related(), ...given }, subject }).value;
+  }
+
+  /** What is known of other things that the call names, such as the hotel that is booked: its city, and its name as `hotel_name`. */
+  #related(): JsonObject {
+    const others = othersIn(this.#input, isTaking(this.#intent.word) ? "" : this.#intent.noun);
+    const values = others.flatMap(({ owner, id }) =>
+      Object.entries(this.#records.find([owner], id)?.values ?? {}).map(
+        ([name, value]) => [isOfThing(name) ? name : `${owner}_${plainName(name)}`, value] as const,
+      ),
+    );
+    return Object.fromEntries(values);
   }
 
   #subject(): Subject {
     const limit = limitIn(this.#input);
-    return { noun: this.#intent.noun, ...(limit !== undefined && { atMost: limit }) };
+    const states = statesAfter(this.#intent);
+    return { noun: this.#intent.noun, ...(limit !== undefined && { atMost: limit }), ...(states !== undefined && { states }) };
   }
 
   #usualSchema(): JsonSchema {
-    let schema = usualSchemas.get(this.#tool);
-    if (schema === undefined) usualSchemas.set(this.#tool, (schema = usualSchema(this.#intent)));
+    const isNamed = identityIn(this.#input, this.#intent.noun)?.of === "noun";
+    let schemas = usualSchemas.get(this.#tool);
+    if (schemas === undefined) usualSchemas.set(this.#tool, (schemas = new Map()));
+    let schema = schemas.get(isNamed);
+    if (schema === undefined) schemas.set(isNamed, (schema = usualSchema(this.#intent, isNamed)));
     return schema;
   }
+}
+
+function currencyOf(seed: string): string {
+  const currencies = ["EUR", "USD", "GBP"];
+  return currencies[Math.floor(seededRandom(`${seed}|currency`).next() * currencies.length)] ?? "EUR";
 }
 
 function validatorOf(tool: Tool, schema: JsonSchema): Validator {

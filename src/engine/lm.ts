@@ -5,7 +5,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
-import type { Model, ModelReply, ModelRequest } from "../core/model.ts";
+import type { FinishReason, Model, ModelReply, ModelRequest } from "../core/model.ts";
 import type { Tool } from "../core/tool.ts";
 import { untilAborted } from "../core/until-aborted.ts";
 import { askModel } from "./lm/ask-model.ts";
@@ -124,9 +124,10 @@ class LmEngine implements Engine {
   }
 
   #settings({ responseFormat }: OutputContract): Omit<ModelRequest, "messages"> {
-    const { instructions, candidates, maxOutputTokens, temperature } = this.#options;
+    const { model, instructions, candidates, maxOutputTokens, temperature } = this.#options;
     return {
       system: systemInstruction(instructions),
+      ...(OF_DEVELOPER.test(model.name) ? { systemRole: "developer" } : {}),
       responseFormat,
       ...(candidates === 1 ? {} : { candidates }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
@@ -134,6 +135,9 @@ class LmEngine implements Engine {
     };
   }
 }
+
+/** Models that are told what to do by a developer, not by the system. */
+const OF_DEVELOPER = /gpt/iu;
 
 type Counted = "maxHistory" | "maxHistoryChars" | "candidates" | "tries" | "maxReplyChars";
 type Settings = LmEngineOptions & Readonly<Record<Counted, number>>;
@@ -156,10 +160,15 @@ function decidedOutput(contract: OutputContract, facts: JsonValue, toolName: str
   });
 }
 
+/** How the first candidate may have ended while the others are whole. */
+const OF_ONE_CANDIDATE: ReadonlySet<FinishReason> = new Set<FinishReason>(["length", "content-filter", "refusal"]);
+
 function judge(reply: ModelReply | undefined, rules: ReplyRules): Verdict {
   if (reply === undefined) return { problems: [`the reply has more than ${rules.maxChars} characters`] };
   const { finish, finishDetail, text, candidates } = reply;
   if (endedWell(finish)) return chooseCandidate(candidates ?? [{ text }], rules);
+  const others = OF_ONE_CANDIDATE.has(finish) ? chooseCandidate((candidates ?? []).slice(1), rules) : undefined;
+  if (others !== undefined && !("problems" in others)) return others;
   const detail = finishDetail === undefined || finishDetail === finish ? "" : ` (${finishDetail})`;
   return { problems: [`the reply did not end well: ${finish}${detail}`] };
 }

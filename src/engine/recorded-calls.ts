@@ -90,7 +90,7 @@ export class ToolAnswers {
     const key = canonicalJson(input);
     let group = this.#groups.get(key);
     if (group === undefined) {
-      group = new OpenGroup(hash("sha256", `${this.#name}\n${key}`).slice(0, 32), input);
+      group = new OpenGroup(`haft:replay:${hash("sha256", `${this.#name}\n${key}`).slice(0, 32)}`, input);
       this.#groups.set(key, group);
     }
     return group;

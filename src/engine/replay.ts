@@ -5,7 +5,10 @@ import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import type { FaultType } from "../core/fault.ts";
+import type { Fidelity } from "../core/fidelity.ts";
 import { NoAnswer } from "../core/no-answer.ts";
+import { StandInError } from "../core/stand-in-error.ts";
 import type { ErrorInfo } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -32,7 +35,8 @@ export interface ReplayOptions {
  * Inputs are compared as canonical JSON with what ran, and with what the model sent. Equal calls of one session are given
  * the recorded answers in their order; how far a session has got is kept in its state, so a fork goes on from there, a
  * rolled-back call can be made again, and every other session begins at the first. Errors come as they were, but are
- * never retried; a `partial` answer comes as its output. A call that was not recorded is `not_found`.
+ * never retried; a `partial` answer comes as its output. Fidelity is as it was recorded: what was made up then, be it by a model or a
+ * fault, is not observed now. A call that was not recorded is `not_found`.
  */
 export function replayEngine(events: Iterable<SessionEvent>, options: ReplayOptions = {}): Engine {
   return new ReplayEngine(recordedCalls(events), options);
@@ -97,7 +101,7 @@ class ReplayEngine implements Engine {
 function unknownInput(toolName: string, details: readonly string[]): ToolError {
   return notRecorded(`The recording has no call of ${toolName} with this input. The nearest that it has differs.`, {
     details,
-    hint: 'Call it as it was recorded, or give the replay match: "nearest".',
+    hint: 'Call it as it was recorded, or set match to "nearest" (--nearest on the command line).',
   });
 }
 
@@ -111,19 +115,35 @@ function times(count: number): string {
 
 function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutput {
   const { output, content, metadata, status, error } = result;
-  if (error !== undefined && status !== "partial") throw recordedError(error, differing);
+  const fidelity = fidelityOf(result, differing.length === 0);
+  if (error !== undefined && status !== "partial") throw recordedError(error, fidelity, differing);
   const replay = differing.length === 0 ? {} : { replay: { match: "nearest", differences: differing } };
   return new ToolOutput({
     ...(output === undefined ? {} : { output }),
     ...(content === undefined ? {} : { content }),
     ...(metadata === undefined && differing.length === 0 ? {} : { metadata: { ...metadata, ...replay } }),
-    ...(differing.length === 0 ? {} : { fidelity: "similar" }),
+    ...(fidelity === "observed" ? {} : { fidelity }),
   });
 }
 
+/** No nearer to the tool's own answer than what was recorded; what was answered to another call is similar at best. */
+function fidelityOf({ fidelity = "observed", fault, status }: ToolResult, isSameCall: boolean): Fidelity {
+  const isMadeUp = fault !== undefined && (status !== "ok" || SPOILING.has(fault));
+  if (isMadeUp) return "unchecked";
+  return fidelity === "observed" && !isSameCall ? "similar" : fidelity;
+}
+
+/** The faults that a call succeeds with. */
+const SPOILING: ReadonlySet<string> = new Set<FaultType>(["unparseable_result", "empty_result", "partial_result"]);
+
 /** The same error, except that trying again is of no use. */
-function recordedError({ code, message, outcome, hint, details = [] }: ErrorInfo, differing: readonly string[]): ToolError {
-  return new ToolError(code, message, {
+function recordedError(
+  { code, message, outcome, hint, details = [] }: ErrorInfo,
+  fidelity: Fidelity,
+  differing: readonly string[],
+): ToolError {
+  return new StandInError(code, message, {
+    fidelity,
     outcome,
     retryable: false,
     details: [...details, ...differing.map((line) => `Replayed from another call: ${line}`)],

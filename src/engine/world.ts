@@ -42,13 +42,6 @@ export function stepWorld({ tool, input }: Call, { state, toolName }: ToolContex
   return { facts, commit };
 }
 
-/** Runs the tool's reducer and keeps its new state at once. Returns the facts; undefined for a tool without a reducer. @throws as `stepWorld` */
-export function reduceWorld(call: Call, context: ToolContext): JsonValue | undefined {
-  const step = stepWorld(call, context);
-  step?.commit();
-  return step?.facts;
-}
-
 function runReducer(
   reducer: Reducer,
   state: JsonValue | undefined,

@@ -147,6 +147,14 @@ function plain(type: string): string {
 }
 
 function wrong(what: string, value: unknown, wanted: string): ToolError {
-  const shown = typeof value === "string" || isObject(value) ? JSON.stringify(value) : String(value);
-  return new ToolError("invalid_argument", `${what} is ${shown}; it takes ${wanted}.`);
+  return new ToolError("invalid_argument", `${what} is ${shown(value)}; it takes ${wanted}.`);
+}
+
+function shown(value: unknown): string {
+  if (typeof value !== "string" && !isObject(value)) return String(value);
+  try {
+    return JSON.stringify(value).slice(0, 200);
+  } catch {
+    return "what is no JSON";
+  }
 }

@@ -30,10 +30,14 @@ export interface ResultPage {
   readonly nextOffset?: number;
 }
 
-interface KeptResult {
-  sessionId: string;
+/** A result as the tool gave it. */
+export interface WholeResult {
   readonly output: JsonValue | undefined;
   readonly content: readonly ContentPart[] | undefined;
+}
+
+interface KeptResult extends WholeResult {
+  sessionId: string;
   readonly bytes: number;
 }
 
@@ -61,7 +65,7 @@ export class ResultKeeper {
   /** The session that each branch comes from. */
   readonly #parents = new Map<string, string>();
   /** The text that was read last: a model that pages through a result lays it out once. */
-  #lastText: { readonly kept: KeptResult; readonly path: string; readonly text: string } | undefined;
+  #lastText: { readonly kept: WholeResult; readonly path: string; readonly text: string } | undefined;
 
   /** @param options `maxBytes` defaults to 64 MiB. @throws ToolError `invalid_argument` */
   constructor(options: { readonly maxBytes?: number } = {}) {
@@ -98,8 +102,8 @@ export class ResultKeeper {
    * leads nowhere; `invalid_input` for a request that cannot be understood
    */
   read(sessionId: string, handle: string, request: ResultRequest): ResultPage {
-    const kept = this.#kept.get(handle);
-    if (kept === undefined || !this.#mayRead(sessionId, kept)) {
+    const kept = this.whole(sessionId, handle);
+    if (kept === undefined) {
       throw new ToolError("not_found", `No result is kept under the handle ${JSON.stringify(handle.slice(0, 100))}.`, {
         hint: "Use the handle exactly as the cut result names it. Old results are dropped in time: call the tool again for a fresh one.",
       });
@@ -114,8 +118,13 @@ export class ResultKeeper {
 
   /** Whether the session can read a result under this handle. */
   has(sessionId: string, handle: string): boolean {
+    return this.whole(sessionId, handle) !== undefined;
+  }
+
+  /** The result as the tool gave it; undefined for a handle that the session cannot read. */
+  whole(sessionId: string, handle: string): WholeResult | undefined {
     const kept = this.#kept.get(handle);
-    return kept !== undefined && this.#mayRead(sessionId, kept);
+    return kept !== undefined && this.#mayRead(sessionId, kept) ? kept : undefined;
   }
 
   /** Lets a branch read what its session keeps. */
@@ -156,7 +165,7 @@ export class ResultKeeper {
     return reader !== undefined;
   }
 
-  #textOf(kept: KeptResult, path: string): string {
+  #textOf(kept: WholeResult, path: string): string {
     if (this.#lastText?.kept !== kept || this.#lastText.path !== path) {
       this.#lastText = { kept, path, text: path === "" ? wholeText(kept) : layOut(follow(kept.output, path)) };
     }
@@ -182,7 +191,7 @@ function wholeNumber(name: string, value: number, minimum: number): number {
   throw new ToolError("invalid_input", `"${name}" is a whole number of at least ${minimum}, not ${String(value)}.`);
 }
 
-function wholeText(kept: KeptResult): string {
+function wholeText(kept: WholeResult): string {
   if (kept.content === undefined) return layOut(kept.output ?? null);
   return kept.content.map(partText).join("\n");
 }

@@ -1,8 +1,10 @@
 /** The attempts of one call: circuit, locks and slot, the handler on its deadline, release, backoff. */
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import { FIDELITIES } from "../core/fidelity.ts";
 import { Job } from "../core/job.ts";
 import { NoAnswer } from "../core/no-answer.ts";
+import { StandInError } from "../core/stand-in-error.ts";
 import { circuitOutcome } from "../policy/circuit.ts";
 import type { Circuit, CircuitOutcome } from "../policy/circuit.ts";
 import { classifyError } from "../policy/classify-error.ts";
@@ -11,13 +13,13 @@ import type { WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
 import { writeEnded } from "./announce-write.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
-import { leaveFlight, readAnswered } from "./cached-read.ts";
+import { endRead, leaveFlight, readAnswered } from "./cached-read.ts";
 import type { Found } from "./cached-read.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { withinLayer } from "./caller-layer.ts";
 import { followJob } from "./follow-job.ts";
 import { release } from "./hold.ts";
-import { askWithFault, isPretended, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
+import { askWithFault, faultIsOver, isPretended, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
 import type { Orphan } from "./orphan.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
@@ -41,12 +43,20 @@ async function climbDown(run: CallRun, first: Route): Promise<StepEnd> {
   for (let route = first; ;) {
     const end = await (route.via === "cache" ? recallOr(run, notKept(run.toolName)) : tryEngine(run));
     if (!(end instanceof NoAnswer) || route.next === undefined) return end;
+    stepDown(run, end);
     route = route.next;
     run.route = route;
     run.attempts = 0;
     const refusal = await beginEngineSession(run);
     if (refusal !== undefined) return refusal;
   }
+}
+
+/** Leaves nothing of what was asked before: neither a place in line, nor an answer to be kept as the tool's, nor a fault that is over. */
+function stepDown(run: CallRun, end: NoAnswer): void {
+  endRead(run, end);
+  release(run);
+  faultIsOver(run);
 }
 
 function notKept(toolName: string): NoAnswer {
@@ -236,8 +246,11 @@ function timedOut(run: CallRun, context: AttemptContext): ToolError {
   const { settings } = toolOf(run);
   const whole = context.deadline === run.deadlineAt;
   const limit = whole ? `the call's deadline of ${settings.deadlineMs} ms` : `${settings.timeoutMs} ms`;
-  const unknown = run.effects?.repeatable === true ? "" : " What it did is not known: check before calling it again.";
-  return new ToolError("timeout", `${run.toolName} did not answer within ${limit}.${unknown}`, whole ? { retryable: false } : {});
+  const unknown = run.effects?.repeatable === true || run.touchesNothing ? "" : " What it did is not known: check before calling it again.";
+  return new ToolError("timeout", `${run.toolName} did not answer within ${limit}.${unknown}`, {
+    ...(whole ? { retryable: false } : {}),
+    ...(run.touchesNothing ? { outcome: "failed" } : {}),
+  });
 }
 
 function attemptAnswered(run: CallRun, context: AttemptContext, answer: unknown, now: number): StepEnd {
@@ -257,8 +270,18 @@ function attemptFailed(run: CallRun, context: AttemptContext, thrown: unknown): 
   writeEnded(run);
   release(run);
   const error = classifyError(thrown);
+  noteAnswer(run, error, error === thrown);
   circuitOf(run)?.record(healthOf(run, error, error === thrown));
   return error;
+}
+
+/** An error that an engine answers with is its answer: it comes as near to the tool's own as its outputs do. */
+function noteAnswer(run: CallRun, error: ToolError, isMeant: boolean): void {
+  const { faults } = run;
+  if (faults !== undefined) faults.spoils = undefined;
+  if (!isMeant || error instanceof NoAnswer || faults?.met !== undefined) return;
+  run.answeredError = error;
+  run.fidelity = error instanceof StandInError && FIDELITIES.includes(error.fidelity) ? error.fidelity : undefined;
 }
 
 function healthOf(run: CallRun, error: ToolError, thrownByTool: boolean): CircuitOutcome {

@@ -9,9 +9,11 @@ import { CallRun } from "./call-run.ts";
 import type { CallOptions, CallParts, StepEnd } from "./call-run.ts";
 import { turnEnded } from "./check-turn-rules.ts";
 import { finishCall } from "./finish-call.ts";
+import type { Step } from "./ladder.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
 import { admitCall, executeCall } from "./pipeline.ts";
 import { readCall } from "./read-call.ts";
+import { OWN_NAMESPACE } from "./read-result-tool.ts";
 import { isSequential } from "./route.ts";
 import type { Turn } from "./session/turn.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
@@ -121,9 +123,26 @@ export function begin(
   run.warnings = read.warnings;
   parts.running.set(run.callId, run);
   if (turn.joins !== undefined) joinedRuns(turn.joins).push(run);
-  if (run.noticed && options.submission === undefined)
-    run.record({ ...run.eventBase, type: "call-start", call: read.call, ...(options.inRound === true ? { inRound: true } : {}) });
+  if (run.noticed && options.submission === undefined) run.record(startOf(run, options.inRound));
   return run;
+}
+
+/** What is known of a call that begins, and of how it is to be run should the process end before it does. */
+function startOf(run: CallRun, inRound?: true): SessionEvent {
+  const { steps = stepsByRule(run), rewriteInput } = run.options;
+  const start = { ...run.eventBase, type: "call-start", call: run.call } as const;
+  if (inRound === undefined && steps === undefined && rewriteInput === undefined) return start;
+  return {
+    ...start,
+    ...(inRound === undefined ? {} : { inRound }),
+    ...(steps === undefined ? {} : { answerFrom: steps.map(({ rung }) => rung) }),
+    ...(rewriteInput === undefined ? {} : { rewritten: true }),
+  };
+}
+
+function stepsByRule({ parts, call }: CallRun): readonly Step[] | undefined {
+  const tool = parts.ladder.hasRules ? parts.registry.get(call.name) : undefined;
+  return tool === undefined || tool.toolset.name === OWN_NAMESPACE ? undefined : parts.ladder.stepsFor(tool.qualifiedName);
 }
 
 /** The calls that handlers of a turn made themselves, in the order they began: they end before their handlers do. */
@@ -141,10 +160,7 @@ function recordSubmission(runs: readonly CallRun[], submission: Submission): voi
   if (first === undefined) return;
   const { sessionId, turnId, at } = first.eventBase;
   const start = { type: "batch-start", sessionId, turnId, at, callIds: runs.map((run) => run.callId), ...submission } as const;
-  const events: readonly SessionEvent[] = [
-    start,
-    ...runs.map((run) => ({ ...run.eventBase, type: "call-start" as const, call: run.call })),
-  ];
+  const events: readonly SessionEvent[] = [start, ...runs.map((run) => startOf(run))];
   for (const event of events) Object.freeze(event);
   first.turn.session.recordAll(events);
   for (const event of events) first.emit(event);

@@ -10,7 +10,12 @@ const TIMEOUT_MS = 30_000;
 export function beginEngineSession(run: CallRun): StepEnd | Promise<StepEnd> {
   const { route } = run;
   const engine = route?.engine;
-  if (route === undefined || engine === undefined || (engine.openSession === undefined && engine.forkSession === undefined))
+  if (
+    route === undefined ||
+    route.via === "cache" ||
+    engine === undefined ||
+    (engine.openSession === undefined && engine.forkSession === undefined)
+  )
     return undefined;
   return begin(run, route);
 }

@@ -158,6 +158,8 @@ export class CallRun implements Interruptible {
   partial: ToolError | undefined;
   /** As the engine says that answered; undefined = as its origin says. */
   fidelity: Fidelity | undefined;
+  /** The error that its engine answered with on purpose, in the latest attempt that failed. */
+  answeredError: ToolError | undefined;
   result: ToolResult | undefined;
   /** Set when the call was cancelled; what every later step ends with. */
   cancelled: ToolError | undefined;
@@ -204,6 +206,13 @@ export class CallRun implements Interruptible {
   /** What happens is not what happens to the tool: nothing counts for it. */
   get isReal(): boolean {
     return !this.simulated && (this.route === undefined || this.route.via === "live");
+  }
+
+  /** What answers it stands in for the tool, if only as the engine of its toolset, and leaves alone what others could touch. */
+  get touchesNothing(): boolean {
+    const { route } = this;
+    if (route?.via === "stand-in" || route?.via === "simulate") return true;
+    return route?.via === "live" && route.engine.effectFree === true && (route.engine.origin ?? "live") !== "live";
   }
 
   /** The session that its engine knows: a branch reads what an engine keeps elsewhere for the session it comes from. */

@@ -30,24 +30,23 @@ function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
 }
 
 /** Where the answer came from. An engine that only stands in for the world cannot say that it is the world. */
-function originOf({ route, fromCache, simulated }: CallRun): Origin {
-  if (fromCache) return "cache";
+function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: CallRun): Origin {
+  if (isAnswered || isInterrupted) return "live"; // whoever would answer it now, it is told of what it did before a crash
+  if (fromCache || route?.via === "cache") return "cache";
   if (route === undefined) return simulated ? "simulated" : "live";
   const { origin = "live" } = route.engine;
   return route.via !== "live" && origin === "live" ? "simulated" : origin;
 }
 
 /** Which engine stood in for the tool, and how near it comes. */
-function stampOrigin(run: CallRun, result: Mutable<ToolResult>): void {
-  const { origin } = result;
-  if (origin === "live") return;
-  if (origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
-  result.fidelity = isSpoiled(run, result) ? "unchecked" : (run.fidelity ?? fidelityOf(run, result));
+function stampOrigin(run: CallRun, result: Mutable<ToolResult>, error: ToolError | undefined): void {
+  if (result.origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
+  result.fidelity = isAnswer(run, error) ? (run.fidelity ?? fidelityOf(run, result)) : "unchecked";
 }
 
-/** A fault is in it, so it is nobody's answer. */
-function isSpoiled({ faults }: CallRun, { status }: ToolResult): boolean {
-  return faults?.spoils !== undefined || (faults?.met !== undefined && status === "error");
+/** False where nobody said that: a fault is in it, or it ended otherwise than with an answer. */
+function isAnswer({ faults, partial, answeredError }: CallRun, error: ToolError | undefined): boolean {
+  return faults?.spoils === undefined && (error === undefined || error === partial || error === answeredError);
 }
 
 function fidelityOf({ registered }: CallRun, { origin, status }: ToolResult): Fidelity {
@@ -76,7 +75,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     if (run.content !== undefined) result.content = run.content;
   }
   if (run.metadata !== undefined) result.metadata = run.metadata;
-  if (result.origin !== "live") stampOrigin(run, result);
+  if (result.origin !== "live") stampOrigin(run, result, error);
   if (run.faults?.met !== undefined) result.fault = run.faults.met;
   return result;
 }
@@ -113,13 +112,18 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.parts.running.delete(run.callId);
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;
-  const isWrittenDown = run.route?.rung === "record" && (run.attempts > 0 || run.fromCache);
+  const isWrittenDown = run.route?.rung === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
   if (run.noticed || isWrittenDown) {
     const end = { ...run.eventBase, type: "call-end", result, ...(run.input === undefined ? {} : { input: run.input }) } as const;
     if (run.noticed) run.record(end);
     if (isWrittenDown) writeDown(run, end);
   }
   return result;
+}
+
+/** Of a simulation, only what its caller allowed to happen for real. */
+function leavesTraces({ turn, toolName }: CallRun): boolean {
+  return turn.session.simulation?.allowsSideEffects(toolName) ?? true;
 }
 
 function writeDown(run: CallRun, end: SessionEvent): void {

@@ -34,8 +34,9 @@ export function acquireSlots(run: CallRun): undefined | Promise<StepEnd> {
 }
 
 /** The keys that the call locks, a session's own told from those of other sessions. */
-export function lockKeysOf({ effects, turn }: CallRun): LockKeys | undefined {
-  return effects?.hasSessionKeys === true ? lockKeysIn(turn.session.id, effects.lock) : effects?.lock;
+export function lockKeysOf({ effects, turn, touchesNothing }: CallRun): LockKeys | undefined {
+  if (effects === undefined || !(effects.hasSessionKeys || touchesNothing)) return effects?.lock;
+  return lockKeysIn(turn.session.id, effects.lock, touchesNothing);
 }
 
 /** Gives everything back; nothing happens the second time. */

@@ -88,10 +88,15 @@ export function spoiledOutput(run: CallRun, { rule }: Fault, answer: unknown): {
   return { output: partOf(run, answer), isChecked: true };
 }
 
+/** Before another is asked for the same call: what it has met is not met again. */
+export function faultIsOver({ faults }: CallRun): void {
+  if (faults?.met !== undefined) faults.drawn = null;
+}
+
 /** The error of a time limit that was reached because a fault was planned. */
 export function plannedTimeout(run: CallRun, error: ToolError): ToolError {
   const rule = run.faults?.drawn?.rule;
-  if (rule === undefined || rule.type !== "timeout" || run.faults?.met !== rule.type) return error;
+  if (rule?.type !== "timeout" || run.attempts > (rule.attempts ?? Infinity)) return error;
   return plannedError({ ...rule, retryable: error.retryable && rule.retryable !== false }, error.code, error.message);
 }
 
@@ -129,6 +134,7 @@ async function later(run: CallRun, delayMs: number, { context, ask }: Asking): P
       reject(new ToolError("cancelled", "Nobody was asked any more.", { outcome: "not_started" }));
     });
   });
+  if (context.signal.aborted) throw new ToolError("cancelled", "Nobody was asked any more.", { outcome: "not_started" });
   const answer = ask();
   return answer instanceof Job ? followJob(answer, context) : answer;
 }

@@ -25,7 +25,10 @@ export interface LadderOptions {
    * @default those of replay, lm, example and stub that have an engine, in this order
    */
   readonly simulation?: Rungs;
-  /** Told of each call that was answered on the rung `record`, when it has ended: its start and its end. Throwing is logged. */
+  /**
+   * Told of each call that was answered on the rung `record`, when it has ended: its start and its end. A call that met a fault is told
+   * as it went, and its result names the fault. Of a simulation, only calls that may happen for real are. Throwing is logged.
+   */
   readonly onRecord?: (events: readonly SessionEvent[]) => void;
 }
 
@@ -50,6 +53,7 @@ export class Ladder {
 
   /** @throws ToolError `invalid_argument` for rules that cannot be kept */
   constructor(options: LadderOptions = {}, standIn?: Engine) {
+    checkOptions(options);
     this.onRecord = options.onRecord;
     this.#engines = enginesOf(options.engines ?? {});
     this.#rules = (options.rules ?? []).map(({ tools, from }, index) => {
@@ -63,6 +67,11 @@ export class Ladder {
     const all = [...this.#engines.values(), ...(standIn === undefined ? [] : [standIn])];
     this.hasSequence = all.some(({ order }) => order === "sequential");
     this.remembersSessions = all.some((engine) => engine.openSession !== undefined);
+  }
+
+  /** Some rule may be about a tool. */
+  get hasRules(): boolean {
+    return this.#rules.length > 0;
   }
 
   /** Who is asked for a tool, in order; undefined where no rule says it: the tool itself. */
@@ -100,6 +109,19 @@ export class Ladder {
   #steps(rungs: readonly Rung[]): readonly Step[] {
     return Object.freeze(rungs.map((rung) => Object.freeze({ rung, engine: this.#engines.get(rung) })));
   }
+}
+
+function checkOptions(options: LadderOptions): void {
+  if (!isObject(options)) throw new ToolError("invalid_argument", "The ladder of the runtime is an object.");
+  const { rules = [], engines = {}, onRecord } = options;
+  if (!Array.isArray(rules) || !rules.every(isObject))
+    throw new ToolError("invalid_argument", "ladder.rules is a list of { tools, from }.");
+  if (!isObject(engines)) throw new ToolError("invalid_argument", "ladder.engines is an object with an engine for each rung.");
+  if (onRecord !== undefined && typeof onRecord !== "function") throw new ToolError("invalid_argument", "ladder.onRecord is a function.");
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 function enginesOf(engines: NonNullable<LadderOptions["engines"]>): ReadonlyMap<Rung, Engine> {

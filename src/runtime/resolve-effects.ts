@@ -181,10 +181,17 @@ class EffectsResolver {
   }
 }
 
-/** The keys that a call locks on behalf of its session: what lives in the state of one session is not what lives in another's. */
-export function lockKeysIn(sessionId: string, lock: LockKeys): LockKeys {
+/**
+ * The keys that a call locks on behalf of its session: what lives in the state of one session is not what lives in another's.
+ *
+ * @param isPretended all of them live there, as the tool is only played
+ */
+export function lockKeysIn(sessionId: string, lock: LockKeys, isPretended: boolean = false): LockKeys {
   const prefix = `session ${sessionId.replaceAll("%", "%25").replaceAll("/", "%2F").replaceAll(":", "%3A")}:`;
-  const scoped = (key: string): string => (isOwn(key) ? key.replace("session:", () => prefix) : key);
+  const scoped = (key: string): string => {
+    if (isOwn(key)) return key.replace("session:", () => prefix);
+    return isPretended ? `${prefix}${key}` : key;
+  };
   return { reads: lock.reads.map(scoped), writes: lock.writes.map(scoped), commutative: lock.commutative };
 }
 

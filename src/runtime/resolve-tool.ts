@@ -4,6 +4,7 @@ import type { JsonValue } from "../core/json.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
+import type { Step } from "./ladder.ts";
 import { passReadingGate } from "./manual-reading.ts";
 import { chooseOverload } from "./overload.ts";
 import { OWN_NAMESPACE } from "./read-result-tool.ts";
@@ -68,7 +69,7 @@ export function routeCall(run: CallRun): StepEnd {
   const { effects } = run;
   if (effects === undefined) return undefined;
   const { ladder } = run.parts;
-  const steps = toolOf(run).toolset.name === OWN_NAMESPACE ? undefined : (run.options.steps ?? ladder.stepsFor(run.toolName));
+  const steps = run.options.steps === undefined && !ladder.hasRules ? undefined : stepsOf(run);
   if (steps === undefined && session.parent === undefined && session.simulation === undefined) {
     run.route = guardsOf(run).liveRoute;
     return undefined;
@@ -87,6 +88,12 @@ export function routeCall(run: CallRun): StepEnd {
     return undecidedHook(run.toolName, run.parts.undecidedHook);
   run.route = found;
   return undefined;
+}
+
+/** Who is to answer; the runtime's own tools are never stood in for. */
+function stepsOf(run: CallRun): readonly Step[] | undefined {
+  const { toolset, qualifiedName } = toolOf(run);
+  return toolset.name === OWN_NAMESPACE ? undefined : (run.options.steps ?? run.parts.ladder.stepsFor(qualifiedName));
 }
 
 /** Remembers what a call of a simulation will only pretend to write, for the reads after it in call order. */

@@ -42,15 +42,19 @@ export interface RouteQuestion {
 export function route(question: RouteQuestion): Route | ToolError {
   const { engine, effects, simulation, toolName } = question;
   const [first] = question.steps;
-  if (first !== undefined && !isReal(first.rung)) return chain(question.steps, engine) ?? liveRoute(question);
-  if (simulation === undefined) return liveRoute(question);
-  const writes = writesWorld(question);
+  const isStoodInFor = first !== undefined && !isReal(first.rung);
+  if (simulation === undefined) return (isStoodInFor ? chain(question.steps, engine) : undefined) ?? liveRoute(question);
   const isDirty = simulation.isDirty([...effects.lock.reads, ...effects.lock.writes]);
+  // What is kept is what the world has, not what was pretended since.
+  const answering = (steps: readonly Step[]): Route | undefined =>
+    chain(isDirty ? steps.filter(({ rung }) => rung !== "cache") : steps, engine);
+  if (isStoodInFor) return answering(question.steps) ?? answering(question.standIns) ?? notSimulatable(question, isDirty);
+  const writes = writesWorld(question);
   // A read has no side effects to allow: the world has not what was only pretended.
   if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return liveRoute(question);
   if (!isDirty && (engine.effectFree === true || !writes)) return liveRoute(question);
   if (engine.simulate !== undefined) return { engine, via: "simulate" };
-  return chain(question.standIns, engine) ?? notSimulatable(question, isDirty);
+  return answering(question.standIns) ?? notSimulatable(question, isDirty);
 }
 
 /** Whether it is answered only when every earlier call of its batch has settled. */

@@ -125,7 +125,7 @@ export class CallRunner {
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
       visibility: layerOf(session, options.allow),
       steps: options.answerFrom === undefined ? undefined : this.#ladder.stepsOf(options.answerFrom),
-      rewriteInput: options.rewriteInput,
+      rewriteInput: checkedRewriter(options.rewriteInput),
     };
   }
 
@@ -182,6 +182,11 @@ function answersInSequence(parts: CallParts, calls: ToolCall | readonly ToolCall
   if (parts.ladder.hasSequence) return true;
   const list = isBatch(calls) ? calls : [calls];
   return list.some(({ name }) => parts.registry.get(name)?.toolset.engine?.order === "sequential");
+}
+
+function checkedRewriter(rewriteInput: ExecuteOptions["rewriteInput"]): ExecuteOptions["rewriteInput"] {
+  if (rewriteInput === undefined || typeof rewriteInput === "function") return rewriteInput;
+  throw new ToolError("invalid_argument", 'The option "rewriteInput" of execute() is a function of a call.');
 }
 
 /** Engines that began with a call of no session end with it. */

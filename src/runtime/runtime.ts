@@ -121,8 +121,13 @@ function checkOptions(options: RuntimeOptions): void {
     throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
 }
 
-function checkHook({ name, timeoutMs, onFailure = "skip" }: Hook): void {
+function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {
   checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1)
+    throw new ToolError(
+      "invalid_argument",
+      `timeoutMs of the hook ${JSON.stringify(name)} is ${timeoutMs}; it takes a whole number from 1.`,
+    );
   if (onFailure === "skip" || onFailure === "stop") return;
   throw new ToolError(
     "invalid_argument",

@@ -15,6 +15,7 @@ export function takeOutput(run: CallRun): StepEnd | Promise<StepEnd> {
   if (run.fromCache) return undefined; // taken and checked when it was kept
   const { raw } = run;
   run.raw = undefined;
+  run.fidelity = undefined;
   let answer = raw;
   try {
     if (raw instanceof ToolOutput) {

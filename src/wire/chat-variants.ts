@@ -18,6 +18,8 @@ export interface ChatVariant {
   readonly path: string;
   readonly maxTokensField: "max_tokens" | "max_completion_tokens";
   readonly systemRole: "system" | "developer";
+  /** Whether `developer` is known as a role, for requests that ask for it. Many servers refuse it. */
+  readonly developerRole: boolean;
   readonly ids: IdRule;
   /** The schemas that the provider can hold a model to, where it can. */
   readonly strict?: SchemaSubset;
@@ -60,6 +62,7 @@ export const PLAIN_CHAT: ChatVariant = {
   path: "/chat/completions",
   maxTokensField: "max_tokens",
   systemRole: "system",
+  developerRole: false,
   ids: OPENAI_IDS,
   parallelSwitch: true,
   streamOptions: true,
@@ -88,7 +91,7 @@ const MUST_THINK: ReasoningRule = { ...THINKS_ON, required: true };
  * (2026); what is not known is left as it is.
  */
 const DIFFERENCES = {
-  openai: OPENAI,
+  openai: { ...OPENAI, developerRole: true },
   azure: OPENAI,
   /** Thinking models refuse a message with calls whose reasoning is missing. */
   deepseek: {

@@ -94,14 +94,15 @@ function encodeMessages(
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget, variant: ChatVariant): EncodedRequest {
-  const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
+  const { system, systemRole, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const encoded = encodeTools(tools, variant, { strict });
   const offered = encoded.tools.length > 0;
   const conversation = encodeMessages(messages, variant, { tools: offered || native["tools"] !== undefined });
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls !== undefined && !variant.parallelSwitch)
     notes.push({ kind: "unsupported", note: `${variant.name} cannot be told whether to make several calls at once.` });
-  const said = system === undefined ? [] : [{ role: variant.systemRole, content: system.toWellFormed() }];
+  const role = systemRole !== undefined && variant.developerRole ? systemRole : variant.systemRole;
+  const said = system === undefined ? [] : [{ role, content: system.toWellFormed() }];
   const body: JsonObject = {
     model,
     messages: [...said, ...conversation.messages],

@@ -51,7 +51,7 @@ describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS },
     expect(masked(stdout)).toContain("  ✓ #1  files::read # ms  replay\n        1  # Plan\n        2\n        3  - buy milk\n");
     expect(masked(stdout)).toContain("  ✓ #3  shop::count # ms  replay  1\n");
     expect(stdout.slice(stdout.indexOf("  origins"))).toBe(
-      "  origins      3  3 replay (2 files, 1 shop)\n\nEvery call was answered from the recording; no tool was run.\n",
+      "  origins      3  3 replayed (2 files, 1 shop)\n  not live     3  3 observed by replay\n\nEvery call was answered from the recording; no tool was run.\n",
     );
     expect(readFileSync(project.path("notes/plan.md"), "utf8")).toBe(plan);
   });

@@ -25,7 +25,7 @@ function tool(name: string, input: JsonObject, outputSchema?: JsonSchema, more: 
   };
 }
 
-const object = (properties: JsonObject): JsonSchema => ({ type: "object", properties, required: Object.keys(properties) });
+const object = (properties: JsonObject): JsonObject => ({ type: "object", properties, required: Object.keys(properties) });
 
 const SHOP = [
   tool("create_order", { item: text, quantity: whole }, ORDER),
@@ -81,10 +81,25 @@ describe("F0.40 an answer of the example engine", () => {
   });
 
   test("of a tool without output schema is an object of the call with an id or a status, without its secrets", async () => {
-    const call = await callerOf([tool("ping", {}), tool("create_note", { body: text, api_key: text }), tool("list_notes", {})]);
-    expect(await call("ping")).toEqual({ status: "ok", message: expect.any(String) });
-    expect(await call("create_note", { body: "milk", api_key: "k" })).toEqual({ id: expect.any(String), status: "created", body: "milk" });
-    expect(await call("list_notes")).toMatchObject({ notes: [{ body: "milk" }, {}, {}], total: 3 });
+    const names = ["ping", "create_note", "get_note", "complete_note", "list_notes", "delete_note", "search"];
+    const call = await callerOf(names.map((name) => tool(name, {})));
+    expect(await call("ping", { host: "a" })).toEqual({ status: "ok", host: "a" });
+    const { id, ...made } = await call("create_note", { body: "milk", api_key: "k" });
+    expect([typeof id, made]).toEqual(["string", { status: "created", body: "milk" }]);
+    expect(await call("get_note", { id: id ?? null })).toEqual({ status: "ok", id, body: "milk" });
+    expect(await call("get_note", { id: "n-2" })).toEqual({ status: "ok", id: "n-2" });
+    expect(await call("complete_note", { id: id ?? null })).toEqual({ status: "completed", id, body: "milk" });
+    const { notes } = await call("list_notes");
+    expect(Array.isArray(notes) && notes[0]).toEqual({ id, body: "milk", status: "completed" });
+    expect(await call("delete_note", { id: "n-2" })).toEqual({ status: "deleted", id: "n-2" });
+    expect(Object.keys(await call("search", { query: "tea" }))).toEqual(["results", "total"]);
+  });
+
+  test("of a file tool without output schema is what was written, and nothing that nobody said", async () => {
+    const call = await callerOf([tool("write", {}), tool("read", {}), tool("fetch", {})]);
+    expect(await call("write", { path: "a.txt", content: "tea" })).toEqual({ status: "created", path: "a.txt", content: "tea" });
+    expect(await call("read", { path: "a.txt" })).toEqual({ status: "ok", path: "a.txt", content: "tea" });
+    expect(await call("read", { path: "b.txt" })).toEqual({ status: "ok", path: "b.txt" });
   });
 
   test("has lists no longer than the call asks for", async () => {
@@ -210,6 +225,138 @@ describe("F0.40 within a session", () => {
   });
 });
 
+describe("F0.40 the answers of a session agree", () => {
+  const list = (items: JsonObject): JsonObject => ({ type: "array", items });
+  const date = { type: "string", format: "date-time" };
+  const number = { type: "number" };
+  const line = object({ sku: text, quantity: whole, unit_price: number, line_total: number });
+  const invoice = object({
+    invoice_id: text,
+    lines: list(line),
+    subtotal: number,
+    tax: number,
+    total: number,
+    currency: text,
+    status: text,
+  });
+
+  test("on the totals of each thing, whatever its list counts", async () => {
+    const call = await callerOf([
+      tool("create_invoice", {}, invoice),
+      tool("get_invoice", {}, invoice),
+      tool(
+        "list_invoices",
+        {},
+        object({ invoices: list(invoice), total: whole, has_more: { type: "boolean" }, next_cursor: { type: ["string", "null"] } }),
+      ),
+    ]);
+    const made = await call("create_invoice", { currency: "CHF" });
+    const lines = Object.values(Object(made["lines"])).map((one) => Object(one));
+    for (const { quantity, unit_price, line_total } of lines) expect(line_total).toBeCloseTo(quantity * unit_price, 1);
+    expect(made["subtotal"]).toBeCloseTo(
+      lines.reduce((sum, { line_total }) => sum + line_total, 0),
+      1,
+    );
+    expect(made["total"]).toBeCloseTo(Number(made["subtotal"]) + Number(made["tax"]), 1);
+    expect(made["status"]).toBe("created");
+    const listed = await call("list_invoices");
+    expect(listed).toMatchObject({ invoices: [made, {}, {}], total: 3, has_more: false, next_cursor: null });
+    expect(await call("get_invoice", { invoice_id: made["invoice_id"] ?? null })).toEqual(made);
+  });
+
+  test("on one currency, where nobody names one", async () => {
+    const call = await callerOf([
+      tool("get_account", {}, object({ account_id: text, currency: text })),
+      tool("get_fee", {}, object({ currency: text })),
+    ]);
+    const answers = [await call("get_account", { account_id: "1" }), await call("get_account", { account_id: "2" }), await call("get_fee")];
+    expect(new Set(answers.map(({ currency }) => currency)).size).toBe(1);
+  });
+
+  test("on what is known of another thing that a call names, and a booking is not the flight it books", async () => {
+    const flight = object({ flight_number: text, airline: text, price: number, departure_time: date, arrival_time: date });
+    const call = await callerOf([
+      tool("search_flights", {}, object({ flights: list(flight) })),
+      tool("book_flight", {}, object({ booking_id: text, flight, status: { enum: ["pending", "cancelled", "confirmed"] } })),
+      tool("get_booking", {}, object({ booking_id: text, flight_number: text, status: text })),
+    ]);
+    const input = { departure_date: "2026-05-01", max_price: 90 };
+    const { flights } = await call("search_flights", input);
+    const found = Object.values(Object(flights)).map((one) => Object(one));
+    for (const { price, departure_time, arrival_time } of found) {
+      expect([price <= 90, departure_time.slice(0, 10), departure_time < arrival_time]).toEqual([true, "2026-05-01", true]);
+    }
+    const { flight_number } = found[0];
+    const booked = await call("book_flight", { flight_number });
+    expect(booked).toMatchObject({ flight: found[0], status: "confirmed" });
+    expect(await call("get_booking", { booking_id: booked["booking_id"] ?? null })).toEqual({
+      booking_id: booked["booking_id"],
+      flight_number,
+      status: "confirmed",
+    });
+    expect(await call("search_flights", input)).toEqual({ flights: found });
+  });
+
+  test("on what is open and what is closed, by number as by id", async () => {
+    const issue = object({
+      id: whole,
+      number: whole,
+      title: text,
+      state: { enum: ["open", "closed"] },
+      closed_at: { type: ["string", "null"], format: "date-time" },
+    });
+    const call = await callerOf([
+      tool("create_issue", {}, issue),
+      tool("get_issue", {}, issue),
+      tool("close_issue", {}, issue),
+      tool("list_issues", {}, list(issue)),
+    ]);
+    const made = await call("create_issue", { title: "leak" });
+    expect(made).toMatchObject({ state: "open", closed_at: null });
+    const issue_number = made["number"] ?? null;
+    expect(await call("get_issue", { issue_number })).toEqual(made);
+    const closed = await call("close_issue", { issue_number });
+    expect(closed).toEqual({ ...made, state: "closed", closed_at: expect.any(String) });
+    expect(await call("get_issue", { issue_number })).toEqual(closed);
+    const open = Object.values(await call("list_issues", { state: "open" })).map((one) => Object(one));
+    expect([open.length > 0, open.every(({ state, id }) => state === "open" && id !== made["id"])]).toEqual([true, true]);
+  });
+
+  test("on the pages of a list: each thing once, and an end", async () => {
+    const task = object({ task_id: text, title: text });
+    const page = object({ tasks: list(task), total: whole, next_cursor: { type: ["string", "null"] } });
+    const call = await callerOf([tool("add_task", {}, task), tool("list_tasks", {}, page)]);
+    const titles = ["a", "b", "c", "d", "e"];
+    for (const title of titles) await call("add_task", { title });
+    const seen: unknown[] = [];
+    let cursor: JsonValue = null;
+    for (let turn = 0; turn < 5 && (turn === 0 || cursor !== null); turn++) {
+      const answer = await call("list_tasks", { limit: 2, ...(cursor !== null && { cursor }) });
+      seen.push(...Object.values(Object(answer["tasks"])).map((one) => Object(one).title));
+      expect(answer["total"]).toBe(5);
+      cursor = answer["next_cursor"] ?? null;
+    }
+    expect([seen, cursor]).toEqual([titles, null]);
+    expect((await call("list_tasks", { limit: 2, page: 9 }))["tasks"]).toEqual([]);
+  });
+
+  test("after a fork and in a session begun from a snapshot as if nothing had been", async () => {
+    const runtime = runtimeOf(SHOP);
+    const session = runtime.session("one");
+    await callsOf(session)("create_order", { item: "tea", quantity: 3 });
+    await callsOf(session)("list_orders");
+    const again = runtimeOf(SHOP).session("two", { from: JSON.parse(JSON.stringify(await session.snapshot())) });
+    const rest = async (call: Caller): Promise<readonly unknown[]> => [
+      await call("create_order", { item: "tea", quantity: 3 }),
+      await call("list_orders", { limit: 9 }),
+      await call("get_weather", { city: "Rome" }),
+    ];
+    const answers = [await rest(callsOf(session.fork())), await rest(callsOf(again)), await rest(callsOf(session))];
+    expect(answers[1]).toEqual(answers[0]);
+    expect(answers[2]).toEqual(answers[0]);
+  });
+});
+
 describe("F0.40 a tool that keeps its world by code", () => {
   const reducer: Reducer = (state, input) => {
     const before = typeof state === "number" ? state : 10;
@@ -230,6 +377,13 @@ describe("F0.40 a tool that keeps its world by code", () => {
     expect(await call("take", { amount: 4 })).toMatchObject({ error: "conflict" });
     expect(await call("take", { amount: 1 })).toMatchObject({ left: 0 });
   });
+});
+
+test("F0.40 a call that cannot be answered leaves the state of reducers as it was", async () => {
+  const reducer: Reducer = (state) => ({ state: Number(state ?? 0) + 1, facts: { count: Number(state ?? 0) + 1 } });
+  const session = runtimeOf([tool("broken", {}, { type: "nothing" }, { reducer }), tool("count", {}, undefined, { reducer })]).session();
+  expect((await session.execute({ name: "shop::broken", input: {} })).status).toBe("error");
+  expect((await session.execute({ name: "shop::count", input: {} })).output).toEqual({ count: 1 });
 });
 
 test("F0.40 a seed that is neither text nor number is refused at once", () => {

@@ -112,7 +112,7 @@ describe("what was not recorded is not found, and the message says what was aske
       retryable: false,
       outcome: "not_started",
       details: ['$.unit is "kelvin", and was "celsius" when it was recorded'],
-      hint: 'Call it as it was recorded, or give the replay match: "nearest".',
+      hint: 'Call it as it was recorded, or set match to "nearest" (--nearest on the command line).',
     });
   });
 

@@ -3,7 +3,7 @@ import type { ToolContext } from "../../src/core/context.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonObject, JsonValue } from "../../src/core/json.ts";
 import type { Reducer } from "../../src/core/tool.ts";
-import { reduceWorld, stepWorld } from "../../src/engine/world.ts";
+import { stepWorld } from "../../src/engine/world.ts";
 import { toolContext } from "./engine-contexts.ts";
 import { memoryState, toolWith } from "./lm/lm-calls.ts";
 
@@ -17,6 +17,12 @@ function withState(value?: JsonValue): ToolContext {
   const state = memoryState();
   if (value !== undefined) state.update(KEY, () => value);
   return toolContext({ toolName: "bank::pay", state });
+}
+
+function reduceWorld(call: Parameters<typeof stepWorld>[0], context: ToolContext): JsonValue | undefined {
+  const step = stepWorld(call, context);
+  step?.commit();
+  return step?.facts;
 }
 
 /** What plain JavaScript may write as a reducer. */

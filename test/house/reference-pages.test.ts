@@ -6,8 +6,12 @@ import { expect, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { ToolError } from "../../src/core/error.ts";
+import { FAULT_TYPES } from "../../src/core/fault.ts";
+import { FIDELITIES } from "../../src/core/fidelity.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ToolResult } from "../../src/core/result.ts";
+import { RUNGS } from "../../src/core/rung.ts";
+import { SEQUENCE_REASONS } from "../../src/compose/sequence/sequence-problem.ts";
 import { STOP_REASONS } from "../../src/compose/stop-reason.ts";
 import { PROVIDERS } from "../../src/model/providers.ts";
 import type { Provider } from "../../src/model/providers.ts";
@@ -214,6 +218,29 @@ test("the page on text formats and that of the loop name every one there is, in 
     variants: tablesOf("docs/reference/wire-formats.md").get("Chat Completions elsewhere"),
   }).toEqual({ formats: [...TEXT_FORMATS.keys()], reasons: Object.keys(STOP_REASONS).toSorted(), variants: CHAT_VARIANTS });
 });
+
+test("the pages on simulation, faults and sequences name every rung, fidelity, fault and reason, in their order", () => {
+  expect({
+    rungs: tablesOf("docs/concepts/simulation.md").get("The ladder"),
+    fidelities: tablesOf("docs/concepts/simulation.md").get("Fidelity"),
+    faults: tablesOf("docs/guides/make-calls-fail.md").get("Choose the failure")?.toSorted(),
+    reasons: tablesOf("docs/guides/run-a-sequence-of-calls.md").get("Check it only"),
+  }).toEqual({ rungs: RUNGS, fidelities: FIDELITIES, faults: ["type", ...FAULT_TYPES].toSorted(), reasons: SEQUENCE_REASONS });
+});
+
+test("the page on wire formats says how many replies each makes to a request", () => {
+  const formats = Object.values(WIRE_FORMATS).map((make) => make());
+  expect(rowsOf("docs/reference/wire-formats.md", "A reply as JSON").map(([name, , , most]) => [name, most])).toEqual(
+    formats.map((format) => [format.name, String(mostReplies(format))]),
+  );
+});
+
+/** As the note says that a request for more has. */
+function mostReplies(format: WireFormat): number {
+  const { notes } = format.encodeRequest({ messages: [{ role: "user", at: 0, content: "Hello." }], candidates: 10_000 }, { model: "m" });
+  const note = notes.find((one) => / makes (?:one reply|at most)/u.test(one.note))?.note ?? "";
+  return Number(/at most (\d+)/u.exec(note)?.[1] ?? 1);
+}
 
 const WIRE_FORMATS: Readonly<Record<string, () => WireFormat>> = {
   openAiResponses,

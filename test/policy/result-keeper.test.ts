@@ -22,6 +22,14 @@ function readAll(output: JsonValue, request: ResultRequest = {}): readonly Resul
   return pages;
 }
 
+test("F1.29 the whole of a result is given back to its session and to branches of it, and to no other", () => {
+  const keeper = new ResultKeeper();
+  keeper.keep("s1", "call_1", { rows: [1, 2] }, undefined);
+  keeper.share("s1", "branch");
+  expect(["s1", "branch"].map((reader) => keeper.whole(reader, "call_1")?.output)).toEqual([{ rows: [1, 2] }, { rows: [1, 2] }]);
+  expect([keeper.whole("s2", "call_1"), keeper.whole("s1", "call_2")]).toEqual([undefined, undefined]);
+});
+
 describe("a handle is refused with not_found when it", () => {
   const unknown = { code: "not_found", message: 'No result is kept under the handle "call_1".' };
 

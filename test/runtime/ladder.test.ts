@@ -163,7 +163,7 @@ describe("the rungs cache and record", () => {
     const replayed = await again.runtime.execute([{ name: "send", input: { none: false } }, { name: "read" }]);
     expect(replayed.map(({ origin, fidelity, output, error }) => [origin, fidelity, output, error?.code])).toEqual([
       ["replay", "observed", 1, undefined],
-      ["replay", "observed", undefined, "not_found"],
+      ["replay", "unchecked", undefined, "not_found"],
     ]);
     expect(again.ran).toEqual([]);
   });

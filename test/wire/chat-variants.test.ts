@@ -3,7 +3,15 @@ import type { JsonObject } from "../../src/core/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelReply } from "../../src/core/model.ts";
 import { CHAT_VARIANTS, PLAIN_CHAT, chatVariant } from "../../src/wire/chat-variants.ts";
+import { anthropicMessages } from "../../src/wire/anthropic.ts";
+import { bedrockConverse } from "../../src/wire/bedrock.ts";
+import { cohere } from "../../src/wire/cohere.ts";
+import { gemini } from "../../src/wire/gemini.ts";
+import { geminiInteractions } from "../../src/wire/gemini-interactions.ts";
+import { ollama } from "../../src/wire/ollama.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";
+import { openAiResponses } from "../../src/wire/openai-responses.ts";
+import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { allEvents, replyOf } from "./recorded-cases.ts";
 import { CONVERSATION, PICTURE, answered, called, said } from "./conversations.ts";
 
@@ -50,6 +58,32 @@ describe("F4.16 variants of Chat Completions are rows of a table", () => {
       messages: [{ role: "developer", content: "Hi" }],
     });
   });
+});
+
+describe("F0.41 a system text of the developer", () => {
+  const asking = { system: "Play.", systemRole: "developer", messages: [said("user", "Hi")] } as const;
+  const sent = (format: WireFormat): string => JSON.stringify(format.encodeRequest(asking, { model: "gpt-5", stream: false }).body);
+
+  test("has that role at OpenAI", () => {
+    expect(sent(openAiChat())).toBe('{"model":"gpt-5","messages":[{"role":"developer","content":"Play."},{"role":"user","content":"Hi"}]}');
+  });
+
+  const others = CHAT_VARIANTS.filter((name) => name !== "openai").map((name) => [name, openAiChat(name)] as const);
+  test.each([...others, ["openai-compatible", openAiChat("openai-compatible")] as const])(
+    "and the provider's own at %s",
+    (_name, format) => {
+      expect(sent(format)).toContain('[{"role":"system","content":"Play."}');
+    },
+  );
+
+  const formats = [openAiResponses(), anthropicMessages(), gemini(), geminiInteractions(), bedrockConverse(), cohere(), ollama()];
+  test.each(formats.map((format) => [format.name, format] as const))(
+    "and changes nothing of %s, whose system text has no role",
+    (_name, format) => {
+      const { system, messages } = asking;
+      expect(sent(format)).toBe(JSON.stringify(format.encodeRequest({ system, messages }, { model: "gpt-5", stream: false }).body));
+    },
+  );
 });
 
 describe("F4.18 reasoning goes back as its provider wants it, and to no other", () => {

@@ -1,9 +1,10 @@
 /** From the command line to the plan of a generation. */
+import { resolve } from "node:path";
+import { standInsOf } from "../../config/build-ladder.ts";
 import { configuredLoop } from "../../config/build-model.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { ToolError } from "../../core/error.ts";
 import { isReal } from "../../core/rung.ts";
-import type { Rung } from "../../core/rung.ts";
 import type { ConversationPlan } from "../../generate/conversations/conversation-plan.ts";
 import type { ConversationTemplate } from "../../generate/conversations/conversation-template.ts";
 import { readTemplates } from "../../generate/conversations/read-templates.ts";
@@ -20,7 +21,7 @@ const DEFAULT_COUNT = 10;
 /** The templates of the file that was named; undefined where none was. @throws ToolError for a file that has none, and for options that it does not go with */
 export async function readTemplateFile(context: CommandContext): Promise<readonly ConversationTemplate[] | undefined> {
   const [file] = context.args;
-  const { calls, model, system } = context.options;
+  const { calls, model, system, out } = context.options;
   if (file === undefined) {
     const stray = model !== undefined ? "--model" : system !== undefined ? "--system" : undefined;
     if (stray === undefined) return undefined;
@@ -32,6 +33,8 @@ export async function readTemplateFile(context: CommandContext): Promise<readonl
     throw new ToolError("invalid_argument", "--calls is for conversations that are drawn; the templates say what is called.", {
       hint: `Leave out ${JSON.stringify(file)} or --calls.`,
     });
+  if (out !== undefined && file !== "-" && resolve(out) === resolve(file))
+    throw new ToolError("invalid_argument", "--out names the file of the templates, which would be lost.", { hint: "Take another name." });
   const templates = readTemplates(await readInput(context, file), file === "-" ? "standard input" : file);
   return system === undefined ? templates : templates.map((template) => ({ ...template, system: template.system ?? system }));
 }
@@ -49,14 +52,6 @@ export function planFor(
   const { system: _asked, ...loop } = configuredLoop(chosen.config, config.config.loop);
   const { system } = config.config.loop;
   return { kind: "played", templates, model: chosen.model, loop: { ...loop, ...present({ system }) }, ...present({ count }) };
-}
-
-/** Who answers the tools that no rule names: what stands in for them in a simulation. */
-export function standInsOf({ config: { simulation } }: LoadedConfig): readonly Rung[] {
-  if (simulation?.standIn !== undefined) return simulation.standIn;
-  const rungs: Rung[] = simulation?.recording === undefined ? [] : ["replay"];
-  if (simulation?.stubs !== undefined) rungs.push("stub");
-  return [...rungs, simulation?.model === undefined ? "example" : "lm"];
 }
 
 /** Whether every answer is there at once: no tool is real, and no model is asked. */

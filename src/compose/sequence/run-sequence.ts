@@ -6,7 +6,8 @@ import { parseJson } from "../../core/parse-json.ts";
 import { partText } from "../../core/result.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { RoundOptions } from "../../runtime/round.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
+import type { WholeResult } from "../../policy/result-keeper.ts";
+import { Runtime } from "../../runtime/runtime.ts";
 import { RuntimeSession } from "../../runtime/session/runtime-session.ts";
 import type { SessionTurn } from "../../runtime/session/runtime-session.ts";
 import { NO_USAGE } from "../loop-result.ts";
@@ -36,9 +37,10 @@ export type SequenceRun =
  * The sequence is checked first (see `checkSequence`), with the tools of the runtime: nothing runs of one that is not sound. A text
  * that is a reference is replaced by the value, its JSON type kept, before the input is repaired, validated and run; the log has the call
  * as it came, and each layer as one message. A call whose reference has no value, because the call it names has failed or has answered nothing there, ends
- * `invalid_input` and is not run; calls that do not depend on it go on.
+ * `invalid_input` and is not run; calls that do not depend on it go on. Of an output that was cut for the model, references see the whole.
  *
- * @throws ToolError `invalid_argument` for options that cannot be and a closed session; `cancelled` when the signal aborts before the
+ * @throws ToolError `invalid_argument` for options that cannot be and a closed session, also one that is closed meanwhile: its log has what
+ * became of the calls that had begun; `cancelled` when the signal aborts before the
  * turn begins; `store_failed`. All by rejecting
  */
 export async function runSequence(
@@ -47,6 +49,7 @@ export async function runSequence(
   options: RunSequenceOptions = {},
 ): Promise<SequenceRun> {
   if (target instanceof RuntimeSession) return await runInSession(target, calls, options);
+  if (!(target instanceof Runtime)) throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of one.");
   const session = target.session();
   try {
     return await runInSession(session, calls, options);
@@ -59,11 +62,20 @@ async function runInSession(session: RuntimeSession, calls: readonly unknown[], 
   const checked = readAndCheck(calls, { ...options, tools: session.parts.registry });
   if (!checked.valid) return { valid: false, results: [], problems: checked.problems };
   const { signal } = options;
-  const results = await session.turn((turn) => new SequenceRunner(turn, checked, options).play(), signal === undefined ? {} : { signal });
+  const results = await session.turn(
+    (turn) => new SequenceRunner({ session, turn }, checked, options).play(),
+    signal === undefined ? {} : { signal },
+  );
   return { valid: true, results, layers: checked.layers };
 }
 
+interface Stage {
+  readonly session: RuntimeSession;
+  readonly turn: SessionTurn;
+}
+
 class SequenceRunner {
+  readonly #session: RuntimeSession;
   readonly #turn: SessionTurn;
   readonly #sequence: CheckedSequence;
   readonly #options: RunSequenceOptions;
@@ -71,7 +83,8 @@ class SequenceRunner {
   /** By id, without its dollar, the call and what became of it. */
   readonly #answers = new Map<string, { readonly call: SequenceCall; readonly result: ToolResult }>();
 
-  constructor(turn: SessionTurn, sequence: CheckedSequence, options: RunSequenceOptions) {
+  constructor({ session, turn }: Stage, sequence: CheckedSequence, options: RunSequenceOptions) {
+    this.#session = session;
     this.#turn = turn;
     this.#sequence = sequence;
     this.#options = options;
@@ -105,9 +118,22 @@ class SequenceRunner {
     if (answer === undefined) throw noValue(reference, "the call it names has not run");
     const { call, result } = answer;
     if (!isAnswered(result)) throw noValue(reference, `${call.name} ended with ${result.error?.code ?? result.status}`);
-    const output = outputOf(result, reference);
+    const output = outputOf(this.#whole(result, reference), reference);
     if (output === undefined) throw noValue(reference, `${call.name} has answered nothing`);
     return valueAt(output, reference);
+  }
+
+  /** What the tool answered, also where the model is shown less of it. */
+  #whole(result: ToolResult, reference: Reference): WholeResult {
+    const { truncation, name } = result;
+    if (truncation === undefined || (result.output !== undefined && result.content !== undefined))
+      return { output: result.output, content: result.content };
+    const { handle, shownBytes, totalBytes } = truncation;
+    const { id, parts } = this.#session;
+    const whole = handle === undefined ? undefined : parts.keeper.whole(id, handle);
+    if (whole !== undefined) return whole;
+    const hint = "Raise its maxResultBytes; 0 = no limit.";
+    throw noValue(reference, `the output of ${name} was cut to ${shownBytes} of ${totalBytes} bytes, and the rest is not kept`, hint);
   }
 }
 
@@ -117,16 +143,8 @@ function isAnswered({ status }: ToolResult): boolean {
 }
 
 /** What a tool answered; its text where it answered with content alone. A place is looked for in JSON that came as text as well. */
-function outputOf({ name, output, content, truncation }: ToolResult, reference: Reference): JsonValue | undefined {
-  if (truncation !== undefined && content === undefined) {
-    const { shownBytes, totalBytes } = truncation;
-    throw noValue(
-      reference,
-      `the output of ${name} was cut to ${shownBytes} of ${totalBytes} bytes`,
-      "Raise its maxResultBytes; 0 = no limit.",
-    );
-  }
-  const answered = output ?? (content === undefined ? undefined : content.map(partText).join("\n"));
+function outputOf({ output, content }: WholeResult, reference: Reference): JsonValue | undefined {
+  const answered = output === undefined ? content?.map(partText).join("\n") : output;
   if (typeof answered !== "string" || reference.steps.length === 0) return answered;
   try {
     const parsed = parseJson(answered);

@@ -6,10 +6,18 @@ import type { Thing } from "./records.ts";
 import type { Identity } from "./tool-intent.ts";
 
 const LIMITS = new Set("limit,count,size,page_size,per_page,max_results,max_items,top,top_k,top_n,num_results,n_results".split(","));
+const OFFSETS = new Set("offset,skip,start_index".split(","));
+const PAGES = new Set("page,page_number".split(","));
+const CURSORS = new Set("cursor,page_token,next_cursor,next_page_token,after_cursor,starting_after".split(","));
 const PAGING = new Set([
   ...LIMITS,
-  ..."page,offset,cursor,skip,start,page_number,page_token,sort,sort_by,order_by,order,token,api_key,fields,include".split(","),
+  ...OFFSETS,
+  ...PAGES,
+  ...CURSORS,
+  ..."start,sort,sort_by,order_by,order,token,api_key,fields,include".split(","),
 ]);
+/** Say where to look, and not what is found there. */
+const FOLDERS = new Set("path,directory,dir,folder".split(","));
 const TEXT_SEARCH = new Set("query,q,search,keyword,keywords,term,text".split(","));
 /** Properties that hold the changes of an update. */
 const CHANGES = new Set("changes,updates,fields,data,patch,values,properties,attributes,body".split(","));
@@ -21,6 +29,22 @@ export function limitIn(input: JsonObject): number | undefined {
     if (LIMITS.has(plainName(name)) && typeof wanted === "number" && Number.isInteger(wanted) && wanted >= 0) return wanted;
   }
   return undefined;
+}
+
+/** How many items come before those that the call asks for: infinitely many where only another answer could have told it. */
+export function offsetIn(input: JsonObject): number {
+  const limit = limitIn(input);
+  let offset = 0;
+  for (const [name, value] of Object.entries(input)) {
+    const plain = plainName(name);
+    const wanted = typeof value === "string" && /^\d{1,9}$/u.test(value) ? Number(value) : value;
+    const count = typeof wanted === "number" && wanted > 0 ? Math.floor(wanted) : 0;
+    if (OFFSETS.has(plain)) offset = Math.max(offset, count);
+    else if (PAGES.has(plain) && count > 1) offset = Math.max(offset, limit === undefined ? Infinity : (count - 1) * limit);
+    else if (CURSORS.has(plain) && typeof value === "string" && value !== "")
+      offset = Math.max(offset, typeof wanted === "number" ? count : Infinity);
+  }
+  return offset;
 }
 
 /** What an update sets: the input without its id, and what lies in an object of changes; `new_name` sets `name`. */
@@ -53,7 +77,7 @@ export function matches({ values, queries }: Thing, input: JsonObject, query: st
   const known = new Map(Object.entries(values).map(([name, value]) => [plainName(name), value]));
   for (const [name, wanted] of Object.entries(filtersIn(input))) {
     const plain = plainName(name);
-    if (typeof wanted === "object") continue;
+    if (typeof wanted === "object" || FOLDERS.has(plain)) continue;
     const value = known.get(plain);
     if (value !== undefined && typeof value !== "object" && folded(value) !== folded(wanted)) return false;
     if (value === undefined && TEXT_SEARCH.has(plain) && !wasFound && !saysSo(values, folded(wanted))) return false;

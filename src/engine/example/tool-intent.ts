@@ -1,5 +1,6 @@
 /** What a tool does with which things, as far as its name tells. */
 import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
 export type Verb = "create" | "read" | "update" | "remove" | "list" | "other";
@@ -9,13 +10,18 @@ export interface ToolIntent {
   /** What it is about, in the singular, its words joined by `_`; `""` where the name does not say. */
   readonly noun: string;
   readonly isPlural: boolean;
+  /** The word of its name that says what it does; `""` where none does. */
+  readonly word: string;
 }
 
 const VERBS: ReadonlyMap<string, Verb> = new Map([
-  ...wordsFor("create", "create add new insert post book register open place send schedule save upload make submit buy purchase reserve"),
+  ...wordsFor(
+    "create",
+    "create add new insert post book register open place send schedule save upload make submit buy purchase reserve write store",
+  ),
   ...wordsFor("read", "get read find fetch show retrieve lookup check view describe load query"),
-  ...wordsFor("update", "update edit set change modify patch rename"),
-  ...wordsFor("remove", "delete remove cancel close"),
+  ...wordsFor("update", "update edit set change modify patch rename close complete resolve approve reject reopen"),
+  ...wordsFor("remove", "delete remove cancel"),
   ...wordsFor("list", "list search all count browse"),
 ]);
 const PREPOSITIONS = new Set("by for with from in to of at on using via".split(" "));
@@ -53,7 +59,7 @@ function readIntent(qualifiedName: string): ToolIntent {
   const isPlural = singular(last) !== last;
   const wantsAll = words.includes("all") || words.includes("list");
   const meant = verb === "read" && wantsAll ? "list" : verb;
-  return { verb: meant, noun: [...noun.slice(0, -1), singular(last)].join("_"), isPlural };
+  return { verb: meant, noun: [...noun.slice(0, -1), singular(last)].join("_"), isPlural, word: words[verbAt] ?? "" };
 }
 
 /** A list or a search may be said at the end: `book_search`. */
@@ -77,24 +83,26 @@ export interface Identity {
   /** The words it may be known by. */
   readonly nouns: readonly string[];
   readonly id: string;
-  /** The property that holds the id. */
+  /** The property that holds the id, and the last word of its name. */
   readonly key: string;
+  readonly kind: string;
   /** Whose id it is: the noun's; that of the thing it is a part of (`account_id` for an `account_balance`); or of something else. */
   readonly of: "noun" | "whole" | "other";
 }
 
-const ID_WORDS = new Set(["id", "uuid", "guid", "key", "number", "code", "reference"]);
+const ID_WORDS = new Set(["id", "uuid", "guid", "key", "number", "code", "reference", "path"]);
+/** Names that are an id by themselves. */
+const PLAIN_IDS = new Set(["id", "uuid", "path"]);
 
 /**
  * The id in an input or an output: that of the noun (`order_id`, `orderId`), or `id`, or else the only `…_id` there is.
- *
- * @param apart names that do not count as the only one, plainly spelled
  */
-export function identityIn(values: JsonObject, noun: string, apart: ReadonlySet<string> = NONE): Identity | undefined {
+export function identityIn(values: JsonObject, noun: string): Identity | undefined {
   const last = noun.split("_").at(-1) ?? noun;
   const nouns = [...new Set([noun, last])];
   const others: Identity[] = [];
   let plainId: Identity | undefined;
+  let number: Identity | undefined;
   for (const [key, value] of Object.entries(values)) {
     const id = idText(value);
     if (id === undefined) continue;
@@ -103,18 +111,43 @@ export function identityIn(values: JsonObject, noun: string, apart: ReadonlySet<
     const kind = words.at(-1) ?? "";
     if (!ID_WORDS.has(kind)) continue;
     const owner = words.slice(0, -1).join("_");
-    if (owner !== "" && (owner === noun || owner === last)) return { nouns, id, key, of: "noun" };
-    if (owner === "" && (kind === "id" || kind === "uuid")) plainId ??= { nouns, id, key, of: "noun" };
-    else if (owner !== "" && kind === "id" && !apart.has(plain))
-      others.push({ nouns: [...new Set([owner, ...nouns])], id, key, of: noun.startsWith(`${owner}_`) ? "whole" : "other" });
+    if (owner !== "" && (owner === noun || owner === last)) return { nouns, id, key, kind, of: "noun" };
+    if (owner === "" && PLAIN_IDS.has(kind)) plainId ??= { nouns, id, key, kind, of: "noun" };
+    else if (owner === "" && kind === "number") number = { nouns, id, key, kind, of: "noun" };
+    else if (owner !== "" && kind === "id")
+      others.push({ nouns: [...new Set([owner, ...nouns])], id, key, kind, of: noun.startsWith(`${owner}_`) ? "whole" : "other" });
   }
-  return plainId ?? (others.length === 1 ? others[0] : undefined);
+  return plainId ?? (others.length === 1 ? others[0] : others.length === 0 ? number : undefined);
 }
 
-const NONE: ReadonlySet<string> = new Set();
+const TAKING = new Set(["book", "reserve", "buy", "purchase"]);
+
+/** Whether what a tool of this verb makes is not what it is about: a booking of a flight. */
+export function isTaking(word: string): boolean {
+  return TAKING.has(word);
+}
+
+const TAKEN = new Set(["booking", "reservation", "order", "purchase", "appointment"]);
+
+/** The word for what a tool makes, as its answer has it. */
+export function madeBy({ noun, word }: ToolIntent, output: JsonValue): string {
+  if (!isTaking(word) || !isJsonObject(output)) return noun;
+  return Object.keys(output).find((name) => TAKEN.has(plainName(name))) ?? "";
+}
+
+/** The ids of other things in an input: of the flight that is booked. */
+export function othersIn(values: JsonObject, noun: string): readonly { readonly owner: string; readonly id: string }[] {
+  return Object.entries(values).flatMap(([key, value]) => {
+    const words = plainName(key).split("_");
+    const owner = words.slice(0, -1).join("_");
+    const id = idText(value);
+    return id === undefined || owner === "" || owner === noun || !ID_WORDS.has(words.at(-1) ?? "") ? [] : [{ owner, id }];
+  });
+}
+
 const MAX_ID = 200;
 
-function idText(value: JsonValue): string | undefined {
+export function idText(value: JsonValue | undefined): string | undefined {
   if (typeof value === "number") return String(value);
   return typeof value === "string" && value !== "" && value.length <= MAX_ID ? value : undefined;
 }

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "../../core/json.ts";
 import type { ReplyCandidate } from "../../core/model.ts";
 import { withoutEmpty } from "./output-contract.ts";
 import type { OutputContract } from "./output-contract.ts";
-import { readReply } from "./read-reply.ts";
+import { faultOf, readReply } from "./read-reply.ts";
 
 /** A result; the error that the simulated tool reports; or why there is neither. */
 export type Verdict = { readonly output: JsonValue } | { readonly error: string } | { readonly problems: readonly string[] };
@@ -47,9 +47,8 @@ function judgeText(text: string, rules: ReplyRules): Verdict {
     if ("output" in verdict) return verdict;
     verdicts.push(verdict);
   }
-  return (
-    verdicts.find((verdict) => "error" in verdict) ?? verdicts[0] ?? { problems: ["the reply holds no JSON object that says anything"] }
-  );
+  const found = verdicts.find((verdict) => "error" in verdict) ?? verdicts[0];
+  return found ?? { problems: [faultOf(text) ?? "the reply holds no JSON object that says anything"] };
 }
 
 function judgeObject(object: JsonObject, { contract, facts }: ReplyRules): Verdict {

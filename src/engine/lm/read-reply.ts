@@ -1,24 +1,46 @@
 /** The JSON objects that a model's reply holds: the reply itself, one in a fence, or some among prose. */
+import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
 import { fixJsonText, readJsonText } from "../../schema/fix-json-text.ts";
 
 /** How many objects among prose are read; each costs at most a look at the whole rest. */
 const MAX_OBJECTS = 8;
 const FENCE = "```";
 
+const END_OF_THINKING = "</think>";
+
 /**
  * The objects in the order they stand, deeply frozen; [] where there are none.
  *
  * An object whose form alone is broken (quotes, commas, comments) is mended; one that was cut off is not closed, and of words without
- * keys and values nothing is made.
+ * keys and values nothing is made. What stands in thinking before the reply is none of it.
  */
 export function readReply(text: string): readonly JsonObject[] {
   const whole = objectOf(text);
   if (whole !== undefined) return [whole];
-  const fenced = inFence(text);
-  const inside = fenced === undefined ? undefined : objectOf(fenced);
-  return inside === undefined ? amongProse(text) : [inside];
+  const said = behindThinking(text);
+  const inside = objectOf(inFence(said) ?? said);
+  return inside === undefined ? amongProse(said) : [inside];
+}
+
+/** What is wrong with a reply that is nothing but an object and cannot be read as one; undefined for any other. */
+export function faultOf(text: string): string | undefined {
+  const said = behindThinking(text);
+  const object = (inFence(said) ?? said).trim();
+  if (!object.startsWith("{")) return undefined;
+  try {
+    parseJson(object);
+    return undefined;
+  } catch (thrown: unknown) {
+    return ToolError.fromUnknown(thrown).message;
+  }
+}
+
+function behindThinking(text: string): string {
+  const end = text.lastIndexOf(END_OF_THINKING);
+  return end < 0 ? text : text.slice(end + END_OF_THINKING.length);
 }
 
 function objectOf(text: string): JsonObject | undefined {

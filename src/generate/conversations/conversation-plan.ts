@@ -55,14 +55,17 @@ export function checkPlan(plan: ConversationPlan): number {
   if (!Array.isArray(templates) || templates.length === 0)
     throw new ToolError("invalid_argument", `The templates of ${owner} are missing.`);
   checkCount(count, "count", owner);
-  if (kind === "played") refuseSpoken(templates);
+  if (kind === "played") checkPlayed(templates);
   return count;
 }
 
-function refuseSpoken(templates: readonly ConversationTemplate[]): void {
-  const index = templates.findIndex(({ messages }) => messages.some(({ role }) => role === "assistant"));
-  if (index < 0) return;
-  throw new ToolError("invalid_argument", `Template ${index + 1} has lines of the assistant, and with a model the model says those.`, {
-    hint: "Leave those lines out, or leave out the model to make the calls as they stand.",
-  });
+function checkPlayed(templates: readonly ConversationTemplate[]): void {
+  const spoken = templates.findIndex(({ messages }) => messages.some(({ role }) => role === "assistant"));
+  if (spoken >= 0)
+    throw new ToolError("invalid_argument", `Template ${spoken + 1} has lines of the assistant, and with a model the model says those.`, {
+      hint: "Leave those lines out, or leave out the model to make the calls as they stand.",
+    });
+  const silent = templates.findIndex(({ messages }) => !messages.some(({ role }) => role === "user"));
+  if (silent >= 0)
+    throw new ToolError("invalid_argument", `Template ${silent + 1} has no line of a user, so the model has nothing to answer.`);
 }

@@ -55,11 +55,13 @@ function readTemplate(value: JsonValue): ConversationTemplate {
   const { id, system, messages } = value;
   if (!isJsonArray(messages) || messages.length === 0) throw wrong('"messages" must be a list of at least one message.');
   const read = messages.map((message, index) => readMessage(message, `messages[${index}]`));
+  if (!read.some(({ role }) => role !== "system"))
+    throw wrong("nobody says or calls anything in it: there is no message of a user or the assistant.");
   const problem = wrongReference(read);
   if (problem !== undefined) throw wrong(problem);
   return {
     ...(id === undefined ? {} : { id: textOf(id, '"id"') }),
-    ...(system === undefined ? {} : { system: textOf(system, '"system"') }),
+    ...(system === undefined || system === "" ? {} : { system: textOf(system, '"system"') }),
     messages: read,
   };
 }
@@ -71,8 +73,8 @@ function readMessage(value: JsonValue, at: string): TemplateMessage {
   const stray = Object.keys(value).find((key) => !known.includes(key));
   if (stray !== undefined) throw wrong(`${at}: ${JSON.stringify(stray)} is no key of a message of ${JSON.stringify(role)}.`);
   const { content, calls } = value;
-  if (role !== "assistant") return { role, content: textOf(content, `${at}.content`) };
-  if (calls === undefined && content === undefined) throw wrong(`${at} has neither "content" nor "calls".`);
+  if (role !== "assistant") return { role, content: saidOf(content, `${at}.content`) };
+  if (isNothing(calls) && isNothing(content)) throw wrong(`${at} has neither "content" nor "calls".`);
   return {
     role,
     ...(content === undefined || content === null ? {} : { content: textOf(content, `${at}.content`) }),
@@ -94,6 +96,17 @@ function callsOf(calls: JsonValue, at: string): readonly ToolCall[] {
     const { id, input = {} } = call;
     return { ...(id === undefined ? {} : { id: textOf(id, `${at}.calls[${index}].id`) }), name, input };
   });
+}
+
+function isNothing(value: JsonValue | undefined): boolean {
+  return value === undefined || value === null || value === "" || (isJsonArray(value) && value.length === 0);
+}
+
+/** No provider takes a message without text. */
+function saidOf(value: JsonValue | undefined, what: string): string {
+  const text = textOf(value, what);
+  if (text.trim() === "") throw wrong(`${what} is empty.`);
+  return text;
 }
 
 function textOf(value: JsonValue | undefined, what: string): string {

@@ -34,14 +34,24 @@ export function* sampledCalls(
   }
 }
 
-/** Nothing, for a tool that does not say what it takes. */
+/** Nothing, for a tool that takes nothing or does not say what. */
 function inputFor({ inputSchema }: Tool, options: ExampleOptions): JsonObject {
-  if (typeof inputSchema !== "object" || !DECLARING.some((keyword) => Object.hasOwn(inputSchema, keyword))) return {};
+  if (typeof inputSchema !== "object" || !isDeclaring(inputSchema)) return {};
   const { value } = exampleValue(inputSchema, options);
   return isJsonObject(value) ? value : {};
 }
 
-const DECLARING = ["properties", "required", "$ref", "allOf", "anyOf", "oneOf", "const", "enum"];
+/** `properties: {}` names no property, and an object that may hold anything is better left empty. */
+function isDeclaring(schema: object): boolean {
+  return Object.entries(schema).some(([keyword, value]) => DECLARING.has(keyword) && !(isEmpty(value) && NAMING.has(keyword)));
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+const NAMING: ReadonlySet<string> = new Set(["properties", "required"]);
+const DECLARING: ReadonlySet<string> = new Set([...NAMING, "$ref", "allOf", "anyOf", "oneOf", "const", "enum"]);
 
 /** `Get the forecast of a city: city "Oslo", days 3.` */
 function requestFor(tool: Tool, input: JsonObject): string {

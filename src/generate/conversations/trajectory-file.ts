@@ -25,7 +25,7 @@ export interface TrajectoryFileOptions {
 const PIECE_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
 const MAX_LINE_BYTES = 256 * 1024 * 1024;
-const MAX_LINE_DEPTH = 256;
+const LIMITS = { maxChars: MAX_LINE_BYTES, maxNodes: MAX_LINE_BYTES, maxDepth: 256 } as const;
 
 export class TrajectoryFile implements LineSink {
   readonly path: string;
@@ -53,7 +53,7 @@ export class TrajectoryFile implements LineSink {
       if (options.overwrite) await file.truncate(0);
       const whole = await wholeLines(path, file);
       if (whole.lines > 0) await checkLines(path, file, { ...whole, ...options });
-      else await checkBeginning(path, file, options.openings);
+      await checkRest(path, file, { ...whole, ...options });
       await file.truncate(whole.size);
       return new TrajectoryFile(path, file, whole);
     } catch (thrown: unknown) {
@@ -99,6 +99,8 @@ interface WholeLines {
   readonly size: number;
   readonly firstEnd: number;
   readonly lastStart: number;
+  /** Where the file ends. */
+  readonly end: number;
 }
 
 async function wholeLines(path: string, file: FileHandle): Promise<WholeLines> {
@@ -106,7 +108,7 @@ async function wholeLines(path: string, file: FileHandle): Promise<WholeLines> {
   const buffer = Buffer.alloc(PIECE_BYTES);
   for (let position = 0; ;) {
     const { bytesRead } = await readInto(path, file, { buffer, position });
-    if (bytesRead === 0) return found;
+    if (bytesRead === 0) return { ...found, end: position };
     for (let at = buffer.indexOf(LINE_FEED); at >= 0 && at < bytesRead; at = buffer.indexOf(LINE_FEED, at + 1)) {
       found.lastStart = found.size;
       found.size = position + at + 1;
@@ -136,19 +138,41 @@ async function checkLines(path: string, file: FileHandle, options: WholeLines & 
   if (first === undefined || last === undefined) throw occupied(`${path} is there already, and holds something else.`);
   const madeWith = first["seed"] === seed ? "another plan, other tools or another format" : `the seed ${JSON.stringify(first["seed"])}`;
   if (first["plan"] !== plan || last["plan"] !== plan) throw occupied(`${path} was made with ${madeWith}, so it cannot be gone on with.`);
-  if (first["index"] !== 0 || last["index"] !== lines - 1)
-    throw occupied(
-      `${path} is not as it was written: it has ${lines} lines, and its last one is of conversation ${String(last["index"])}.`,
-    );
+  if (first["index"] !== 0 || last["index"] !== lines - 1) throw await changed(path, file, options);
 }
 
-/** Nobody's text is cut off for having no line feed. @throws ToolError `invalid_argument` */
-async function checkBeginning(path: string, file: FileHandle, openings: readonly string[]): Promise<void> {
-  const buffer = Buffer.alloc(Math.max(...openings.map((opening) => opening.length)));
-  const { bytesRead } = await readInto(path, file, { buffer, position: 0 });
-  const text = buffer.toString("utf8", 0, bytesRead);
-  if (!openings.some((opening) => text.startsWith(opening) || opening.startsWith(text)))
-    throw occupied(`${path} is there already, and holds something else.`);
+/** Lines are missing, or there twice. Those before are as they were written, and can be kept. */
+async function changed(path: string, file: FileHandle, { lines, size, plan }: WholeLines & TrajectoryFileOptions): Promise<ToolError> {
+  let sound = 0;
+  for await (const line of file.readLines({ autoClose: false, start: 0, end: size - 1 })) {
+    const mark = markOf(line);
+    if (mark?.["plan"] !== plan || mark["index"] !== sound) break;
+    sound++;
+  }
+  return new ToolError(
+    "invalid_argument",
+    `${path} is not as it was written: of its ${lines} lines only the first ${sound} are there in their order.`,
+    {
+      hint: `Copy those to a new file, as head -n ${sound} does, and go on with that; or set overwrite (--overwrite on the command line).`,
+    },
+  );
+}
+
+/** Nobody's text is cut off for having no line feed: it must begin as a line does, and be cut off or of this plan. @throws ToolError `invalid_argument` */
+async function checkRest(path: string, file: FileHandle, options: WholeLines & TrajectoryFileOptions): Promise<void> {
+  const { size: start, end, openings, plan } = options;
+  const text = await readLine(path, file, { start, end });
+  const isOurs = openings.some((opening) => text.startsWith(opening) || opening.startsWith(text));
+  if (!isOurs || (isWhole(text) && markOf(text)?.["plan"] !== plan)) throw occupied(`${path} is there already, and holds something else.`);
+}
+
+function isWhole(text: string): boolean {
+  try {
+    parseJson(text, LIMITS);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function readLine(path: string, file: FileHandle, { start, end }: { readonly start: number; readonly end: number }): Promise<string> {
@@ -165,7 +189,7 @@ async function readLine(path: string, file: FileHandle, { start, end }: { readon
 /** What says which conversation a line is: of a provider's form, its metadata. */
 function markOf(line: string): JsonObject | undefined {
   try {
-    const value = parseJson(line, { maxChars: MAX_LINE_BYTES, maxNodes: MAX_LINE_BYTES, maxDepth: MAX_LINE_DEPTH });
+    const value = parseJson(line, LIMITS);
     if (!isJsonObject(value)) return undefined;
     const { metadata } = value;
     const mark = isJsonObject(metadata) ? metadata : value;
@@ -186,5 +210,8 @@ function otherWriter(path: string): ToolError {
 }
 
 function failed(path: string, thrown: unknown): ToolError {
-  return new ToolError("store_failed", `Cannot write ${path}: ${describeThrown(thrown)}`, { cause: thrown });
+  return new ToolError("store_failed", `Cannot write ${path}: ${describeThrown(thrown)}`, {
+    hint: "Once it can be written again, the same generation goes on where the file ends.",
+    cause: thrown,
+  });
 }

@@ -19,8 +19,8 @@ export type TrajectoryFormat = (typeof TRAJECTORY_FORMATS)[number];
 /** How the lines of each format begin. */
 export const OPENINGS: Readonly<Record<TrajectoryFormat, readonly string[]>> = {
   neutral: ['{"id":"conversation-'],
-  openai: ['{"messages":[{"role":'],
-  anthropic: ['{"messages":[{"role":', '{"system":[{"type":"text",'],
+  openai: ['{"messages":['],
+  anthropic: ['{"messages":[', '{"system":[{"type":"text",'],
 };
 
 export type TrajectoryWriter = (trajectory: Trajectory) => object;

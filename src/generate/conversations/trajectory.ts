@@ -63,6 +63,7 @@ export type TrajectoryMessage =
 export interface TrajectoryReport {
   readonly calls: number;
   readonly statuses: Readonly<Record<string, number>>;
+  /** Of the calls for which somebody was asked: what ends before, such as a call of a tool that is not there, came from nowhere. */
   readonly origins: Readonly<Record<string, number>>;
   readonly fidelities: Readonly<Record<string, number>>;
 }
@@ -141,8 +142,9 @@ export function reportOf(results: readonly ToolResult[]): TrajectoryReport {
   const statuses = new Tally();
   const origins = new Tally();
   const fidelities = new Tally();
-  for (const { status, origin, fidelity } of results) {
+  for (const { status, origin, fidelity, attempts } of results) {
     statuses.add(status);
+    if (attempts === 0 && origin !== "cache") continue;
     origins.add(origin);
     if (fidelity !== undefined) fidelities.add(fidelity);
   }

@@ -2,8 +2,9 @@
 import type { ToolCall } from "../../core/call.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { applyPatch } from "../../core/json-patch.ts";
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { PersistentMap } from "../../core/persistent-map.ts";
+import type { Rung } from "../../core/rung.ts";
 import { shareJson } from "../../core/share-json.ts";
 import { NO_CALLS, countCall } from "../../policy/fault-tally.ts";
 import type { CallSample, CallTally } from "../../policy/fault-tally.ts";
@@ -23,6 +24,11 @@ export interface OpenCall {
   wasNeverWhole: boolean;
   /** The key under which it may have been dispatched; undefined when it says nothing of that. */
   intent: string | undefined;
+  /** The input that it may have been dispatched with. */
+  intendedInput: JsonObject | undefined;
+  readonly answerFrom: readonly Rung[] | undefined;
+  /** Its input was to be made by whoever called it. */
+  readonly isRewritten: boolean;
   /** Where in the state it changed something. */
   readonly places: Set<string>;
   /** What a seed knows it by, where calls are counted. */
@@ -70,6 +76,9 @@ export class SessionFold {
           call: event.call,
           wasNeverWhole: event.inRound === true,
           intent: undefined,
+          intendedInput: undefined,
+          answerFrom: event.answerFrom,
+          isRewritten: event.rewritten === true,
           places: new Set(),
           sample: this.#count(event.call),
         });
@@ -79,7 +88,7 @@ export class SessionFold {
         for (const callId of event.callIds) this.#endRound(callId, event.voided !== undefined);
         break;
       case "call-intent":
-        this.#noteIntent(event.callId, event.idempotencyKey);
+        this.#noteIntent(event);
         break;
       case "state-change":
         this.#change(event);
@@ -137,9 +146,11 @@ export class SessionFold {
     if (open !== undefined) open.wasNeverWhole = isVoided;
   }
 
-  #noteIntent(callId: string, idempotencyKey: string): void {
+  #noteIntent({ callId, idempotencyKey, input }: SessionEvent & { readonly type: "call-intent" }): void {
     const open = this.#open.get(callId);
-    if (open !== undefined) open.intent = idempotencyKey;
+    if (open === undefined) return;
+    open.intent = idempotencyKey;
+    open.intendedInput = input;
   }
 
   #change({ callId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {

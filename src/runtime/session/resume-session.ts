@@ -1,11 +1,15 @@
 /** Ends what a crash interrupted: each call that had begun gets its one result. */
+import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
+import { isReal } from "../../core/rung.ts";
+import type { Rung } from "../../core/rung.ts";
 import { resumeCalls } from "../batch.ts";
 import { CallRun } from "../call-run.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
 import type { CallOptions } from "../call-run.ts";
 import { CallFaults } from "../faults.ts";
+import type { Step } from "../ladder.ts";
 import { outcomeUnknown } from "../reconcile-call.ts";
 import type { OpenCall, SessionFold } from "./fold-events.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
@@ -13,8 +17,8 @@ import { Turn, makeAgain, takeBack } from "./turn.ts";
 
 export interface ResumeOptions {
   /**
-   * What becomes of calls that had begun and not ended. `run`: those that may be run again, or were never started, are run;
-   * of the others the tool's `reconcile` is asked. `settle`: none is run, each ends with what is known of it. @default "run"
+   * What becomes of calls that had begun and not ended. `run`: those that may be run again, or were never started, are run, answered by
+   * whom their caller or a rule of the ladder said when they began, else as the rules are now; of the others the tool's `reconcile` is asked. `settle`: none is run, each ends with what is known of it. @default "run"
    */
   readonly interrupted?: "run" | "settle";
   /** Begin the session when the store has none of this id. @default false */
@@ -93,19 +97,50 @@ function takeUp(
   open: OpenCall,
   options: ResumeOptions & { readonly callOptions: CallOptions },
 ): CallRun {
+  const steps = open.answerFrom === undefined ? undefined : stepsOf(session, open.call, open.answerFrom);
   const callOptions = {
     ...options.callOptions,
+    ...(steps instanceof ToolError ? {} : { steps }),
     ...(options.data === undefined ? {} : { data: options.data }),
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
   };
-  const run = new CallRun(session.parts, turn, callOptions, open.call, { callId: open.callId, idempotencyKey: open.intent });
+  const { intendedInput } = open;
+  const call = open.isRewritten && intendedInput !== undefined ? { ...open.call, input: intendedInput } : open.call;
+  const run = new CallRun(session.parts, turn, callOptions, call, { callId: open.callId, idempotencyKey: open.intent });
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
-  const mayHaveRun = open.intent !== undefined || session.eventLog?.options.durability === "async";
+  const wasReal = open.answerFrom?.every(isReal) ?? true;
+  const mayHaveRun = open.intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
   run.isInterrupted = mayHaveRun;
   // Nobody is shown what comes of it: it is not run, nor run again.
   if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(open);
   else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
+  else if (steps instanceof ToolError) run.unreadable = steps;
+  else if (open.isRewritten && intendedInput === undefined) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverMade(open);
   return run;
+}
+
+/** Who was to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
+function stepsOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly Rung[]): readonly Step[] | ToolError {
+  try {
+    return session.parts.ladder.stepsOf(answerFrom);
+  } catch (thrown: unknown) {
+    return new ToolError(
+      "cancelled",
+      `${name} was interrupted by the end of its process and was not run again: the ladder has no engine for ${answerFrom.join(", ")}.`,
+      {
+        outcome: "not_started",
+        hint: "Resume it in a runtime with that engine, or call it again.",
+        cause: thrown,
+      },
+    );
+  }
+}
+
+function neverMade({ call }: OpenCall): ToolError {
+  return new ToolError("cancelled", `${call.name} was not run: the process ended before its input was made of what it was called with.`, {
+    outcome: "not_started",
+    hint: "Call it again with the values in the place of its references.",
+  });
 }
 
 function neverWhole({ call }: OpenCall): ToolError {

@@ -130,7 +130,7 @@ export class Session {
 
   /** True while a later call of the session can read a result that was cut. @internal */
   get keepsResults(): boolean {
-    return this.recorded && !this.#closed;
+    return this.recorded && !this.isAlone && !this.#closed;
   }
 
   /** @internal */

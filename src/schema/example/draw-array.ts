@@ -1,9 +1,10 @@
 /** Arrays: how many items, and what each has to be. */
-import type { JsonValue } from "../../core/json.ts";
-import { canonicalJson } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { canonicalJson, isJsonObject } from "../../core/json.ts";
+import { dateOf, dateTextLike, dayOf } from "./date-text.ts";
 import type { Demand, Part } from "./demand.ts";
 import type { Drawing, Manner, Place } from "./drawing.ts";
-import { Given, isListOf } from "./given.ts";
+import { Given, type Subject, isListOf } from "./given.ts";
 import { singular } from "./name-words.ts";
 
 /** Longest array that is made. */
@@ -29,7 +30,25 @@ export function drawArray(
     if (item === undefined) break;
     items.push(item);
   }
-  return items.length < demand.minItems ? undefined : items;
+  if (items.length < demand.minItems) return undefined;
+  return DAILY.test(place.name) && !demand.unique ? dayByDay(items, demand, drawing) : items;
+}
+
+/** Lists with one item for each day. */
+const DAILY = /(?:forecast|daily|days)s?$/iu;
+const MAX_DAYS = 31;
+
+/** Items with a date each tell of days in a row. */
+function dayByDay(items: readonly JsonValue[], demand: Demand, drawing: Drawing): JsonValue[] {
+  const first = items[0];
+  const key = isJsonObject(first) ? Object.keys(first).find((name) => dayOf(first[name]) !== undefined) : undefined;
+  const from = key === undefined || !isJsonObject(first) ? undefined : first[key];
+  const start = dateOf(from);
+  return items.map((item, index) => {
+    if (key === undefined || start === undefined || !isJsonObject(item) || !Object.hasOwn(item, key)) return item;
+    const turned = { ...item, [key]: dateTextLike(from, start.at + index * 86_400_000) };
+    return itemParts(demand, index, drawing).every((part) => drawing.fits(part, turned)) ? turned : item;
+  });
 }
 
 function lengthOf(
@@ -42,6 +61,8 @@ function lengthOf(
   if (manner.lean) return minItems;
   const { subject } = drawing;
   const most = Math.min(maxItems, MAX_LENGTH);
+  const days = DAILY.test(place.name) ? Number(place.given.find("days", false) ?? Number.NaN) : Number.NaN;
+  if (Number.isInteger(days) && days >= 0 && days <= MAX_DAYS) return Math.max(minItems, Math.min(most, days));
   if (subject !== undefined && isListOf(place.name, subject)) {
     const { records = [], atMost = most, more } = subject;
     const wished = records.length + (more ?? (records.length > 0 ? 0 : usualLength(place, drawing)));
@@ -79,8 +100,15 @@ interface Item {
 function drawItem(parts: readonly Part[], { demand, place, drawing, index, seen }: Item): JsonValue | undefined {
   const { subject } = drawing;
   const record = subject !== undefined && isListOf(place.name, subject) ? subject.records?.[index] : undefined;
-  const given = record === undefined ? place.given : new Given({ ...place.given.values, ...record });
-  const inner = { ...place, name: singular(place.name), depth: place.depth + 1, given, isSubject: record !== undefined, owner: undefined };
+  const given = subject === undefined || !isListOf(place.name, subject) ? place.given : itemGiven(place.given, { subject, record });
+  const inner = {
+    ...place,
+    name: singular(place.name),
+    depth: place.depth + 1,
+    given,
+    isSubject: record !== undefined,
+    owner: undefined,
+  };
   const tries = demand.unique ? TRIES_FOR_ANOTHER : 1;
   for (let attempt = 0; attempt < tries; attempt++) {
     const drawn = drawing.draw(parts, {
@@ -95,6 +123,16 @@ function drawItem(parts: readonly Part[], { demand, place, drawing, index, seen 
     return drawn;
   }
   return undefined;
+}
+
+/** What the items of the subject's list are drawn with: not what is said of the list. */
+function itemGiven(
+  { values }: Given,
+  { subject, record = {} }: { readonly subject: Subject; readonly record: JsonObject | undefined },
+): Given {
+  const { ofList = {} } = subject;
+  const own = Object.entries(values).filter(([name]) => !Object.hasOwn(ofList, name));
+  return new Given({ ...Object.fromEntries(own), ...record }, true);
 }
 
 const NOTHING_GIVEN = { given: new Given({}) };

@@ -1,9 +1,10 @@
 /** Objects: which properties, and what each has to be. */
 import type { JsonValue } from "../../core/json.ts";
 import { compilePattern } from "../pattern.ts";
+import { agree } from "./agree.ts";
 import { type Demand, type Part, own } from "./demand.ts";
 import type { Drawing, Manner, Place } from "./drawing.ts";
-import { isCarrier } from "./given.ts";
+import { isCarrier, isNextPage, isOfPages } from "./given.ts";
 import { patternText } from "./pattern-text.ts";
 
 /** Most properties that are made up to reach `minProperties`. */
@@ -35,7 +36,25 @@ export function drawObject(
     if (!addProperty(object, name) && required.has(name)) return undefined;
   }
   if (!manner.lean || object.entries.size < demand.minProperties) addMadeUp(object);
-  return object.entries.size < demand.minProperties ? undefined : Object.fromEntries(object.entries);
+  if (object.entries.size < demand.minProperties) return undefined;
+  agreeing(object);
+  return Object.fromEntries(object.entries);
+}
+
+function agreeing({ demand, place, drawing, entries }: Object): void {
+  agree({
+    entries,
+    random: place.random,
+    isMadeUp(name) {
+      const found = place.given.find(name, place.isSubject);
+      const value = entries.get(name);
+      return found === undefined || (found !== value && String(found) !== String(value));
+    },
+    replace(name, value) {
+      const parts = propertyParts(demand, name, drawing);
+      if (parts?.every((part) => drawing.fits(part, value)) === true) entries.set(name, value);
+    },
+  });
 }
 
 /** The names, and those that are needed because of them. */
@@ -73,16 +92,30 @@ function mayBeNamed(name: string, { propertyNames }: Demand, drawing: Drawing): 
   });
 }
 
-function addProperty({ demand, place, drawing, entries }: Object, name: string): boolean {
+function addProperty(object: Object, name: string): boolean {
+  const { demand, place, drawing, entries } = object;
   if (entries.has(name)) return true;
   const parts = propertyParts(demand, name, drawing);
   if (parts === undefined) return false;
-  const isSubject = place.isSubject && isCarrier(name, drawing.subject);
+  const isSubject = place.isSubject && (isCarrier(name, drawing.subject) || isOfPages(name, drawing.subject));
   const owner = place.isSubject ? "subject" : "other";
-  const value = drawing.draw(parts, { ...place, name, depth: place.depth + 1, random: place.random.branch(name), isSubject, owner });
+  const whose = place.name === "" && place.isSubject ? (drawing.subject?.noun ?? "") : place.name;
+  if (drawing.subject?.isLastPage === true && isNextPage(name)) return endPage(object, name, parts);
+  const value = drawing.draw(parts, { ...place, name, whose, depth: place.depth + 1, random: place.random.branch(name), isSubject, owner });
   if (value === undefined) return false;
   entries.set(name, value);
   return true;
+}
+
+/** What leads to a next page says that there is none. */
+function endPage({ demand, drawing, entries }: Object, name: string, parts: readonly Part[]): boolean {
+  for (const value of [null, ""]) {
+    if (value === "" && !demand.required.has(name)) break;
+    if (!parts.every((part) => drawing.fits(part, value))) continue;
+    entries.set(name, value);
+    return true;
+  }
+  return false;
 }
 
 /** Undefined where the property may not be there. */
@@ -142,6 +175,7 @@ function* madeUpNames({ demand, place, drawing }: Object): Generator<string> {
       const name = drawing.draw([part], {
         ...place,
         name: "key",
+        whose: "",
         depth: place.depth + 1,
         random: place.random.branch(`name ${index}`),
         isSubject: false,

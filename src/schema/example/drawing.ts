@@ -9,6 +9,8 @@ import type { RandomStream } from "./random-stream.ts";
 export interface Place {
   /** Of the property, or of the list that it is an item of; `""` for the whole. */
   readonly name: string;
+  /** The name of the object that it is a property of; `""` for none. */
+  readonly whose: string;
   readonly depth: number;
   readonly random: RandomStream;
   readonly given: Given;

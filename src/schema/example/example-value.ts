@@ -88,6 +88,7 @@ class ExamplePlan {
       const random = attempt === 0 ? seed : seed.branch(attempt);
       const value = drawer.draw([this.#document.root], {
         name,
+        whose: "",
         depth: 0,
         random,
         given,

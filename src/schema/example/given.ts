@@ -1,6 +1,7 @@
 /** Values that an example takes over where a property has their name. */
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { isJsonObject } from "../../core/json.ts";
+import { dayOf } from "./date-text.ts";
 import { nameWords, plainName, plural, singular } from "./name-words.ts";
 
 /** Names that mean something else in every object: they are taken over only by the object that the values speak of. */
@@ -15,6 +16,9 @@ const CARRIERS = new Set("data,result,response,item,record,body,payload,object,e
 const LISTS = new Set("data,results,result,items,records,list,values,entries,objects,rows,hits,matches,elements,content".split(","));
 const MAX_NAMES = 200;
 
+/** Dates that are not those a call asks for. */
+const UNDATED = /(?:^|_)(?:created|updated|modified|opened|joined|registered|last|birth|birthday|dob|expires|expiry|as_of)(?=_|$)/u;
+
 /** What an example speaks of. */
 export interface Subject {
   /** Its word in the singular, such as `order`. */
@@ -25,6 +29,44 @@ export interface Subject {
   readonly atMost?: number;
   /** How many items its list has besides `records`. @default as without a subject */
   readonly more?: number;
+  /** What is said of its list, by name, and not of the items. */
+  readonly ofList?: JsonObject;
+  /** Nothing comes after its list: what leads to a next page is empty. */
+  readonly isLastPage?: boolean;
+  /** What its state is, the likeliest first, where nothing says otherwise. */
+  readonly states?: readonly string[];
+}
+
+/** Names by which the same is called elsewhere; the nearest first. */
+const ALIKE: readonly (readonly string[])[] = [
+  ["city", "city_name", "town", "location", "place"],
+  ["location", "place", "city"],
+  ["origin", "from", "departure_city", "departure_airport", "origin_airport"],
+  ["destination", "to", "arrival_city", "arrival_airport", "destination_airport"],
+  ["currency", "currency_code"],
+  ["start", "start_time", "starts_at", "start_datetime", "start_date_time"],
+  ["end", "end_time", "ends_at", "end_datetime", "end_date_time"],
+];
+const ALSO: ReadonlyMap<string, readonly string[]> = new Map(
+  ALIKE.flatMap((names) => names.map((name) => [name, names.filter((other) => other !== name)] as const)),
+);
+/** Made-up items of a list have what it was asked for under these names, too. */
+const FILTERS = new Set("status,state,type,kind".split(","));
+const STATES = new Set(["status", "state"]);
+
+/** Whether a property tells in which state its object is. */
+export function isState(name: string): boolean {
+  return STATES.has(plainName(name));
+}
+
+/** Whether a name tells of one kind of thing, wherever it stands. */
+export function isOfThing(name: string): boolean {
+  return !EVERYWHERE.has(plainName(name));
+}
+
+/** Whether a property leads to the next page of a list. */
+export function isNextPage(name: string): boolean {
+  return /^(?:next|prev|previous)(?:_|$)|^(?:cursor|page_token|continuation_token)$/u.test(plainName(name));
 }
 
 export class Given {
@@ -32,11 +74,15 @@ export class Given {
   /** As given. */
   readonly values: JsonObject;
 
-  constructor(values: JsonObject) {
+  readonly #isList: boolean;
+
+  /** @param isList they are what a list was asked for, and speak of its items */
+  constructor(values: JsonObject, isList = false) {
     this.values = values;
+    this.#isList = isList;
     for (const name of Object.keys(values).slice(0, MAX_NAMES)) {
       const value = values[name];
-      if (value !== undefined && value !== null) this.#values.set(plainName(name), value);
+      if (value !== undefined) this.#values.set(plainName(name), value);
     }
   }
 
@@ -44,7 +90,52 @@ export class Given {
   find(name: string, isSubject: boolean): JsonValue | undefined {
     if (this.#values.size === 0) return undefined;
     const plain = plainName(name);
-    return isSubject || !EVERYWHERE.has(plain) ? this.#values.get(plain) : undefined;
+    if (!isSubject && EVERYWHERE.has(plain) && !(this.#isList && FILTERS.has(plain))) return undefined;
+    return this.#values.get(plain);
+  }
+
+  /** A value by another name for the same. */
+  findAlike(name: string): JsonValue | undefined {
+    const other = ALSO.get(plainName(name))?.find((one) => this.#values.has(one));
+    return other === undefined ? undefined : this.#values.get(other);
+  }
+
+  /** The bounds that `min_price` and `max_price` set for a price. */
+  boundsOf(name: string): { readonly least: number; readonly most: number } {
+    const plain = plainName(name);
+    const words = plain.split("_");
+    const stems = [plain, words[0] ?? "", words.at(-1) ?? ""];
+    const numberAt = (names: readonly string[]): number | undefined => {
+      for (const one of names) {
+        const value = Number(this.#values.get(one) ?? Number.NaN);
+        if (Number.isFinite(value)) return value;
+      }
+      return undefined;
+    };
+    const least = numberAt(stems.flatMap((stem) => [`min_${stem}`, `${stem}_min`, `minimum_${stem}`]));
+    const most = numberAt(stems.flatMap((stem) => [`max_${stem}`, `${stem}_max`, `maximum_${stem}`]));
+    return { least: least ?? -Infinity, most: most ?? Infinity };
+  }
+
+  /** The days between which a date of this name lies, as the call says; none where it does not. */
+  daysFor(name: string): { readonly from: string; readonly to: string } | undefined {
+    const plain = plainName(name);
+    if (this.#values.size === 0 || UNDATED.test(plain)) return undefined;
+    const stem = plain.replace(/_(?:date_?time|time|at|on|date|day)$/u, "");
+    const one = this.#dayAt([`${stem}_date`, `${stem}_on`, stem, "date", "day", "on"]);
+    if (one !== undefined) return { from: one, to: one };
+    const from = this.#dayAt(["from_date", "start_date", "date_from", "since", "after", "from", "start", "time_min"]);
+    const to = this.#dayAt(["to_date", "end_date", "date_to", "until", "before", "to", "end", "time_max"]);
+    if (from === undefined && to === undefined) return undefined;
+    return { from: from ?? to ?? "", to: to ?? from ?? "" };
+  }
+
+  #dayAt(names: readonly string[]): string | undefined {
+    for (const name of names) {
+      const day = dayOf(this.#values.get(name));
+      if (day !== undefined) return day;
+    }
+    return undefined;
   }
 }
 
@@ -52,6 +143,13 @@ export class Given {
 export function isCarrier(name: string, subject: Subject | undefined): boolean {
   const plain = plainName(name);
   return CARRIERS.has(plain) || (subject !== undefined && subject.noun === plain);
+}
+
+const OF_PAGES = new Set("meta,metadata,pagination,paging,page_info,response_metadata".split(","));
+
+/** Whether a property of an answer tells of the page of a list. */
+export function isOfPages(name: string, subject: Subject | undefined): boolean {
+  return subject?.ofList !== undefined && OF_PAGES.has(plainName(name));
 }
 
 /** Whether an array under this name is the list of the subject; `""` is the name of a whole answer. */
@@ -68,5 +166,8 @@ export function* spellings(value: JsonValue): Generator<JsonValue> {
   yield value;
   if (typeof value === "number" || typeof value === "boolean") yield String(value);
   else if (typeof value === "string" && /^-?\d{1,15}(?:\.\d{1,10})?$/u.test(value)) yield Number(value);
+  if (Array.isArray(value) && value.length <= MAX_NAMES && value.every((item) => typeof item === "string"))
+    yield value.map((item) => ({ [item.includes("@") ? "email" : "name"]: item }));
+  if (typeof value === "string" && value.length <= 100) yield* [value.toLowerCase(), value.toUpperCase()];
   else if (isJsonObject(value)) yield* Object.hasOwn(value, "name") ? [value["name"] ?? null] : [];
 }

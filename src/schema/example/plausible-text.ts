@@ -23,10 +23,23 @@ const dateTime = format("date-time");
 /** By the words of the name, joined by `_`; the first that fits decides. */
 const BY_NAME: readonly (readonly [RegExp, TextMaker])[] = [
   [/(?:^|_)e?_?mail(?:_address)?$/u, format("email")],
+  [/(?:^|_)(?:message|mail|msg)_(?:from|to)$/u, format("email")],
+  [/(?:^|_)(?:birth_?date|date_of_birth|dob|birthday)$/u, (random) => `${random.integer(1960, 2004)}${dateText(random).slice(4)}`],
+  [/(?:^|_)(?:priority|severity|urgency)$/u, from(words.PRIORITIES)],
+  [/(?:^|_)amenit(?:y|ies)$/u, from(words.AMENITIES)],
+  [/(?:^|_)ts$/u, (random) => `${random.integer(1_704_067_200, 1_798_761_600)}.${digitsText(random, 6)}`],
   [/(?:^|_)(?:ip|ip_?address)$/u, format("ipv4")],
   [/(?:^|_)(?:first|given|fore)_?name$/u, from(words.FIRST_NAMES)],
   [/(?:^|_)(?:last|family|sur)_?name$/u, from(words.LAST_NAMES)],
   [/(?:^|_)(?:user_?name|login|handle|nick_?name)$/u, (random) => `${random.pick(words.NOUNS)}${random.integer(1, 99)}`],
+  [/(?:^|_)(?:created|updated|assigned|requested|reported|opened|closed|approved|submitted|booked|sent)_(?:by|to)$/u, person],
+  [/(?:^|_)flight_(?:number|no|code)$/u, (random) => `${random.pick(words.CARRIER_CODES)}${digitsText(random, 3)}`],
+  [/(?:^|_)iban$/u, (random) => `XX${digitsText(random, 18)}`],
+  [/(?:^|_)(?:account|card|routing)_(?:number|no)$/u, (random) => digitsText(random, 10)],
+  [/(?:^|_)(?:gate|seat)$/u, (random) => `${random.pick(["A", "B", "C"])}${random.integer(1, 30)}`],
+  [/(?:^|_)terminal$/u, (random) => String(random.integer(1, 4))],
+  [/(?:^|_)sunrise$/u, (random) => `0${random.integer(5, 7)}:${random.integer(10, 59)}`],
+  [/(?:^|_)sunset$/u, (random) => `${random.integer(17, 21)}:${random.integer(10, 59)}`],
   [/(?:^|_)(?:file_?name|file)$/u, (random) => `${random.pick(words.NOUNS)}.txt`],
   [/(?:^|_)(?:path|directory|folder)$/u, (random) => `/${random.pick(words.NOUNS)}/${random.pick(words.NOUNS)}.txt`],
   [
@@ -40,10 +53,14 @@ const BY_NAME: readonly (readonly [RegExp, TextMaker])[] = [
   [/(?:airport|iata)(?:_code)?$/u, from(words.AIRPORTS)],
   [/(?:airline|carrier)(?:_name)?$/u, from(words.CARRIERS)],
   [
-    /(?:full_?name|author|customer|owner|person|contact|recipient|sender|assignee|patient|doctor|teacher|artist|player|director|actor|driver|guest|passenger|user|member|employee|student)(?:_name)?$/u,
+    /(?:full_?name|author|customer|owner|person|contact|recipient|sender|assignee|attendee|requester|submitter|organi[sz]er|participant|reviewer|creator|reporter|client|holder|buyer|seller|manager|invitee|speaker|traveler|traveller|patient|doctor|teacher|artist|player|director|actor|driver|guest|passenger|user|member|employee|student)(?:_name)?$/u,
     person,
   ],
   [/(?:phone|mobile|fax|telephone|cell)(?:_?number)?$/u, phoneText],
+  [
+    /(?:^|_)(?:pnr|record_locator|reference|ref|confirmation|[a-z]+_number)$/u,
+    (random) => `${hexText(random, 2).toUpperCase()}${digitsText(random, 6)}`,
+  ],
   [/(?:zip|postal|post)_?(?:code)?$/u, (random) => digitsText(random, 5)],
   [/(?:street|address)(?:_?(?:line|name))?(?:_?\d)?$/u, (random) => `${random.integer(1, 120)} ${random.pick(words.STREETS)}`],
   [/(?:origin|destination|departure|arrival|location|place|venue)(?:_name)?$/u, from(words.CITIES)],
@@ -55,7 +72,7 @@ const BY_NAME: readonly (readonly [RegExp, TextMaker])[] = [
   [/(?:weekday|day_of_week)$/u, from(words.WEEKDAYS)],
   [/(?:^|_)month$/u, from(words.MONTHS)],
   [/(?:^|_)year$/u, (random) => String(random.integer(2_024, 2_026))],
-  [/(?:date|day|birthday|dob|deadline|since|until|from|to|expiry|expires|expiration)$/u, dateText],
+  [/(?:date|day|deadline|expiry|expires|expiration)$|(?:^|_)(?:since|until|from|to)$/u, dateText],
   [/(?:^|_)(?:time|hour|start|end)$/u, (random) => timeText(random).slice(0, 5)],
   [/duration$/u, (random) => `${random.integer(5, 90)} min`],
   [
@@ -85,7 +102,7 @@ const BY_NAME: readonly (readonly [RegExp, TextMaker])[] = [
   [/(?:^|_)units?$/u, from(words.UNITS)],
   [/(?:type|kind|category|genre|class|tag|topic|group|tier|plan|method|mode|industry)$/u, from(words.CATEGORIES)],
   [
-    /(?:description|summary|content|text|body|message|note|comment|review|details?|abstract|bio|info|reason|answer|explanation|overview)s?$/u,
+    /(?:description|summary|content|text|body|message|note|comment|review|snippet|details?|abstract|bio|info|reason|answer|explanation|overview)s?$/u,
     from(words.SENTENCES),
   ],
   [/(?:price|amount|cost|fee|balance|total|tax|salary|rate|score|rating|value|distance|weight|height|temperature)$/u, format("decimal")],

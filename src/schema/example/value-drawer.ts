@@ -8,7 +8,9 @@ import type { Choosing, DemandReader } from "./demand-reader.ts";
 import { drawArray } from "./draw-array.ts";
 import { drawObject } from "./draw-object.ts";
 import { type Drawing, type Manner, type Place, isOnTrail } from "./drawing.ts";
-import { type Subject, spellings } from "./given.ts";
+import { onDays } from "./date-text.ts";
+import { type Subject, isState, spellings } from "./given.ts";
+import { plainName } from "./name-words.ts";
 import { plausibleNumber } from "./plausible-number.ts";
 import { plausibleString } from "./plausible-string.ts";
 
@@ -106,10 +108,23 @@ export class ValueDrawer implements Drawing {
     return demand;
   }
 
-  #text(demand: Demand, { name, random }: Place): string | undefined {
-    const text = plausibleString(demand, { name, description: demand.description }, random);
+  #text(demand: Demand, place: Place): string | undefined {
+    const { name, random, given } = place;
+    const text = plausibleString(demand, { name: fullName(place), description: demand.description }, random);
     this.spend((text?.length ?? 0) / CHARACTERS_PER_DRAW);
-    return text;
+    const days = text === undefined || demand.patterns.length > 0 ? undefined : given.daysFor(name);
+    return text === undefined || days === undefined ? text : onDays(text, days);
+  }
+
+  #number(demand: Demand, { name, given, random, owner }: Place, whole: boolean): number | undefined {
+    const bounds = { ...boundsOf(demand), whole };
+    const { least, most } = owner === undefined ? NO_BOUNDS : given.boundsOf(name);
+    const isNarrower = least <= most && (least > bounds.minimum || most < bounds.maximum);
+    const low = Math.max(bounds.minimum, least === -Infinity && most > 0 ? 0 : least);
+    const narrow = isNarrower
+      ? plausibleNumber(name, { ...bounds, minimum: low, maximum: Math.min(bounds.maximum, most) }, random)
+      : undefined;
+    return narrow ?? plausibleNumber(name, bounds, random);
   }
 
   #tries(parts: readonly Part[]): number {
@@ -125,10 +140,14 @@ export class ValueDrawer implements Drawing {
 
   #given(parts: readonly Part[], { name, given, owner }: Place): JsonValue | undefined {
     if (owner === undefined || this.#options.attempt > 2) return undefined;
-    const found = given.find(name, owner === "subject");
-    if (found === undefined) return undefined;
+    const found = given.find(name, owner === "subject") ?? given.findAlike(name);
+    if (found === undefined) return owner === "subject" && isState(name) ? this.#state(parts) : undefined;
     for (const value of spellings(found)) if (parts.length > 0 && parts.every((part) => this.fits(part, value))) return value;
     return parts.length === 0 ? found : undefined;
+  }
+
+  #state(parts: readonly Part[]): JsonValue | undefined {
+    return this.subject?.states?.find((state) => parts.length > 0 && parts.every((part) => this.fits(part, state)));
   }
 
   #value(demand: Demand, at: { readonly parts: readonly Part[]; readonly place: Place; readonly manner: Manner }): JsonValue | undefined {
@@ -149,7 +168,7 @@ export class ValueDrawer implements Drawing {
         return this.#text(demand, place);
       case TYPE_BIT.integer:
       case TYPE_BIT.fraction:
-        return plausibleNumber(place.name, { ...boundsOf(demand), whole: type === TYPE_BIT.integer }, place.random);
+        return this.#number(demand, place, type === TYPE_BIT.integer);
       case TYPE_BIT.boolean:
         return booleanFor(place);
       default:
@@ -180,10 +199,22 @@ function boundsOf({
   return { minimum, maximum, aboveMinimum, belowMaximum, multiplesOf };
 }
 
-const NEGATIVE = /^(?:is_)?(?:deleted|error|failed|blocked|banned|expired|cancell?ed|locked|archived|disabled|has_error)/u;
+const NO_BOUNDS = { least: -Infinity, most: Infinity };
+/** Names that say nothing without the thing they belong to. */
+const BARE = new Set(["name", "code", "number", "from", "to"]);
+
+function fullName({ name, whose }: Place): string {
+  if (whose === "user" && plainName(name) === "name") return "full_name";
+  return whose !== "" && BARE.has(plainName(name)) ? `${whose}_${name}` : name;
+}
+
+const CERTAIN = /^(?:success|ok|succeeded|successful)$/u;
+const NEGATIVE =
+  /^(?:is_)?(?:all_day|incomplete|incomplete_results|deleted|error|failed|blocked|banned|expired|cancell?ed|locked|archived|disabled|has_error)/u;
 
 /** Flags are mostly set, but for those that say something went wrong. */
 function booleanFor({ name, random }: Place): boolean {
+  if (CERTAIN.test(name)) return true;
   return random.next() < (NEGATIVE.test(name) ? 0.1 : 0.8);
 }
 

@@ -1,13 +1,20 @@
 /** Bytes of a streamed reply to its pieces, however the network cut them. */
+import { ToolError } from "../../core/error.ts";
 import type { Framing } from "../wire-format.ts";
 import { eventStream } from "./event-stream.ts";
 import type { FrameReader } from "./frames.ts";
 import { jsonLines } from "./json-lines.ts";
 import { serverSentEvents } from "./sse.ts";
 
-/** A reader for the bytes of one reply. */
+/**
+ * A reader for the bytes of one reply.
+ *
+ * @throws ToolError `invalid_argument` for a framing that is not there
+ */
 export function frameReader(framing: Framing): FrameReader {
-  return FRAMINGS[framing]();
+  if (Object.hasOwn(FRAMINGS, framing)) return FRAMINGS[framing]();
+  const shown = typeof framing === "string" ? JSON.stringify(framing) : String(framing);
+  throw new ToolError("invalid_argument", `There is no framing ${shown}.`, { hint: `Framings: ${Object.keys(FRAMINGS).join(", ")}.` });
 }
 
 const FRAMINGS: Readonly<Record<Framing, () => FrameReader>> = {

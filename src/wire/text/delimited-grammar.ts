@@ -1,4 +1,5 @@
 /** Calls between delimiters of one's choice that bear the tool's name: `[/read]…[read/]`, `<read path="x"/>`, and any like them. */
+import { ToolError } from "../../core/error.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./parameter-calls.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
@@ -24,6 +25,23 @@ export interface Delimiters {
 
 export const BRACKETS: Delimiters = { start: "[", end: "]", slash: "opens", arguments: "lines" };
 export const TAGS: Delimiters = { start: "<", end: ">", slash: "closes", arguments: "attributes" };
+
+const CHOICES: Readonly<Record<string, readonly unknown[]>> = { slash: ["opens", "closes"], arguments: ["lines", "attributes"] };
+
+/** @throws ToolError `invalid_argument`, for what plain JavaScript may pass */
+export function checkDelimiters(format: string, delimiters: Delimiters): void {
+  const { start, end, prefix = "@@", separator = "=" } = delimiters ?? {};
+  for (const [key, text] of Object.entries({ start, end, prefix, separator }))
+    if (typeof text !== "string" || text === "") throw wrongDelimiter(format, key, "must be a text that is not empty");
+  for (const [key, words] of Object.entries(CHOICES))
+    if (!words.includes(Reflect.get(delimiters, key))) throw wrongDelimiter(format, key, `must be ${words.join(" or ")}`);
+}
+
+function wrongDelimiter(format: string, key: string, rule: string): ToolError {
+  return new ToolError("invalid_argument", `${key} of the text format ${JSON.stringify(format)} ${rule}.`, {
+    hint: 'Such as { start: "[", end: "]", slash: "opens", arguments: "lines" }.',
+  });
+}
 
 /** How one tool's call begins and ends. */
 export function delimitersOf(name: string, { start, end, slash }: Delimiters): { readonly open: string; readonly close: string } {

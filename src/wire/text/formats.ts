@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { decodeText } from "./decode-text.ts";
-import { BRACKETS, TAGS, delimitedGrammar } from "./delimited-grammar.ts";
+import { BRACKETS, TAGS, checkDelimiters, delimitedGrammar } from "./delimited-grammar.ts";
 import type { Delimiters } from "./delimited-grammar.ts";
 import {
   FALLBACK_WRITING,
@@ -46,12 +46,10 @@ function makeFormat(name: string, { grammar, writing, nameOf = fitName }: Format
 /**
  * A format with delimiters of one's own.
  *
- * @throws ToolError `invalid_argument` for delimiters that are empty
+ * @throws ToolError `invalid_argument` for delimiters that are missing or empty, and for ways to write that are not there
  */
 export function delimitedFormat(name: string, delimiters: Delimiters): TextFormat {
-  const { start, end, prefix = "@@", separator = "=" } = delimiters;
-  if ([start, end, prefix, separator].includes(""))
-    throw new ToolError("invalid_argument", `The delimiters of the text format ${JSON.stringify(name)} must not be empty.`);
+  checkDelimiters(name, delimiters);
   return makeFormat(name, { grammar: delimitedGrammar(delimiters), writing: delimitedWriting(delimiters), nameOf: plainName });
 }
 

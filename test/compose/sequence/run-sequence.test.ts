@@ -155,12 +155,16 @@ describe("F0.60 a reference that has no value", () => {
     await runtime.close();
   });
 
-  test("is said of an output that was cut, for what is left of it would be taken for the whole", async () => {
-    const { runtime } = world();
-    const { results } = await runSequence(runtime, [call("1", "big"), call("2", "echo", { id: "$1.head" })]);
-    expect(results[1]?.error).toMatchObject({
+  test("is said of an output that was cut and is no longer kept, for what is left of it would be taken for the whole", async () => {
+    const forget = { name: "forget", description: "", inputSchema: {}, execute: () => session.parts.keeper.forget("s") };
+    const { runtime } = world([forget]);
+    const session = runtime.session("s");
+    const { results } = await runSequence(session, [call("1", "big"), call("2", "forget"), call("3", "echo", { id: "$1.head", a: "$2" })]);
+    expect(results[2]?.error).toMatchObject({
       code: "invalid_input",
-      message: expect.stringMatching(/^The reference "\$1\.head" has no value: the output of shop::big was cut to \d+ of 20\d{4} bytes\.$/),
+      message: expect.stringMatching(
+        /^The reference "\$1\.head" has no value: the output of shop::big was cut to \d+ of 20\d{4} bytes, and/,
+      ),
     });
     await runtime.close();
   });
@@ -171,6 +175,36 @@ describe("F0.60 a reference that has no value", () => {
     await runSequence(session, [call("1", "fail"), call("2", "echo", { id: "$1.id" })]);
     expect(session.history.map(({ result }) => result?.error?.code)).toEqual(["execution_failed", "invalid_input"]);
     await runtime.close();
+  });
+});
+
+describe("F0.60 a reference has", () => {
+  test("the whole of an output that is shown cut, in the session and in a branch of it", async () => {
+    const rows = Array.from({ length: 9_000 }, (_, id) => ({ id }));
+    const long: Tool = { name: "long", description: "", inputSchema: {}, maxResultBytes: 500, execute: () => ({ rows }) };
+    const said = new ToolOutput({ content: [{ type: "text", text: JSON.stringify(rows) }] });
+    const told: Tool = { name: "told", description: "", inputSchema: {}, maxResultBytes: 500, execute: () => said };
+    const { runtime } = world([long, told]);
+    const session = runtime.session("s");
+    const calls = [call("1", "long"), call("2", "told"), call("3", "echo", { id: "$1.rows[8999].id", told: "$2[8998].id" })];
+    for (const target of [session, session.fork()]) {
+      const { results } = await runSequence(target, calls);
+      expect(results.map(({ truncation }) => truncation !== undefined)).toEqual([true, true, false]);
+      expect(results[2]?.output).toEqual({ id: 8_999, told: 8_998 });
+    }
+    await runtime.close();
+  });
+
+  test("null where the call it names has answered null", async () => {
+    const none: Tool = { name: "none", description: "", inputSchema: {}, execute: () => null };
+    const { runtime } = world([none]);
+    const { results } = await runSequence(runtime, [call("1", "none"), call("2", "echo", { id: "$1" })]);
+    expect(results[1]?.output).toEqual({ id: null });
+    await runtime.close();
+  });
+
+  test("no target but a runtime or a session", async () => {
+    await expect(runSequence({} as Runtime, [])).rejects.toMatchObject({ code: "invalid_argument" });
   });
 });
 

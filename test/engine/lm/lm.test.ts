@@ -14,6 +14,7 @@ import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import type { ReplyScript, ScriptedModel } from "../../../src/model/scripted-model.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import type { Runtime, RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import { fakePorts } from "../../../src/testing/fake-ports.ts";
 import { ollama } from "../../../src/wire/ollama.ts";
 import { toolContext } from "../engine-contexts.ts";
 import { WEATHER, answer, memoryState, toolWith } from "./lm-calls.ts";
@@ -72,6 +73,36 @@ describe("F0.40 a tool without a handler", () => {
     expect(results).toMatchObject([{ error: { code: "invalid_input" } }, { error: { code: "not_found" } }]);
     expect(model.requests).toEqual([]);
   });
+});
+
+test("F0.40 calls of different sessions are played side by side, though their tools declare no effects", async () => {
+  const begun = Promise.withResolvers<undefined>();
+  let asked = 0;
+  const patient: Model = {
+    name: "patient",
+    async *stream(request) {
+      if (++asked === 3) begun.resolve(undefined);
+      await begun.promise; // never, where one waits for another
+      yield* scriptedModel([{ text: '{"celsius":1}' }]).stream(request);
+    },
+  };
+  const { runtime } = await world([], { lm: { model: patient } });
+  const results = await Promise.all(["a", "b", "c"].map((city) => runtime.session().execute(get(city))));
+  expect(results.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
+});
+
+test("F0.40 calls that one session makes at once are played one after the other, so that each sees what was decided before", async () => {
+  const tool: Tool = {
+    ...toolWith({ type: "object", properties: { id: { type: "integer" }, note: { type: "string" } }, required: ["id", "note"] }),
+    reducer: (state = 0) => ({ state: Number(state) + 1, facts: { id: Number(state) + 1 } }),
+  };
+  const { runtime, model } = await world(() => ({ text: '{"note":"made"}' }), { tools: [tool] });
+  const session = runtime.session();
+  const results = await Promise.all(Array.from({ length: 8 }, () => session.execute({ name: "weather::tool" })));
+  expect(results.map(({ output, attempts }) => [output, attempts])).toEqual(
+    Array.from({ length: 8 }, (_, index) => [{ id: index + 1, note: "made" }, 1]),
+  );
+  expect(model.requests).toHaveLength(8);
 });
 
 describe("F0.41 what a call sees", () => {
@@ -298,6 +329,23 @@ describe("a model that fails", () => {
     expect(await answer(WEATHER, [], { model: mute })).toMatchObject({
       error: { code: "model_failed", message: "The model mute ended without a reply." },
     });
+  });
+});
+
+test("H08 a model that never answers ends with the tool's time, and nothing that could be unknown was done", async () => {
+  const deaf: Model = {
+    name: "deaf",
+    async *stream() {
+      await new Promise<never>(() => {});
+      yield { type: "text-delta", text: "" };
+    },
+  };
+  const ports = fakePorts();
+  const { runtime } = await world([], { lm: { model: deaf }, more: { ports, timeoutMs: 2_000, maxAttempts: 1 } });
+  expect(await ports.clock.run(runtime.execute(get("Oslo")))).toMatchObject({
+    status: "error",
+    attempts: 1,
+    error: { code: "timeout", message: "weather::get did not answer within 2000 ms.", outcome: "failed" },
   });
 });
 

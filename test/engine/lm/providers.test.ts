@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
+import type { Toolset } from "../../../src/core/toolset.ts";
 import { lmEngine } from "../../../src/engine/lm.ts";
 import type { LmEngineOptions } from "../../../src/engine/lm.ts";
 import { modelFrom } from "../../../src/model/model-from.ts";
@@ -74,16 +75,21 @@ interface Served {
   readonly runtime: Runtime;
 }
 
+interface PlayedOptions extends Partial<Omit<LmEngineOptions, "model">> {
+  readonly model?: string;
+  readonly toolsets?: readonly Toolset[];
+}
+
 async function played(
   provider: string,
   format: ServedFormat,
   script: readonly ServedAnswer[],
-  options: Partial<LmEngineOptions> = {},
+  { model = "some-model", toolsets = [], ...options }: PlayedOptions = {},
 ): Promise<Served> {
   const server = await serve({ format, script, key: KEY });
-  const spec = { provider, model: "some-model", baseUrl: server.url, apiKey: KEY, ports: hasty().ports, retry: { maxAttempts: 1 } };
+  const spec = { provider, model, baseUrl: server.url, apiKey: KEY, ports: hasty().ports, retry: { maxAttempts: 1 } };
   const engine = lmEngine({ model: modelFrom(spec, { environment: {} }), ...options });
-  const runtime = createRuntime({ toolsets: [{ name: "world", tools: [WEATHER, NOTE], engine }] });
+  const runtime = createRuntime({ toolsets: [{ name: "world", tools: [WEATHER, NOTE], engine }, ...toolsets] });
   await runtime.open();
   return { server, runtime };
 }
@@ -134,6 +140,72 @@ describe.each(Object.entries(EXPECTED))("F0.40 F0.41 a session played by %s", (p
   });
 });
 
+describe("F0.41 what a provider is told byte for byte", () => {
+  test("of the tools of others: their definitions, as the runtime has them, and none of a name that nobody has", async () => {
+    const add: Tool = {
+      name: "add",
+      description: "Adds.",
+      inputSchema: { type: "object", properties: { b: { type: "integer" }, a: { type: "integer" } }, required: ["a"] },
+      outputSchema: { type: "object", properties: { sum: { type: "integer" } } },
+      execute: () => ({ sum: 3 }),
+    };
+    const ring: Tool = {
+      name: "ring",
+      description: "Rings.",
+      inputSchema: true,
+      execute: () => {
+        throw new Error("The bell is cracked.");
+      },
+    };
+    const toolsets = [
+      { name: "sums", tools: [add] },
+      { name: "bells", tools: [ring] },
+    ];
+    const { server, runtime } = await played("openai-chat", "openai-chat", [{ text: '{"celsius":1}' }], { toolsets });
+    await runtime.session().execute([{ name: "sums::add", input: { b: 2, a: 1 } }, { name: "bells::ring" }, { name: "sums::ad" }, OSLO]);
+
+    const said = (role: string, content: string): JsonObject => ({ role, content });
+    const messages = [
+      said("system", SYSTEM),
+      said(
+        "user",
+        '{"tool":{"name":"sums::add","description":"Adds.","parameters":{"type":"object","properties":{"b":{"type":"integer"},"a":{"type":"integer"}},"required":["a"]},' +
+          '"output_parameters":{"type":"object","properties":{"sum":{"type":"integer"}}}},"tool_call":{"name":"sums::add","arguments":{"b":2,"a":1}}}',
+      ),
+      said("assistant", '{"sum":3}'),
+      said(
+        "user",
+        '{"tool":{"name":"bells::ring","description":"Rings.","parameters":true},"tool_call":{"name":"bells::ring","arguments":{}}}',
+      ),
+      said("assistant", '{"error":"The bell is cracked."}'),
+      said("user", '{"tool_call":{"name":"sums::ad","arguments":{}}}'),
+      said("assistant", '{"error":"No tool \\"sums::ad\\". Did you mean \\"sums::add\\"?"}'),
+      said("user", USER_3),
+    ];
+    expect(sent(server, { messages })).toBe(JSON.stringify({ messages }));
+  });
+
+  test.each([
+    ["gpt-4.1", "developer"],
+    ["openai/GPT-OSS-20b", "developer"],
+    ["o3", "system"],
+  ])("%s at OpenAI is instructed by the %s", async (model, role) => {
+    const { server, runtime } = await played("openai-chat", "openai-chat", [{ text: '{"celsius":1}' }], { model });
+    await runtime.execute(OSLO);
+    const messages = [
+      { role, content: SYSTEM },
+      { role: "user", content: USER_3 },
+    ];
+    expect(sent(server, { model, messages })).toBe(JSON.stringify({ model, messages }));
+  });
+
+  test("a server that speaks as OpenAI does is told by the system, whatever the model: many refuse the other role", async () => {
+    const { server, runtime } = await played("openai-compatible", "openai-chat", [{ text: '{"celsius":1}' }], { model: "gpt-oss-20b" });
+    await runtime.execute(OSLO);
+    expect(server.requests[0]?.body["messages"]).toMatchObject([{ role: "system" }, { role: "user" }]);
+  });
+});
+
 describe("F0.42 the form of the reply", () => {
   test("is the output schema of the tool, or any object, in the provider's words", async () => {
     const { server, runtime } = await played("openai-chat", "openai-chat", [{ text: '{"celsius":1}' }]);
@@ -148,6 +220,43 @@ describe("F0.42 the form of the reply", () => {
     const { server, runtime } = await played("ollama", "ollama", [{ text: '{"celsius":1}' }]);
     await runtime.session().execute([OSLO, KEEP]);
     expect(server.requests.map(({ body }) => body["format"])).toEqual([WEATHER.outputSchema, "json"]);
+  });
+});
+
+describe.each(["openai-chat", "ollama"] as const)("H08 what %s sends in the place of a reply is a typed error of the call", (format) => {
+  const text = '{"celsius":4}';
+  const cases: readonly (readonly [what: string, answer: ServedAnswer, code: string, said: string])[] = [
+    [
+      "a stream that ends in the middle",
+      { text, delivery: { after: { pieces: 2, then: "end" } } },
+      "invalid_output",
+      "the reply did not end well: truncated",
+    ],
+    [
+      "a connection that breaks in the middle",
+      { text, delivery: { after: { pieces: 2, then: "reset" } } },
+      "invalid_output",
+      "the reply did not end well: truncated",
+    ],
+    ["half an object", { text: '{"celsius":' }, "invalid_output", "Not valid JSON at line 1"],
+    ["another schema", { text: '{"celsius":"mild"}' }, "invalid_output", "$.celsius: expected type number"],
+    ["a web page", { raw: "<html></html>", headers: { "content-type": "text/html" } }, "model_failed", "web page"],
+    [
+      "a key that is refused",
+      { status: 401, message: `The key ${KEY} is not known.` },
+      "permission_denied",
+      "The key [API key] is not known.",
+    ],
+  ];
+
+  test.each(cases)("%s", async (_what, answer, code, said) => {
+    const { runtime } = await played(format, format, [answer]);
+    const session = runtime.session();
+    const result = await session.execute(OSLO);
+    expect(result).toMatchObject({ status: "error", origin: "simulated", attempts: 1, error: { code, retryable: false } });
+    expect([result.error?.message, ...(result.error?.details ?? [])].join("\n")).toContain(said);
+    expect(JSON.stringify(session.history)).not.toContain(KEY);
+    expect(session.history).toHaveLength(1);
   });
 });
 

@@ -30,6 +30,8 @@ describe("F0.43 a reply is read where it is", () => {
     ["a fence", `\`\`\`json\n${GOOD}\n\`\`\``],
     ["a fence among prose", `Here is {the} result:\n\`\`\`\n${GOOD}\n\`\`\`\nIt rains {often}.`],
     ["a fence that is never closed", `\`\`\`json\n${GOOD}`],
+    ["thinking before it", `<think>Is it {"celsius": 40}? No.</think>\n\n${GOOD}`],
+    ["thinking that the prompt began, and a fence", `Is it {"celsius": 40}? No.\n</think>\n\`\`\`json\n${GOOD}\n\`\`\``],
     ["prose around it", `The weather of {city} is ${GOOD}, I think.`],
     ["an object of another kind before it", `{"thought": "they want the weather"}\n${GOOD}`],
     ["single quotes, a comma too many and a comment", "{'celsius': 12, // mild\n 'sky': 'grey',}"],
@@ -49,14 +51,29 @@ describe("F0.43 what is no object, or an empty one, is no candidate", () => {
     ["a number", "42"],
     ["null", "null"],
     ["an empty object", "{}"],
-    ["an object that was cut off", '{"celsius":12,"sky":"gr'],
+    ["an object in thinking that led to none", '<think>Perhaps {"celsius":12}.</think>I do not know.'],
     ["an object that lost its end among others", 'First {"celsius": 12, "more": {"a": 1}'],
-    ["an object with a key twice", '{"celsius":12,"celsius":13}'],
-    ["an integer that would lose digits", '{"celsius":12345678901234567890}'],
   ];
   test.each(cases)("%s", async (_what, text) => {
     expect(await answer(WEATHER, [text])).toMatchObject(invalid(NOTHING));
     expect(await answer(FREE, [text])).toMatchObject(invalid(NOTHING));
+  });
+
+  test.each([
+    ["an object that was cut off", '{"celsius":12,"sky":"gr', expect.stringMatching(/^Not valid JSON at line 1, column \d+: /u)],
+    [
+      "an object with a key twice",
+      '{"celsius":12,"celsius":13}',
+      'Not valid JSON at line 1, column 15: the key "celsius" is given twice in one object.',
+    ],
+    [
+      "an integer that would lose digits",
+      '```json\n{"celsius":12345678901234567890}\n```',
+      "Not valid JSON at line 1, column 12: the integer 12345678901234567890 would lose digits.",
+    ],
+  ])("%s: what is wrong with it is said", async (_what, text: string, problem: unknown) => {
+    expect(await answer(WEATHER, [text])).toMatchObject(invalid(problem));
+    expect(await answer(FREE, [text])).toMatchObject(invalid(problem));
   });
 });
 
@@ -240,6 +257,16 @@ describe("F0.43 of several candidates", () => {
     expect(await answer(WEATHER, [candidates(["?", -2], ['{"sky":"grey"}', -1])])).toMatchObject(
       invalid("candidate 2: $.celsius: required field missing", `candidate 1: ${NOTHING}`),
     );
+  });
+
+  test("the others count where the first was cut off or refused, and none where the connection broke", async () => {
+    const reply = candidates(['{"celsius":', -1], [celsius(2), -8], [celsius(3), -4]);
+    for (const finish of ["length", "content-filter", "refusal"] as const)
+      expect(await answer(WEATHER, [{ ...reply, finish }])).toEqual({ output: { celsius: 3 } });
+    for (const finish of ["truncated", "error"] as const)
+      expect(await answer(WEATHER, [{ ...reply, finish }])).toMatchObject(invalid(`the reply did not end well: ${finish}`));
+    const bad = candidates([celsius(1), -1], ["?", -8]);
+    expect(await answer(WEATHER, [{ ...bad, finish: "length" }])).toMatchObject(invalid("the reply did not end well: length"));
   });
 
   test("problems are told up to twenty", async () => {

@@ -3,15 +3,20 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
+import type { ToolCall } from "../../../src/core/call.ts";
+import type { Engine } from "../../../src/core/engine.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { seededRandom } from "../../../src/core/seeded-random.ts";
 import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
 import type { GenerateOptions } from "../../../src/generate/conversations/generate-conversations.ts";
 import type { ConversationTemplate } from "../../../src/generate/conversations/conversation-template.ts";
+import type { Tool } from "../../../src/core/tool.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { linesOf, shop, unevenAnswer } from "./shop.ts";
 
+const ID_OUT = { type: "object", properties: { id: { type: "string" }, order_id: { type: "string" } }, required: ["id"] } as const;
 const SAMPLED = { kind: "sampled", count: 30, calls: 4 } as const;
 const SCRIPTED = {
   kind: "scripted",
@@ -85,6 +90,45 @@ describe("issue 6.7 a seed decides the file", () => {
 });
 
 describe("issue 6.7 three kinds of conversation", () => {
+  test("sampled: a tool that takes nothing is given nothing, also when ids are known", async () => {
+    const take = (name: string, inputSchema: Tool["inputSchema"]): Tool => ({
+      name,
+      description: "Do it.",
+      inputSchema,
+      outputSchema: ID_OUT,
+    });
+    const tools = [
+      take("list_all", { type: "object", properties: {}, required: [] }),
+      take("any", { type: "object" }),
+      take("get", { type: "object", properties: { id: { type: "string" } }, required: ["id"] }),
+    ];
+    const engine: Engine = { kind: "shop", origin: "simulated", effectFree: true, call: () => ({ id: "O-1", order_id: "O-2" }) };
+    const runtime = createRuntime({
+      toolsets: [{ name: "shop", tools }],
+      ladder: { engines: { example: engine }, rules: [{ tools: "*", from: "example" }] },
+    });
+    const { lines } = await generated({ plan: { kind: "sampled", count: 5, calls: 6 }, runtime });
+    const calls = lines.flatMap((line) =>
+      JSON.parse(line).messages.flatMap(({ calls: made = [] }: { readonly calls?: readonly ToolCall[] }) => made),
+    );
+    expect(calls.length).toBe(30);
+    for (const { name, input } of calls) expect(Object.keys(input as object)).toEqual(name === "shop::get" ? ["id"] : []);
+  });
+
+  test("the report counts no origin for calls that nobody was asked for", async () => {
+    const templates = [{ messages: [{ role: "assistant", calls: [{ name: "shop::list_articles" }, { name: "shop::gone" }] }] }] as const;
+    for (const format of ["neutral", "openai"] as const) {
+      const { lines } = await generated({ plan: { kind: "scripted", templates }, format });
+      const { report, metadata } = JSON.parse(lines[0] ?? "");
+      expect(report ?? metadata.report).toEqual({
+        calls: 2,
+        statuses: { ok: 1, error: 1 },
+        origins: { simulated: 1 },
+        fidelities: expect.anything(),
+      });
+    }
+  });
+
   test("sampled: tools are drawn, what is wanted is said, and ids that were answered are asked for", async () => {
     const { lines, summary } = await generated({ plan: { kind: "sampled", count: 20, calls: 6 }, allow: { deny: ["*::fail"] } });
     const conversations = lines.map((line) => JSON.parse(line));
@@ -354,6 +398,35 @@ describe("issue 6.7 a file is gone on with", () => {
     });
   });
 
+  test("of a file with lines that are there twice the error says how many are sound, and those can be gone on with", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    await generated({ plan: SAMPLED, out: path });
+    const text = readFileSync(path, "utf8");
+    const lines = text.split("\n");
+    writeFileSync(path, lines.toSpliced(12, 0, lines[11] ?? "").join("\n"));
+    await expect(generated({ plan: SAMPLED, out: path })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("of its 31 lines only the first 12 are there in their order."),
+      hint: expect.stringContaining("head -n 12"),
+    });
+    writeFileSync(path, `${lines.slice(0, 12).join("\n")}\n`);
+    expect((await generated({ plan: SAMPLED, out: path })).summary).toMatchObject({ existing: 12, written: 18 });
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+
+  test.for(["", "ours"])(
+    "a whole line of another program that has no line feed is not taken for one that was cut off, after %j",
+    async (before) => {
+      const path = join(temporaryFolder(), "train.jsonl");
+      const plan = { ...SAMPLED, count: 2 };
+      if (before !== "") await generated({ plan, out: path, format: "openai" });
+      writeFileSync(path, '{"messages":[{"role":"user","content":"precious"}]}', { flag: "a" });
+      const text = readFileSync(path, "utf8");
+      await expect(generated({ plan, out: path, format: "openai" })).rejects.toMatchObject({ code: "invalid_argument" });
+      expect(readFileSync(path, "utf8")).toBe(text);
+    },
+  );
+
   test("another process that writes to the same file is noticed", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     const meddle = ({ done }: { readonly done: number }): void => {
@@ -467,6 +540,14 @@ describe("issue 6.7 what goes wrong", () => {
     // The types forbid these.
     const given = { plan: SAMPLED, ...options } as unknown as Omit<GenerateOptions, "runtime" | "out">;
     await expect(generated(given)).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringMatching(message) });
+  });
+
+  test("a model has nothing to answer where no user says anything", async () => {
+    const templates = [...asking, { messages: [{ role: "system", content: "Be brief." }] }] as const;
+    await expect(generated({ plan: { kind: "played", templates, model: scriptedModel([]) } })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "Template 2 has no line of a user, so the model has nothing to answer.",
+    });
   });
 
   test("lines of the assistant do not go with a model", async () => {

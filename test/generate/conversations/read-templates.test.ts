@@ -35,6 +35,9 @@ test.for([
   ['{"messages": [{"role": "user"}]}', /messages\[0\]\.content must be a string/u],
   ['{"messages": [{"role": "user", "content": "x", "calls": []}]}', /"calls" is no key of a message of "user"/u],
   ['{"messages": [{"role": "assistant"}]}', /neither "content" nor "calls"/u],
+  ['{"messages": [{"role": "assistant", "content": "", "calls": []}]}', /neither "content" nor "calls"/u],
+  ['{"messages": [{"role": "user", "content": " "}]}', /messages\[0\]\.content is empty/u],
+  ['{"messages": [{"role": "system", "content": "x"}]}', /nobody says or calls anything/u],
   ['{"messages": [{"role": "assistant", "calls": {}}]}', /must be a list of calls/u],
   ['{"messages": [{"role": "assistant", "calls": [{"input": {}}]}]}', /calls\[0\] must be a call/u],
   [

@@ -29,6 +29,77 @@ const text = { type: "string" };
 const whole = { type: "integer" };
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
 
+describe("the values of one object agree", () => {
+  const date = { type: "string", format: "date-time" };
+  const all = (properties: JsonObject): JsonObject => ({ type: "object", properties, required: Object.keys(properties) });
+  const made = (properties: JsonObject, seed: number, given: JsonObject = {}) =>
+    Object(valueOf(all(properties), seed, { given, subject: { noun: "event" } }));
+
+  test.each([
+    ["created_at", "updated_at"],
+    ["start", "end"],
+    ["departureTime", "arrivalTime"],
+    ["check_in", "check_out"],
+    ["valid_from", "valid_until"],
+  ])("F0.40 %s is before %s", (first, then) => {
+    for (const seed of SEEDS) {
+      const value = made({ [then]: date, [first]: date }, seed);
+      expect(Date.parse(value[then]) - Date.parse(value[first])).toBeGreaterThan(0);
+    }
+  });
+
+  test("F0.40 a date that was given stays, and the other is put beside it in its own spelling", () => {
+    for (const seed of SEEDS) {
+      const start = { start: date, end: date };
+      const end = "2026-03-01T10:00:00+02:00";
+      expect(made(start, seed, { end })).toEqual({ start: expect.stringMatching(/^2026-0[23]-\d\dT/u), end });
+      expect(made(start, seed, { start: "2026-03-02T10:00:00Z", end })).toEqual({ start: "2026-03-02T10:00:00Z", end });
+      expect(made({ created: text, closed: text }, seed, { created: "9999-12-31" }).created).toBe("9999-12-31");
+    }
+  });
+
+  test("F0.40 the least is no more than the most, a time of flight is what its dates say", () => {
+    for (const seed of SEEDS) {
+      const value = made(
+        { min_temp: { type: "number" }, max_temp: { type: "number" }, departure: date, arrival: date, duration_minutes: whole },
+        seed,
+      );
+      expect(value.min_temp).toBeLessThanOrEqual(value.max_temp);
+      expect(Date.parse(value.arrival) - Date.parse(value.departure)).toBe(value.duration_minutes * 60_000);
+    }
+  });
+
+  test("F0.40 a person has one name, and a city its country", () => {
+    for (const seed of SEEDS) {
+      const { attendee, city, country } = made({ attendee: all({ name: text, email: text }), city: text, country: text }, seed);
+      expect(attendee.email).toBe(`${attendee.name.toLowerCase().replace(" ", ".")}@example.com`);
+      expect([city, country]).toEqual(city === "Rome" ? ["Rome", "Italy"] : [expect.any(String), expect.any(String)]);
+    }
+    expect(made({ city: text, country: text }, 1, { city: "Paris, FR" })).toEqual({ city: "Paris, FR", country: "France" });
+  });
+
+  test("F0.40 what a schema fixes is never changed for it, and a forecast goes day by day", () => {
+    const fixed = {
+      start: { const: "2026-01-02" },
+      end: { const: "2026-01-01" },
+      subtotal: { const: 5 },
+      tax: { const: 1 },
+      total: { const: 9 },
+    };
+    expect(made(fixed, 1)).toEqual({ start: "2026-01-02", end: "2026-01-01", subtotal: 5, tax: 1, total: 9 });
+    const { forecast } = made({ forecast: { type: "array", items: all({ date: { type: "string", format: "date" } }) } }, 1, {
+      days: 4,
+      date: "2026-02-27",
+    });
+    expect(forecast.map(({ date: day }: { readonly date: string }) => day)).toEqual([
+      "2026-02-27",
+      "2026-02-28",
+      "2026-03-01",
+      "2026-03-02",
+    ]);
+  });
+});
+
 describe("example values", () => {
   test("F0.40 are the same for the same seed, and others for another", () => {
     const schema = { type: "object", properties: { id: whole, name: text, created_at: { type: "string", format: "date-time" } } };

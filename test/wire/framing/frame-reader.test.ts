@@ -9,6 +9,13 @@ const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const read = (framing: Framing, text: string): readonly JsonValue[] => allPieces(framing, [bytesOf(text)]);
 const event = (type: string, payload: string): Uint8Array => eventStreamMessage({ ":event-type": type, ":message-type": "event" }, payload);
 
+test.each(["csv", "", "toString", "__proto__", undefined])("a framing that is not there is refused by name: %s", (framing) => {
+  expect(() => frameReader(framing as Framing)).toThrow(
+    // what plain JavaScript may pass
+    expect.objectContaining({ code: "invalid_argument", hint: "Framings: sse, json-lines, event-stream." }),
+  );
+});
+
 describe("H07 frames of any kind, cut anywhere, are the same pieces", () => {
   const values = fc.array(fc.dictionary(fc.string(), fc.string({ unit: "grapheme" })), { maxLength: 5 });
   const cuts = fc.array(fc.nat(400), { maxLength: 60 });

@@ -1,0 +1,112 @@
+/** What was to be pretended when the process ended is not done for real afterwards, and what was real is not called pretended. */
+import { describe, expect, test } from "vitest";
+import { runSequence } from "../../../src/compose/sequence/run-sequence.ts";
+import type { Effects, ReconcileContext } from "../../../src/core/effects.ts";
+import type { Engine } from "../../../src/core/engine.ts";
+import { readEvent } from "../../../src/core/read-event.ts";
+import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import { settle } from "../../../src/testing/fake-ports.ts";
+import { testRuntime, tool } from "../bench-runtime.ts";
+import { FailingStore } from "./failing-store.ts";
+
+const never = (): Promise<never> => new Promise(() => {});
+const silentLm: Engine = { kind: "lm", origin: "simulated", call: never };
+const lm: Engine = { ...silentLm, call: () => ({ by: "lm" }) };
+const stub: Engine = { kind: "stub", origin: "stub", call: () => ({ by: "stub" }) };
+
+/** Ends the process while the calls run, and takes the session up in another. */
+async function crash(run: (session: RuntimeSession) => Promise<unknown>, before: RuntimeOptions, after: RuntimeOptions) {
+  const store = new FailingStore();
+  void run(testRuntime({ ...before, store }).runtime.session("s")).catch(() => {});
+  await settle();
+  await store.logs.get("s")?.whenDurable();
+  const { runtime } = testRuntime({ ...after, store: store.crash() });
+  return (await runtime.resume("s")).history.map(({ result }) => result);
+}
+
+describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %s)", (durability) => {
+  const world = () => {
+    let ran = 0;
+    return { ran: () => ran, tools: [tool("send", () => ++ran, { effects: { writes: ["mail"] } })], durability };
+  };
+
+  test.each([
+    ["by its caller", { answerFrom: "lm" }, {}],
+    ["by its caller, with a key", { answerFrom: "lm", idempotencyKey: "k" }, {}],
+    ["by a rule that is gone", {}, { rules: [{ tools: "*", from: "lm" }] }],
+  ] as const)("that was to be answered by a stand-in, as was said %s, is answered by it", async (_who, options, ladder) => {
+    const { ran, ...parts } = world();
+    const before = { ...parts, ladder: { ...ladder, engines: { lm: silentLm } } };
+    const results = await crash((session) => session.execute({ name: "send" }, options), before, { ...parts, ladder: { engines: { lm } } });
+    expect([results, ran()]).toMatchObject([[{ status: "ok", origin: "simulated", answeredBy: "lm", output: { by: "lm" } }], 0]);
+  });
+
+  test("is not run for real where its stand-in is not there any more", async () => {
+    const { ran, ...parts } = world();
+    const before = { ...parts, ladder: { engines: { lm: silentLm } } };
+    const results = await crash((session) => session.execute({ name: "send" }, { answerFrom: "lm" }), before, parts);
+    expect([results, ran()]).toMatchObject([[{ status: "cancelled", error: { outcome: "not_started" } }], 0]);
+    expect(results[0]?.error?.message).toContain("the ladder has no engine for lm");
+  });
+
+  test.each<[string, Effects, object]>([
+    ["of which nothing is known", { writes: ["mail"] }, { status: "error", origin: "live", error: { code: "outcome_unknown" } }],
+    [
+      "that has happened",
+      { writes: ["mail"], reconcile: () => ({ happened: true, output: "sent" }) },
+      { status: "ok", origin: "live", output: "sent" },
+    ],
+    [
+      "that has not happened",
+      { writes: ["mail"], reconcile: () => ({ happened: false }) },
+      { status: "ok", origin: "stub", output: { by: "stub" } },
+    ],
+  ])("that was real, %s, is stamped for what it was under rules that say stub", async (_what, effects, expected) => {
+    const tools = [tool("send", never, { effects })];
+    const after = { tools, durability, ladder: { engines: { stub }, rules: [{ tools: "*", from: "stub" }] } } as const;
+    const results = await crash((session) => session.execute({ name: "send" }), { tools, durability }, after);
+    expect(results).toMatchObject([expected]);
+    expect(results[0]?.answeredBy).toBe(results[0]?.origin === "stub" ? "stub" : undefined);
+  });
+
+  test("that a hook sent from a stand-in to a real tool may have happened", async () => {
+    const tools = [tool("draft", () => 1), tool("send", never, { effects: { writes: ["mail"] } })];
+    const hooks = [{ name: "sender", beforeCall: () => ({ name: "send", input: {} }) }];
+    const parts: RuntimeOptions = { tools, hooks, durability, ladder: { engines: { stub }, rules: [{ tools: "*::draft", from: "stub" }] } };
+    const results = await crash((session) => session.execute({ name: "draft" }), parts, parts);
+    expect(results).toMatchObject([{ status: "error", origin: "live", error: { code: "outcome_unknown" } }]);
+  });
+
+  test("F0.60 is run again with the values that its references had, or not at all", async () => {
+    const inputs: unknown[] = [];
+    const reconcile = ({ input }: ReconcileContext) => {
+      inputs.push(["reconcile", input]);
+      return { happened: false } as const;
+    };
+    const toolsOf = (answer: () => unknown) => [
+      tool("order", () => ({ id: "o7" })),
+      tool("send", (input) => (inputs.push(input), answer()), { effects: { writes: ["mail"], reconcile } }),
+    ];
+    const calls = [
+      { id: "$1", name: "order", arguments: {} },
+      { id: "$2", name: "send", arguments: { about: "$1.id" } },
+      { id: "$3", name: "send", arguments: { about: "$1.id", again: true } },
+    ];
+    const results = await crash(
+      (session) => runSequence(session, calls),
+      { tools: toolsOf(never), durability },
+      { tools: toolsOf(() => "sent"), durability },
+    );
+    expect(inputs).toEqual([{ about: "o7" }, ["reconcile", { about: "o7" }], { about: "o7" }]);
+    const [, second, third] = results;
+    expect([second?.output, third?.error?.code]).toEqual(["sent", durability === "sync" ? "cancelled" : "outcome_unknown"]);
+  });
+});
+
+test("I11 what a call was to be answered by is read back from a store and a recording", () => {
+  const start = { type: "call-start", sessionId: "s", at: 1, callId: "c", turnId: "t", call: { name: "send" } } as const;
+  const said = { ...start, answerFrom: ["replay", "lm"], rewritten: true };
+  expect(readEvent(said, "line 1")).toEqual(said);
+  expect(() => readEvent({ ...start, answerFrom: ["magic"] }, "line 1")).toThrow(expect.objectContaining({ code: "corrupt_record" }));
+});

@@ -1,0 +1,271 @@
+/** What an answer says of where it comes from is true, and what only stood in for a tool leaves nothing behind that is taken for the tool's. */
+import { describe, expect, test } from "vitest";
+import { readOnly } from "../../src/core/effects.ts";
+import type { Engine } from "../../src/core/engine.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
+import { NoAnswer } from "../../src/core/no-answer.ts";
+import type { ToolResult } from "../../src/core/result.ts";
+import { replayEngine } from "../../src/engine/replay.ts";
+import type { LadderOptions } from "../../src/runtime/ladder.ts";
+import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { gate, testRuntime, tool } from "./bench-runtime.ts";
+
+const ORIGINS = { replay: "replay", lm: "simulated", example: "simulated", stub: "stub" } as const;
+
+function standIn(kind: keyof typeof ORIGINS, call: Engine["call"] = () => ({ by: kind })): Engine {
+  return { kind, origin: ORIGINS[kind], call };
+}
+
+const silent: Engine["call"] = () => {
+  throw new NoAnswer("not_found", "Nobody knows.", { retryable: false });
+};
+
+const stamps = ({ status, origin, answeredBy, fidelity }: ToolResult): readonly unknown[] => [status, origin, answeredBy, fidelity];
+
+function reading(ladder: LadderOptions, more: RuntimeOptions = {}) {
+  const read = tool("read", () => ({ by: "the tool" }), { effects: readOnly("notes"), cache: "session" });
+  return testRuntime({ tools: [read], ladder, ...more });
+}
+
+describe("issue 6, point 5: what is kept of a tool's answers", () => {
+  test("the answer of a stand-in that was asked after the cache is not kept as the tool's own", async () => {
+    const session = reading({ engines: { stub: standIn("stub") } }).runtime.session();
+    const stubbed = await session.execute({ name: "read" }, { answerFrom: ["cache", "stub"] });
+    const live = await session.execute({ name: "read" });
+    expect([stubbed, live].map(({ origin, output }) => [origin, output])).toEqual([
+      ["stub", { by: "stub" }],
+      ["live", { by: "the tool" }],
+    ]);
+  });
+
+  test("a live call does not wait for an equal one that something stands in for, nor is given its answer", async () => {
+    const played = gate<unknown>();
+    const session = reading({ engines: { lm: standIn("lm", () => played.promise) } }).runtime.session();
+    const simulated = session.execute({ name: "read" }, { answerFrom: ["cache", "lm"], concurrent: true });
+    for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+    const live = await session.execute({ name: "read" }, { concurrent: true });
+    played.open({ by: "lm" });
+    expect([live.origin, live.output, (await simulated).output]).toEqual(["live", { by: "the tool" }, { by: "lm" }]);
+  });
+
+  test("a stand-in that is asked after the cache keeps nobody waiting for the tool's locks", async () => {
+    const played = gate<unknown>();
+    const send = tool("send", () => "sent", { effects: { writes: ["mail"] } });
+    const { runtime } = testRuntime({ tools: [send], ladder: { engines: { lm: standIn("lm", () => played.promise) } } });
+    const simulated = runtime.execute({ name: "send" }, { answerFrom: ["cache", "lm"] });
+    expect((await runtime.execute({ name: "send" })).output).toBe("sent");
+    played.open("pretended");
+    expect((await simulated).output).toBe("pretended");
+  });
+
+  test("looking into the cache asks nobody: the tool's engine begins no session, and is not named as who answered", async () => {
+    let opened = 0;
+    const engine: Engine = {
+      kind: "mcp",
+      call: () => 1,
+      openSession: () => {
+        opened++;
+        return { close: () => {} };
+      },
+    };
+    const tools = [
+      { name: "get", description: "Gets.", inputSchema: { type: "object" }, effects: readOnly("notes"), cache: "session" },
+    ] as const;
+    const { runtime } = testRuntime({ toolsets: [{ name: "far", engine, tools }] });
+    await runtime.open();
+    expect(stamps(await runtime.session().execute({ name: "far::get" }, { answerFrom: "cache" }))).toEqual([
+      "error",
+      "cache",
+      undefined,
+      "unchecked",
+    ]);
+    expect(opened).toBe(0);
+  });
+
+  test("a large answer of a bare batch has no handle: nobody could come back with it", async () => {
+    const big = tool("big", () => "x".repeat(5_000), { maxResultBytes: 1_000 });
+    const sequential: Engine = { ...standIn("lm"), order: "sequential" };
+    const { runtime } = testRuntime({ tools: [big], ladder: { engines: { lm: sequential } } });
+    const [result] = await runtime.execute([{ name: "big" }]);
+    expect(result?.truncation).toEqual({ handle: undefined, totalBytes: 5_000, shownBytes: 1_000 });
+  });
+});
+
+describe("F0.52 what was only pretended to be written", () => {
+  const notes = [
+    tool("read", () => "old", { effects: readOnly("notes"), cache: "session" }),
+    tool("write", () => "written", { effects: { writes: ["notes"] } }),
+  ];
+
+  test.each<[string, LadderOptions, readonly unknown[]]>([
+    ["a rule", { rules: [{ tools: "*::read", from: ["cache", "lm"] }] }, ["ok", "simulated", "lm", "unchecked"]],
+    ["a rule that names nothing else", { rules: [{ tools: "*::read", from: "cache" }] }, ["ok", "stub", "stub", "scripted"]],
+    ["the ladder of simulations", { simulation: ["cache", "lm"] }, ["ok", "simulated", "lm", "unchecked"]],
+  ])("is not read from what is kept of the time before, where %s names the cache", async (_who, ladder, expected) => {
+    const simulation = ladder.simulation ?? "stub";
+    const { runtime } = testRuntime({
+      tools: notes,
+      ladder: { ...ladder, simulation, engines: { lm: standIn("lm"), stub: standIn("stub") } },
+    });
+    const session = runtime.session();
+    await session.execute({ name: "read" }, { answerFrom: "live" });
+    const { results } = await session.simulate([{ name: "read" }, { name: "write" }, { name: "read" }]);
+    expect([results[0]?.output, results[2] === undefined ? [] : stamps(results[2])]).toEqual(["old", expected]);
+  });
+});
+
+describe("issue 6, point 5: fidelity", () => {
+  test("who has no answer has observed nothing and scripted nothing", async () => {
+    const engines = { replay: standIn("replay", silent), stub: standIn("stub", silent) };
+    const { runtime } = testRuntime({ tools: [tool("look", () => 1)], ladder: { engines } });
+    const results = [
+      await runtime.execute({ name: "look" }, { answerFrom: "replay" }),
+      await runtime.execute({ name: "look" }, { answerFrom: "stub" }),
+    ];
+    expect(results.map(stamps)).toEqual([
+      ["error", "replay", "replay", "unchecked"],
+      ["error", "stub", "stub", "unchecked"],
+    ]);
+  });
+
+  test("a call that was called off before a recording answered has observed nothing", async () => {
+    const { runtime } = testRuntime({
+      tools: [tool("look", () => 1)],
+      ladder: { engines: { replay: standIn("replay", () => new Promise(() => {})) } },
+    });
+    const controller = new AbortController();
+    const pending = runtime.execute({ name: "look" }, { answerFrom: "replay", signal: controller.signal });
+    await Promise.resolve();
+    controller.abort();
+    expect(stamps(await pending)).toEqual(["cancelled", "replay", "replay", "unchecked"]);
+  });
+
+  test("an error that a script answers with is scripted, and a recorded one is observed", async () => {
+    const failed = tool("look", () => {
+      throw new ToolError("execution_failed", "It is dark.", { retryable: false });
+    });
+    const first = testRuntime({ tools: [failed] }).runtime.session();
+    await first.execute({ name: "look", input: { at: 1 } });
+    const engines = {
+      replay: replayEngine(first.log, { match: "nearest" }),
+      stub: standIn("stub", () => {
+        throw new ToolError("execution_failed", "It is night.", { retryable: false });
+      }),
+    };
+    const { runtime } = testRuntime({ tools: [failed], ladder: { engines } });
+    const same = await runtime.execute({ name: "look", input: { at: 1 } }, { answerFrom: "replay" });
+    const other = await runtime.execute({ name: "look", input: { at: 2 } }, { answerFrom: "replay" });
+    const scripted = await runtime.execute({ name: "look" }, { answerFrom: "stub" });
+    expect([same, other, scripted].map((result) => [result.error?.message, result.fidelity])).toEqual([
+      ["It is dark.", "observed"],
+      ["It is dark.", "similar"],
+      ["It is night.", "scripted"],
+    ]);
+  });
+
+  test("what a model made up is not observed when it is replayed, be it an answer or an error", async () => {
+    const lm = standIn("lm", ({ input }) => {
+      if (input["bad"] === true) throw new ToolError("execution_failed", "So says the model.", { retryable: false });
+      return { n: 1 };
+    });
+    const looks = [tool("look", () => 1, { outputSchema: { type: "object" } })];
+    const first = testRuntime({ tools: looks, ladder: { engines: { lm } } }).runtime.session();
+    const calls = [{ name: "look" }, { name: "look", input: { bad: true } }];
+    await first.execute(calls, { answerFrom: "lm" });
+    const { runtime } = testRuntime({ tools: looks, ladder: { engines: { replay: replayEngine(first.log) } } });
+    expect((await runtime.execute(calls, { answerFrom: "replay" })).map(stamps)).toEqual([
+      ["ok", "replay", "replay", "schema-valid"],
+      ["error", "replay", "replay", "unchecked"],
+    ]);
+  });
+
+  test.each([
+    ["unparseable_result", "unchecked"],
+    ["network_error", "unchecked"],
+    ["latency", "observed"],
+  ])("H09 a recorded call that met %s is replayed as %s", async (type, fidelity) => {
+    const events: SessionEvent[] = [];
+    const faults = { rules: [{ type, probability: 1, retryable: false, delayMs: 5 }] };
+    const ladder: LadderOptions = { rules: [{ tools: "*", from: "record" }], onRecord: (pair) => events.push(...pair) };
+    const { runtime, ports } = testRuntime({ tools: [tool("look", () => ({ n: 1 }))], faults, ladder });
+    const pending = runtime.execute({ name: "look" });
+    await ports.clock.advance(10);
+    expect((await pending).fault).toBe(type);
+    const again = testRuntime({ tools: [tool("look", () => 1)], ladder: { engines: { replay: replayEngine(events) } } });
+    expect((await again.runtime.execute({ name: "look" }, { answerFrom: "replay" })).fidelity).toBe(fidelity);
+  });
+});
+
+describe("issue 6, point 4: a fault of a call that goes down the ladder", () => {
+  test.each([
+    ["latency", { delayMs: 500 }, 500],
+    ["network_error", { attempts: 1 }, 1_000],
+  ])("H09 %s is met once, not on every rung", async (type, more, durationMs) => {
+    const engines = { replay: standIn("replay", silent), lm: standIn("lm") };
+    const faults = { rules: [{ type, probability: 1, ...more }] };
+    const { runtime, ports } = testRuntime({ tools: [tool("look", () => 1)], faults, ladder: { engines }, retry: { jitter: false } });
+    const pending = runtime.execute({ name: "look" }, { answerFrom: ["replay", "lm"] });
+    await ports.clock.advance(60_000);
+    expect(await pending).toMatchObject({ status: "ok", answeredBy: "lm", fault: type, durationMs });
+  });
+
+  test("H09 a real time limit after a planned one speaks for itself", async () => {
+    const faults = { rules: [{ type: "timeout", probability: 1, attempts: 1, message: "Gone." }] };
+    const slow = tool("slow", () => new Promise(() => {}), { timeoutMs: 100, maxAttempts: 2 });
+    const { runtime, ports } = testRuntime({ tools: [slow], faults });
+    const pending = runtime.execute({ name: "slow" });
+    await ports.clock.advance(60_000);
+    expect(await pending).toMatchObject({ attempts: 2, error: { message: expect.stringContaining("did not answer within 100 ms") } });
+  });
+
+  test("H09 an equal answer that comes from the cache after a fault is observed", async () => {
+    const faults = { rules: [{ type: "crash_after_commit", probability: 1, attempts: 1 }] };
+    const { runtime, ports } = reading({}, { faults });
+    const pending = runtime.session("s").execute([{ name: "read" }, { name: "read" }]);
+    await ports.clock.advance(60_000);
+    const fromCache = (await pending).filter(({ origin }) => origin === "cache");
+    expect(fromCache.map(({ fidelity, fault }) => [fidelity, fault])).toEqual([["observed", "crash_after_commit"]]);
+  });
+});
+
+describe("issue 6, point 5: the rung record", () => {
+  test("L24 a simulation writes nothing down, but for what its caller lets happen", async () => {
+    const events: SessionEvent[] = [];
+    const tools = [tool("read", () => 1, { effects: readOnly("notes") }), tool("send", () => 2, { effects: { writes: ["mail"] } })];
+    const ladder: LadderOptions = { rules: [{ tools: "*", from: "record" }], onRecord: (pair) => events.push(...pair) };
+    const session = testRuntime({ tools, ladder }).runtime.session();
+    await session.simulate([{ name: "read" }, { name: "send" }]);
+    expect(events).toEqual([]);
+    await session.simulate([{ name: "read" }, { name: "send" }], { allowSideEffects: ["*::send"] });
+    expect(events.map((event) => (event.type === "call-end" ? event.result.name : event.type))).toEqual(["call-start", "default::send"]);
+  });
+});
+
+describe("misuse is refused where it stands", () => {
+  test.each<[string, unknown, string]>([
+    ["a ladder that is none", null, "The ladder of the runtime is an object."],
+    ["rules that are no list", { rules: "x" }, "ladder.rules is a list of { tools, from }."],
+    ["a rule that is none", { rules: [null] }, "ladder.rules is a list of { tools, from }."],
+    ["engines that are none", { engines: null }, "ladder.engines is an object"],
+    ["a listener that is none", { onRecord: 3 }, "ladder.onRecord is a function."],
+  ])("%s", (_what, ladder, message) => {
+    expect(() => testRuntime({ ladder: ladder as LadderOptions })).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
+    );
+  });
+
+  test("rewriteInput that is no function, before anything runs", async () => {
+    const { runtime } = testRuntime({ tools: [tool("look", () => 1)] });
+    await expect(runtime.execute({ name: "look" }, { rewriteInput: 3 as never })).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  test.each([0, 0.5])("F1.50 a hook's time limit of %s ms", (timeoutMs) => {
+    expect(() => testRuntime({ hooks: [{ name: "judge", timeoutMs }] })).toThrow("it takes a whole number from 1");
+  });
+
+  test("H09 a fault whose message is no JSON", () => {
+    const faults = { rules: [{ type: "latency", probability: 1, message: { n: 1n } as never }] };
+    expect(() => testRuntime({ faults })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+  });
+});
