@@ -53,8 +53,8 @@ function simulatedRules({ rules, simulation }: LadderOptions, runsNothing: boole
 
 /** Whatever is live is recorded as well. */
 function recordedRules(rules: NonNullable<LadderOptions["rules"]>): LadderOptions["rules"] {
-  const known = rules.map(({ tools, from }) => ({ tools, from: rungList(from, "from").some(isReal) ? ("record" as const) : from }));
-  return [...known, { tools: "*", from: "record" }];
+  const known = rules.map((rule) => (rungList(rule.from, "from").some(isReal) ? { ...rule, from: "record" as const } : rule));
+  return [...known, { tools: "*", from: "record", realOnly: true }];
 }
 
 /** A number where it is one: as in a configuration, 7 and "7" are two seeds. */

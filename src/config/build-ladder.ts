@@ -22,7 +22,7 @@ export interface LadderBuildOptions {
   readonly environment?: Environment;
   /** Answers every tool, whatever the file says. */
   readonly override?: Rungs;
-  /** Answers the tools that the file says nothing of. @default they are live */
+  /** Answers the tools that the file says nothing of, but for those that an engine stands in for already. @default they are live */
   readonly otherwise?: Rungs;
   /** A file, or the text of a recording, in place of that of the configuration. It is the first to stand in, too. */
   readonly recording?: string;
@@ -128,7 +128,7 @@ class LadderBuilder {
   #rules(): NonNullable<LadderOptions["rules"]> {
     const { override, otherwise } = this.#options;
     if (override !== undefined) return [{ tools: "*", from: rungList(override, "override") }];
-    const last = otherwise === undefined ? [] : [{ tools: "*", from: rungList(otherwise, "otherwise") }];
+    const last = otherwise === undefined ? [] : [{ tools: "*", from: rungList(otherwise, "otherwise"), realOnly: true }];
     return [...this.#simulation.rungs, ...last];
   }
 

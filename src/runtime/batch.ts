@@ -142,7 +142,9 @@ function startOf(run: CallRun, inRound?: true): SessionEvent {
 
 function stepsByRule({ parts, call }: CallRun): readonly Step[] | undefined {
   const tool = parts.ladder.hasRules ? parts.registry.get(call.name) : undefined;
-  return tool === undefined || tool.toolset.name === OWN_NAMESPACE ? undefined : parts.ladder.stepsFor(tool.qualifiedName);
+  return tool === undefined || tool.toolset.name === OWN_NAMESPACE
+    ? undefined
+    : parts.ladder.stepsFor(tool.qualifiedName, parts.guardsOf(tool).engine);
 }
 
 /** The calls that handlers of a turn made themselves, in the order they began: they end before their handlers do. */

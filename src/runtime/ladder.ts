@@ -5,11 +5,14 @@ import type { SessionEvent } from "../core/event.ts";
 import { isReal, rungList } from "../core/rung.ts";
 import type { Rung, Rungs } from "../core/rung.ts";
 import { nameMatcher } from "../policy/permission.ts";
+import type { NameMatcher } from "../policy/permission.ts";
 
 export interface LadderRule {
   /** Patterns over qualified names: `shop::*`. */
   readonly tools: string | readonly string[];
   readonly from: Rungs;
+  /** Pass over tools whose own engine answers in place of one already, such as `lm`. @default false */
+  readonly realOnly?: boolean;
 }
 
 /** The rungs that an engine answers on. */
@@ -38,6 +41,12 @@ export interface Step {
   readonly engine: Engine | undefined;
 }
 
+interface CheckedRule {
+  readonly fits: NameMatcher;
+  readonly steps: readonly Step[];
+  readonly realOnly: boolean;
+}
+
 const ENGINE_RUNGS: readonly EngineRung[] = ["replay", "lm", "example", "stub"];
 
 export class Ladder {
@@ -49,17 +58,17 @@ export class Ladder {
   /** Some engine must be told when a session begins and ends. */
   readonly remembersSessions: boolean;
   readonly #engines: ReadonlyMap<Rung, Engine>;
-  readonly #rules: readonly { readonly fits: (name: string) => unknown; readonly steps: readonly Step[] }[];
+  readonly #rules: readonly CheckedRule[];
 
   /** @throws ToolError `invalid_argument` for rules that cannot be kept */
   constructor(options: LadderOptions = {}, standIn?: Engine) {
     checkOptions(options);
     this.onRecord = options.onRecord;
     this.#engines = enginesOf(options.engines ?? {});
-    this.#rules = (options.rules ?? []).map(({ tools, from }, index) => {
+    this.#rules = (options.rules ?? []).map(({ tools, from, realOnly = false }, index) => {
       const where = `ladder.rules[${index}]`;
       const patterns = typeof tools === "string" ? [tools] : tools;
-      return { fits: nameMatcher(patterns, `${where}.tools`), steps: this.#known(from, `${where}.from`) };
+      return { fits: nameMatcher(patterns, `${where}.tools`), steps: this.#known(from, `${where}.from`), realOnly };
     });
     if (standIn !== undefined) this.simulation = [{ rung: "stub", engine: standIn }];
     else if (options.simulation !== undefined) this.simulation = this.#standIns(options.simulation);
@@ -74,9 +83,9 @@ export class Ladder {
     return this.#rules.length > 0;
   }
 
-  /** Who is asked for a tool, in order; undefined where no rule says it: the tool itself. */
-  stepsFor(qualifiedName: string): readonly Step[] | undefined {
-    return this.#rules.find(({ fits }) => fits(qualifiedName) !== undefined)?.steps;
+  /** Who is asked for a tool of an engine, in order; undefined where no rule says it: the tool itself. */
+  stepsFor(qualifiedName: string, { origin = "live" }: Engine): readonly Step[] | undefined {
+    return this.#rules.find(({ fits, realOnly }) => (!realOnly || origin === "live") && fits(qualifiedName) !== undefined)?.steps;
   }
 
   /** The same for what a caller says. @throws ToolError `invalid_argument` */

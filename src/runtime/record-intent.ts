@@ -12,8 +12,8 @@ import type { CallRun, StepEnd } from "./call-run.ts";
 export function recordIntent(run: CallRun): StepEnd | Promise<StepEnd> {
   const { session } = run.turn;
   const { eventLog } = session;
-  if (eventLog === undefined || run.attempts > 0 || !run.kept || run.effects?.repeatable !== false || run.route?.via !== "live")
-    return undefined;
+  if (eventLog === undefined || run.attempts > 0 || !run.kept || run.effects?.repeatable !== false) return undefined;
+  if (run.route?.via !== "live" || run.touchesNothing) return undefined;
   run.record({
     ...run.eventBase,
     type: "call-intent",

@@ -93,7 +93,7 @@ export function routeCall(run: CallRun): StepEnd {
 /** Who is to answer; the runtime's own tools are never stood in for. */
 function stepsOf(run: CallRun): readonly Step[] | undefined {
   const { toolset, qualifiedName } = toolOf(run);
-  return toolset.name === OWN_NAMESPACE ? undefined : (run.options.steps ?? run.parts.ladder.stepsFor(qualifiedName));
+  return toolset.name === OWN_NAMESPACE ? undefined : (run.options.steps ?? run.parts.ladder.stepsFor(qualifiedName, guardsOf(run).engine));
 }
 
 /** Remembers what a call of a simulation will only pretend to write, for the reads after it in call order. */

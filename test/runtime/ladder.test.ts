@@ -251,3 +251,25 @@ test("an engine is told the definitions of the other tools", async () => {
   await runtime.execute({ name: "send" });
   expect(told).toEqual(["read", undefined]);
 });
+
+test("a rule for real tools only passes over those that an engine stands in for already", async () => {
+  const [own, example] = [named("lm", { effectFree: true }), named("example")];
+  const asks: string[] = [];
+  const { runtime } = testRuntime({
+    toolsets: [
+      { name: "played", engine: own, tools: [{ name: "drop", description: "Drops.", inputSchema: {}, effects: { destructive: true } }] },
+      { name: "real", tools: [tool("drop", () => asks.push("ran"), { effects: { destructive: true } })] },
+    ],
+    approval: {
+      approve({ toolName }) {
+        asks.push(toolName);
+        return "allow-once";
+      },
+    },
+    ladder: { engines: { example }, rules: [{ tools: "*", from: "example", realOnly: true }] },
+  });
+  await runtime.open();
+  const results = await runtime.execute([{ name: "played::drop" }, { name: "real::drop" }]);
+  expect(results.map(({ answeredBy }) => answeredBy)).toEqual(["lm", "example"]);
+  expect(asks).toEqual([]);
+});

@@ -66,7 +66,6 @@ describe("issue 6, point 5: what is kept of a tool's answers", () => {
       call: () => 1,
       openSession: () => {
         opened++;
-        return { close: () => {} };
       },
     };
     const tools = [

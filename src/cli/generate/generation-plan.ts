@@ -57,7 +57,9 @@ export function planFor(
 /** Whether every answer is there at once: no tool is real, and no model is asked. */
 export function takesNoTime(loaded: LoadedConfig, { kind }: ConversationPlan): boolean {
   const rungs = [...(loaded.config.simulation?.rungs ?? []).flatMap(({ from }) => from), ...standInsOf(loaded)];
-  return kind !== "played" && !rungs.some((rung) => isReal(rung) || rung === "lm");
+  const engines = [...loaded.config.engines.values()];
+  const asksModel = rungs.includes("lm") || engines.some(({ type }) => type === "lm" || type === "other");
+  return kind !== "played" && !asksModel && !rungs.some(isReal);
 }
 
 /** @throws ToolError `invalid_argument` for a format that is not known */

@@ -41,8 +41,8 @@ export function summaryLines(
 }
 
 /** `9,990 simulated by example (schema-valid)`. */
-function answerWords({ origin, answeredBy, fidelity, calls }: AnswerCount): string {
-  const by = answeredBy === undefined ? "" : ` by ${answeredBy}`;
+function answerWords({ origin, answeredBy = origin, fidelity, calls }: AnswerCount): string {
+  const by = answeredBy === origin ? "" : ` by ${answeredBy}`;
   return `${number(calls)} ${origin}${by}${fidelity === undefined ? "" : ` (${fidelity})`}`;
 }
 
