@@ -29,8 +29,8 @@ test(
     ];
     expect(run.stdout).toMatch(/ {2}✓ #1 {2}shop::price .* ms {2}cache {2}1\n/u);
     expect([again, still, after].map(({ stdout, stderr }) => [stdout, stderr])).toEqual([
-      ["1\n", "origin: cache\n"],
-      ["1\n", "origin: cache\n"],
+      ["1\n", "origin: cache (observed)\n"],
+      ["1\n", "origin: cache (observed)\n"],
       ["2\n", ""],
     ]);
     expect([pretended.exitCode, changed.stdout]).toEqual([0, "changed\n"]);

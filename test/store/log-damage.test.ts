@@ -92,7 +92,7 @@ const CUTS = 4_096;
 const FLIPS = 1_000;
 
 async function flipBits(bytes: Buffer, look: (damaged: Buffer) => Promise<string>): Promise<ReadonlyMap<string, number>> {
-  const random = seededRandom(20_260);
+  const random = seededRandom(20_261);
   const found = new Map<string, number>();
   for (let flip = 0; flip < FLIPS; flip++) {
     const at = Math.floor(random.next() * bytes.length);
