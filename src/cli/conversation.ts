@@ -4,7 +4,7 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
-import { parseJson } from "../core/parse-json.ts";
+import { readJsonLines } from "../documents/read-json-lines.ts";
 
 export type ConversationLine =
   | { readonly role: "user" | "system"; readonly content: string }
@@ -27,7 +27,6 @@ const KEYS: ReadonlyMap<string, readonly string[]> = new Map<Role, readonly stri
 ]);
 const ANSWERS = ["allow-once", "allow-always", "deny"] as const satisfies readonly ApprovalAnswer[];
 const MAX_AFTER_MS = 60_000;
-const MAX_PROBLEMS = 20;
 
 /**
  * Reads all lines before anything runs; blank lines are left out.
@@ -35,28 +34,12 @@ const MAX_PROBLEMS = 20;
  * @throws ToolError `invalid_call`, with each bad line as `file:line: …`, the first twenty of them
  */
 export function readConversation(text: string, file: string): readonly ConversationLine[] {
-  const lines: ConversationLine[] = [];
-  const problems: string[] = [];
-  for (const [index, raw] of text.split("\n").entries()) {
-    if (raw.trim() === "") continue;
-    try {
-      lines.push(readLine(parseJson(raw)));
-    } catch (error: unknown) {
-      problems.push(placed(ToolError.fromUnknown(error), `${file}:${index + 1}`));
-    }
-  }
-  if (problems.length === 0) return lines;
-  const more = problems.length - MAX_PROBLEMS;
+  const { items, problems } = readJsonLines({ text, file }, readLine);
+  if (problems.length === 0) return items;
   throw new ToolError("invalid_call", `${file} is no conversation that can be played; nothing was run.`, {
-    details: more > 0 ? [...problems.slice(0, MAX_PROBLEMS - 1), `and ${more + 1} more lines`] : problems,
+    details: problems,
     hint: 'A line is like {"role": "user", "content": "…"} or {"role": "assistant", "calls": [{"name": "files::read", "input": {"path": "notes.md"}}]}.',
   });
-}
-
-/** `file:3:14: …`: the parser counts columns in the line it is given. */
-function placed({ message }: ToolError, place: string): string {
-  const column = /,? at line 1, column (\d+)/u.exec(message);
-  return column === null ? `${place}: ${message}` : `${place}:${column[1]}: ${message.replace(column[0], "")}`;
 }
 
 function readLine(value: JsonValue): ConversationLine {

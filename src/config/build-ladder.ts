@@ -7,6 +7,7 @@ import { rungList } from "../core/rung.ts";
 import type { Rung, Rungs } from "../core/rung.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { ReplayOptions } from "../engine/replay.ts";
+import { ENGINE_RUNGS } from "../runtime/ladder.ts";
 import type { EngineRung, LadderOptions } from "../runtime/ladder.ts";
 import { filePath } from "./file-path.ts";
 import type { LoadedConfig } from "./load-config.ts";
@@ -62,7 +63,7 @@ export function standInsOf({ config: { simulation = NOTHING } }: LoadedConfig): 
     lm: model !== undefined,
     example: model === undefined,
   };
-  return STAND_INS.filter((rung) => has[rung]);
+  return ENGINE_RUNGS.filter((rung) => has[rung]);
 }
 
 const NOTHING: SimulationConfig = {
@@ -197,10 +198,6 @@ class LadderBuilder {
     return rung === "lm" && this.#simulation.model === undefined ? ["model"] : ["simulation", key];
   }
 }
-
-const ENGINE_RUNGS: readonly EngineRung[] = ["replay", "lm", "example", "stub"];
-/** The surest first: what was recorded, what somebody wrote, what is made up. */
-const STAND_INS: readonly EngineRung[] = ["replay", "stub", "lm", "example"];
 
 /** A rung is named, and nothing says what answers on it. */
 class NothingToAnswer extends ToolError {

@@ -18,6 +18,7 @@ import type { McpServer } from "./toolset/mcp.ts";
 import { readRestService } from "./toolset/openapi.ts";
 import type { RestService } from "./toolset/openapi.ts";
 import type { ConnectionConfig, ReadContext } from "./toolset/toolset-type.ts";
+import { wordInUse } from "./word-in-use.ts";
 
 export type EngineConfig = AnyEngineConfig & {
   /** Where it stands in the file. */
@@ -171,7 +172,7 @@ function readStub(table: TableReader, context: ReadContext): StubEngineConfig | 
 }
 
 function readSearch(table: TableReader, { variables }: ReadContext): SearchEngineConfig | undefined {
-  const key = otherWord(table, "path", "documents");
+  const key = wordInUse(table, ["documents", "path"]);
   const documents = table.requiredText(key, "the file of JSON lines to search");
   if (table.value("format") !== undefined && table.value("format") !== "jsonl")
     table.report("format", 'must be "jsonl": the documents are a file of JSON lines, one document each.');
@@ -181,18 +182,11 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
     ...readProjection(table),
     maxDocuments: table.number("maxDocuments", COUNT),
     limit: table.number("limit", { min: 1, max: 1_000, whole: true }),
-    threshold: table.number(otherWord(table, "relevance_threshold", "threshold"), { min: 0, max: 1, whole: false }),
+    threshold: table.number(wordInUse(table, ["threshold", "relevance_threshold"]), { min: 0, max: 1, whole: false }),
     description: table.text("description"),
   });
   if (documents === undefined) return undefined;
   return { type: "search", search: { documents: variables.path(documents, [...table.path, key]), ...more } };
-}
-
-/** The key that is there: ours, or the seed's for the same, which is reported where ours is there too. */
-function otherWord(table: TableReader, word: string, ours: string): string {
-  if (table.value(word) === undefined) return ours;
-  if (table.has(ours)) table.report(word, `is another word for ${ours}; keep one of them.`);
-  return table.has(ours) ? ours : word;
 }
 
 /** The seed's `projection`: by the fields of the file, what they are. */

@@ -9,6 +9,7 @@ import type { ModelConfig } from "./model-config.ts";
 import { present } from "./present.ts";
 import { isTable, kindOf } from "./table-reader.ts";
 import type { TableReader } from "./table-reader.ts";
+import { wordInUse } from "./word-in-use.ts";
 
 /** What of an `lm` engine may be set. */
 export type LmSettings = Omit<LmEngineOptions, "model">;
@@ -86,10 +87,10 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
 function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "modelKey"> | undefined {
   const type = table.requiredText("type", "which provider it is, such as ollama or openai");
   const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
-  const baseUrl = readAddress(table, oneOf(table, ["base_url", "api_base"]));
+  const baseUrl = readAddress(table, wordInUse(table, ["base_url", "api_base"]));
   const own = present({
     candidates: table.number("n", CANDIDATES),
-    maxOutputTokens: table.number(oneOf(table, TOKENS), COUNT),
+    maxOutputTokens: table.number(wordInUse(table, TOKENS), COUNT),
     temperature: table.number("temperature", TEMPERATURE),
   });
   const settings = { ...own, ...beside };
@@ -99,13 +100,6 @@ function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "m
   table.finish(NOT_OF_LM_CONFIG);
   if (provider === undefined || id === undefined) return undefined;
   return { model: { name: `${provider}/${id}`, ...more }, settings, ...fields };
-}
-
-/** Which of several words for one thing is there; a second one is reported. */
-function oneOf(table: TableReader, [first, ...others]: readonly [string, ...string[]]): string {
-  const used = [first, ...others].filter((word) => table.value(word) !== undefined);
-  for (const word of used.slice(1)) table.report(word, `is another word for ${used[0] ?? first}; keep one of them.`);
-  return used[0] ?? first;
 }
 
 /** An OpenAI type with an address of its own is a server that only speaks as OpenAI does: it is not sent the key of OpenAI. */
@@ -180,7 +174,7 @@ function readFields(table: TableReader, provider: ProviderName | undefined, sett
   const dialect: Dialect = (provider === undefined ? undefined : DIALECTS[provider]) ?? { names: CHAT };
   const fields: [name: string, value: JsonValue][] = [];
   for (const [key, read] of FIELDS) {
-    const written = key === "stop" ? oneOf(table, ["stop", "stop_sequences"]) : key;
+    const written = key === "stop" ? wordInUse(table, ["stop", "stop_sequences"]) : key;
     const value = read(table, written);
     const name = Object.hasOwn(dialect.names, key) ? dialect.names[key] : undefined;
     if (value === undefined || provider === undefined) continue;

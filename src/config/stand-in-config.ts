@@ -26,7 +26,10 @@ export function readRecording(table: TableReader, { variables }: Pick<ReadContex
 export function readSeed(table: TableReader): number | string | undefined {
   const value = table.value("seed");
   if (typeof value === "string") return value;
-  return table.number("seed", { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, whole: true });
+  if (value === undefined || typeof value === "number")
+    return table.number("seed", { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, whole: true });
+  table.report("seed", `must be a whole number or a text, not ${kindOf(value)}.`);
+  return undefined;
 }
 
 /** The path of a file, or the list that stands in the configuration itself. */

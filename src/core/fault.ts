@@ -23,6 +23,7 @@ export const FAULT_TYPES = [
 ] as const;
 export type FaultType = (typeof FAULT_TYPES)[number];
 
+/** One kind of failure: how likely it is, and which calls it may hit. */
 export interface FaultRule {
   /** One of `FAULT_TYPES`; of a search also a name of your own, which fails as `Simulated error: <type>`. */
   readonly type: string;
@@ -30,7 +31,7 @@ export interface FaultRule {
   readonly probability: number;
   /** Patterns over qualified names. @default every tool */
   readonly tools?: string | readonly string[];
-  /** Of the error. @default "Tool execution failed"; of a crash that the connection was lost, of a type of your own `Simulated error: <type>` */
+  /** What the error says. @default "Tool execution failed"; of a crash that the connection was lost, of a type of your own `Simulated error: <type>` */
   readonly message?: string;
   /** Whether its error says that trying again may help. @default as the real error */
   readonly retryable?: boolean;
@@ -42,7 +43,11 @@ export interface FaultRule {
   readonly retryAfterMs?: number;
 }
 
-/** Those that a real tool meets count for its circuit as any failure does; those of what stands in for it do not. */
+/**
+ * Which calls fail on purpose, and how.
+ *
+ * Failures that a real tool meets count for its circuit as any others do; those of what stands in for it do not.
+ */
 export interface FaultPlan {
   /**
    * The same seed hits the same calls, whatever the timing and the order of different calls. A call is known by its session, its tool, its
@@ -50,5 +55,6 @@ export interface FaultPlan {
    * by how many were begun without one; a branch by the session it comes from. @default 0
    */
   readonly seed?: number | string;
+  /** Where several hit a call, it meets one of them. */
   readonly rules: readonly FaultRule[];
 }

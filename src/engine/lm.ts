@@ -196,9 +196,9 @@ function invalidReply(details: readonly string[]): ToolError {
 }
 
 function checkOptions(options: LmEngineOptions): void {
-  const { model, temperature, instructions } = options;
-  if (typeof model?.stream !== "function")
+  if (typeof options?.model?.stream !== "function")
     throw new ToolError("invalid_argument", "The engine lm needs a model.", { hint: "Give it as model." });
+  const { temperature, instructions } = options;
   for (const [name, { min, max }] of Object.entries(BOUNDS)) {
     const value: unknown = Reflect.get(options, name);
     if (value !== undefined && !(typeof value === "number" && Number.isInteger(value) && value >= min && value <= max))

@@ -1,6 +1,7 @@
 /** The calls of a recording, to be found by tool and input. */
 import { hash } from "node:crypto";
 import type { ToolCall } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { canonicalJson, isJsonObject } from "../core/json.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -17,8 +18,16 @@ export interface RecordedCall {
   readonly result: ToolResult;
 }
 
-/** The calls that have a result, in the order they were made; those of batches that were rolled back included. */
+/**
+ * The calls that have a result, in the order they were made; those of batches that were rolled back included.
+ *
+ * @throws ToolError `invalid_argument` for what is no list of events
+ */
 export function recordedCalls(events: Iterable<SessionEvent>): readonly RecordedCall[] {
+  if (typeof events !== "object" || typeof events?.[Symbol.iterator] !== "function")
+    throw new ToolError("invalid_argument", "A replay needs the events of a recording, as a list.", {
+      hint: "Read a file with readRecording(), and collect what is asynchronous: await Array.fromAsync(events).",
+    });
   const started = new Map<string, ToolCall>();
   const ended = new Map<string, RecordedCall>();
   for (const event of events) {

@@ -38,6 +38,7 @@ export interface StubReport {
   readonly unused: readonly number[];
 }
 
+/** Tells at any time what has become of its stubs. */
 export interface StubEngine extends Engine {
   report(): StubReport;
 }

@@ -31,7 +31,7 @@ const MAX_REMEMBERED_CALLS = 1_000_000;
 export class Faults {
   readonly #plan: FaultPolicy | undefined;
   readonly #registry: Registry;
-  #alone: CallTally = NO_CALLS;
+  #bareCalls: CallTally = NO_CALLS;
 
   /** @throws ToolError `invalid_argument` for a plan that cannot be kept */
   constructor(plan: FaultPlan | undefined, registry: Registry) {
@@ -45,17 +45,17 @@ export class Faults {
   }
 
   /** The calls of no session so far. */
-  get alone(): CallTally {
-    return this.#alone;
+  get bareCalls(): CallTally {
+    return this.#bareCalls;
   }
 
   /** Takes the number of a call that begins. Undefined where no call may meet a fault. */
   begin(session: Session, call: ToolCall): CallFaults | undefined {
     if (!this.any) return undefined;
-    const before = session.isAlone ? this.#alone : (session.tally ?? countCalls(NO_CALLS, session.log));
+    const before = session.isBare ? this.#bareCalls : (session.tally ?? countCalls(NO_CALLS, session.log));
     const { sample, tally } = countCall(before, call);
-    if (!session.isAlone) session.tally = tally;
-    else this.#alone = tally.size > MAX_REMEMBERED_CALLS ? NO_CALLS : tally;
+    if (!session.isBare) session.tally = tally;
+    else this.#bareCalls = tally.size > MAX_REMEMBERED_CALLS ? NO_CALLS : tally;
     return new CallFaults(sample);
   }
 

@@ -7,6 +7,7 @@ import type { Rung, Rungs } from "../core/rung.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import type { NameMatcher } from "../policy/permission.ts";
 
+/** Who answers some of the tools, in every session. */
 export interface LadderRule {
   /** Patterns over qualified names: `shop::*`. */
   readonly tools: string | readonly string[];
@@ -15,9 +16,11 @@ export interface LadderRule {
   readonly realOnly?: boolean;
 }
 
-/** The rungs that an engine answers on. */
-export type EngineRung = "replay" | "lm" | "example" | "stub";
+/** The rungs that an engine answers on, the surest first: what was recorded, what somebody wrote, what is made up. */
+export const ENGINE_RUNGS = ["replay", "stub", "lm", "example"] as const satisfies readonly Rung[];
+export type EngineRung = (typeof ENGINE_RUNGS)[number];
 
+/** Who answers which tool. */
 export interface LadderOptions {
   /** The first rule that fits a tool says who answers it. @default every tool is live */
   readonly rules?: readonly LadderRule[];
@@ -25,7 +28,7 @@ export interface LadderOptions {
   readonly engines?: Readonly<Partial<Record<EngineRung, Engine>>>;
   /**
    * Who answers calls of a simulation that may not run, where the runtime has no `standIn`.
-   * @default those of replay, lm, example and stub that have an engine, in this order
+   * @default those of replay, stub, lm and example that have an engine, in this order
    */
   readonly simulation?: Rungs;
   /**
@@ -46,8 +49,6 @@ interface CheckedRule {
   readonly steps: readonly Step[];
   readonly realOnly: boolean;
 }
-
-const ENGINE_RUNGS: readonly EngineRung[] = ["replay", "lm", "example", "stub"];
 
 export class Ladder {
   readonly onRecord: LadderOptions["onRecord"];

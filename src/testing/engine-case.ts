@@ -28,6 +28,7 @@ export interface EngineSubject {
   readonly patienceMs?: number;
 }
 
+/** One promise of every engine, for one test of any runner. */
 export interface EngineCase {
   /** A claim: `what a branch does leaves its parent as it was`. */
   readonly title: string;
@@ -38,6 +39,7 @@ export interface EngineCase {
 }
 
 const NAMESPACE = "subject";
+
 /** One engine in a runtime of its own, open. */
 export class EngineBench {
   readonly engine: Engine;

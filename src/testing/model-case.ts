@@ -18,6 +18,7 @@ export interface ModelSubject {
   readonly patienceMs?: number;
 }
 
+/** One promise of every model, for one test of any runner. */
 export interface ModelCase {
   /** A claim: `two replies at once do not mix`. */
   readonly title: string;

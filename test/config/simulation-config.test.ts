@@ -163,6 +163,7 @@ describe("what cannot be used is an error with its place", () => {
       'simulation.recording = "${HOME}/a.jsonl"',
       "1:1: simulation.recording: the variable HOME is not allowed in a path; name it under allow in variables.",
     ],
+    ["a seed that is none", "simulation.seed = {}", "1:1: simulation.seed: must be a whole number or a text, not a table."],
     ["a bound of the model", "simulation.candidates = 17", "1:1: simulation.candidates: must be a whole number from 1 to 16, not 17."],
   ])("%s", async (_what, text, problem) => {
     const lines = await problemsOf("haft.toml", text);

@@ -134,6 +134,15 @@ describe("what was not recorded is not found, and the message says what was aske
       new ToolError("invalid_argument", 'match of a replay is "fuzzy"; it takes "strict" or "nearest".'),
     );
   });
+
+  test.each([undefined, "day.jsonl", (async function* () {})()])("%s in the place of events is refused at once", (given: unknown) => {
+    const refused = expect.objectContaining({
+      code: "invalid_argument",
+      message: "A replay needs the events of a recording, as a list.",
+      hint: "Read a file with readRecording(), and collect what is asynchronous: await Array.fromAsync(events).",
+    });
+    for (const replay of [replayEngine, toolsetsOfRecording]) expect(() => replay(given as Iterable<SessionEvent>)).toThrow(refused);
+  });
 });
 
 describe("what was recorded is answered as it was", () => {

@@ -58,6 +58,12 @@ describe("what names no model is refused", () => {
   test.each(cases)("%s", (_what, spec, error) => {
     expect(() => modelFrom(spec, { environment })).toThrow(expect.objectContaining(error));
   });
+
+  test.each([null, {}, { name: "ollama/x" }, { provider: "ollama" }, { provider: 5, model: "x" }])("%j", (given: unknown) => {
+    expect(() => modelFrom(given as string, { environment })).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("{ provider, model }") }),
+    );
+  });
 });
 
 test("every provider is let in to as it asks, with the key of the first variable that is set", async () => {

@@ -28,7 +28,7 @@ function reading(ladder: LadderOptions, more: RuntimeOptions = {}) {
   return testRuntime({ tools: [read], ladder, ...more });
 }
 
-describe("issue 6, point 5: what is kept of a tool's answers", () => {
+describe("issue 6.5 what is kept of a tool's answers", () => {
   test("the answer of a stand-in that was asked after the cache is not kept as the tool's own", async () => {
     const session = reading({ engines: { stub: standIn("stub") } }).runtime.session();
     const stubbed = await session.execute({ name: "read" }, { answerFrom: ["cache", "stub"] });
@@ -114,7 +114,7 @@ describe("F0.52 what was only pretended to be written", () => {
   });
 });
 
-describe("issue 6, point 5: fidelity", () => {
+describe("issue 6.5 fidelity", () => {
   test("who has no answer has observed nothing and scripted nothing", async () => {
     const engines = { replay: standIn("replay", silent), stub: standIn("stub", silent) };
     const { runtime } = testRuntime({ tools: [tool("look", () => 1)], ladder: { engines } });
@@ -196,7 +196,7 @@ describe("issue 6, point 5: fidelity", () => {
   });
 });
 
-describe("issue 6, point 4: a fault of a call that goes down the ladder", () => {
+describe("issue 6.4 a fault of a call that goes down the ladder", () => {
   test.each([
     ["latency", { delayMs: 500 }, 500],
     ["network_error", { attempts: 1 }, 1_000],
@@ -228,7 +228,7 @@ describe("issue 6, point 4: a fault of a call that goes down the ladder", () => 
   });
 });
 
-describe("issue 6, point 5: the rung record", () => {
+describe("issue 6.5 the rung record", () => {
   test("L24 a simulation writes nothing down, but for what its caller lets happen", async () => {
     const events: SessionEvent[] = [];
     const tools = [tool("read", () => 1, { effects: readOnly("notes") }), tool("send", () => 2, { effects: { writes: ["mail"] } })];

@@ -38,6 +38,7 @@ export interface CheckSequenceOptions extends SequenceRules {
 /** Calls that may run side by side, by their places in the sequence; each layer needs the ones before it. */
 export type SequenceLayers = readonly (readonly number[])[];
 
+/** The order in which the calls may run, or all that is wrong with them. */
 export type SequenceCheck =
   | { readonly valid: true; readonly layers: SequenceLayers }
   | { readonly valid: false; readonly problems: readonly SequenceProblem[] };

@@ -21,6 +21,7 @@ import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
 /** How the calls are checked and run. */
 export interface RunSequenceOptions extends SequenceRules, Omit<RoundOptions, "rewriteInput"> {}
 
+/** What a sequence came to; one that is not sound has run nothing. */
 export type SequenceRun =
   | {
       readonly valid: true;
@@ -36,12 +37,12 @@ export type SequenceRun =
  *
  * The sequence is checked first (see `checkSequence`), with the tools of the runtime: nothing runs of one that is not sound. A text
  * that is a reference is replaced by the value, its JSON type kept, before the input is repaired, validated and run; the log has the call
- * as it came, and each layer as one message. A call whose reference has no value, because the call it names has failed or has answered nothing there, ends
- * `invalid_input` and is not run; calls that do not depend on it go on. Of an output that was cut for the model, references see the whole.
+ * as it came, and each layer as one message. A call whose reference has no value, because the call it names has failed or has answered
+ * nothing there, ends `invalid_input` and is not run; calls that do not depend on it go on. Of an output that was cut for the model,
+ * references see the whole.
  *
- * @throws ToolError `invalid_argument` for options that cannot be and a closed session, also one that is closed meanwhile: its log has what
- * became of the calls that had begun; `cancelled` when the signal aborts before the
- * turn begins; `store_failed`. All by rejecting
+ * @throws ToolError `invalid_argument` for options that cannot be and a closed session, also one that is closed meanwhile: its log has
+ * what became of the calls that had begun; `cancelled` when the signal aborts before the turn begins; `store_failed`. All by rejecting
  */
 export async function runSequence(
   target: RuntimeSession | Runtime,

@@ -1,6 +1,7 @@
 /** What can be wrong with a sequence of calls: a closed list of reasons. */
 import type { JsonObject } from "../../core/json.ts";
 
+/** Why a sequence is not sound. */
 export const SEQUENCE_REASONS = [
   "malformed",
   "duplicate_call",
@@ -19,12 +20,13 @@ export const SEQUENCE_REASONS = [
 ] as const;
 
 /**
- * `unknown_argument`: an argument that the tool does not have; `future_reference`: to the call itself or one after it;
+ * What the names do not say. `unknown_argument`: an argument that the tool does not have; `future_reference`: to the call itself or one after it;
  * `indirect_reference`: inside a longer text; `missing_reference`: to a call that is not in the sequence; `nesting_required`: no call
  * refers to another; `nesting_forbidden`: one does.
  */
 export type SequenceReason = (typeof SEQUENCE_REASONS)[number];
 
+/** One thing that is wrong, where it stands, and what would work. */
 export interface SequenceProblem {
   readonly reason: SequenceReason;
   /** The call, counted from 0; -1 for the sequence as a whole. */

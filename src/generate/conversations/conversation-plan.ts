@@ -6,6 +6,7 @@ import { checkCount } from "../run-limited.ts";
 import type { Sampler } from "../sampler.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
 
+/** Which conversations are made. */
 export type ConversationPlan = SampledPlan | ScriptedPlan | PlayedPlan;
 
 /** Tools are drawn, and called with inputs that are made up; no model and no file is needed. */
@@ -44,6 +45,10 @@ export const DEFAULT_CALLS = 5;
 /** How many conversations the plan comes to. @throws ToolError `invalid_argument` for a plan that cannot be */
 export function checkPlan(plan: ConversationPlan): number {
   const owner = "the plan of generateConversations()";
+  if (typeof plan !== "object" || plan === null)
+    throw new ToolError("invalid_argument", "generateConversations() needs a plan.", {
+      hint: 'Such as { kind: "sampled", count: 10, calls: 5 }.',
+    });
   if (plan.kind === "sampled") {
     checkCount(plan.count, "count", owner);
     checkCount(plan.calls ?? DEFAULT_CALLS, "calls", owner);

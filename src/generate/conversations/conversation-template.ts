@@ -1,6 +1,7 @@
 /** A conversation that somebody wrote beforehand. */
 import type { ToolCall } from "../../core/call.ts";
 
+/** What is said and called in a conversation, as far as its author wanted: a model may say the rest. */
 export interface ConversationTemplate {
   /** Told of every conversation that is made of it. */
   readonly id?: string;
@@ -9,6 +10,7 @@ export interface ConversationTemplate {
   readonly messages: readonly TemplateMessage[];
 }
 
+/** One line of a template. */
 export type TemplateMessage =
   | { readonly role: "user" | "system"; readonly content: string }
   /**

@@ -3,7 +3,8 @@ import type { ErrorInfo } from "../../core/error.ts";
 import type { Fidelity } from "../../core/fidelity.ts";
 import type { Origin } from "../../core/result.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
-import { Tally, resultsOf } from "./trajectory.ts";
+import { Tally } from "./tally.ts";
+import { resultsOf } from "./trajectory.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 /** The counts are those of the conversations that this run has written; those that were there before are `existing`. */
@@ -31,6 +32,7 @@ export interface GenerationSummary {
   readonly stopped?: ErrorInfo;
 }
 
+/** How many calls were answered in one way. */
 export interface AnswerCount {
   readonly origin: Origin;
   readonly answeredBy?: string;

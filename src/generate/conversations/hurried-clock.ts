@@ -2,6 +2,7 @@
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 
+/** The real clock, but for work that is to be hurried through. */
 export interface HurriedClock extends Clock {
   /**
    * While the work goes on, the next timer is due as soon as nothing else is left to do: pauses before a retry, latencies and timeouts

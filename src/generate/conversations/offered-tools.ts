@@ -4,14 +4,13 @@ import type { ModelTool } from "../../core/model.ts";
 import type { Random } from "../../core/ports.ts";
 import { drawn } from "../../core/seeded-random.ts";
 import type { Visibility } from "../../policy/visibility.ts";
+import { OWN_NAMESPACE } from "../../runtime/read-result-tool.ts";
 import type { Registry } from "../../runtime/registry/registry.ts";
 
 export interface OfferedToolsOptions {
   readonly allow: Visibility | undefined;
   readonly maxTools: number;
 }
-
-const OWN_NAMESPACE = "haft::";
 
 export class OfferedTools {
   /** Every tool that may be offered, in the order of the registry's listing. */
@@ -20,7 +19,7 @@ export class OfferedTools {
 
   constructor(registry: Registry, { allow, maxTools }: OfferedToolsOptions) {
     this.all = modelTools(registry, { allow }).filter(
-      ({ name, providerExecuted }) => providerExecuted !== true && !name.startsWith(OWN_NAMESPACE),
+      ({ name, providerExecuted }) => providerExecuted !== true && !name.startsWith(`${OWN_NAMESPACE}::`),
     );
     this.#maxTools = maxTools;
   }

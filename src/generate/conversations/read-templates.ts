@@ -3,7 +3,7 @@ import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { readJsonLines } from "../../documents/read-json-lines.ts";
 import type { ConversationTemplate, TemplateMessage } from "./conversation-template.ts";
 import { wrongReference } from "./template-references.ts";
 
@@ -13,39 +13,23 @@ const KEYS: ReadonlyMap<string, readonly string[]> = new Map<TemplateMessage["ro
   ["assistant", ["role", "content", "calls"]],
 ]);
 const TEMPLATE_KEYS = ["id", "system", "messages"];
-const MAX_PROBLEMS = 20;
 
 /**
  * Reads all templates before anything runs; blank lines are left out.
  *
  * @param file what messages call the text
- * @throws ToolError `invalid_argument`, with each bad line as `file:line: …`, the first twenty of them, and for a text without templates
+ * @throws ToolError `invalid_argument`, with each bad line as `file:line: …`, twenty of them at most, and for a text without templates
  */
 export function readTemplates(text: string, file: string): readonly ConversationTemplate[] {
-  const templates: ConversationTemplate[] = [];
-  const problems: string[] = [];
-  for (const [index, line] of text.split("\n").entries()) {
-    if (line.trim() === "") continue;
-    try {
-      templates.push(readTemplate(parseJson(line)));
-    } catch (thrown: unknown) {
-      problems.push(`${file}:${index + 1}: ${ToolError.fromUnknown(thrown).message}`);
-    }
-  }
-  if (problems.length > 0) throw unreadable(file, problems);
-  if (templates.length === 0)
-    throw new ToolError("invalid_argument", `${file} has no templates: every line of it is blank.`, { hint: HINT });
-  return templates;
+  const { items, problems } = readJsonLines({ text, file }, readTemplate);
+  if (problems.length > 0)
+    throw new ToolError("invalid_argument", `${file} has lines that are no templates; nothing was run.`, { details: problems, hint: HINT });
+  if (items.length === 0) throw new ToolError("invalid_argument", `${file} has no templates: every line of it is blank.`, { hint: HINT });
+  return items;
 }
 
 const HINT =
   'A line is like {"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "calls": [{"name": "files::read", "input": {"path": "notes.md"}}]}]}.';
-
-function unreadable(file: string, problems: readonly string[]): ToolError {
-  const more = problems.length - MAX_PROBLEMS;
-  const details = more > 0 ? [...problems.slice(0, MAX_PROBLEMS - 1), `and ${more + 1} more lines`] : problems;
-  return new ToolError("invalid_argument", `${file} has lines that are no templates; nothing was run.`, { details, hint: HINT });
-}
 
 /** One template, as it comes from JSON. @throws ToolError `invalid_argument` */
 function readTemplate(value: JsonValue): ConversationTemplate {

@@ -1,7 +1,7 @@
 /** Calls that are made up: each with what a person would have said to get it. */
 import type { ToolCall } from "../../core/call.ts";
 import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { Random } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { type ExampleOptions, exampleValue } from "../../schema/example/example-value.ts";
@@ -56,7 +56,7 @@ const DECLARING: ReadonlySet<string> = new Set([...NAMING, "$ref", "allOf", "any
 /** `Get the forecast of a city: city "Oslo", days 3.` */
 function requestFor(tool: Tool, input: JsonObject): string {
   const wanted = purposeOf(tool);
-  const values = Object.entries(input).map(([name, value]) => `${words(name)} ${textOf(value)}`);
+  const values = Object.entries(input).map(([name, value]) => `${words(name)} ${JSON.stringify(value)}`);
   return values.length === 0 ? `${wanted}.` : `${wanted}: ${values.join(", ")}.`;
 }
 
@@ -71,8 +71,4 @@ function purposeOf({ title, description, name }: Tool): string {
 
 function words(name: string): string {
   return name.replaceAll(/[_-]+/gu, " ").trim();
-}
-
-function textOf(value: JsonValue): string {
-  return JSON.stringify(value);
 }

@@ -4,11 +4,11 @@ import type { ErrorInfo } from "../../core/error.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import type { ModelTool } from "../../core/model.ts";
-import type { Fidelity } from "../../core/fidelity.ts";
-import type { Origin, Repair, ResultStatus, ToolResult } from "../../core/result.ts";
+import type { ToolResult } from "../../core/result.ts";
 import { groupRounds } from "../../core/rounds.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
 import type { ConversationPlan } from "./conversation-plan.ts";
+import { Tally } from "./tally.ts";
 
 /** Which conversation of which plan it is. */
 export interface TrajectoryOrigin {
@@ -33,23 +33,15 @@ export interface Trajectory extends TrajectoryOrigin {
   readonly error?: ErrorInfo;
 }
 
-/** A result, as a trajectory has it. */
-export interface TrajectoryResult {
+type ToldOfResult = "name" | "status" | "output" | "content" | "error" | "origin" | "fidelity" | "answeredBy" | "fault" | "attempts";
+
+/** A result, as a trajectory has it: without times, and without repairs and warnings where there are none. */
+export interface TrajectoryResult extends Pick<ToolResult, ToldOfResult>, Partial<Pick<ToolResult, "repairs" | "warnings">> {
+  /** That of its call in the same conversation: `call_1`. */
   readonly id: string;
-  readonly name: string;
-  readonly status: ResultStatus;
-  readonly output?: JsonValue;
-  readonly content?: readonly ContentPart[];
-  readonly error?: ErrorInfo;
-  readonly origin: Origin;
-  readonly fidelity?: Fidelity;
-  readonly answeredBy?: string;
-  readonly fault?: string;
-  readonly attempts: number;
-  readonly repairs?: readonly Repair[];
-  readonly warnings?: readonly string[];
 }
 
+/** What was said, called or answered, in our words. */
 export type TrajectoryMessage =
   | { readonly role: "system" | "user" | "document"; readonly content: string | readonly ContentPart[]; readonly title?: string }
   | {
@@ -109,18 +101,8 @@ export function resultsOf({ messages }: Pick<Trajectory, "messages">): readonly 
   return messages.flatMap((message) => (message.role === "result" ? [message.result] : []));
 }
 
-export function trajectoryResult({
-  callId,
-  name,
-  status,
-  output,
-  content,
-  error,
-  origin,
-  attempts,
-  ...rest
-}: ToolResult): TrajectoryResult {
-  const { fidelity, answeredBy, fault, repairs, warnings } = rest;
+export function trajectoryResult(result: ToolResult): TrajectoryResult {
+  const { callId, name, status, output, content, error, origin, fidelity, answeredBy, fault, attempts, repairs, warnings } = result;
   return {
     id: callId,
     name,
@@ -151,20 +133,6 @@ export function reportOf(results: readonly ToolResult[]): TrajectoryReport {
   return { calls: results.length, statuses: statuses.counts, origins: origins.counts, fidelities: fidelities.counts };
 }
 
-/** Counts words. */
-export class Tally {
-  readonly #counts = new Map<string, number>();
-
-  add(word: string, count = 1): void {
-    this.#counts.set(word, (this.#counts.get(word) ?? 0) + count);
-  }
-
-  /** The most frequent first. */
-  get counts(): Readonly<Record<string, number>> {
-    return Object.fromEntries([...this.#counts].sort(([, one], [, other]) => other - one));
-  }
-}
-
 /** The messages in our words: an assistant's message with its calls, then one message for each result. */
 export function trajectoryMessages({ system, messages }: Pick<Trajectory, "system" | "messages">): readonly TrajectoryMessage[] {
   const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result]] : [])));
@@ -186,7 +154,7 @@ export function trajectoryMessages({ system, messages }: Pick<Trajectory, "syste
   return written;
 }
 
-/** A trajectory without what only says where it came from. */
+/** What alone says which conversation it is, of which plan. */
 export function originOf({ id, index, seed, plan, kind, template }: Trajectory): TrajectoryOrigin & JsonObject {
   return { id, index, seed, plan, kind, ...(template === undefined ? {} : { template }) };
 }

@@ -34,8 +34,8 @@ export interface SessionOptions {
   readonly id?: string | undefined;
   /** False for a call without a session: nothing of it is kept. */
   readonly recorded: boolean;
-  /** It is there for one `execute` of the runtime only. @default false */
-  readonly isAlone?: boolean;
+  /** It is there for one bare `execute` of the runtime, and gone when that has ended. @default false */
+  readonly isBare?: boolean;
   /** What a seed knows it by. @default that of its parent, else its id */
   readonly seedName?: string | undefined;
   /** What it goes on from: its parent's head, or what a store had of it. */
@@ -68,8 +68,8 @@ const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
 export class Session {
   /** @internal */
   readonly recorded: boolean;
-  /** It is there for one `execute` of the runtime only. @internal */
-  readonly isAlone: boolean;
+  /** It is there for one bare `execute` of the runtime, and gone when that has ended. @internal */
+  readonly isBare: boolean;
   /** Set for a branch whose calls may not touch the world. @internal */
   readonly simulation: SimulationMode | undefined;
   /** @internal */
@@ -101,7 +101,7 @@ export class Session {
     this.#id = options.id;
     this.#seedName = options.seedName;
     this.recorded = options.recorded;
-    this.isAlone = options.isAlone ?? false;
+    this.isBare = options.isBare ?? false;
     this.simulation = options.simulation;
     this.parent = options.parent;
     this.eventLog = options.eventLog;
@@ -130,7 +130,7 @@ export class Session {
 
   /** True while a later call of the session can read a result that was cut. @internal */
   get keepsResults(): boolean {
-    return this.recorded && !this.isAlone && !this.#closed;
+    return this.recorded && !this.isBare && !this.#closed;
   }
 
   /** @internal */

@@ -279,7 +279,7 @@ export class Sessions implements SessionHost {
   /** A session that only gives simulations something to be a branch of. */
   passing(): RuntimeSession {
     const session = this.#begin({ id: this.#unusedId(() => `simulation${++this.#passing}`), seedName: "" });
-    session.tally = this.#parts.faults.alone; // as if its calls were of no session
+    session.tally = this.#parts.faults.bareCalls; // as if its calls were of no session
     return session;
   }
 

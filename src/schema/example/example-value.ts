@@ -27,6 +27,7 @@ export interface ExampleOptions {
   readonly maxItems?: number;
 }
 
+/** A value that was made up, and whether it keeps to its schema. */
 export interface Example {
   readonly value: JsonValue;
   /** False where no value was found that fits: the schema allows none, or it asks for more than is tried. */

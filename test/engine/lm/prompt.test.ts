@@ -277,4 +277,9 @@ describe("options that cannot work are refused at once", () => {
     const given: unknown = { model: modelOf(), ...options };
     expect(() => lmEngine(given as LmEngineOptions)).toThrow(expect.objectContaining({ code: "invalid_argument", message })); // what plain JavaScript may pass
   });
+
+  test("no options at all", () => {
+    const none: unknown = undefined;
+    expect(() => lmEngine(none as LmEngineOptions)).toThrow(expect.objectContaining({ message: "The engine lm needs a model." }));
+  });
 });

@@ -25,7 +25,7 @@ test("issue 6.7 a template is one line: id and system may be left out, blank lin
 });
 
 test.for([
-  ["{", /line 1/u],
+  ["{", /^t\.jsonl:1:2: (?!.*line 1)/u],
   ["[]", /must be a JSON object/u],
   ['{"messages": []}', /at least one message/u],
   ['{"message": []}', /"message" is no key of a template/u],
@@ -48,13 +48,9 @@ test.for([
   ['{"id": 1, "messages": [{"role": "user", "content": "x"}]}', /"id" must be a string/u],
 ] as const)("issue 6.7 the line %s is refused with its place", ([line, problem]) => {
   expect(() => readTemplates(`{"messages": [{"role": "user", "content": "x"}]}\n${line}`, "t.jsonl")).toThrow(
-    expect.objectContaining({ code: "invalid_argument", details: [expect.stringMatching(/^t\.jsonl:2: /u)] }),
+    expect.objectContaining({ code: "invalid_argument", details: [expect.stringMatching(/^t\.jsonl:2:/u)] }),
   );
-  try {
-    readTemplates(line, "t.jsonl");
-  } catch (error) {
-    expect((error as { readonly details: readonly string[] }).details[0]).toMatch(problem);
-  }
+  expect(() => readTemplates(line, "t.jsonl")).toThrow(expect.objectContaining({ details: [expect.stringMatching(problem)] }));
 });
 
 test("issue 6.7 of many bad lines the first are told, and an empty file is refused", () => {

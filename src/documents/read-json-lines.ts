@@ -1,0 +1,43 @@
+/** Reads JSON Lines that somebody wrote by hand: no bad line is passed over, and each is named by its place. */
+import { ToolError } from "../core/error.ts";
+import type { JsonValue } from "../core/json.ts";
+import { parseJson } from "../core/parse-json.ts";
+
+export interface JsonLines<Item> {
+  /** In the order of their lines. */
+  readonly items: readonly Item[];
+  /** One for each bad line, in order: `file:3: …`, with the column where it is no JSON. At most twenty, the last of which counts the rest. */
+  readonly problems: readonly string[];
+}
+
+const MAX_PROBLEMS = 20;
+
+/**
+ * Reads every line that is not blank.
+ *
+ * @param source the text, and what messages call it
+ * @param read makes an item of a line's value; what it throws is that line's problem
+ */
+export function readJsonLines<Item>(
+  { text, file }: { readonly text: string; readonly file: string },
+  read: (value: JsonValue) => Item,
+): JsonLines<Item> {
+  const items: Item[] = [];
+  const problems: string[] = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    try {
+      items.push(read(parseJson(line)));
+    } catch (thrown: unknown) {
+      problems.push(placed(ToolError.fromUnknown(thrown), `${file}:${index + 1}`));
+    }
+  }
+  const more = problems.length - MAX_PROBLEMS;
+  return { items, problems: more > 0 ? [...problems.slice(0, MAX_PROBLEMS - 1), `and ${more + 1} more lines`] : problems };
+}
+
+/** `file:3:14: …`: the parser counts columns in the line it is given. */
+function placed({ message }: ToolError, place: string): string {
+  const column = /,? at line 1, column (\d+)/u.exec(message);
+  return column === null ? `${place}: ${message}` : `${place}:${column[1]}: ${message.replace(column[0], "")}`;
+}

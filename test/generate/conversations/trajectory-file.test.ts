@@ -1,0 +1,128 @@
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { seededRandom } from "../../../src/core/seeded-random.ts";
+import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
+import { SAMPLED, generated } from "./generated.ts";
+import { linesOf, shop } from "./shop.ts";
+
+describe("issue 6.7 a file is gone on with", () => {
+  test.for(["neutral", "openai", "anthropic"] as const)("%s: wherever it was cut, it becomes what it would have been", async (format) => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    const runtime = shop();
+    const options = { runtime, plan: SAMPLED, out: path, format } as const;
+    await generateConversations(options);
+    const whole = readFileSync(path);
+    const random = seededRandom(format);
+    const cuts = [0, 1, whole.indexOf("\n"), whole.indexOf("\n") + 1, whole.length - 1, whole.length];
+    for (const cut of [...cuts, ...Array.from({ length: 15 }, () => Math.floor(random.next() * whole.length))]) {
+      truncateSync(path, cut);
+      const { existing, written } = await generateConversations(options);
+      expect(existing + written).toBe(30);
+      expect(readFileSync(path).equals(whole)).toBe(true);
+    }
+    await runtime.close();
+  });
+
+  test("more conversations are added to those that are there, and fewer take nothing away", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    const runtime = shop();
+    await generateConversations({ runtime, plan: { ...SAMPLED, count: 10 }, out: path });
+    const { existing, written } = await generateConversations({ runtime, plan: SAMPLED, out: path });
+    expect([existing, written]).toEqual([10, 20]);
+    expect(readFileSync(path, "utf8")).toBe((await generated({ plan: SAMPLED })).text);
+    expect(await generateConversations({ runtime, plan: { ...SAMPLED, count: 5 }, out: path })).toMatchObject({ existing: 30, written: 0 });
+    expect(linesOf(path).length).toBe(30);
+    await runtime.close();
+  });
+
+  test("a file of another seed, plan, format or label is refused and stays as it is, unless it is overwritten", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    const runtime = shop();
+    const made = { runtime, plan: SAMPLED, out: path, seed: 1 } as const;
+    await generateConversations(made);
+    const before = readFileSync(path, "utf8");
+    for (const other of [
+      { seed: 2 },
+      { plan: { ...SAMPLED, calls: 3 } },
+      { format: "openai" },
+      { label: "other" },
+      { allow: { deny: ["*::fail"] } },
+    ] as const) {
+      await expect(generateConversations({ ...made, ...other })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(/was made with (the seed "1"|another plan, other tools or another format)/u),
+        hint: "Take another name, or set overwrite (--overwrite on the command line).",
+      });
+      expect(readFileSync(path, "utf8")).toBe(before);
+    }
+    expect(await generateConversations({ ...made, seed: 2, overwrite: true })).toMatchObject({ existing: 0, written: 30 });
+    expect(readFileSync(path, "utf8")).not.toBe(before);
+    await runtime.close();
+  });
+
+  test.for(["notes", "notes\n", '{"a": 1}\n', "[1]\nmore\n", '{"id":"x"'])(
+    "a file that holds %j is refused and stays as it is",
+    async (text) => {
+      const path = join(temporaryFolder(), "notes.txt");
+      writeFileSync(path, text);
+      await expect(generated({ plan: SAMPLED, out: path })).rejects.toMatchObject({ code: "invalid_argument" });
+      expect(readFileSync(path, "utf8")).toBe(text);
+    },
+  );
+
+  test("a line that was taken out is noticed", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    await generated({ plan: SAMPLED, out: path });
+    const lines = readFileSync(path, "utf8").split("\n");
+    writeFileSync(path, lines.toSpliced(3, 1).join("\n"));
+    await expect(generated({ plan: SAMPLED, out: path })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("29 lines"),
+    });
+  });
+
+  test("of a file with lines that are there twice the error says how many are sound, and those can be gone on with", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    await generated({ plan: SAMPLED, out: path });
+    const text = readFileSync(path, "utf8");
+    const lines = text.split("\n");
+    writeFileSync(path, lines.toSpliced(12, 0, lines[11] ?? "").join("\n"));
+    await expect(generated({ plan: SAMPLED, out: path })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("of its 31 lines only the first 12 are there in their order."),
+      hint: expect.stringContaining("head -n 12"),
+    });
+    writeFileSync(path, `${lines.slice(0, 12).join("\n")}\n`);
+    expect((await generated({ plan: SAMPLED, out: path })).summary).toMatchObject({ existing: 12, written: 18 });
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+
+  test.for(["", "ours"])(
+    "a whole line of another program that has no line feed is not taken for one that was cut off, after %j",
+    async (before) => {
+      const path = join(temporaryFolder(), "train.jsonl");
+      const plan = { ...SAMPLED, count: 2 };
+      if (before !== "") await generated({ plan, out: path, format: "openai" });
+      writeFileSync(path, '{"messages":[{"role":"user","content":"precious"}]}', { flag: "a" });
+      const text = readFileSync(path, "utf8");
+      await expect(generated({ plan, out: path, format: "openai" })).rejects.toMatchObject({ code: "invalid_argument" });
+      expect(readFileSync(path, "utf8")).toBe(text);
+    },
+  );
+
+  test("another process that writes to the same file is noticed", async () => {
+    const path = join(temporaryFolder(), "train.jsonl");
+    const meddle = ({ done }: { readonly done: number }): void => {
+      if (done === 3) writeFileSync(path, "x", { flag: "a" });
+    };
+    await expect(generated({ plan: SAMPLED, out: path, onProgress: meddle })).rejects.toMatchObject({ code: "conflict" });
+  });
+
+  test.for([".", "no/such/folder/x.jsonl", "/dev/null"])("%s cannot be written, and says so", async (path) => {
+    await expect(generated({ plan: SAMPLED, out: join(path.startsWith("/") ? "/" : temporaryFolder(), path) })).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+  });
+});
