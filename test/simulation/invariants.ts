@@ -155,6 +155,23 @@ export class Invariants {
     if (event.type === "call-end" || event.type === "call-late") this.#settle(doings, event.callId);
   }
 
+  /**
+   * A process takes up a session that it may have had before and lost: what it then told of calls whose end was never stored counts for
+   * nothing, as whoever waited for them has heard.
+   */
+  takesUp(process: number, sessionId: string): void {
+    const open = new Set<string>();
+    for (const { event } of this.#disk.logs.get(sessionId)?.lines ?? []) {
+      if (event.type === "call-start") open.add(event.callId);
+      if (event.type === "call-end") open.delete(event.callId);
+    }
+    const { ended, attempts } = this.#of(process);
+    for (const callId of open) {
+      ended.delete(callId);
+      attempts.delete(callId);
+    }
+  }
+
   #started(doings: Doings, callId: string): void {
     if (doings.open.has(callId) || doings.ended.has(callId)) throw new Broken(2, `${callId} began twice.`);
     doings.open.add(callId);

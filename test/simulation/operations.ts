@@ -390,6 +390,7 @@ class Operator {
   #resume(process: SimulatedProcess, id: string, takeOver: boolean): void {
     const world = this.#world;
     const interrupted = world.dice.of(["run", "run", "settle"] as const);
+    world.invariants.takesUp(process.number, id);
     const work = process.runtime.resume(id, { takeOver, interrupted, data: { user: "ann" } });
     world.expect(process, takeOver ? "take over" : "resume", work, (session) => {
       if (session.history.some((entry) => entry.result?.error?.code === "outcome_unknown"))
