@@ -17,9 +17,9 @@ export type Rungs = Rung | readonly Rung[];
 /** The rungs as a list. @throws ToolError `invalid_argument`, saying whose they are */
 export function rungList(rungs: unknown, whose: string): readonly Rung[] {
   const list: readonly unknown[] = Array.isArray(rungs) ? rungs : [rungs];
-  const wrong = list.find((rung) => !isRung(rung));
-  if (wrong !== undefined || list.length === 0)
-    throw new ToolError("invalid_argument", `${whose} names ${wrong === undefined ? "no rung" : `the rung ${show(wrong)}`}.`, {
+  const wrong = list.filter((rung) => !isRung(rung));
+  if (wrong.length > 0 || list.length === 0)
+    throw new ToolError("invalid_argument", `${whose} names ${wrong[0] === undefined ? "no rung" : `the rung ${show(wrong[0])}`}.`, {
       hint: `There are: ${RUNGS.join(", ")}.`,
     });
   const rungsOnly = list.filter(isRung);

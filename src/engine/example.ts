@@ -34,6 +34,8 @@ export interface ExampleEngineOptions {
  * @throws ToolError `invalid_argument` at once for a seed that is neither text nor number
  */
 export function exampleEngine(options: ExampleEngineOptions = {}): Engine {
+  if (typeof options !== "object" || options === null)
+    throw new ToolError("invalid_argument", "The options of an example engine are an object, such as { seed: 7 }.");
   const { seed = 0 } = options;
   if (typeof seed !== "string" && !Number.isFinite(seed))
     throw new ToolError("invalid_argument", `The seed of an example engine is of type ${typeof seed}; it takes a text or a number.`);

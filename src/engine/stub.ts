@@ -52,6 +52,8 @@ export interface StubEngine extends Engine {
  * @throws ToolError `invalid_argument` naming each stub that cannot be used, and where it is wrong
  */
 export function stubEngine(stubs: readonly Stub[], options: StubOptions = {}): StubEngine {
+  if (typeof options !== "object" || options === null)
+    throw new ToolError("invalid_argument", "The options of a stub engine are an object, such as { onUnmatched }.");
   return new ListedStubs(checkStubs(stubs, "invalid_argument"), options);
 }
 

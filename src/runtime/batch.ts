@@ -13,7 +13,6 @@ import type { Step } from "./ladder.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
 import { admitCall, executeCall } from "./pipeline.ts";
 import { readCall } from "./read-call.ts";
-import { OWN_NAMESPACE } from "./read-result-tool.ts";
 import { isSequential } from "./route.ts";
 import type { Turn } from "./session/turn.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
@@ -142,9 +141,7 @@ function startOf(run: CallRun, inRound?: true): SessionEvent {
 
 function stepsByRule({ parts, call }: CallRun): readonly Step[] | undefined {
   const tool = parts.ladder.hasRules ? parts.registry.get(call.name) : undefined;
-  return tool === undefined || tool.toolset.name === OWN_NAMESPACE
-    ? undefined
-    : parts.ladder.stepsFor(tool.qualifiedName, parts.guardsOf(tool).engine);
+  return tool === undefined ? undefined : parts.ladder.stepsFor(tool, parts.guardsOf(tool).engine);
 }
 
 /** The calls that handlers of a turn made themselves, in the order they began: they end before their handlers do. */

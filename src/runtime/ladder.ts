@@ -6,6 +6,8 @@ import { isReal, rungList } from "../core/rung.ts";
 import type { Rung, Rungs } from "../core/rung.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import type { NameMatcher } from "../policy/permission.ts";
+import { OWN_NAMESPACE } from "./read-result-tool.ts";
+import type { RegisteredTool } from "./registry/registered-tool.ts";
 
 /** Who answers some of the tools, in every session. */
 export interface LadderRule {
@@ -84,8 +86,9 @@ export class Ladder {
     return this.#rules.length > 0;
   }
 
-  /** Who is asked for a tool of an engine, in order; undefined where no rule says it: the tool itself. */
-  stepsFor(qualifiedName: string, { origin = "live" }: Engine): readonly Step[] | undefined {
+  /** Who is asked for a tool of an engine, in order; undefined where no rule says it, and for the runtime's own: the tool itself. */
+  stepsFor({ qualifiedName, toolset }: RegisteredTool, { origin = "live" }: Engine): readonly Step[] | undefined {
+    if (toolset.name === OWN_NAMESPACE) return undefined;
     return this.#rules.find(({ fits, realOnly }) => (!realOnly || origin === "live") && fits(qualifiedName) !== undefined)?.steps;
   }
 

@@ -92,8 +92,9 @@ export function routeCall(run: CallRun): StepEnd {
 
 /** Who is to answer; the runtime's own tools are never stood in for. */
 function stepsOf(run: CallRun): readonly Step[] | undefined {
-  const { toolset, qualifiedName } = toolOf(run);
-  return toolset.name === OWN_NAMESPACE ? undefined : (run.options.steps ?? run.parts.ladder.stepsFor(qualifiedName, guardsOf(run).engine));
+  const registered = toolOf(run);
+  if (registered.toolset.name === OWN_NAMESPACE) return undefined;
+  return run.options.steps ?? run.parts.ladder.stepsFor(registered, guardsOf(run).engine);
 }
 
 /** Remembers what a call of a simulation will only pretend to write, for the reads after it in call order. */

@@ -111,7 +111,10 @@ function checkOptions(options: RuntimeOptions): void {
   checkSettings(options, "the runtime");
   checkMs(options.orphanHoldMs, "orphanHoldMs", "the runtime");
   checkRetry(options.retry ?? {});
-  for (const hook of options.hooks ?? []) checkHook(hook);
+  const { hooks = [] } = options;
+  if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === "object" && hook !== null))
+    throw new ToolError("invalid_argument", "The hooks of the runtime are a list of objects with a name, and beforeCall or afterCall.");
+  for (const hook of hooks) checkHook(hook);
   const { keepEvents = 1, durability = "sync" } = options;
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
     throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes a whole number of at least 1.`);

@@ -80,7 +80,7 @@ export class FakeClock implements Clock {
    */
   async run<T>(work: Promise<T> | (() => Promise<T>)): Promise<T> {
     const begun = this.#now;
-    const running = typeof work === "function" ? work() : work;
+    const running = Promise.resolve(typeof work === "function" ? work() : work);
     let isOver = false;
     const end = (): void => void (isOver = true);
     running.then(end, end);

@@ -218,7 +218,7 @@ describe("F0.61 stubs that cannot be used", () => {
       "stubs[1] must have either an output or an error.",
       "stubs[2].exact must be true or false.",
     ]);
-    expect(error.message).toBe("stubs[1].tool must be the name of a tool, or a pattern. There are 2 more such problems.");
+    expect(error.message).toBe("stubs[1].tool must be the name of a tool, or a pattern. (2 more below)");
   });
 
   test("a file holds a list, or an object with one", () => {

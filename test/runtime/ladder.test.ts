@@ -112,6 +112,8 @@ describe("rules", () => {
   test.each<[string, LadderOptions, string]>([
     ["an unknown rung", { rules: [{ tools: "*", from: "magic" as Rungs }] }, 'ladder.rules[0].from names the rung "magic".'],
     ["no rung", { rules: [{ tools: "*", from: [] }] }, "ladder.rules[0].from names no rung."],
+    ["a rule without rungs", { rules: [{ tools: "*" } as never] }, "ladder.rules[0].from names no rung."],
+    ["a rung that is undefined", { rules: [{ tools: "*", from: ["cache", undefined as never] }] }, "ladder.rules[0].from names no rung."],
     ["live beside others", { rules: [{ tools: "*", from: ["live", "cache"] }] }, "ladder.rules[0].from names live beside others"],
     [
       "a rung without its engine",

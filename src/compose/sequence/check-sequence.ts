@@ -73,6 +73,7 @@ export function readAndCheck(
   calls: unknown,
   options: CheckSequenceOptions,
 ): CheckedSequence | { readonly valid: false; readonly problems: readonly SequenceProblem[] } {
+  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of a sequence are an object.");
   const { tools, allowDuplicates = false } = options;
   const sequence = readSequence(calls, { ...options, allowDuplicates });
   const checker = new SequenceChecker(sequence, tools === undefined ? undefined : toolFinder(tools), options);

@@ -49,6 +49,7 @@ export async function runSequence(
   calls: readonly unknown[],
   options: RunSequenceOptions = {},
 ): Promise<SequenceRun> {
+  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of a sequence are an object.");
   if (target instanceof RuntimeSession) return await runInSession(target, calls, options);
   if (!(target instanceof Runtime)) throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of one.");
   const session = target.session();

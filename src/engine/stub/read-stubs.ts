@@ -52,7 +52,7 @@ export function checkStubs(value: unknown, code: "invalid_config" | "invalid_arg
   const stubs = value.map((stub: unknown, index) => readStub(stub, `stubs[${index}]`, problems));
   const [first] = problems;
   if (first === undefined) return stubs;
-  const more = problems.length === 1 ? "" : ` There are ${problems.length - 1} more such problems.`;
+  const more = problems.length === 1 ? "" : ` (${problems.length - 1} more below)`;
   throw new ToolError(code, `${first}${more}`, { details: problems });
 }
 

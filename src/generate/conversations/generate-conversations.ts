@@ -66,6 +66,10 @@ const AHEAD = 4;
  * else writes to it meanwhile; `store_failed` when it cannot be written. By rejecting
  */
 export async function generateConversations(options: GenerateOptions): Promise<GenerationSummary> {
+  if (typeof options?.runtime?.session !== "function")
+    throw new ToolError("invalid_argument", "generateConversations() needs a runtime whose tools are called.", {
+      hint: "Give one that is open: generateConversations({ runtime, plan, out }).",
+    });
   const total = checkOptions(options);
   const { out, format = "neutral", overwrite = false, clock = systemPorts.clock } = options;
   const startedAt = clock.now();

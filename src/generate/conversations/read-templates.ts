@@ -21,6 +21,7 @@ const TEMPLATE_KEYS = ["id", "system", "messages"];
  * @throws ToolError `invalid_argument`, with each bad line as `file:line: …`, twenty of them at most, and for a text without templates
  */
 export function readTemplates(text: string, file: string): readonly ConversationTemplate[] {
+  if (typeof text !== "string") throw wrong(`readTemplates() takes the text of ${file}, which is of type ${typeof text}.`);
   const { items, problems } = readJsonLines({ text, file }, readTemplate);
   if (problems.length > 0)
     throw new ToolError("invalid_argument", `${file} has lines that are no templates; nothing was run.`, { details: problems, hint: HINT });

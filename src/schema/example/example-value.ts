@@ -47,9 +47,11 @@ const plans = new WeakMap<object, ExamplePlan>();
  * not be there mostly are, up to a bound. The schema may come from a stranger: nothing of it is run, and texts, lists and tries are
  * bounded. What was read of a schema is kept with its object, which must not be changed afterwards.
  *
- * @throws ToolError `invalid_schema` as `compileSchema` does
+ * @throws ToolError `invalid_schema` as `compileSchema` does; `invalid_argument` without `random`
  */
 export function exampleValue(schema: JsonSchema, options: ExampleOptions): Example {
+  if (typeof options?.random?.next !== "function")
+    throw new ToolError("invalid_argument", "exampleValue() needs a source of chance: exampleValue(schema, { random }).");
   return planFor(schema).example(options);
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { checkSequence } from "../../../src/compose/sequence/check-sequence.ts";
 import { pure, readOnly } from "../../../src/core/effects.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
@@ -332,4 +333,11 @@ test("F0.60 a value is put in as it is, however it looks", async () => {
   ]);
   expect(Object.values(results[1]?.output ?? {})).toEqual(odd);
   await runtime.close();
+});
+
+test.each([
+  ["tools that are none", () => checkSequence([], { tools: 5 as never }), "tools of checkSequence() are a registry"],
+  ["no options to check by", () => checkSequence([], null as never), "The options of a sequence are an object."],
+])("F0.61 %s are refused in words", (_what, check, message) => {
+  expect(check).toThrow(message);
 });
