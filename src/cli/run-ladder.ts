@@ -33,6 +33,8 @@ export async function runLadder(
     throw new ToolError("invalid_argument", "--nearest says how --replay answers, and there is no --replay.", {
       hint: "For example: --replay travel.jsonl --nearest",
     });
+  const isWanted = simulate || replay !== undefined || recorder !== undefined || otherwise !== undefined;
+  if (!isWanted && config.config.simulation === undefined) return {}; // nothing stands in, and no engine is loaded for it
   const built = await buildLadder(config, {
     environment,
     ...present({ otherwise: otherwise?.(config), recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add }),
