@@ -70,7 +70,7 @@ class Conversation {
   }
 
   #say(text: string): void {
-    this.#screen.write(`${text}\n`);
+    this.#screen.print(text);
   }
 }
 

@@ -33,12 +33,12 @@ async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen)
   request.signal.throwIfAborted(); // answered while it stood in line, by an "always" or the end of the call
   const input = safeJson(request.input, 2).replaceAll(/^/gmu, "    ");
   const description = safeText(request.description).replaceAll(/^/gmu, "    ");
-  screen.write(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}\n`);
-  screen.write(`${screen.paint("dim", description)}\n${input}\n`);
+  screen.print(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}`);
+  screen.print(`${screen.paint("dim", description)}\n${input}`);
   for (;;) {
     const text = (await ask("  [y]es, [n]o, [a]lways in this session: ", request.signal)) ?? "";
     const answer = ANSWERS.get(text.trim().toLowerCase());
     if (answer !== undefined) return answer;
-    screen.write("  Type y, n or a.\n");
+    screen.print("  Type y, n or a.");
   }
 }

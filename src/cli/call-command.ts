@@ -98,11 +98,10 @@ function printResult({ out, err, options }: CommandContext, result: ToolResult):
     return;
   }
   const origin = result.origin === "live" ? [] : [originText(result)];
-  for (const note of [...result.repairs.map(repairText), ...result.warnings.map(safeText), ...origin])
-    err.write(`${err.paint("yellow", note)}\n`);
+  for (const note of [...result.repairs.map(repairText), ...result.warnings.map(safeText), ...origin]) err.print(err.paint("yellow", note));
   const text = answerText(result);
   if (text !== "") out.write(`${out.isTerminal ? safeText(text) : text}\n`);
-  if (result.error !== undefined) err.write(errorLines(result.error, err));
+  if (result.error !== undefined) err.print(errorLines(result.error, err));
 }
 
 /** `origin: simulated by example (schema-valid)`. */

@@ -61,7 +61,7 @@ export class CallRecorder {
       if (this.#calls === 0) await this.#discard();
       else say(context, await this.save());
     } catch (thrown: unknown) {
-      context.err.write(errorLines(ToolError.fromUnknown(thrown).toJSON(), context.err));
+      context.err.print(errorLines(ToolError.fromUnknown(thrown).toJSON(), context.err));
     }
   }
 
@@ -125,7 +125,7 @@ function tooSlow(path: string): ToolError {
 }
 
 function say({ err }: CommandContext, line: string): void {
-  err.write(`${line}\n`);
+  err.print(line);
 }
 
 /** Does the work, which also shows what came of it, and writes what was recorded of it, however the work ends. */

@@ -126,5 +126,5 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
 
 function obey({ out, err, options }: CommandContext, { talk, open: { runtime } }: Place, text: string): void {
   const screen = options.json ? err : out;
-  for (const line of slashAnswer(text, { talk, registry: runtime.registry, screen })) screen.write(`${line}\n`);
+  for (const line of slashAnswer(text, { talk, registry: runtime.registry, screen })) screen.print(line);
 }

@@ -5,6 +5,7 @@ import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { strangersOf, suspicions } from "./strangers.ts";
 import { columnFor, plural, safeJson, safeText, wrap } from "./terminal-text.ts";
+import { padColumns } from "./text-width.ts";
 
 /** For a configuration that can be read, but has toolsets or tools that cannot be used. */
 const EXIT_PROBLEMS = 3;
@@ -88,11 +89,10 @@ function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said,
   for (const { name, enabled, tools, problems, suspicious = [] } of checks) {
     const mark = enabled ? (problems.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")) : out.paint("dim", "-");
     const words = enabled ? plural(tools, "tool") : "disabled";
-    out.write(`${mark} ${safeText(name).padEnd(column)}  ${words}\n`);
-    for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.write(`    ${out.paint("red", line)}\n`);
-    for (const line of suspicious.flatMap((finding) => wrap(`! ${finding}`, out.width - 4)))
-      out.write(`    ${out.paint("yellow", line)}\n`);
+    out.print(`${mark} ${padColumns(safeText(name), column)}  ${words}`);
+    for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.print(`    ${out.paint("red", line)}`);
+    for (const line of suspicious.flatMap((finding) => wrap(`! ${finding}`, out.width - 4))) out.print(`    ${out.paint("yellow", line)}`);
   }
-  for (const line of said.flatMap((warning) => wrap(warning, out.width))) out.write(`${out.paint("red", line)}\n`);
-  out.write(`${conclusion}\n`);
+  for (const line of said.flatMap((warning) => wrap(warning, out.width))) out.print(out.paint("red", line));
+  out.print(conclusion);
 }

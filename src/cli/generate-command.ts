@@ -147,7 +147,7 @@ function tell({ out, err, options }: CommandContext, summary: GenerationSummary,
   if (options.json) screen.write(`${safeJson({ ...summary, peakBytes })}\n`);
   else
     for (const line of summaryLines(summary, { where: file === "-" ? "to standard output" : `in ${safeText(file)}`, peakBytes }))
-      screen.write(`${line}\n`);
+      screen.print(line);
 }
 
 /** Why it ended early, and how to go on. */

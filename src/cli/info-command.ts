@@ -10,8 +10,9 @@ import { toolDefinition } from "../runtime/registry/tool-definition.ts";
 import type { Command } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
 import { strangersOf, suspicions } from "./strangers.ts";
-import { columnFor, duration, oneLine, safeJson, safeText, wrap } from "./terminal-text.ts";
+import { columnFor, duration, safeJson, safeText, wrap, wrapBehind } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";
+import { padColumns } from "./text-width.ts";
 import { effectWord } from "./tool-words.ts";
 
 export const infoCommand: Command = {
@@ -35,7 +36,8 @@ export const infoCommand: Command = {
         const suspicious = suspicions(tool, strangers);
         return context.options.json ? jsonOf(tool, suspicious) : describe(tool, suspicious, context.out);
       });
-      context.out.write(`${texts.join(context.options.json ? "\n" : "\n\n")}\n`);
+      if (context.options.json) context.out.write(`${texts.join("\n")}\n`);
+      else context.out.print(texts.join("\n\n"));
       return 0;
     });
   },
@@ -64,7 +66,7 @@ function describe(registered: RegisteredTool, suspicious: readonly string[], { p
     ...suspicionLines(suspicious, { paint, width }),
     ["Input", ...schemaLines(tool.inputSchema, width)],
     ...(tool.outputSchema === undefined ? [] : [["Output", ...schemaLines(tool.outputSchema, width)]]),
-    facts.map(([name = "", value = ""]) => `${name.padEnd(9)} ${oneLine(value, width - 10)}`),
+    facts.map(([name = "", value = ""]) => wrapBehind(`${name.padEnd(9)} `, value, width)),
     ...(tool.documentation === undefined ? [] : [wrap(tool.documentation, width)]),
   ];
   return sections.map((lines) => lines.join("\n")).join("\n\n");
@@ -103,7 +105,11 @@ function effectsOf(registered: RegisteredTool): string {
 /** One line for each property, or the schema itself where it has none. */
 function schemaLines(schema: JsonSchema, width: number): readonly string[] {
   const properties = typeof schema === "object" && isJsonObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
-  if (properties.length === 0) return [`  ${oneLine(JSON.stringify(schema), width - 2)}`];
+  if (properties.length === 0)
+    return safeJson(schema, 2)
+      .split("\n")
+      .flatMap((line) => wrap(line, width - 2))
+      .map((line) => `  ${line}`);
   const required: readonly unknown[] = typeof schema === "object" && Array.isArray(schema["required"]) ? schema["required"] : [];
   const rows = properties.map(([name, property]) => {
     const facts = isJsonObject(property) ? property : {};
@@ -127,7 +133,6 @@ function schemaLines(schema: JsonSchema, width: number): readonly string[] {
     ),
   ] as const;
   return rows.map(([name, type, words]) => {
-    const start = `  ${name.padEnd(columns[0])}  ${type.padEnd(columns[1])}  `;
-    return `${start}${oneLine(words, Math.max(20, width - start.length))}`.trimEnd();
+    return wrapBehind(`  ${padColumns(name, columns[0])}  ${padColumns(type, columns[1])}  `, words, width);
   });
 }

@@ -89,7 +89,7 @@ function conclude({ out, options }: CommandContext, { drift, path, written, seen
     return;
   }
   const words = written ? "written" : drift.drifted ? "not written" : drift.toolsets.length === 0 ? "nothing to pin" : "as pinned";
-  out.write(`${safeText(path)}: ${words}\n`);
+  out.print(`${safeText(path)}: ${words}`);
 }
 
 /** Without a person to ask, or a yes beforehand, nothing is agreed to. */

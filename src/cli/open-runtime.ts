@@ -189,5 +189,5 @@ function configPath({ options }: CommandContext): string {
 
 /** Something to know, on standard error. */
 export function warn({ err }: CommandContext, message: string): void {
-  err.write(`${err.paint("yellow", `haft: ${oneLine(message, MAX_WARNING_LENGTH)}`)}\n`);
+  err.print(err.paint("yellow", `haft: ${oneLine(message, MAX_WARNING_LENGTH)}`));
 }

@@ -88,8 +88,8 @@ export class Play {
   printSummary(): void {
     const { options, out } = this.#context;
     if (options.json) return;
-    out.write(`\n${out.paint("bold", "summary")}\n`);
-    for (const line of this.#summary.lines()) out.write(`  ${line}\n`);
+    out.print(`\n${out.paint("bold", "summary")}`);
+    for (const line of this.#summary.lines()) out.print(`  ${line}`);
   }
 
   async #play(session: RuntimeSession, calls: readonly ToolCall[], registry: Registry): Promise<void> {
@@ -143,7 +143,7 @@ export class Play {
 
   #tell(text: string): void {
     const { out, options } = this.#context;
-    if (!options.json) out.write(`  ${out.paint("yellow", `? ${text}`)}\n`);
+    if (!options.json) out.print(`  ${out.paint("yellow", `? ${text}`)}`);
   }
 }
 

@@ -28,7 +28,7 @@ const STATE_WORDS: Readonly<Record<DriftState, string>> = {
 /** A toolset a line, and below it what is new, changed or gone, with each difference. */
 export function printDrift({ out }: CommandContext, { toolsets }: LockDrift, seen: readonly SeenToolset[]): void {
   for (const drift of toolsets) {
-    out.write(`${marked(out, drift.state, out.paint("bold", safeText(drift.toolset)))}  ${summaryOf(drift)}\n`);
+    out.print(`${marked(out, drift.state, out.paint("bold", safeText(drift.toolset)))}  ${summaryOf(drift)}`);
     writeLines(out, drift.notes, 4);
     for (const tool of drift.tools) if (tool.state !== "same") printTool(out, tool, findTool(seen, drift.toolset, tool.name));
   }
@@ -53,8 +53,7 @@ function printTool(out: Screen, { name, state, details }: ToolDrift, tool: Tool 
   const start = `    ${marked(out, state, safeText(name))}`;
   const description = state === "new" ? (tool?.description ?? "") : "";
   const fits = !description.includes("\n") && description.length <= out.width - name.length - 8;
-  out.write(`${start}${fits ? `  ${safeText(description)}` : ""}`.trimEnd());
-  out.write("\n");
+  out.print(`${start}${fits ? `  ${safeText(description)}` : ""}`.trimEnd());
   if (!fits) writeLines(out, firstLines(description, out.width - 8), 8);
   writeLines(out, details, 8);
   for (const finding of suspicionsOf(state, tool)) writeLines(out, [`! ${finding}`], 8, "red");
@@ -69,7 +68,7 @@ function firstLines(description: string, width: number): readonly string[] {
 
 function writeLines(out: Screen, lines: readonly string[], indent: number, style?: Style): void {
   for (const line of lines.flatMap((text) => wrap(text, out.width - indent)))
-    out.write(`${line === "" ? "" : " ".repeat(indent)}${style === undefined ? line : out.paint(style, line)}\n`);
+    out.print(`${line === "" ? "" : " ".repeat(indent)}${style === undefined ? line : out.paint(style, line)}`);
 }
 
 function suspicionsOf(state: ToolDrift["state"], tool: Tool | undefined): readonly string[] {

@@ -5,6 +5,7 @@ import type { JsonValue } from "../core/json.ts";
 import { resultLines } from "./print-result.ts";
 import { columnFor, cut, duration, oneLine, safeText } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";
+import { columnsOf, padColumns } from "./text-width.ts";
 
 type CallEvent = Extract<RuntimeEvent, { readonly callId: string }>;
 type Of<Type extends RuntimeEvent["type"]> = Extract<RuntimeEvent, { readonly type: Type }>;
@@ -48,7 +49,7 @@ export class EventPrinter {
   }
 
   print(event: RuntimeEvent): void {
-    if ("callId" in event) for (const line of this.#callLines(event)) this.#screen.write(`${line}\n`);
+    if ("callId" in event) for (const line of this.#callLines(event)) this.#screen.print(line);
     if (event.type === "toolset-change") this.aside(changeText(event));
     if (event.type === "circuit-change") {
       const { toolName, state } = event;
@@ -60,12 +61,12 @@ export class EventPrinter {
 
   /** Something that needs no answer, in the colour of warnings. */
   note(text: string): void {
-    this.#screen.write(`  ${this.#screen.paint("yellow", `! ${text}`)}\n`);
+    this.#screen.print(`  ${this.#screen.paint("yellow", `! ${text}`)}`);
   }
 
   /** Something that happened by the way. */
   aside(text: string): void {
-    this.#screen.write(`  ${this.#screen.paint("dim", `· ${text}`)}\n`);
+    this.#screen.print(`  ${this.#screen.paint("dim", `· ${text}`)}`);
   }
 
   /** `#3 `, as wide for each of the first ninety-nine calls. */
@@ -114,8 +115,8 @@ export class EventPrinter {
   }
 
   #startLine({ call }: Of<"call-start">, label: string): string {
-    const start = `  → ${label} ${safeText(call.name).padEnd(this.#nameWidth)}  `;
-    const input = oneLine(valueText(call.input as JsonValue | undefined), this.width - start.length); // an event holds JSON
+    const start = `  → ${label} ${padColumns(safeText(call.name), this.#nameWidth)}  `;
+    const input = oneLine(valueText(call.input as JsonValue | undefined), this.width - columnsOf(start)); // an event holds JSON
     return `${start}${this.#screen.paint("dim", input)}`.trimEnd();
   }
 

@@ -21,6 +21,6 @@ export function printMessage({ screen, width }: MessageStyle, { role, content, t
   const speaker = screen.paint("bold", SPEAKERS[role].padEnd(6));
   const text = typeof content === "string" ? content : content.map(partText).join("\n");
   const [first = "", ...rest] = wrap(title === undefined ? text : `${title}\n${text}`, width - MARGIN.length);
-  screen.write(`\n${`${speaker}  ${first}`.trimEnd()}\n`);
-  for (const line of rest) screen.write(`${`${MARGIN}${line}`.trimEnd()}\n`);
+  screen.print(`\n${`${speaker}  ${first}`.trimEnd()}`);
+  for (const line of rest) screen.print(`${MARGIN}${line}`.trimEnd());
 }

@@ -4,6 +4,7 @@ import { resultText } from "../core/result.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
 import { cut, duration, oneLine, plural, safeText, wrap } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";
+import { columnsOf, padColumns } from "./text-width.ts";
 
 const MARKS = { ok: "✓", partial: "~", error: "✗", cancelled: "✗", skipped: "-" } as const;
 const COLOURS = { ok: "green", partial: "yellow", error: "red", cancelled: "red", skipped: "dim" } as const;
@@ -30,11 +31,11 @@ export interface ResultStyle {
 export function resultLines(result: ToolResult, style: ResultStyle): readonly string[] {
   const { screen, width, label, nameWidth, waits } = style;
   const { paint } = screen;
-  const name = safeText(result.name).padEnd(nameWidth);
+  const name = padColumns(safeText(result.name), nameWidth);
   const origin = result.origin === "live" ? "" : `  ${result.origin}`;
   const took = duration(result.durationMs).padStart(7) + origin;
   const head = `  ${paint(COLOURS[result.status], MARKS[result.status])} ${label} ${name}  ${paint("dim", took)}`;
-  const left = width - `  ✓ ${label} ${name}  ${took}  `.length;
+  const left = width - columnsOf(`  ✓ ${label} ${name}  ${took}  `);
   const under = width - INDENT.length;
   const { line, block } = result.error === undefined ? answerParts(result, left, under) : errorParts(result, result.error, under);
   const facts = [
@@ -81,12 +82,12 @@ export function repairText(repair: Repair): string {
   return `${repair.kind === "defaulted" ? "filled in" : "repaired"} ${safeText(repair.path)}: ${oneLine(repair.note, MAX_NOTE_LENGTH)}`;
 }
 
-/** An error with its details and what would work, for standard error. */
+/** Lines for an error, its details and what would work. */
 export function errorLines(error: ErrorInfo, { paint }: Pick<Screen, "paint">): string {
   const { headline, details } = withoutRepetition(error);
   const lines = [`${paint("red", `haft: ${error.code}:`)} ${safeText(headline)}`, ...details.map((detail) => `  ${safeText(detail)}`)];
   if (error.hint !== undefined) lines.push(`  ${safeText(error.hint)}`);
-  return `${lines.join("\n")}\n`;
+  return lines.join("\n");
 }
 
 /** The message of a bad file is its first problem, "(and 4 more)"; its details are all of them, or the first twenty. */

@@ -42,9 +42,9 @@ export function printSimulation({ options, out, screen = out }: SimulationOutput
     lines: writes.slice(0, MAX_LINES).map((key) => oneLine(key, width - 2)),
     count: writes.length,
   });
-  screen.write(
-    `\n${screen.paint("bold", "Nothing was changed.")} ${options.replay === undefined ? "Reads were run; all else was pretended, or done on a branch that is dropped." : "Nothing was run."}\n`,
-  );
+  const how =
+    options.replay === undefined ? "Reads were run; all else was pretended, or done on a branch that is dropped." : "Nothing was run.";
+  screen.print(`\n${screen.paint("bold", "Nothing was changed.")} ${how}`);
 }
 
 /** The first lines of a list, and how many it has. */
@@ -57,7 +57,7 @@ function printList(screen: Screen, title: string, { lines, count }: ListStart): 
   if (count === 0) return;
   const hidden = count - lines.length;
   const shown = hidden > 0 ? [...lines, `… and ${plural(hidden, "more line")}`] : lines;
-  screen.write(`\n${screen.paint("bold", title)}\n${shown.map((line) => `  ${line}\n`).join("")}`);
+  screen.print(`\n${[screen.paint("bold", title), ...shown.map((line) => `  ${line}`)].join("\n")}`);
 }
 
 /** One line for each step, as many as are shown. */

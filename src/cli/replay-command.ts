@@ -89,7 +89,7 @@ async function play(context: CommandContext, events: readonly SessionEvent[], fi
   };
   await withReplay(context, { toolsets, onEvent }, (runtime) => played.run({ session: runtime.session(), registry: runtime.registry }));
   played.printSummary();
-  if (!context.options.json) context.out.write(`\n${notes.conclusion(!context.options.nearest)}\n`);
+  if (!context.options.json) context.out.print(`\n${notes.conclusion(!context.options.nearest)}`);
   return notes.unmatched === 0 ? 0 : EXIT_NO_MATCH;
 }
 

@@ -47,7 +47,8 @@ export async function runCli(argv: readonly string[], world: CommandWorld): Prom
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     if (argv.includes("--json")) world.stdout.write(`${safeJson({ error })}\n`);
-    world.stderr.write(errorLines(error.toJSON(), screenFor(world.stderr, world.environment)));
+    const screen = screenFor(world.stderr, world.environment);
+    screen.print(errorLines(error.toJSON(), screen));
     return ERROR_CODES[error.code].exit;
   }
 }
@@ -91,12 +92,12 @@ async function run(
 /** Help that was asked for is the answer; otherwise it says what is missing. */
 function help(world: CommandWorld, { wantsHelp, text }: { readonly wantsHelp: boolean; readonly text: string }): number {
   if (wantsHelp) return print(world, text);
-  world.stderr.write(text);
+  screenFor(world.stderr, world.environment).print(text.trimEnd());
   return ERROR_CODES.invalid_argument.exit;
 }
 
 function print(world: CommandWorld, text: string): number {
-  world.stdout.write(text);
+  screenFor(world.stdout, world.environment).print(text.trimEnd());
   return 0;
 }
 

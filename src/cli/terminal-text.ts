@@ -1,5 +1,6 @@
 /** Text for a terminal: strangers' control characters made visible, colours where they are wanted, lines that fit. */
 import { stripVTControlCharacters, styleText } from "node:util";
+import { columnsOf, endOfColumns } from "./text-width.ts";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
@@ -18,6 +19,8 @@ export interface Output {
 /** An output as commands use it. */
 export interface Screen {
   write(text: string): void;
+  /** Writes whole lines for a person, without the last line break; what is wider than the terminal is broken between words. */
+  print(lines: string): void;
   /** Resolves when there is room for more; never, when the reader is gone. Undefined while there is room. */
   whenDrained(): Promise<void> | undefined;
   readonly paint: Paint;
@@ -34,13 +37,15 @@ const LEAST_WIDTH = 40;
 export function screenFor(output: Output, environment: Readonly<Record<string, string | undefined>>): Screen {
   const isTerminal = output.isTTY === true;
   const coloured = isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb";
+  const widthNow = (): number => (isTerminal ? Math.max(LEAST_WIDTH, output.columns || USUAL_WIDTH) : Infinity);
   return {
     write: (text) => void output.write(text),
+    print: (lines) => void output.write(`${fitLines(lines, widthNow())}\n`),
     whenDrained: () => (output.writableNeedDrain === true ? new Promise((resolve) => output.once?.("drain", resolve)) : undefined),
     paint: coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text,
     isTerminal,
     get width() {
-      return isTerminal ? Math.max(LEAST_WIDTH, output.columns || USUAL_WIDTH) : Infinity;
+      return widthNow();
     },
   };
 }
@@ -67,42 +72,80 @@ function jsonEscape(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Safe text in one line of at most `width` characters: line breaks become spaces, the rest is cut with an ellipsis. */
+/** Safe text in one line of at most `width` columns: line breaks become spaces, the rest is cut with an ellipsis. */
 export function oneLine(text: string, width: number): string {
   const flat = safeText(startOf(text, width)).replaceAll(/\s+/gu, " ").trim();
   return cut(flat, width);
 }
 
-/** Safe text broken between words into lines of at most `width` characters; its own line breaks stay. */
+/** Safe text broken between words into lines of at most `width` columns; its own line breaks stay. */
 export function wrap(text: string, width: number): readonly string[] {
   return safeText(text)
     .split("\n")
-    .flatMap((line) => wrapLine(line.trimEnd(), width));
+    .flatMap((line) => wrapLine(line.trimEnd(), { width, hang: 0 }));
 }
 
-function wrapLine(line: string, width: number): readonly string[] {
+/** Mark in front of a line, such as `  ? ` or `  ✓ #3  `: what follows in further lines stands under what is behind it. */
+const MARK = /^ *(?:(?:[?!·↻→✓✗~+=-]|#\d+) +)*/u;
+
+/**
+ * Lines for a person, broken between words so that none is wider than the terminal. Further lines of one line stand under its
+ * beginning, behind its mark. Colours are kept. Takes text that is safe already.
+ */
+export function fitLines(text: string, width: number): string {
+  if (width === Infinity) return text;
+  return text
+    .split("\n")
+    .map((line) => {
+      if (columnsOf(line) <= width) return line;
+      const hang = Math.min(columnsOf(MARK.exec(stripVTControlCharacters(line))?.[0] ?? ""), width >> 1);
+      return wrapLine(line, { width, hang }).join(`\n${" ".repeat(hang)}`);
+    })
+    .join("\n");
+}
+
+/** Breaks between words, or inside a word that no line holds. Lines after the first are narrower by `hang` columns. */
+function wrapLine(line: string, { width, hang }: { readonly width: number; readonly hang: number }): readonly string[] {
+  if (columnsOf(line) <= width) return [line];
   const lines: string[] = [];
-  let rest = line;
-  while (rest.length > width) {
-    const space = rest.lastIndexOf(" ", width);
-    const end = space > 0 ? space : width;
-    lines.push(rest.slice(0, end).trimEnd());
-    rest = rest.slice(end).trimStart();
+  let current = "";
+  let room = width;
+  const end = (): void => {
+    lines.push(current.trimEnd());
+    current = "";
+    room = width - hang;
+  };
+  for (const [word, gap = ""] of line.matchAll(/(\s*)\S+/gu)) {
+    if (current.trim() !== "" && columnsOf(current) + columnsOf(word) > room) end();
+    let rest = current === "" && lines.length > 0 ? word.slice(gap.length) : word;
+    for (;;) {
+      const at = endOfColumns(startOf(rest, width), room - columnsOf(current), current === "");
+      if (at === rest.length) break;
+      current += rest.slice(0, at);
+      rest = rest.slice(at);
+      end();
+    }
+    current += rest;
   }
-  return [...lines, rest];
+  return [...lines, current];
 }
 
-/** The text, or as much of it as fits with an ellipsis; never half a character. */
+/** Safe text behind the beginning of a line; further lines stand under its first word, or further left where few columns are left. */
+export function wrapBehind(start: string, text: string, width: number): string {
+  const hang = Math.min(columnsOf(start), Math.max(4, width - LEAST_WIDTH));
+  const flat = safeText(text).replaceAll(/\s+/gu, " ").trim();
+  return wrapLine(`${start}${flat}`.trimEnd(), { width, hang }).join(`\n${" ".repeat(hang)}`);
+}
+
+/** The text, or as much of it as fits into that many columns with an ellipsis; never half a character. */
 export function cut(text: string, width: number): string {
-  if (text.length <= width) return text;
-  const end = Math.max(0, width - 1);
-  const whole = text.charCodeAt(end - 1) >= 0xd800 && text.charCodeAt(end - 1) <= 0xdbff ? end - 1 : end;
-  return `${text.slice(0, whole)}…`;
+  if (text.length * 2 <= width || columnsOf(text) <= width) return text;
+  return `${text.slice(0, endOfColumns(text, Math.max(0, width - 1)))}…`;
 }
 
-/** Columns that hold the longest of the texts, or all but a few that are longer than `most`. */
+/** Columns that hold the widest of the texts, or all but a few that are wider than `most`. */
 export function columnFor(texts: readonly string[], most: number): number {
-  return texts.reduce((widest, text) => Math.min(most, Math.max(widest, text.length)), 0);
+  return texts.reduce((widest, text) => Math.min(most, Math.max(widest, columnsOf(text))), 0);
 }
 
 /** Enough of a huge text to fill `width`, so that making it safe costs no more than showing it. */

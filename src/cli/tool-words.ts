@@ -3,10 +3,13 @@ import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
 import { toolDefinition } from "../runtime/registry/tool-definition.ts";
 import type { CommandContext } from "./command.ts";
 import { columnFor, oneLine, plural, safeJson, safeText } from "./terminal-text.ts";
+import { columnsOf } from "./text-width.ts";
 
-/** Names of more columns push their description aside rather than those of all others. */
+/** Wider names stand on a line of their own. */
 const MAX_NAME_WIDTH = 40;
-const LEAST_DESCRIPTION = 20;
+const LEAST_DESCRIPTION = 16;
+/** In front of a description that stands under its tool. */
+const INDENT = "    ";
 const EFFECT_WIDTH = "destructive".length;
 
 /** One line a tool, or with `--json` a list of their definitions. */
@@ -18,13 +21,17 @@ export function printTools({ out, options }: CommandContext, tools: readonly Reg
   const names = tools.map((registered) => safeText(registered.qualifiedName));
   const nameWidth = columnFor(names, MAX_NAME_WIDTH);
   for (const [index, registered] of tools.entries()) {
-    const name = (names[index] ?? "").padEnd(nameWidth);
+    const name = names[index] ?? "";
     const effect = effectWord(registered).padEnd(EFFECT_WIDTH);
-    const left = Math.max(LEAST_DESCRIPTION, out.width - name.length - EFFECT_WIDTH - 4);
-    out.write(`${out.paint("bold", name)}  ${out.paint("cyan", effect)}  ${oneLine(registered.tool.description, left)}`.trimEnd());
-    out.write("\n");
+    const left = out.width - nameWidth - EFFECT_WIDTH - 4;
+    const isNarrow = left < LEAST_DESCRIPTION;
+    const description = oneLine(registered.tool.description, isNarrow ? out.width - INDENT.length : left);
+    // A name that is wider than its column stands on a line of its own, so that the columns of all others stay.
+    const gap = columnsOf(name) > nameWidth ? `\n${" ".repeat(nameWidth)}` : " ".repeat(nameWidth - columnsOf(name));
+    const end = isNarrow && description !== "" ? `\n${INDENT}${description}` : `  ${description}`;
+    out.print(`${out.paint("bold", name)}${gap}  ${out.paint("cyan", effect)}${end}`.trimEnd());
   }
-  if (out.isTerminal) out.write(`${out.paint("dim", plural(tools.length, "tool"))}\n`);
+  if (out.isTerminal) out.print(out.paint("dim", plural(tools.length, "tool")));
 }
 
 /** What a call may do at worst, in one word. */

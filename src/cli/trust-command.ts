@@ -32,8 +32,8 @@ export const trustCommand: Command = {
     else await distrustFile(environment, path);
     if (options.json) out.write(`${safeJson({ path, trusted, programs })}\n`);
     else {
-      for (const line of programs) out.write(`  ${safeText(line)}\n`);
-      out.write(`${safeText(path)} ${trusted ? "may start programs, as long as it is as it is now." : "may not start programs."}\n`);
+      for (const line of programs) out.print(`  ${safeText(line)}`);
+      out.print(`${safeText(path)} ${trusted ? "may start programs, as long as it is as it is now." : "may not start programs."}`);
     }
     return 0;
   },

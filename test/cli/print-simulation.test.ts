@@ -12,7 +12,7 @@ function shown(...values: readonly (readonly [before: JsonValue | undefined, aft
   const state = values.map(([before, after]) => ({ toolset: "shop", key: "cart", before, after, patch: diffJson(before, after) }));
   printSimulation({ options: readCommandLine(["run"]).options, out }, { state, calls: [], pretended: [] });
   const lines = text.split("\n");
-  return lines.slice(lines.indexOf("state that would differ") + 1, lines.lastIndexOf("") - 2);
+  return lines.slice(lines.indexOf("state that would differ") + 1, lines.indexOf("", 1));
 }
 
 const items = Array.from({ length: 30 }, (_, index) => `item number ${index}`);

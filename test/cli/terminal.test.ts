@@ -46,10 +46,10 @@ describe("colours and width", () => {
     expect(await atTerminal(["list", "math"], { columns: 44 })).toEqual({
       exitCode: 0,
       stdout: [
-        "\u001b[1mmath::add   \u001b[22m  \u001b[36mpure       \u001b[39m  Adds two whole numb…\n",
-        "\u001b[1mmath::fail  \u001b[22m  \u001b[36mreads      \u001b[39m  Always fails.\\u{202…\n",
-        "\u001b[1mmath::forget\u001b[22m  \u001b[36mdestructive\u001b[39m  Forgets everything.\n",
-        "\u001b[1mmath::hang  \u001b[22m  \u001b[36mreads      \u001b[39m  Never answers.\n",
+        "\u001b[1mmath::add\u001b[22m     \u001b[36mpure       \u001b[39m  Adds two whole n…\n",
+        "\u001b[1mmath::fail\u001b[22m    \u001b[36mreads      \u001b[39m  Always fails.\\u{…\n",
+        "\u001b[1mmath::forget\u001b[22m  \u001b[36mdestructive\u001b[39m  Forgets everythi…\n",
+        "\u001b[1mmath::hang\u001b[22m    \u001b[36mreads      \u001b[39m  Never answers.\n",
         "\u001b[2m4 tools\u001b[22m\n",
       ].join(""),
       stderr: "",

@@ -55,7 +55,7 @@ export class ReplayCheck {
         this.#differing === 0
           ? "every result is the recorded one"
           : `${plural(this.#differing, "result")} ${this.#differing === 1 ? "is" : "are"} not the recorded one${this.#differing === 1 ? "" : "s"}`;
-      out.write(`${mark} ${plural(this.#done, "call")} made again: ${outcome}; no tool was run\n`);
+      out.print(`${mark} ${plural(this.#done, "call")} made again: ${outcome}; no tool was run`);
     }
     return this.#differing;
   }
@@ -65,8 +65,8 @@ export class ReplayCheck {
     const { out } = this.#context;
     const width = (out.width === Infinity ? FILE_WIDTH : out.width) - INDENT.length - "recorded: ".length;
     const input = oneLine(valueText(call.input as JsonValue | undefined), width); // a recorded call is JSON
-    out.write(`${out.paint("red", "✗")} #${number}  ${safeText(call.name)}  ${out.paint("dim", input)}\n`);
-    out.write(`${INDENT}recorded: ${oneLine(spell(recorded), width)}\n${INDENT}now:      ${oneLine(spell(replayed), width)}\n`);
+    out.print(`${out.paint("red", "✗")} #${number}  ${safeText(call.name)}  ${out.paint("dim", input)}`);
+    out.print(`${INDENT}recorded: ${oneLine(spell(recorded), width)}\n${INDENT}now:      ${oneLine(spell(replayed), width)}`);
   }
 }
 

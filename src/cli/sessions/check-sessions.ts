@@ -61,7 +61,7 @@ class Check {
   finish(): number {
     const { options, out } = this.#context;
     const damaged = this.#damaged === 0 ? "no damage" : `${this.#damaged} damaged`;
-    if (!options.json) out.write(`${plural(this.#sessions, "session")}, ${plural(this.#events, "event")}: ${damaged}\n`);
+    if (!options.json) out.print(`${plural(this.#sessions, "session")}, ${plural(this.#events, "event")}: ${damaged}`);
     return this.#damaged === 0 ? 0 : ERROR_CODES.corrupt_record.exit;
   }
 
@@ -89,9 +89,7 @@ class Check {
     }
     const mark = damage === undefined ? out.paint("green", "✓") : out.paint("red", "✗");
     const shared = parent === undefined ? "" : ` behind ${plural(parent.length, "event")} of ${safeText(parent.sessionId)}`;
-    out.write(
-      `${mark} ${oneLine(sessionId, Infinity)}  ${plural(events, "event")}${damage === undefined ? shared : ` before the damage`}\n`,
-    );
-    if (damage !== undefined) out.write(`    ${out.paint("red", oneLine(damage, Math.max(40, out.width - 4)))}\n`);
+    out.print(`${mark} ${oneLine(sessionId, Infinity)}  ${plural(events, "event")}${damage === undefined ? shared : ` before the damage`}`);
+    if (damage !== undefined) out.print(`    ${out.paint("red", oneLine(damage, Math.max(40, out.width - 4)))}`);
   }
 }

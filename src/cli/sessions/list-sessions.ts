@@ -2,6 +2,7 @@
 import type { StoredSession } from "../../core/store.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { withStore } from "../open-store.ts";
+import { columnsOf, padColumns } from "../text-width.ts";
 import { columnFor, oneLine, plural, safeJson, safeText } from "../terminal-text.ts";
 import { timeText } from "./session-words.ts";
 
@@ -38,14 +39,14 @@ function print({ options, out }: CommandContext, found: readonly StoredSession[]
   const counts = sessions.map(({ length }) => plural(length, "event"));
   const countWidth = columnFor(counts, Infinity);
   for (const [index, session] of sessions.entries()) {
-    const id = (ids[index] ?? "").padEnd(idWidth);
+    const id = padColumns(ids[index] ?? "", idWidth);
     const start = `${id}  ${timeText(session.updatedAt)}  ${(counts[index] ?? "").padStart(countWidth)}`;
-    const facts = oneLine(factsOf(session), Math.max(MAX_ID_WIDTH, out.width - start.length - 2));
+    const facts = oneLine(factsOf(session), Math.max(MAX_ID_WIDTH, out.width - columnsOf(start) - 2));
     const painted = facts === "" ? "" : `  ${out.paint(session.damage === undefined ? "dim" : "red", facts)}`;
-    out.write(`${out.paint("bold", id)}${start.slice(id.length)}${painted}\n`);
+    out.print(`${out.paint("bold", id)}${start.slice(id.length)}${painted}`);
   }
-  if (found.length > limit && out.isTerminal) out.write(`${out.paint("dim", `the newest ${limit}; --limit shows more`)}\n`);
-  if (found.length === 0 && out.isTerminal) out.write(`${out.paint("dim", "no sessions")}\n`);
+  if (found.length > limit && out.isTerminal) out.print(out.paint("dim", `the newest ${limit}; --limit shows more`));
+  if (found.length === 0 && out.isTerminal) out.print(out.paint("dim", "no sessions"));
 }
 
 function factsOf({ parent, openedBy, damage }: StoredSession): string {

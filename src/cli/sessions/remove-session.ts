@@ -42,7 +42,7 @@ async function confirm({ options, ask, err, signal }: CommandContext, { sessionI
     });
   }
   const what = `session ${safeText(sessionId)}, ${plural(length, "event")}, the last of ${timeText(updatedAt)}`;
-  err.write(`\n  ${err.paint("yellow", `? Remove ${what}, for good?`)}\n`);
+  err.print(`\n  ${err.paint("yellow", `? Remove ${what}, for good?`)}`);
   const answer = (await ask("  [y]es, [n]o: ", signal)) ?? "";
   if (!["y", "yes"].includes(answer.trim().toLowerCase())) throw new ToolError("approval_denied", `The session ${name} was not removed.`);
 }

@@ -2,6 +2,7 @@
 import { nearNames } from "../../runtime/registry/near-names.ts";
 import type { Registry } from "../../runtime/registry/registry.ts";
 import { columnFor, oneLine, safeText } from "../terminal-text.ts";
+import { columnsOf, padColumns } from "../text-width.ts";
 import type { Screen } from "../terminal-text.ts";
 import type { Talk } from "./talk.ts";
 
@@ -50,9 +51,10 @@ function toolLines({ registry, screen }: SlashPlace): readonly string[] {
     MAX_NAME_WIDTH,
   );
   return tools.map(({ qualifiedName, tool }) => {
-    const name = `  ${safeText(qualifiedName).padEnd(widest)}  `;
-    const left = Math.min(screen.width, FILE_WIDTH) - name.length;
-    return `${name}${screen.paint("dim", oneLine(tool.description, left))}`.trimEnd();
+    const name = `  ${padColumns(safeText(qualifiedName), widest)}  `;
+    const left = Math.min(screen.width, FILE_WIDTH) - widest - 4;
+    const gap = columnsOf(name) > widest + 4 ? `\n${" ".repeat(widest + 4)}` : "";
+    return `${name}${gap}${screen.paint("dim", oneLine(tool.description, left))}`.trimEnd();
   });
 }
 

@@ -1,16 +1,12 @@
 /** Text that comes in pieces, shown as it comes: safe, within its margin, and broken between words. */
 import { safeText } from "../terminal-text.ts";
+import { charactersOf, columnsOf, partsOfWord } from "../text-width.ts";
 
 /** A longer word is not waited for: it is shown as far as it has come. */
 const MAX_WORD = 256;
 /** Most line breaks in a row: one empty line. */
 const MAX_BREAKS = 2;
 const TAB = "    ";
-
-/** Characters that take two columns: a line may be broken before and after each. */
-const WIDE = String.raw`\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\p{Emoji_Presentation}`;
-const PIECES = new RegExp(`[${WIDE}]|[^${WIDE}]{1,${MAX_WORD}}`, "gu");
-const IS_WIDE = new RegExp(`^[${WIDE}]`, "u");
 
 export interface StreamedTextOptions {
   /** Takes what is to be shown, without colours. */
@@ -59,7 +55,7 @@ export class StreamedText {
     for (const [token] of text.matchAll(/\r?\n|[^\S\n]+|\S+/gu)) {
       if (token.endsWith("\n")) this.#break();
       else if (token.trim() === "") this.#gap = this.#hasBegun ? (this.#gap + spaces(token)).slice(0, MAX_WORD) : "";
-      else for (const [piece] of safeText(token).matchAll(PIECES)) this.#place(piece);
+      else for (const piece of partsOfWord(safeText(token), MAX_WORD)) this.#place(piece);
     }
     if (this.#out !== "") this.#options.write(this.#out);
     this.#out = "";
@@ -100,7 +96,7 @@ export class StreamedText {
       this.#column += columns;
       return;
     }
-    for (const character of text) {
+    for (const character of charactersOf(text)) {
       const width = columnsOf(character);
       if (this.#column > 0 && this.#column + width > this.#options.width) this.#newLine();
       this.#out += character;
@@ -123,8 +119,4 @@ function heldFrom(text: string): number {
 
 function isHalf(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-function columnsOf(piece: string): number {
-  return IS_WIDE.test(piece) ? 2 : piece.replaceAll(/\p{M}/gu, "").length;
 }

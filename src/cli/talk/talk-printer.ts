@@ -75,7 +75,7 @@ export class TalkPrinter {
   /** How the run ended, and what it came to. */
   end({ reason, detail, error, rounds, results, pending = [] }: LoopResult, { spent, remedy }: Ending): void {
     this.#endText();
-    if (error !== undefined) this.#screen.write(`${this.#isNamed ? "" : "\n"}${errorLines(error.toJSON(), this.#screen)}`);
+    if (error !== undefined) this.#screen.print(`${this.#isNamed ? "" : "\n"}${errorLines(error.toJSON(), this.#screen)}`);
     else if (reason !== "answered") this.note(reasonText(reason, detail));
     for (const call of pending) this.#events.aside(this.#waiting(call));
     if (remedy !== undefined) this.#events.aside(remedy);

@@ -25,8 +25,8 @@ export async function requireTrust(context: CommandContext, loaded: LoadedConfig
   const path = resolve(loaded.path);
   if (starts.length + sends.length === 0 || (await isTrusted(environment, path, digest))) return descriptors;
   if (ask === undefined) throw notTrusted(loaded.path, programs);
-  err.write(`\n  ${err.paint("yellow", `? ${safeText(loaded.path)} ${whatItDoes(programs)}, and you have not said that it may:`)}\n`);
-  for (const line of shown(programs)) err.write(`    ${safeText(line)}\n`);
+  err.print(`\n  ${err.paint("yellow", `? ${safeText(loaded.path)} ${whatItDoes(programs)}, and you have not said that it may:`)}`);
+  for (const line of shown(programs)) err.print(`    ${safeText(line)}`);
   const answer = (await ask("  Trust it as it is now? [y]es, [n]o: ", signal)) ?? "";
   if (!/^y(?:es)?$/iu.test(answer.trim())) throw notTrusted(loaded.path, programs);
   await trustFile(environment, path, digest);

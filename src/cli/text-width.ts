@@ -1,0 +1,68 @@
+/** How many columns of a terminal a text takes, how much of it fits, and where it may be broken. */
+import { eastAsianWidth } from "get-east-asian-width";
+
+const PLAIN = /^[\x20-\x7e]*$/u;
+const NO_WIDTH = /^[\p{M}\p{Cf}\p{Cc}]+$/u;
+const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
+/** Colours, as `styleText` writes them. */
+const STYLES = /(\u001b\[[0-9;]*m)/u;
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/** Columns of a text without line breaks: East Asian wide characters and emoji take two, combining marks and colours none. */
+export function columnsOf(text: string): number {
+  if (PLAIN.test(text)) return text.length;
+  let columns = 0;
+  for (const character of charactersOf(text)) columns += columnsOfCharacter(character);
+  return columns;
+}
+
+/** Index behind the last whole character that fits into that many columns; behind the first one at least, if it begins a line. */
+export function endOfColumns(text: string, columns: number, isBeginning: boolean = false): number {
+  if (PLAIN.test(text)) return Math.min(text.length, isBeginning ? Math.max(1, columns) : columns);
+  let left = columns;
+  let end = 0;
+  for (const character of charactersOf(text)) {
+    left -= columnsOfCharacter(character);
+    if (left < 0 && (end > 0 || !isBeginning)) break;
+    end += character.length;
+  }
+  return end;
+}
+
+/** Adds spaces up to that many columns. */
+export function padColumns(text: string, columns: number): string {
+  return text + " ".repeat(Math.max(0, columns - columnsOf(text)));
+}
+
+/** A word in parts between which a line may be broken: before and after each wide character, and after `most` others. */
+export function* partsOfWord(word: string, most: number): Generator<string, void, undefined> {
+  if (word.length <= most && PLAIN.test(word)) {
+    yield word;
+    return;
+  }
+  let part = "";
+  for (const character of charactersOf(word)) {
+    const isWide = columnsOfCharacter(character) > 1;
+    if (part !== "" && (isWide || part.length + character.length > most)) {
+      yield part;
+      part = "";
+    }
+    if (isWide) yield character;
+    else part += character;
+  }
+  if (part !== "") yield part;
+}
+
+/** What a person takes for one character, each of one or more code points; a colour counts as one. */
+export function* charactersOf(text: string): Generator<string, void, undefined> {
+  for (const part of text.split(STYLES)) {
+    if (STYLES.test(part)) yield part;
+    else for (const { segment } of segmenter.segment(part)) yield segment;
+  }
+}
+
+function columnsOfCharacter(character: string): number {
+  if (NO_WIDTH.test(character) || character.startsWith("\u001b")) return 0;
+  return EMOJI.test(character) ? 2 : eastAsianWidth(character.codePointAt(0) ?? 0);
+}
