@@ -11,16 +11,17 @@ import { mcpEngine } from "../../src/engine/mcp.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { liveTools } from "../fixtures/live-tools.ts";
+import { inCI } from "../ci.ts";
 
 const HOST = fileURLToPath(new URL("../fixtures/fleet-host.ts", import.meta.url));
 const SERVER = fileURLToPath(new URL("../fixtures/fleet-server.mjs", import.meta.url));
 /** The whole fleet where a machine has nothing else to do. */
-const SIZE = process.env["CI"] === undefined ? 15 : 70;
+const SIZE = inCI ? 70 : 15;
 /** One in so many servers ends itself in every third call. */
 const CRASHING = 5;
 const CALLS = 7;
-const ROUNDS = process.env["CI"] === undefined ? 2 : 5;
-const KILLS = process.env["CI"] === undefined ? 1 : 5;
+const ROUNDS = inCI ? 5 : 2;
+const KILLS = inCI ? 5 : 1;
 const OWN_TOOLS = 1;
 
 interface Server {

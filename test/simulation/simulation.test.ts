@@ -6,8 +6,9 @@ import type { Sabotage } from "./sabotage.ts";
 import { SABOTAGES } from "./sabotage.ts";
 import { SimulationFailure, play } from "./simulate.ts";
 import { SOMETIMES } from "./sometimes.ts";
+import { inCI } from "../ci.ts";
 
-const SEEDS = process.env["CI"] === undefined ? 200 : 400;
+const SEEDS = inCI ? 400 : 200;
 const GROUP = 40;
 const OPERATIONS = 120;
 

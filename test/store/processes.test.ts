@@ -6,11 +6,12 @@ import type { KillReport } from "./crash-drill.ts";
 import { localStore } from "./local-store.ts";
 import { allHeard, heard, letGo, startProcess } from "./run-process.ts";
 import { temporaryFile } from "./temporary-file.ts";
+import { inCI } from "../ci.ts";
 
 const SLOW = { timeout: 120_000 };
 
 /** `node scripts/crash-drill.mjs 1000` kills more often. */
-const KILLS = process.env["CI"] === undefined ? 20 : 100;
+const KILLS = inCI ? 100 : 20;
 
 test("I03 L03 a process that is killed at any moment leaves every acknowledged event once and in order", { timeout: 300_000 }, async () => {
   const reports: KillReport[] = [];

@@ -9,8 +9,9 @@ import { knownTools } from "../../../src/engine/known-tools.ts";
 import { perSession } from "../../../src/engine/per-session.ts";
 import { seededRandom, settle } from "../../../src/testing/fake-ports.ts";
 import { testRuntime } from "../bench-runtime.ts";
+import { inCI } from "../../ci.ts";
 
-const ROUNDS = process.env["CI"] === undefined ? 150 : 1_500;
+const ROUNDS = inCI ? 1_500 : 150;
 
 /** Everything that happened to the engines of one round, and what should not have. */
 class World {
