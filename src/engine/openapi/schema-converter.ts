@@ -345,7 +345,7 @@ export class SchemaConverter {
       const list = own(raw, keyword);
       if (list === undefined) continue;
       if (!isJsonArray(list) || list.length === 0) {
-        walk.warn(`${keyword} must be a list of at least one schema, not ${quote(list)}; it is left out.`);
+        walk.warn(`${keyword} must be an array of at least one schema, not ${quote(list)}; it is left out.`);
         continue;
       }
       const parts = list.map((branch, index) => this.#child(branch, walk, [keyword, String(index)], true));
