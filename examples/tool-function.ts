@@ -30,5 +30,5 @@ await runtime.close();
 6
 The input is invalid:
 - $.height: required field missing
-- $.width: expected type number, got str
+- $.width: expected type number, got string
 */

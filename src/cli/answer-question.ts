@@ -116,7 +116,7 @@ function labelOf(field: Field): string {
 function kindOf({ type, choices }: Field): string {
   if (choices !== undefined) return `${type === "array" ? "some" : "one"} of ${choices.join(", ")}`;
   if (type === "boolean") return "yes or no";
-  return type === "integer" ? "a whole number" : type === "number" ? "a number" : "a text";
+  return type === "integer" ? "an integer" : type === "number" ? "a number" : "a string";
 }
 
 /** Undefined for a text that is no such value. */

@@ -11,8 +11,9 @@ import { InterruptedCalls } from "./interrupted-calls.ts";
 import { findSession, withSession } from "./open-store.ts";
 import type { EventPrinter } from "./print-event.ts";
 import { Progress, counted } from "./progress.ts";
-import { plural, safeText } from "./terminal-text.ts";
+import { safeText } from "./terminal-text.ts";
 import { untilAborted } from "../core/until-aborted.ts";
+import { plural } from "../core/wording.ts";
 
 export interface TakeUpOptions {
   readonly runtime: Runtime;

@@ -3,9 +3,10 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { writeRecording } from "../core/recording.ts";
 import { systemPorts } from "../core/system-ports.ts";
+import { plural } from "../core/wording.ts";
 import type { CommandContext } from "./command.ts";
 import { errorLines } from "./print-result.ts";
-import { plural, safeText } from "./terminal-text.ts";
+import { safeText } from "./terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
 /** Longest time that writing may take after the program was told to stop. */

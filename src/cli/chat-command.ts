@@ -1,5 +1,6 @@
 /** `haft chat`: a person talks with a model that has the tools. */
 import type { Store } from "../core/store.ts";
+import { plural } from "../core/wording.ts";
 import { keptSession } from "./begin-session.ts";
 import { personApprover } from "./ask-person.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -15,7 +16,7 @@ import type { ChosenModel } from "./talk/chosen-model.ts";
 import { SLASH_HELP, slashAnswer } from "./talk/slash-command.ts";
 import { exitOf } from "./talk/talk-exit.ts";
 import { Talk } from "./talk/talk.ts";
-import { plural, safeText } from "./terminal-text.ts";
+import { safeText } from "./terminal-text.ts";
 
 export const chatCommand: Command = {
   name: "chat",

@@ -1,10 +1,11 @@
 /** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
+import { plural } from "../core/wording.ts";
 import { OWN_TOOLSET, isSource } from "../config/toolset-config.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { strangersOf, suspicions } from "./strangers.ts";
-import { columnFor, plural, safeJson, safeText, wrap } from "./terminal-text.ts";
+import { columnFor, safeJson, safeText, wrap } from "./terminal-text.ts";
 import { padColumns } from "./text-width.ts";
 
 /** For a configuration that can be read, but has toolsets or tools that cannot be used. */

@@ -237,7 +237,7 @@ function countOf(name: OptionName, text: string | undefined): number | undefined
   if (text === undefined) return undefined;
   const count = Number(text);
   if (!/^\d+$/u.test(text) || !Number.isSafeInteger(count) || count < 1) {
-    throw new ToolError("invalid_argument", `--${name} takes a whole number from 1, not ${JSON.stringify(text)}.`);
+    throw new ToolError("invalid_argument", `--${name} takes an integer from 1, not ${JSON.stringify(text)}.`);
   }
   return count;
 }

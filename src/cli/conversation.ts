@@ -86,7 +86,7 @@ function textOf(line: JsonObject, key: string): string {
 
 function callsOf(line: JsonObject): readonly ToolCall[] {
   const calls = line["calls"] ?? [];
-  if (!isJsonArray(calls)) throw wrong('"calls" must be a list of calls such as {"id": "1", "name": "files::read", "input": {}}.');
+  if (!isJsonArray(calls)) throw wrong('"calls" must be an array of calls such as {"id": "1", "name": "files::read", "input": {}}.');
   return calls as readonly unknown[] as readonly ToolCall[]; // not looked into here, see `ConversationLine`
 }
 

@@ -2,9 +2,10 @@
 import type { DriftState, LockDrift, SeenToolset, ToolDrift, ToolsetDrift } from "../config/lock-drift.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Tool } from "../core/tool.ts";
+import { plural } from "../core/wording.ts";
 import { suspiciousText } from "../policy/suspicious-text.ts";
 import type { CommandContext } from "./command.ts";
-import { plural, safeText, wrap } from "./terminal-text.ts";
+import { safeText, wrap } from "./terminal-text.ts";
 import type { Screen, Style } from "./terminal-text.ts";
 
 const MARKS: Readonly<Record<ToolDrift["state"], readonly [mark: string, style: Style]>> = {
@@ -63,7 +64,7 @@ function printTool(out: Screen, { name, state, details }: ToolDrift, tool: Tool 
 function firstLines(description: string, width: number): readonly string[] {
   const start = description.slice(0, MAX_DESCRIPTION);
   const lines = wrap(start, width);
-  return start.length === description.length ? lines : [...lines, `… and ${description.length - start.length} characters more`];
+  return start.length === description.length ? lines : [...lines, `… and ${plural(description.length - start.length, "more character")}`];
 }
 
 function writeLines(out: Screen, lines: readonly string[], indent: number, style?: Style): void {

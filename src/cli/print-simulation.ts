@@ -4,9 +4,10 @@ import { applyPatch } from "../core/json-patch.ts";
 import type { JsonPatchStep } from "../core/json-patch.ts";
 import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
+import { plural } from "../core/wording.ts";
 import type { SessionDiff, StateDifference } from "../runtime/session/session-diff.ts";
 import type { CommandContext } from "./command.ts";
-import { oneLine, plural, safeJson, safeText } from "./terminal-text.ts";
+import { oneLine, safeJson, safeText } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";
 
 const NOTHING = "nothing";

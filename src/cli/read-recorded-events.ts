@@ -2,10 +2,10 @@
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { readRecording } from "../core/recording.ts";
+import { plural } from "../core/wording.ts";
 import type { CommandContext } from "./command.ts";
 import { Progress } from "./progress.ts";
 import { readPieces } from "./read-input.ts";
-import { plural } from "./terminal-text.ts";
 
 /** All events of a recording. @throws ToolError `corrupt_record` with file and line, `invalid_argument` for a file that cannot be read */
 export async function readRecordedEvents(context: CommandContext, file: string): Promise<readonly SessionEvent[]> {

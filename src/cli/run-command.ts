@@ -1,6 +1,7 @@
 /** `haft run`: plays a conversation through the tools and tells what happens. */
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
+import { plural } from "../core/wording.ts";
 import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
 import type { SessionDiff } from "../runtime/session/session-diff.ts";
 import { memoryStore } from "../store/memory-store.ts";
@@ -18,7 +19,7 @@ import { printSimulation } from "./print-simulation.ts";
 import { readInput } from "./read-input.ts";
 import { chosenModel } from "./talk/chosen-model.ts";
 import { Talk } from "./talk/talk.ts";
-import { plural, safeText } from "./terminal-text.ts";
+import { safeText } from "./terminal-text.ts";
 
 export const runCommand: Command = {
   name: "run",

@@ -154,11 +154,6 @@ function startOf(text: string, width: number): string {
   return text.length > enough ? text.slice(0, enough) : text;
 }
 
-/** `1 call`, `2 calls`, `3 retries`. */
-export function plural(count: number, noun: string, nouns = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : nouns}`;
-}
-
 /** Milliseconds as people read them: `0.4 ms`, `12 ms`, `1.5 s`, `2 min`. */
 export function duration(ms: number): string {
   if (ms === 0) return "0 ms";

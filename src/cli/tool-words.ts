@@ -1,8 +1,9 @@
 /** Tools in words: the table of `haft list` and `haft search`, and what a call does to the world. */
+import { plural } from "../core/wording.ts";
 import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
 import { toolDefinition } from "../runtime/registry/tool-definition.ts";
 import type { CommandContext } from "./command.ts";
-import { columnFor, oneLine, plural, safeJson, safeText } from "./terminal-text.ts";
+import { columnFor, oneLine, safeJson, safeText } from "./terminal-text.ts";
 import { columnsOf } from "./text-width.ts";
 
 /** Wider names stand on a line of their own. */

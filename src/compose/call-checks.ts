@@ -4,6 +4,7 @@ import { declaresNoWrites } from "../core/effects.ts";
 import type { ModelCall } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { ToolCategory } from "../core/tool.ts";
+import { plural } from "../core/wording.ts";
 import type { LoopBudget } from "../policy/loop-budget.ts";
 import { RepeatGuard } from "../policy/repeat-guard.ts";
 import { endsTurn, runsOnce } from "../runtime/check-turn-rules.ts";
@@ -103,7 +104,7 @@ export class CallChecks {
 }
 
 function tooMany(most: number): ToolError {
-  return new ToolError("limit_exceeded", `The call was not made: a message may have ${most} calls.`, {
+  return new ToolError("limit_exceeded", `The call was not made: a message may have ${plural(most, "call")}.`, {
     hint: "Make fewer calls at a time; make this one again if it is still needed.",
   });
 }

@@ -1,6 +1,7 @@
 /** Stops everything after too many failed calls in a row, until a person has looked at it. */
 import { ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
+import { plural } from "../core/wording.ts";
 
 export interface EmergencyStopOptions {
   /** How many calls in a row must fail. @default 5 */
@@ -18,7 +19,7 @@ export class EmergencyStop {
   /** @throws ToolError `invalid_argument` */
   constructor({ errors = DEFAULT_ERRORS }: EmergencyStopOptions = {}) {
     if (!Number.isSafeInteger(errors) || errors < 1)
-      throw new ToolError("invalid_argument", `The emergency stop takes a whole number of errors from 1, not ${String(errors)}.`);
+      throw new ToolError("invalid_argument", `The emergency stop takes an integer from 1, the number of errors, not ${String(errors)}.`);
     this.#limit = errors;
   }
 
@@ -37,7 +38,7 @@ export class EmergencyStop {
 
   /** What happened, for people; undefined while nothing is stopped. */
   get why(): string | undefined {
-    return this.stopped ? `${this.#errors} calls failed in a row, the last one ${this.#last}` : undefined;
+    return this.stopped ? `${plural(this.#errors, "call")} failed in a row, the last one ${this.#last}` : undefined;
   }
 
   /** Lets calls be made again, and counts from nothing. */

@@ -65,12 +65,12 @@ const MOST_ITERATIONS = 10;
 /** The limits of a ReAct loop (F3.31). @throws ToolError `invalid_argument` */
 export function reactLimits({ maxIterations = 5, multiAction = true }: ReactOptions = {}): LoopLimits {
   if (!Number.isSafeInteger(maxIterations) || maxIterations < 1 || maxIterations > MOST_ITERATIONS)
-    throw wrong("maxIterations", `a whole number from 1 to ${MOST_ITERATIONS}`, maxIterations);
+    throw wrong("maxIterations", `an integer from 1 to ${MOST_ITERATIONS}`, maxIterations);
   return { maxRounds: maxIterations, multiAction };
 }
 
 function checkCount(name: string, value: number, least: number): void {
-  if (!((Number.isSafeInteger(value) && value >= least) || value === Infinity)) throw wrong(name, `a whole number from ${least}`, value);
+  if (!((Number.isSafeInteger(value) && value >= least) || value === Infinity)) throw wrong(name, `an integer from ${least}`, value);
 }
 
 function wrong(name: string, wanted: string, value: unknown): ToolError {

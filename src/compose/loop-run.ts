@@ -5,6 +5,7 @@ import type { SessionMessage } from "../core/message.ts";
 import type { ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
+import { plural } from "../core/wording.ts";
 import { CONTEXT_LEVELS, advisoryNote, contextAdvisory } from "../policy/context-advisory.ts";
 import type { ContextAdvisory, ContextLevel } from "../policy/context-advisory.ts";
 import { LoopBudget } from "../policy/loop-budget.ts";
@@ -232,7 +233,7 @@ export class LoopRun {
       "tool-ended-turn": this.#turn.endedBy,
       "repeated-calls": repeated,
       budget: this.#budget.describe(),
-      "max-rounds": this.#pauses > limits.maxPauses ? `${this.#pauses} pauses` : `${this.#rounds} rounds`,
+      "max-rounds": this.#pauses > limits.maxPauses ? plural(this.#pauses, "pause") : plural(this.#rounds, "round"),
     };
     return { reason, detail: details[reason] ?? reply.finishDetail };
   }

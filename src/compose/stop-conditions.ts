@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { TokenUsage } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
+import { plural } from "../core/wording.ts";
 
 /** Where a run is, after a round. */
 export interface LoopState {
@@ -22,7 +23,10 @@ export type StopCondition = (state: LoopState) => string | undefined | Promise<s
 
 /** Ends after so many rounds. */
 export function stopAfterRounds(rounds: number): StopCondition {
-  return (state) => (state.rounds >= rounds ? `${state.rounds} rounds were made; ${rounds} are allowed.` : undefined);
+  return (state) =>
+    state.rounds >= rounds
+      ? `${plural(state.rounds, "round was", "rounds were")} made; ${plural(rounds, "is", "are")} allowed.`
+      : undefined;
 }
 
 /** Ends after the first round that is over later than this; `LoopLimits.maxDurationMs` does not wait for that. */

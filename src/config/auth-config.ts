@@ -116,7 +116,10 @@ function readSeedBasic(table: TableReader, { variables }: ReadContext): Extract<
   const [username, password, ...more] = table.texts("basic_auth") ?? [];
   if (username === undefined) return undefined;
   if (password === undefined || more.length > 0) {
-    table.report("basic_auth", `must be a list of a name and a password, not ${kindOf(table.value("basic_auth"))} of ${1 + more.length}.`);
+    table.report(
+      "basic_auth",
+      `must be an array of a name and a password, not ${kindOf(table.value("basic_auth"))} of ${1 + more.length}.`,
+    );
     return undefined;
   }
   const place = [...table.path, "basic_auth"];

@@ -166,7 +166,7 @@ class LadderBuilder {
         return await makeExample(this.#seed);
       case "stub": {
         const { stubs } = this.#simulation;
-        if (stubs === undefined) throw new NothingToAnswer("stub", "stubs, a list of answers or the file that holds it");
+        if (stubs === undefined) throw new NothingToAnswer("stub", "stubs, an array of answers or the file that holds it");
         return await makeStub(typeof stubs === "string" ? filePath(stubs, this.#loaded.folder) : stubs);
       }
     }

@@ -108,7 +108,7 @@ export async function loadExtension(path: string, folder: string): Promise<Exten
     !isFactoryTable<SourceFactory>(sources) ||
     (engines === undefined && sources === undefined)
   ) {
-    throw new ToolError("invalid_config", `${JSON.stringify(path)} must export haftEngines or haftSources, tables of functions by name.`);
+    throw new ToolError("invalid_config", `${JSON.stringify(path)} must export haftEngines or haftSources, objects of functions by name.`);
   }
   return { ...(engines === undefined ? {} : { engines }), ...(sources === undefined ? {} : { sources }) };
 }

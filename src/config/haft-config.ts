@@ -96,7 +96,7 @@ export interface ReadConfig {
 
 /** Reads a whole file; what cannot be used is reported and left out. Variables of disabled toolsets stay as written. */
 export function readHaftConfig(value: unknown, problems: Problems, options: ReadOptions): ReadConfig {
-  if (!isTable(value)) problems.add([], `a configuration must be a table of keys, not ${kindOf(value)}.`);
+  if (!isTable(value)) problems.add([], `a configuration must be an object, not ${kindOf(value)}.`);
   const root = new TableReader(isTable(value) ? value : {}, [], problems);
   const policies = readPolicies(root, options.environment);
   const extensions = root.texts("extensions") ?? [];

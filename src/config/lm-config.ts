@@ -30,7 +30,7 @@ export function readLm(table: TableReader): LmConfig | undefined {
   if (table.value("lm_config") === undefined) {
     const model = readModelOf(table, "model");
     if (model === undefined && !table.has("model"))
-      table.report(undefined, '"model" is missing: provider and model, or a table as [model].');
+      table.report(undefined, '"model" is missing: provider and model, or an object as [model].');
     return model === undefined ? undefined : { model, modelKey: "model", settings };
   }
   if (table.value("model") !== undefined) table.report("model", "is what lm_config says in other words; keep one of them.");
@@ -65,7 +65,7 @@ export function readModelOf(table: TableReader, key: string): ModelConfig | unde
   }
   const model = isTable(value) ? table.table(key) : undefined;
   if (model !== undefined) return readModel(model);
-  table.report(key, `must be provider and model, such as "ollama/qwen3", or a table as [model], not ${kindOf(value)}.`);
+  table.report(key, `must be provider and model, such as "ollama/qwen3", or an object as [model], not ${kindOf(value)}.`);
   return undefined;
 }
 

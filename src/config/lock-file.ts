@@ -121,7 +121,7 @@ class LockReader {
     const table = this.#object(value, path);
     this.#onlyKeys(table, ["source", "server", "tools"], path);
     const tools = own(table, "tools");
-    if (!isJsonArray(tools)) throw this.#wrong([...path, "tools"], "must be a list");
+    if (!isJsonArray(tools)) throw this.#wrong([...path, "tools"], "must be an array");
     const source = own(table, "source");
     const server = own(table, "server");
     return {

@@ -6,6 +6,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
+import { plural } from "../core/wording.ts";
 
 const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
 
@@ -22,13 +23,13 @@ export async function moduleTools(path: string, folder: string): Promise<Partial
   const toolset = toolsets[0];
   if (toolsets.length > 1 || (toolset !== undefined && tools.length > 0)) {
     throw problem(
-      `${JSON.stringify(path)} must export one toolset, or tools; it has ${toolsets.length} toolsets and ${tools.length} tools.`,
+      `${JSON.stringify(path)} must export one toolset, or tools; it has ${plural(toolsets.length, "toolset")} and ${plural(tools.length, "tool")}.`,
     );
   }
   if (toolset !== undefined) return toolset;
   if (tools.length > 0) return { tools };
   const found = names.length === 0 ? "it exports nothing" : `its exports are none: ${names.join(", ")}`;
-  throw problem(`${JSON.stringify(path)} must export a tool, a list of tools or a toolset; ${found}.`);
+  throw problem(`${JSON.stringify(path)} must export a tool, an array of tools or a toolset; ${found}.`);
 }
 
 /**

@@ -34,7 +34,7 @@ export function readToolsBlock(root: TableReader, context: ToolsetReadContext): 
   if (tools === undefined) return { registry: [], engines, enrichments: [] };
   if (Array.isArray(tools)) return { registry: readRegistry(readTables(tools, path, context.problems), context), engines, enrichments: [] };
   if (!isTable(tools)) {
-    root.report("tools", `must be a list of entries, or a table of registry, engines and enrichments, not ${kindOf(tools)}.`);
+    root.report("tools", `must be an array of entries, or an object of registry, engines and enrichments, not ${kindOf(tools)}.`);
     return { registry: [], engines, enrichments: [] };
   }
   const block = new TableReader(tools, path, context.problems);

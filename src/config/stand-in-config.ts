@@ -28,7 +28,7 @@ export function readSeed(table: TableReader): number | string | undefined {
   if (typeof value === "string") return value;
   if (value === undefined || typeof value === "number")
     return table.number("seed", { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, whole: true });
-  table.report("seed", `must be a whole number or a text, not ${kindOf(value)}.`);
+  table.report("seed", `must be an integer or a string, not ${kindOf(value)}.`);
   return undefined;
 }
 
@@ -41,7 +41,7 @@ export function readStubList(table: TableReader, { variables }: Pick<ReadContext
     return file === undefined ? undefined : variables.path(file, [...table.path, "stubs"]);
   }
   if (!Array.isArray(value)) {
-    table.report("stubs", `must be a list of answers, or the file that holds it, not ${kindOf(value)}.`);
+    table.report("stubs", `must be an array of answers, or the file that holds it, not ${kindOf(value)}.`);
     return undefined;
   }
   try {

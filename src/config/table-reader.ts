@@ -2,6 +2,7 @@
 import { describeThrown } from "../core/error.ts";
 import { copyJson } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
+import { typeInWords } from "../core/wording.ts";
 import type { Bounds } from "./bounds.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { nearKey, unknownKey } from "./near-key.ts";
@@ -62,7 +63,7 @@ export class TableReader {
   flag(key: string): boolean | undefined {
     const value = this.#read(key);
     if (value === undefined || typeof value === "boolean") return value;
-    this.report(key, `must be true or false, not ${kindOf(value)}.`);
+    this.report(key, `must be a boolean, not ${kindOf(value)}.`);
     return undefined;
   }
 
@@ -70,7 +71,7 @@ export class TableReader {
     const value = this.#read(key);
     if (value === undefined) return undefined;
     if (typeof value === "number" && value >= bounds.min && value <= bounds.max && (!bounds.whole || Number.isInteger(value))) return value;
-    const wanted = `${bounds.whole ? "a whole number" : "a number"} from ${bounds.min} to ${bounds.max}`;
+    const wanted = `${bounds.whole ? "an integer" : "a number"} from ${bounds.min} to ${bounds.max}`;
     this.report(key, `must be ${wanted}, not ${typeof value === "number" ? value : kindOf(value)}.`);
     return undefined;
   }
@@ -80,7 +81,7 @@ export class TableReader {
     const value = this.#read(key);
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) {
-      this.report(key, `must be a list of strings, not ${kindOf(value)}.`);
+      this.report(key, `must be an array of strings, not ${kindOf(value)}.`);
       return undefined;
     }
     const texts: string[] = [];
@@ -96,7 +97,7 @@ export class TableReader {
     const value = this.#read(key);
     if (value === undefined) return undefined;
     if (isTable(value)) return new TableReader(value, [...this.path, key], this.#problems);
-    this.report(key, `must be a table of keys, not ${kindOf(value)}.`);
+    this.report(key, `must be an object, not ${kindOf(value)}.`);
     return undefined;
   }
 
@@ -105,7 +106,7 @@ export class TableReader {
     const value = this.#read(key);
     if (value === undefined) return undefined;
     if (Array.isArray(value)) return readTables(value, [...this.path, key], this.#problems);
-    this.report(key, `must be a list of tables, not ${kindOf(value)}.`);
+    this.report(key, `must be an array of objects, not ${kindOf(value)}.`);
     return undefined;
   }
 
@@ -162,7 +163,11 @@ export class TableReader {
     const unknown = Object.keys(this.#table).filter((key) => !this.#known.has(key));
     const known = [...this.#known];
     for (const key of unknown.slice(0, MAX_UNKNOWN)) this.report(key, elsewhere.get(key) ?? unknownKey(key, known));
-    if (unknown.length > MAX_UNKNOWN) this.report(undefined, `${unknown.length - MAX_UNKNOWN} more keys are unknown.`);
+    if (unknown.length > MAX_UNKNOWN)
+      this.report(
+        undefined,
+        `${unknown.length - MAX_UNKNOWN === 1 ? "1 more key is" : `${unknown.length - MAX_UNKNOWN} more keys are`} unknown.`,
+      );
   }
 
   #read(key: string): unknown {
@@ -179,7 +184,7 @@ export function readTables(list: readonly unknown[], path: KeyPath, problems: Pr
   list.forEach((item, index) => {
     const here = [...path, index];
     if (isTable(item)) tables.push(new TableReader(item, here, problems));
-    else problems.add(here, `must be a table of keys, not ${kindOf(item)}.`);
+    else problems.add(here, `must be an object, not ${kindOf(item)}.`);
   });
   return tables;
 }
@@ -192,8 +197,5 @@ export function isTable(value: unknown): value is object {
 /** What a value is, as the rest of "must be a string, not …". The value itself may be a secret. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return "empty";
-  if (Array.isArray(value)) return "a list";
-  if (value instanceof Date) return "a date";
-  if (typeof value === "object") return "a table";
-  return `a ${typeof value}`;
+  return value instanceof Date ? "a date" : typeInWords(value);
 }

@@ -90,7 +90,7 @@ function parseTools(text: string, path: string): readonly Tool[] {
     const { value } = copyJson(parseJson(text, LIMITS), LIMITS);
     if (!isJsonObject(value) || value["format"] !== FORMAT || value["version"] !== VERSION) throw new Error("it is of another format");
     const { tools } = value;
-    if (!isJsonArray(tools)) throw new Error("it holds no list of tools");
+    if (!isJsonArray(tools)) throw new Error("it holds no array of tools");
     return tools.map(checkTool);
   } catch (error: unknown) {
     throw new ToolError("invalid_config", `The remembered tools in ${path} are damaged: ${describeThrown(error)}`, {

@@ -84,7 +84,7 @@ class ToolCollector {
 
   readAll(value: unknown): void {
     if (Array.isArray(value)) return this.readList(value, [], undefined);
-    if (!isTable(value)) return this.#problems.add([], `a tool file holds a list or a table of tools, not ${kindOf(value)}.`);
+    if (!isTable(value)) return this.#problems.add([], `a tool file holds an array or an object of tools, not ${kindOf(value)}.`);
     const entries = Object.keys(value).map((key): readonly [string, unknown] => [key, Reflect.get(value, key)]);
     if (isWrapped(entries)) return this.#readWrapped(entries);
     const namespace = readNamespace(value);
@@ -160,8 +160,8 @@ function readNamespace(table: object): string | undefined {
 }
 
 function whatItIsNot(item: unknown): string {
-  if (!isTable(item)) return `must be a list of tools or one tool, not ${kindOf(item)}.`;
-  return "is neither a list of tools nor a tool: it has no description and no parameters.";
+  if (!isTable(item)) return `must be an array of tools or one tool, not ${kindOf(item)}.`;
+  return "is neither an array of tools nor a tool: it has no description and no parameters.";
 }
 
 /** Tools of one name. */

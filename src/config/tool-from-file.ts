@@ -101,7 +101,7 @@ function namespaceOf(fields: object): string | undefined {
 function presetOf(word: string): Effects {
   const preset = EFFECT_PRESETS.get(word);
   if (preset === undefined)
-    throw wrong(`effects must be a table, or one of ${[...EFFECT_PRESETS.keys()].join(", ")}, not ${JSON.stringify(word)}.`);
+    throw wrong(`effects must be an object, or one of ${[...EFFECT_PRESETS.keys()].join(", ")}, not ${JSON.stringify(word)}.`);
   return preset;
 }
 
@@ -122,7 +122,7 @@ function withHints(tool: Tool, annotations: unknown): Tool {
 
 function asTable(value: unknown, what: string): object {
   if (isJsonObject(value)) return value;
-  throw wrong(`${what} must be a table with a name, a description and parameters, not ${kindOf(value)}.`);
+  throw wrong(`${what} must be an object with a name, a description and parameters, not ${kindOf(value)}.`);
 }
 
 /** Null is as good as nothing. */

@@ -38,7 +38,7 @@ function checkNumber(value: unknown, name: string, bounds: Bounds, owner: string
   if (value === undefined) return;
   const fits = typeof value === "number" && value >= bounds.min && value <= bounds.max && (!bounds.integer || Number.isInteger(value));
   if (fits) return;
-  const kind = bounds.integer ? "a whole number" : "a number";
+  const kind = bounds.integer ? "an integer" : "a number";
   const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
   throw new ToolError("invalid_argument", `${name} of ${owner} is ${shown}; it takes ${kind} from ${bounds.min} to ${bounds.max}.`);
 }

@@ -1,6 +1,7 @@
 /** Checks that parsed JSON has the shape a type promises: small functions put together into tables, quick and without a library. */
 import type { JsonValue } from "./json.ts";
 import { isJsonArray, isJsonObject } from "./json.ts";
+import { plural } from "./wording.ts";
 
 /** What is wrong with a value, and where in it. */
 export interface ShapeProblem {
@@ -19,13 +20,13 @@ export function describeProblem({ path, expected, found }: ShapeProblem): string
 }
 
 export const anyJson: ShapeCheck = (value) => (value === undefined ? problem("a JSON value", value) : undefined);
-export const anyText: ShapeCheck = (value) => (typeof value === "string" ? undefined : problem("a text", value));
-export const truth: ShapeCheck = (value) => (typeof value === "boolean" ? undefined : problem("true or false", value));
+export const anyText: ShapeCheck = (value) => (typeof value === "string" ? undefined : problem("a string", value));
+export const truth: ShapeCheck = (value) => (typeof value === "boolean" ? undefined : problem("a boolean", value));
 export const jsonObject: ShapeCheck = (value) => (isJsonObject(value) ? undefined : problem("an object", value));
 
 /** A text of so many UTF-16 units. */
 export function textOf(minLength: number, maxLength: number): ShapeCheck {
-  const expected = `a text of ${minLength} to ${maxLength} characters`;
+  const expected = `a string of ${minLength} to ${plural(maxLength, "character")}`;
   return (value) =>
     typeof value === "string" && value.length >= minLength && value.length <= maxLength ? undefined : problem(expected, value);
 }
@@ -42,7 +43,7 @@ export function numberOf(min: number, max: number): ShapeCheck {
 
 /** A whole number that counts something. */
 export const count: ShapeCheck = (value) =>
-  Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : problem("a whole number of at least 0", value);
+  Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : problem("an integer of at least 0", value);
 
 export function oneOf(words: readonly string[]): ShapeCheck {
   const known: ReadonlySet<unknown> = new Set(words);
@@ -55,7 +56,7 @@ export function optional(check: ShapeCheck): ShapeCheck {
 }
 
 export function listOf(check: ShapeCheck, maxItems = Infinity): ShapeCheck {
-  const expected = maxItems === Infinity ? "a list" : `a list of at most ${maxItems}`;
+  const expected = maxItems === Infinity ? "an array" : `an array of at most ${plural(maxItems, "item")}`;
   return (value) => {
     if (!isJsonArray(value) || value.length > maxItems) return problem(expected, value);
     for (let index = 0; index < value.length; index++) {
@@ -116,7 +117,7 @@ const SHOWN = 60;
 
 function spell(value: JsonValue | undefined): string {
   if (value === undefined) return "missing";
-  if (isJsonArray(value)) return `a list of ${value.length}`;
+  if (isJsonArray(value)) return `an array of ${plural(value.length, "item")}`;
   if (isJsonObject(value)) return "an object";
   const text = JSON.stringify(typeof value === "string" ? value.slice(0, SHOWN) : value);
   return typeof value === "string" && value.length > SHOWN ? `${text}… (${value.length} characters)` : text;

@@ -2,6 +2,7 @@
 import { ToolError } from "./error.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject } from "./json.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
+import { typeInWords } from "./wording.ts";
 
 /** Steps in the order they are applied. A path is a JSON Pointer (RFC 6901); the empty path is the whole value. */
 export type JsonPatch = readonly JsonPatchStep[];
@@ -133,7 +134,7 @@ function join(path: string, key: string): string {
  * @throws ToolError `corrupt_record` with the number and the path of the first step that does not fit
  */
 export function applyPatch(before: JsonValue | undefined, patch: JsonPatch): JsonValue | undefined {
-  if (!Array.isArray(patch)) throw new ToolError("corrupt_record", "The patch is not a list of steps.");
+  if (!Array.isArray(patch)) throw new ToolError("corrupt_record", "The patch is not an array of steps.");
   if (patch.length === 0) return before;
   const draft = new Draft(before);
   for (const step of patch) draft.apply(step);
@@ -209,7 +210,7 @@ class Draft {
   /** The container to change in place of this one: a copy the first time, then that copy. */
   #own(value: JsonValue | undefined): Container {
     if (typeof value !== "object" || value === null) {
-      throw this.#misfit(value === undefined ? "there is nothing to change it in" : `its path leads into ${describe(value)}`);
+      throw this.#misfit(value === undefined ? "there is nothing to change it in" : `its path leads into ${typeInWords(value)}`);
     }
     const owned = this.#owned.get(value);
     if (owned !== undefined) return owned;
@@ -249,13 +250,9 @@ function setMember(object: Record<string, JsonValue>, key: string, value: JsonVa
   else Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-function describe(value: JsonValue): string {
-  return value === null ? "null" : `a ${typeof value}`;
-}
-
 const MAX_QUOTE = 200;
 
 function quote(value: JsonValue | undefined): string {
-  if (typeof value !== "string") return value === undefined ? "missing" : describe(value);
+  if (typeof value !== "string") return value === undefined ? "missing" : typeInWords(value);
   return JSON.stringify(value.length <= MAX_QUOTE ? value : `${value.slice(0, MAX_QUOTE)}…`);
 }

@@ -11,6 +11,7 @@ import { EVENT_LIMITS, MAX_ID_LENGTH, readEvent } from "./read-event.ts";
 import { BodyWindow, attachBodies, bodyHash } from "./recording-bodies.ts";
 import { BODY_OVERHEAD, MAX_LINE_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION } from "./recording-format.ts";
 import type { RecordingHeader } from "./recording-format.ts";
+import { plural } from "./wording.ts";
 
 const LINE_LIMITS = { ...EVENT_LIMITS, maxDepth: EVENT_LIMITS.maxDepth + 4, maxChars: MAX_LINE_CHARS };
 const SUM_LENGTH = `,"sum":"${"0".repeat(64)}"}`.length;
@@ -72,7 +73,7 @@ export class RecordingDecoder {
   /** To be called when there are no more lines. @throws ToolError `corrupt_record` when the last line is missing */
   finish(): void {
     this.#line++;
-    if (!this.#ended) throw this.#damage(`the recording was cut short: it has no last line after ${this.#events} events`);
+    if (!this.#ended) throw this.#damage(`the recording was cut short: it has no last line after ${plural(this.#events, "event")}`);
   }
 
   /** A line that is too long to be read at all. */
@@ -147,7 +148,8 @@ export class RecordingDecoder {
     this.#check(END, fields);
     const { end } = fields;
     const events = isJsonObject(end) ? end["events"] : undefined;
-    if (events !== this.#events) throw this.#damage(`the recording should have ${String(events)} events and has ${this.#events}`);
+    if (events !== this.#events)
+      throw this.#damage(`the recording should have ${String(events)} ${events === 1 ? "event" : "events"} and has ${this.#events}`);
     this.#ended = true;
   }
 

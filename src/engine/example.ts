@@ -38,7 +38,7 @@ export function exampleEngine(options: ExampleEngineOptions = {}): Engine {
     throw new ToolError("invalid_argument", "The options of an example engine are an object, such as { seed: 7 }.");
   const { seed = 0 } = options;
   if (typeof seed !== "string" && !Number.isFinite(seed))
-    throw new ToolError("invalid_argument", `The seed of an example engine is of type ${typeof seed}; it takes a text or a number.`);
+    throw new ToolError("invalid_argument", `The seed of an example engine is of type ${typeof seed}; it takes a string or a number.`);
   return {
     kind: "example",
     order: "sequential",

@@ -202,11 +202,11 @@ function checkOptions(options: LmEngineOptions): void {
   for (const [name, { min, max }] of Object.entries(BOUNDS)) {
     const value: unknown = Reflect.get(options, name);
     if (value !== undefined && !(typeof value === "number" && Number.isInteger(value) && value >= min && value <= max))
-      throw wrongOption(name, value, `a whole number from ${min} to ${max}`);
+      throw wrongOption(name, value, `an integer from ${min} to ${max}`);
   }
   if (temperature !== undefined && !(typeof temperature === "number" && temperature >= 0 && temperature <= 2))
     throw wrongOption("temperature", temperature, "a number from 0 to 2");
-  if (instructions !== undefined && typeof instructions !== "string") throw wrongOption("instructions", instructions, "a text");
+  if (instructions !== undefined && typeof instructions !== "string") throw wrongOption("instructions", instructions, "a string");
 }
 
 function wrongOption(name: string, value: unknown, wanted: string): ToolError {

@@ -25,7 +25,7 @@ export interface RecordedCall {
  */
 export function recordedCalls(events: Iterable<SessionEvent>): readonly RecordedCall[] {
   if (typeof events !== "object" || typeof events?.[Symbol.iterator] !== "function")
-    throw new ToolError("invalid_argument", "A replay needs the events of a recording, as a list.", {
+    throw new ToolError("invalid_argument", "A replay needs the events of a recording, as an array.", {
       hint: "Read a file with readRecording(), and collect what is asynchronous: await Array.fromAsync(events).",
     });
   const started = new Map<string, ToolCall>();

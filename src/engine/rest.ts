@@ -5,6 +5,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
+import { plural } from "../core/wording.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { HttpClient, HttpHeader, HttpResponse } from "../net/http-request.ts";
 import { redactError } from "./redact.ts";
@@ -244,7 +245,8 @@ class RestEngine implements Engine {
 
   #warn(log: Log, warnings: readonly string[]): void {
     for (const warning of warnings.slice(0, MAX_WARNINGS)) log.warn(this.#secrets.redact(excerpt(warning, 500)));
-    if (warnings.length > MAX_WARNINGS) log.warn(`The OpenAPI document has ${warnings.length - MAX_WARNINGS} more such problems.`);
+    if (warnings.length > MAX_WARNINGS)
+      log.warn(`The OpenAPI document has ${plural(warnings.length - MAX_WARNINGS, "more such problem")}.`);
   }
 }
 

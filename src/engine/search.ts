@@ -140,15 +140,15 @@ function limitOf(input: JsonObject): number | undefined {
 
 function checkOptions({ documents, idField, textField, limit = 1, threshold = 0, maxDocuments = 1, toolName }: SearchOptions): void {
   if (!Array.isArray(documents) && (typeof documents !== "string" || documents === ""))
-    throw new ToolError("invalid_argument", "A search needs documents: the path of a file of JSON lines, or a list of records.");
+    throw new ToolError("invalid_argument", "A search needs documents: the path of a file of JSON lines, or an array of records.");
   for (const [name, field] of Object.entries({ idField, textField, toolName })) {
     if (field === undefined || (typeof field === "string" && field !== "") || (name === "toolName" && field === null)) continue;
     throw new ToolError("invalid_argument", `${name} of a search is ${JSON.stringify(field)}; it takes a name.`);
   }
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw new ToolError("invalid_argument", `limit of a search is ${String(limit)}; it takes a whole number from 1 to ${MAX_LIMIT}.`);
+    throw new ToolError("invalid_argument", `limit of a search is ${String(limit)}; it takes an integer from 1 to ${MAX_LIMIT}.`);
   if (!(threshold >= 0 && threshold <= 1))
     throw new ToolError("invalid_argument", `threshold of a search is ${String(threshold)}; it takes a number from 0 to 1.`);
   if (!Number.isSafeInteger(maxDocuments) || maxDocuments < 1)
-    throw new ToolError("invalid_argument", `maxDocuments of a search is ${String(maxDocuments)}; it takes a whole number from 1.`);
+    throw new ToolError("invalid_argument", `maxDocuments of a search is ${String(maxDocuments)}; it takes an integer from 1.`);
 }

@@ -8,6 +8,7 @@ import type { Enriched } from "./enrich.ts";
 import { SamplingError, prepareDraw } from "./sampler.ts";
 import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
 import { drawn } from "../core/seeded-random.ts";
+import { plural } from "../core/wording.ts";
 
 export interface GraphSampleOptions extends SampleOptions {
   /** Weaker edges are not followed. @default 0, all edges of the graph */
@@ -68,7 +69,7 @@ function graphSampler(enriched: Enriched, options: Needed, { owner, draw }: Kind
       const prepared = prepare(all);
       const tools = draw(prepared, followers(graph, prepared, all.minScore ?? 0));
       if (tools.length === prepared.k) return tools;
-      throw new SamplingError(`${owner} was asked for ${prepared.k} tools, and found ${tools.length} that feed each other so.`, {
+      throw new SamplingError(`${owner} was asked for ${plural(prepared.k, "tool")}, and found ${tools.length} that feed each other so.`, {
         requested: prepared.k,
         tools,
         hint: "Ask for fewer, allow more namespaces or a lower minScore.",

@@ -6,6 +6,7 @@ import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
 import { SamplingError, prepareDraw } from "./sampler.ts";
 import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
 import { drawn } from "../core/seeded-random.ts";
+import { plural } from "../core/wording.ts";
 
 export interface NeighborSampleOptions extends SampleOptions {
   /** Tools that are less alike are no neighbours. @default none is too different */
@@ -50,7 +51,7 @@ function drawAlike({ k, tools, allowed, random }: Draw, neighbors: ToolNeighbors
     if (found.length === k) return found;
     if (found.length > best.length) best = found;
   }
-  throw new SamplingError(`${OWNER} was asked for ${k} tools, and found ${best.length} that are alike.`, {
+  throw new SamplingError(`${OWNER} was asked for ${plural(k, "tool")}, and found ${best.length} that are alike.`, {
     requested: k,
     tools: best,
     hint: "Ask for fewer, allow more namespaces or a lower minScore, or find more neighbours for each tool.",

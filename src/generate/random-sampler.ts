@@ -6,6 +6,7 @@ import type { Enriched } from "./enrich.ts";
 import { SamplingError, checkNamespaces, prepareDraw } from "./sampler.ts";
 import type { SampleOptions, Sampler } from "./sampler.ts";
 import { drawn } from "../core/seeded-random.ts";
+import { plural } from "../core/wording.ts";
 
 export interface RandomSampleOptions extends SampleOptions {
   /**
@@ -50,7 +51,7 @@ function sampleRandom(enriched: Enriched, options: RandomSampleOptions): readonl
     sample.push(next.value);
   }
   if (sample.length === k) return sample;
-  throw new SamplingError(`${OWNER} was asked for ${k} tools, and there are ${sample.length}.`, { requested: k, tools: sample });
+  throw new SamplingError(`${OWNER} was asked for ${plural(k, "tool")}, and there are ${sample.length}.`, { requested: k, tools: sample });
 }
 
 function makePools(tools: readonly CatalogTool[], random: Random, weights: NonNullable<RandomSampleOptions["weights"]>): readonly Pool[] {

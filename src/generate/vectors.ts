@@ -44,9 +44,9 @@ export async function embedAll(texts: readonly string[], options: EmbedOptions):
 
 function checkVectors(answer: unknown, count: number): readonly Float32Array[] {
   if (!Array.isArray(answer) || answer.length !== count)
-    throw noVectors(`${count} were asked for, and ${Array.isArray(answer) ? answer.length : "no list"} came`);
+    throw noVectors(`${count} were asked for, and ${Array.isArray(answer) ? answer.length : "no array"} came`);
   return answer.map((vector: unknown) => {
-    if (!Array.isArray(vector) && !(vector instanceof Float32Array)) throw noVectors("one is no list of numbers");
+    if (!Array.isArray(vector) && !(vector instanceof Float32Array)) throw noVectors("one is not an array of numbers");
     const numbers = Array.from<unknown>(vector);
     if (!numbers.every((number) => Number.isFinite(number))) throw noVectors("one holds something else than numbers");
     return unitVector(Float32Array.from(numbers, Number));

@@ -29,7 +29,7 @@ export interface ModelContext extends Pick<HttpModelOptions, "fetch" | "ports" |
  */
 export function modelFrom(spec: string | ModelSpec, { environment, ...shared }: ModelContext): Model {
   if (typeof spec !== "string" && (typeof spec?.provider !== "string" || typeof spec.model !== "string"))
-    throw new ToolError("invalid_argument", "A model is a text, provider/model, or { provider, model } with two texts.");
+    throw new ToolError("invalid_argument", "A model is a string, provider/model, or { provider, model } with two strings.");
   const { provider: wanted, model, apiKey, baseUrl, headers, ...rest } = typeof spec === "string" ? splitSpec(spec) : spec;
   if (model === "") throw new ToolError("invalid_argument", `A model needs a name behind its provider: ${wanted}/….`);
   const found = findProvider(wanted);

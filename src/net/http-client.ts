@@ -8,6 +8,7 @@ import type { SecureContext } from "node:tls";
 import { ToolError } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
 import type { Clock, Log } from "../core/ports.ts";
+import { plural } from "../core/wording.ts";
 import { AddressGuard, serverName } from "./address-guard.ts";
 import type { ResolveName } from "./address-guard.ts";
 import { exchange } from "./exchange.ts";
@@ -140,7 +141,7 @@ function afterRedirect({ code, message, retryable, hint, cause }: ToolError): To
 }
 
 function tooManyRedirects(url: URL, maxRedirects: number): ToolError {
-  return new ToolError("network_error", `${serverName(url)} redirects more than ${maxRedirects} times.`, { retryable: false });
+  return new ToolError("network_error", `${serverName(url)} redirects more than ${plural(maxRedirects, "time")}.`, { retryable: false });
 }
 
 async function resolveBySystem(name: string): Promise<readonly string[]> {

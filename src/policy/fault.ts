@@ -107,14 +107,14 @@ function checkedRule(given: unknown, where: string, otherTypes: boolean): FaultR
   if (typeof type !== "string" || type === "") throw wrong(`type of ${where}`, type, `one of ${FAULT_TYPES.join(", ")}`);
   if (!otherTypes && !FAULT_TYPES.some((known) => known === type)) throw unknownType(type, where);
   if (!isWithin(probability, 0, 1)) throw wrong(`probability of ${where}`, probability, "a number from 0 to 1");
-  if (message !== undefined && typeof message !== "string") throw wrong(`message of ${where}`, message, "a text");
-  if (retryable !== undefined && typeof retryable !== "boolean") throw wrong(`retryable of ${where}`, retryable, "true or false");
+  if (message !== undefined && typeof message !== "string") throw wrong(`message of ${where}`, message, "a string");
+  if (retryable !== undefined && typeof retryable !== "boolean") throw wrong(`retryable of ${where}`, retryable, "a boolean");
   if (attempts !== undefined && !(isWithin(attempts, 1, Number.MAX_SAFE_INTEGER) && Number.isInteger(attempts)))
-    throw wrong(`attempts of ${where}`, attempts, "a whole number of at least 1");
+    throw wrong(`attempts of ${where}`, attempts, "an integer of at least 1");
   checkMs(retryAfterMs, "retryAfterMs", where);
   checkDelay(delayMs, where);
   if (tools !== undefined && typeof tools !== "string" && !Array.isArray(tools))
-    throw wrong(`tools of ${where}`, tools, "a pattern over qualified names, or a list of them");
+    throw wrong(`tools of ${where}`, tools, "a pattern over qualified names, or an array of them");
   return Object.freeze({ ...given, type, probability });
 }
 

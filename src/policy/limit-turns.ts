@@ -15,7 +15,7 @@ export const DEFAULT_MAX_TURNS = 50;
  */
 export function limitTurns(messages: readonly ModelMessage[], maxTurns: number = DEFAULT_MAX_TURNS): readonly ModelMessage[] {
   if (!Number.isSafeInteger(maxTurns) || maxTurns < 0)
-    throw new ToolError("invalid_argument", `maxTurns is ${String(maxTurns)}; it takes a whole number from 0 (0 = no limit).`);
+    throw new ToolError("invalid_argument", `maxTurns is ${String(maxTurns)}; it takes an integer from 0 (0 = no limit).`);
   const starts = turnStarts(messages);
   const first = maxTurns === 0 ? undefined : starts[starts.length - maxTurns];
   return first === undefined || first === starts[0] ? [...messages] : keepFrom(messages, first);

@@ -1,5 +1,6 @@
 /** Which tools may be called at all, by patterns over their qualified names. */
 import { ToolError } from "../core/error.ts";
+import { typeInWords } from "../core/wording.ts";
 
 /** Patterns over qualified names; `*` stands for any text: `files::*`, `*::delete`, `*`. */
 export interface PermissionRules {
@@ -52,7 +53,8 @@ export function permissionGate(rules: PermissionRules): (qualifiedName: string) 
  * @throws ToolError `invalid_argument`
  */
 export function nameMatcher(patterns: readonly string[], where: string): NameMatcher {
-  if (!Array.isArray(patterns)) throw new ToolError("invalid_argument", `"${where}" is a list of name patterns, not a ${typeof patterns}.`);
+  if (!Array.isArray(patterns))
+    throw new ToolError("invalid_argument", `"${where}" is an array of name patterns, not ${typeInWords(patterns)}.`);
   const compiled = patterns.map((pattern: unknown) => compile(pattern, where));
   return (qualifiedName) => compiled.find((pattern) => fits(qualifiedName, pattern.pieces))?.text;
 }
@@ -65,7 +67,7 @@ interface NamePattern {
 
 function compile(pattern: unknown, where: string): NamePattern {
   if (typeof pattern !== "string" || pattern === "")
-    throw new ToolError("invalid_argument", `"${where}" has a pattern that is not text: ${String(pattern)}.`);
+    throw new ToolError("invalid_argument", `"${where}" has a pattern that is not a string: ${String(pattern)}.`);
   if (pattern.length > MAX_PATTERN_LENGTH) {
     throw new ToolError(
       "invalid_argument",

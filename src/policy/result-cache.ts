@@ -99,7 +99,7 @@ export class ResultCache {
   constructor(options: CacheOptions, parts: CacheParts) {
     const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
     if (!(Number.isSafeInteger(maxBytes) && maxBytes >= 0))
-      throw new ToolError("invalid_argument", `maxBytes of the cache is ${String(maxBytes)}; it takes a whole number of at least 0.`);
+      throw new ToolError("invalid_argument", `maxBytes of the cache is ${String(maxBytes)}; it takes an integer of at least 0.`);
     this.maxBytes = maxBytes;
     this.#clock = parts.clock;
     this.stored = parts.store === undefined ? undefined : new StoredResults(parts.store, parts.log);

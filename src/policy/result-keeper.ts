@@ -4,6 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { isJsonObject, jsonPath } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
 import { parseJson } from "../core/parse-json.ts";
+import { plural, typeInWords } from "../core/wording.ts";
 import { finder } from "./find-text.ts";
 import { weighContent, weighJson } from "./weigh.ts";
 
@@ -188,7 +189,7 @@ export class ResultKeeper {
 
 function wholeNumber(name: string, value: number, minimum: number): number {
   if (Number.isSafeInteger(value) && value >= minimum) return value;
-  throw new ToolError("invalid_input", `"${name}" is a whole number of at least ${minimum}, not ${String(value)}.`);
+  throw new ToolError("invalid_input", `"${name}" is an integer of at least ${minimum}, not ${String(value)}.`);
 }
 
 function wholeText(kept: WholeResult): string {
@@ -267,7 +268,7 @@ function readPage(text: string, grep: string, offset: number, limit: number): Re
     }
     start = next;
   }
-  if (offset >= lineCount) throw new ToolError("invalid_input", `"offset" is ${offset}, and the result has ${lineCount} lines.`);
+  if (offset >= lineCount) throw new ToolError("invalid_input", `"offset" is ${offset}, and the result has ${plural(lineCount, "line")}.`);
   return lines.page(lineCount);
 }
 
@@ -314,8 +315,8 @@ function childOf(value: JsonValue, step: string | number): JsonValue | undefined
 }
 
 function describe(value: JsonValue): string {
-  if (typeof value !== "object" || value === null) return value === null ? "null" : `a ${typeof value}`;
-  if (!isJsonObject(value)) return `an array of ${value.length} items`;
+  if (typeof value !== "object" || value === null) return typeInWords(value);
+  if (!isJsonObject(value)) return `an array of ${plural(value.length, "item")}`;
   const keys = Object.keys(value);
   const named = keys.slice(0, 10).map((key) => JSON.stringify(key.slice(0, 40)));
   return `an object with the keys ${named.join(", ")}${keys.length > named.length ? " …" : ""}`;

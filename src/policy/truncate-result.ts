@@ -2,6 +2,7 @@
 import type { ContentPart } from "../core/content.ts";
 import { DEFAULT_MAX_DEPTH, isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
+import { plural } from "../core/wording.ts";
 
 export interface ShownResult {
   readonly output: JsonValue | undefined;
@@ -132,8 +133,8 @@ function shrink(value: JsonValue, budget: number, depth: number): JsonValue {
   if (typeof value !== "object" || value === null || jsonBytes(value, budget, true) <= budget) return value;
   const roomy = budget >= 2 * MIN_SHARE && depth < DEFAULT_MAX_DEPTH;
   if (isJsonObject(value))
-    return roomy ? shrinkObject(value, budget - MIN_SHARE, depth) : `[object with ${Object.keys(value).length} keys]`;
-  return roomy ? shrinkArray(value, budget - MIN_SHARE, depth) : `[array of ${value.length} items]`;
+    return roomy ? shrinkObject(value, budget - MIN_SHARE, depth) : `[object with ${plural(Object.keys(value).length, "key")}]`;
+  return roomy ? shrinkArray(value, budget - MIN_SHARE, depth) : `[array of ${plural(value.length, "item")}]`;
 }
 
 function shrinkText(text: string, budget: number): string {
@@ -156,7 +157,7 @@ function shrinkArray(items: readonly JsonValue[], budget: number, depth: number)
     if (left > budget / 2) kept.push(shrink(item, left - 1, depth + 1));
     break;
   }
-  if (kept.length < items.length) kept.push(`[${items.length - kept.length} more items]`);
+  if (kept.length < items.length) kept.push(`[${plural(items.length - kept.length, "more item")}]`);
   return kept;
 }
 
@@ -190,7 +191,7 @@ function shrinkObject(object: JsonObject, budget: number, depth: number): JsonOb
     const share = shares.get(key);
     if (share !== undefined) kept.push([key, shrink(object[key] ?? null, share, depth + 1)]);
   }
-  if (kept.length < keys.length) kept.push([MORE_KEY, `${keys.length - kept.length} more keys`]);
+  if (kept.length < keys.length) kept.push([MORE_KEY, plural(keys.length - kept.length, "more key")]);
   return Object.fromEntries(kept);
 }
 

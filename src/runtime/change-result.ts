@@ -6,6 +6,7 @@ import type { ErrorInfo } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/json.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ResultStatus, ToolResult } from "../core/result.ts";
+import { typeInWords } from "../core/wording.ts";
 import { copyContent } from "./copy-content.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -42,7 +43,7 @@ function isStatus(status: unknown): status is ResultStatus {
 }
 
 function readLines(lines: unknown): readonly string[] {
-  if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string")) throw new TypeError("its warnings are no list of texts");
+  if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string")) throw new TypeError("its warnings are not an array of strings");
   return Object.freeze([...lines]);
 }
 
@@ -66,5 +67,5 @@ function readRecord(metadata: unknown): JsonObject {
 }
 
 function describe(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : `a ${typeof value}`;
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : typeInWords(value);
 }

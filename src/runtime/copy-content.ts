@@ -18,7 +18,7 @@ const FIELDS: Readonly<Record<ContentPart["type"], { readonly needs: readonly st
 /** @throws ToolError `not_json` or `too_large`, naming the part that is wrong */
 export function copyContent(content: unknown): readonly ContentPart[] {
   const { value } = copyJson(content, CONTENT_LIMITS);
-  if (!isJsonArray(value)) throw new ToolError("not_json", "content is no list of parts");
+  if (!isJsonArray(value)) throw new ToolError("not_json", "content is not an array of parts");
   value.forEach(checkPart);
   return value as unknown as readonly ContentPart[]; // every part was just checked
 }
@@ -30,7 +30,7 @@ function checkPart(part: JsonValue, index: number): void {
   }
   const { needs, may } = FIELDS[type];
   const wrong = needs.find((name) => !isText(part, name)) ?? may.find((name) => part[name] !== undefined && !isText(part, name));
-  if (wrong !== undefined) throw new ToolError("not_json", `content part ${index} is ${type}, and its "${wrong}" is no text`);
+  if (wrong !== undefined) throw new ToolError("not_json", `content part ${index} is ${type}, and its "${wrong}" is not a string`);
 }
 
 function isPartType(type: string): type is ContentPart["type"] {

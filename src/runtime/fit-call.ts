@@ -41,7 +41,7 @@ function applyOwnRules(run: CallRun, input: JsonObject): StepEnd | Promise<StepE
 function readProblems(problems: unknown): readonly string[] {
   if (Array.isArray(problems)) return problems.map((problem) => describeThrown(problem));
   if (isPromiseLike(problems)) void Promise.resolve(problems).then(undefined, () => {}); // its failure is nobody's: the promise itself is the mistake
-  throw new TypeError("its validate() did not answer with a list of problems");
+  throw new TypeError("its validate() did not answer with an array of problems");
 }
 
 function takeParsed(run: CallRun, parsed: ParsedInput): StepEnd {

@@ -128,7 +128,7 @@ function checkOptions(options: LadderOptions): void {
   if (!isObject(options)) throw new ToolError("invalid_argument", "The ladder of the runtime is an object.");
   const { rules = [], engines = {}, onRecord } = options;
   if (!Array.isArray(rules) || !rules.every(isObject))
-    throw new ToolError("invalid_argument", "ladder.rules is a list of { tools, from }.");
+    throw new ToolError("invalid_argument", "ladder.rules is an array of { tools, from }.");
   if (!isObject(engines)) throw new ToolError("invalid_argument", "ladder.engines is an object with an engine for each rung.");
   if (onRecord !== undefined && typeof onRecord !== "function") throw new ToolError("invalid_argument", "ladder.onRecord is a function.");
 }

@@ -5,6 +5,7 @@ import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/json.ts";
 import type { JsonLimits, JsonObject } from "../core/json.ts";
 import type { Repair } from "../core/result.ts";
+import { typeInWords } from "../core/wording.ts";
 
 export interface ReadCall {
   readonly call: ToolCall;
@@ -161,8 +162,5 @@ function unreadable(call: ToolCall, error: ToolError): ReadCall {
 }
 
 function kindOf(value: unknown): string {
-  if (value === null) return "null";
-  if (value === undefined) return "missing";
-  if (Array.isArray(value)) return "an array";
-  return `a ${typeof value}`;
+  return value === undefined ? "missing" : typeInWords(value);
 }

@@ -113,11 +113,11 @@ function checkOptions(options: RuntimeOptions): void {
   checkRetry(options.retry ?? {});
   const { hooks = [] } = options;
   if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === "object" && hook !== null))
-    throw new ToolError("invalid_argument", "The hooks of the runtime are a list of objects with a name, and beforeCall or afterCall.");
+    throw new ToolError("invalid_argument", "The hooks of the runtime are an array of objects with a name, and beforeCall or afterCall.");
   for (const hook of hooks) checkHook(hook);
   const { keepEvents = 1, durability = "sync" } = options;
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
-    throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes a whole number of at least 1.`);
+    throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes an integer of at least 1.`);
   if (options.store !== undefined) checkMethods(options.store, ["open", "create", "claim", "read", "close"], "store");
   if (options.standIn !== undefined) checkMethods(options.standIn, ["call"], "standIn");
   if (durability !== "sync" && durability !== "async")
@@ -127,10 +127,7 @@ function checkOptions(options: RuntimeOptions): void {
 function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {
   checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1)
-    throw new ToolError(
-      "invalid_argument",
-      `timeoutMs of the hook ${JSON.stringify(name)} is ${timeoutMs}; it takes a whole number from 1.`,
-    );
+    throw new ToolError("invalid_argument", `timeoutMs of the hook ${JSON.stringify(name)} is ${timeoutMs}; it takes an integer from 1.`);
   if (onFailure === "skip" || onFailure === "stop") return;
   throw new ToolError(
     "invalid_argument",

@@ -42,5 +42,5 @@ function readParsed(answer: unknown, { what }: Parsing): ParsedInput {
     if (Array.isArray(issues)) return { issues: issues.map((issue) => describeThrown(issue)) };
     if (issues === undefined && "value" in answer) return { value: answer["value"] };
   }
-  throw new TypeError(`its ${what} check gave neither a value nor a list of issues`);
+  throw new TypeError(`its ${what} check gave neither a value nor an array of issues`);
 }

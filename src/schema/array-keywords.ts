@@ -1,4 +1,5 @@
 /** Keywords for arrays. */
+import { plural } from "../core/wording.ts";
 import { NEVER, type Rule, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
 import { evaluateChild, testChild } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, childOf, countOf, keywordValue, listOf, refuse } from "./keyword.ts";
@@ -10,14 +11,14 @@ function compileSize(node: SchemaNode): Rule {
   return (value, run) => {
     if (!Array.isArray(value) || (value.length >= min && value.length <= max)) return true;
     if (!run.explaining) return false;
-    if (value.length < min) return run.report("minItems", `expected at least ${min} items, got ${value.length}`);
-    return run.report("maxItems", `expected at most ${max} items, got ${value.length}`);
+    if (value.length < min) return run.report("minItems", `expected at least ${plural(min, "item")}, got ${value.length}`);
+    return run.report("maxItems", `expected at most ${plural(max, "item")}, got ${value.length}`);
   };
 }
 
 function compileUniqueItems(node: SchemaNode): Rule | undefined {
   const wanted = keywordValue(node.raw, "uniqueItems");
-  if (typeof wanted !== "boolean") return refuse(node, "uniqueItems", "uniqueItems must be true or false");
+  if (typeof wanted !== "boolean") return refuse(node, "uniqueItems", "uniqueItems must be a boolean");
   if (!wanted) return undefined;
   return (value, run) => {
     if (!Array.isArray(value)) return true;
@@ -60,8 +61,8 @@ function containsRule(node: SchemaNode | undefined, bounds: ContainsBounds): Rul
     const found = countMatches(node, value, run, bounds);
     if (found >= min && found <= max) return true;
     if (!run.explaining) return false;
-    if (found < min) return run.report("contains", `expected at least ${min} matching items, got ${found}`);
-    return run.report("maxContains", `expected at most ${max} matching items, got ${found} or more`);
+    if (found < min) return run.report("contains", `expected at least ${plural(min, "matching item")}, got ${found}`);
+    return run.report("maxContains", `expected at most ${plural(max, "matching item")}, got ${found} or more`);
   };
 }
 
@@ -84,8 +85,8 @@ function compileItems(node: SchemaNode, compiler: SubschemaCompiler): Rule {
     return refuse(
       node,
       "items",
-      "items must be one schema, not a list of them",
-      "Since 2020-12 a list is called prefixItems; or say that the $schema is draft-07.",
+      "items must be one schema, not an array of them",
+      "Since 2020-12 an array is called prefixItems; or say that the $schema is draft-07.",
     );
   }
   return itemsRule(prefixOf(node, "prefixItems", compiler), childOf(node, "items", compiler));

@@ -1,5 +1,6 @@
 /** Keywords that hold further subschemas against the same value. */
 import { isJsonObject } from "../core/json.ts";
+import { plural } from "../core/wording.ts";
 import type { Aside, RawSchema, Rule, SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { evaluate, test } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, branchesOf, checkNames, inPlaceOf, mapOf } from "./keyword.ts";
@@ -110,7 +111,7 @@ function explainOneOf(branches: readonly SchemaNode[], value: unknown, run: Vali
   const shown = `${fitting.slice(0, MAX_SHOWN_BRANCHES).join(", ")}${fitting.length > MAX_SHOWN_BRANCHES ? ", …" : ""}`;
   return run.report(
     "oneOf",
-    `expected to fit exactly one of ${branches.length} alternatives, but fits ${fitting.length} (number ${shown})`,
+    `expected to fit exactly one of ${plural(branches.length, "alternative")}, but fits ${fitting.length} (number ${shown})`,
   );
 }
 
@@ -139,7 +140,7 @@ function reportNoFit(keyword: string, attempts: readonly Aside[], run: Validatio
       ({ problems: [first] }, index) => `${index + 1}: ${first === undefined ? "does not fit" : first.message.slice(0, MAX_REASON_LENGTH)}`,
     );
   const rest = attempts.length > MAX_SHOWN_BRANCHES ? "; …" : "";
-  return run.report(keyword, `fits none of ${attempts.length} alternatives (${reasons.join("; ")}${rest})`);
+  return run.report(keyword, `fits none of ${plural(attempts.length, "alternative")} (${reasons.join("; ")}${rest})`);
 }
 
 /** True for a problem which says that the value is of another kind than the alternative describes. */

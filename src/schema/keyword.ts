@@ -64,7 +64,7 @@ export function numberOf(node: SchemaNode, keyword: string): number | undefined 
 export function countOf(node: SchemaNode, keyword: string): number | undefined {
   const value = keywordValue(node.raw, keyword);
   if (value === undefined || (typeof value === "number" && Number.isInteger(value) && value >= 0)) return value;
-  return refuse(node, keyword, `${keyword} must be a whole number from 0 up, not ${showValue(value)}`);
+  return refuse(node, keyword, `${keyword} must be an integer from 0 up, not ${showValue(value)}`);
 }
 
 export function stringOf(node: SchemaNode, keyword: string): string | undefined {
@@ -81,7 +81,7 @@ export function namesOf(node: SchemaNode, keyword: string, compiler: SubschemaCo
 }
 
 export function checkNames(node: SchemaNode, keyword: string, value: unknown, compiler: SubschemaCompiler): readonly string[] {
-  if (!Array.isArray(value)) return refuse(node, keyword, `${keyword} must be a list of names, not ${showValue(value)}`);
+  if (!Array.isArray(value)) return refuse(node, keyword, `${keyword} must be an array of names, not ${showValue(value)}`);
   compiler.spend(node, keyword, value.length);
   for (const name of value) {
     if (typeof name !== "string") return refuse(node, keyword, `${keyword} must hold names only, not ${showValue(name)}`);
@@ -109,7 +109,7 @@ export function listOf(node: SchemaNode, keyword: string, compiler: SubschemaCom
   const value = keywordValue(node.raw, keyword);
   if (value === undefined) return undefined;
   if (!Array.isArray(value) || value.length === 0) {
-    return refuse(node, keyword, `${keyword} must be a list of at least one schema, not ${showValue(value)}`);
+    return refuse(node, keyword, `${keyword} must be an array of at least one schema, not ${showValue(value)}`);
   }
   compiler.spend(node, keyword, value.length);
   return value;

@@ -1,5 +1,6 @@
 /** Keywords for the fields of objects. */
 import { isJsonObject } from "../core/json.ts";
+import { plural } from "../core/wording.ts";
 import { NEVER, type RawSchema, type Rule, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
 import { evaluateChild } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, childOf, countOf, mapOf, namesOf } from "./keyword.ts";
@@ -149,8 +150,8 @@ function compileCount(node: SchemaNode): Rule {
     const count = countNames(value, run);
     if (count >= min && count <= max) return true;
     if (!run.explaining) return false;
-    if (count < min) return run.report("minProperties", `expected at least ${min} fields, got ${count}`);
-    return run.report("maxProperties", `expected at most ${max} fields, got ${count}`);
+    if (count < min) return run.report("minProperties", `expected at least ${plural(min, "field")}, got ${count}`);
+    return run.report("maxProperties", `expected at most ${plural(max, "field")}, got ${count}`);
   };
 }
 

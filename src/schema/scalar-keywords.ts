@@ -1,6 +1,7 @@
 /** Keywords for strings and numbers. */
 import type { Rule, SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { ToolError } from "../core/error.ts";
+import { plural } from "../core/wording.ts";
 import { type KeywordTable, type SubschemaCompiler, countOf, numberOf, refuse, stringOf } from "./keyword.ts";
 import { type LinearPattern, linearPattern } from "./pattern.ts";
 import { showValue } from "./schema-problem.ts";
@@ -13,8 +14,8 @@ function compileLength(node: SchemaNode): Rule {
     // A code point is one or two units, so most strings need no counting.
     if (value.length <= max && value.length >= 2 * min) return true;
     const length = value.length > 2 * max || value.length < min ? value.length : countCodePoints(value, run);
-    if (length < min) return run.explaining && run.report("minLength", `expected at least ${min} characters, got ${length}`);
-    return length <= max || (run.explaining && run.report("maxLength", `expected at most ${max} characters, got ${length}`));
+    if (length < min) return run.explaining && run.report("minLength", `expected at least ${plural(min, "character")}, got ${length}`);
+    return length <= max || (run.explaining && run.report("maxLength", `expected at most ${plural(max, "character")}, got ${length}`));
   };
 }
 

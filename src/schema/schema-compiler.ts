@@ -65,7 +65,7 @@ class DocumentCompiler implements SubschemaCompiler {
 
   compile(raw: unknown, location: Location, outer: SchemaResource): SchemaNode {
     if (typeof raw !== "boolean" && !isJsonObject(raw)) {
-      return refuse(location, "", `a schema must be an object, true or false, not ${showValue(raw)}`);
+      return refuse(location, "", `a schema must be an object or a boolean, not ${showValue(raw)}`);
     }
     if (++this.subschemas > MAX_SUBSCHEMAS) return refuse(location, "", `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
     const node = new SchemaNode(typeof raw === "boolean" ? EMPTY : raw, location, outer);

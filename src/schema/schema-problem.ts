@@ -31,20 +31,11 @@ function shorten(path: string): string {
   return `${path.slice(0, MAX_PATH_LENGTH / 2)}…${path.slice(1 - MAX_PATH_LENGTH / 2)}`;
 }
 
-/** Names the type of a value that was not expected, in the words of seed 002: str, int, float, bool, NoneType, list, dict. */
+/** JSON Schema's name for the type of a value that was not expected; of a whole number it is `integer`. */
 export function typeName(value: unknown): string {
-  switch (typeof value) {
-    case "string":
-      return "str";
-    case "number":
-      return Number.isInteger(value) ? "int" : "float";
-    case "boolean":
-      return "bool";
-    case "object":
-      return value === null ? "NoneType" : Array.isArray(value) ? "list" : "dict";
-    default:
-      return typeof value;
-  }
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return typeof value === "number" && Number.isInteger(value) ? "integer" : typeof value;
 }
 
 const MAX_SHOWN = 80;

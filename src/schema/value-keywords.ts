@@ -24,13 +24,13 @@ function typeBits(node: SchemaNode, name: unknown): number {
     node,
     "type",
     `${showValue(name)} is not a JSON type`,
-    `Use one of ${[...TYPE_BITS.keys()].join(", ")}, or a list of them.`,
+    `Use one of ${[...TYPE_BITS.keys()].join(", ")}, or an array of them.`,
   );
 }
 
 function compileEnum(node: SchemaNode, compiler: SubschemaCompiler): Rule {
   const value = keywordValue(node.raw, "enum");
-  if (!Array.isArray(value)) return refuse(node, "enum", `enum must be a list of values, not ${showValue(value)}`);
+  if (!Array.isArray(value)) return refuse(node, "enum", `enum must be an array of values, not ${showValue(value)}`);
   const allowed = valueSet(node, "enum", value, compiler);
   const expected = value.length === 0 ? "no value is allowed here" : `expected one of ${showValues(value)}`;
   return (candidate, run) =>

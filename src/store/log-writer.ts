@@ -2,6 +2,7 @@
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { LogOptions } from "../core/store.ts";
+import { plural } from "../core/wording.ts";
 import { eventChecksum, rootChecksum, sessionChecksum } from "./checksum.ts";
 import { spellBranchPoint } from "./log-database.ts";
 import type { EventRow, LogRefusal, LogWrite } from "./log-database.ts";
@@ -172,6 +173,6 @@ function orphan(write: LogWrite, from: string): ToolError {
 function elsewhere(write: LogWrite, length: number): ToolError {
   return new ToolError(
     "conflict",
-    `Session ${name(write)} has ${length} events, none of them at position ${write.from} as this log has it.`,
+    `Session ${name(write)} has ${plural(length, "event")}, none of them at position ${write.from} as this log has it.`,
   );
 }

@@ -29,5 +29,5 @@ export function checkLogOptions({ at, durability, parent }: LogOptions): LogOpti
 /** @throws ToolError `invalid_argument` */
 export function requireWhole(name: string, value: number, min: number): number {
   if (Number.isSafeInteger(value) && value >= min) return value;
-  throw new ToolError("invalid_argument", `${name} is ${String(value)}; it must be a whole number of at least ${min}.`);
+  throw new ToolError("invalid_argument", `${name} is ${String(value)}; it must be an integer of at least ${min}.`);
 }

@@ -11,7 +11,7 @@ export function storedText(text: string): string {
 /** @throws ToolError when it is not the JSON of a text */
 export function originalText(stored: string): string {
   const text = parseJson(stored, LIMITS);
-  if (typeof text !== "string") throw new ToolError("corrupt_record", `A stored text is not a text: ${stored.slice(0, 60)}.`);
+  if (typeof text !== "string") throw new ToolError("corrupt_record", `A stored text is not a string: ${stored.slice(0, 60)}.`);
   return text;
 }
 
@@ -24,5 +24,5 @@ export function storedTexts(texts: readonly string[]): string {
 export function originalTexts(stored: string): readonly string[] {
   const texts: unknown = parseJson(stored, LIMITS);
   if (Array.isArray(texts) && texts.every((text) => typeof text === "string")) return texts;
-  throw new ToolError("corrupt_record", `A stored list of texts is something else: ${stored.slice(0, 60)}.`);
+  throw new ToolError("corrupt_record", `A stored array of strings is something else: ${stored.slice(0, 60)}.`);
 }

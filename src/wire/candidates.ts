@@ -18,7 +18,7 @@ export function candidateCount(
   notes: WireNote[],
 ): number | undefined {
   if (!Number.isSafeInteger(candidates) || candidates < 1)
-    throw new ToolError("invalid_argument", `candidates of a request is ${String(candidates)}; it takes a whole number from 1.`);
+    throw new ToolError("invalid_argument", `candidates of a request is ${String(candidates)}; it takes an integer from 1.`);
   if (candidates > most)
     notes.push({
       kind: "unsupported",

@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ModelTool } from "../core/model.ts";
+import { plural } from "../core/wording.ts";
 import { fitSchema } from "./fit-schema.ts";
 import type { SchemaSubset } from "./fit-schema.ts";
 import { ProviderNames } from "./provider-name.ts";
@@ -43,7 +44,7 @@ export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, wr
   for (const tool of tools) {
     try {
       if (rules.maxTools !== undefined && written.length >= rules.maxTools)
-        throw new ToolError("limit_exceeded", `${rules.format} takes at most ${rules.maxTools} tools.`);
+        throw new ToolError("limit_exceeded", `${rules.format} takes at most ${plural(rules.maxTools, "tool")}.`);
       const own = tool.providers !== undefined && Object.hasOwn(tool.providers, rules.format) ? tool.providers[rules.format] : undefined;
       if (own !== undefined) {
         written.push(own);

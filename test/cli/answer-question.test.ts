@@ -40,7 +40,7 @@ test("D13 a form says who asks, and each field is asked until it fits", async ()
   expect(answer).toEqual({ action: "accept", content: { name: "Ada", age: 36, colour: "green", mail: true, days: ["mon", "tue"] } });
   expect(shown).toContain('? MCP server "people", in a call of people::greet asks: Who are you?');
   expect(shown).toContain("It is needed.");
-  expect(shown).toContain("In years (a whole number): |    That is not a whole number.");
+  expect(shown).toContain("In years (an integer): |    That is not an integer.");
   expect(shown).toContain('colour (one of red, green; Enter for "green"): ');
 });
 

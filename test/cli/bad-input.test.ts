@@ -185,7 +185,7 @@ describe.concurrent("a wrong call exits with the code of its error", { timeout: 
       [
         "haft: invalid_input: The input of math::add does not fit its schema.",
         "  $.a: required field missing",
-        "  $.b: expected type integer, got str",
+        "  $.b: expected type integer, got string",
         "  Its properties: a (required), b.",
       ],
     ],

@@ -106,9 +106,9 @@ test.for([
   [["--store", "--json"], "--store needs a value.", "For example: --store haft.db"],
   [["--simulated"], "There is no option --simulated.", "Did you mean --simulate?"],
   [["--tag", "--json"], "--tag needs a value.", "For example: --tag weather"],
-  [["--limit", "1.5"], '--limit takes a whole number from 1, not "1.5".', undefined],
-  [["--limit", "0"], '--limit takes a whole number from 1, not "0".', undefined],
-  [["--limit", "1e3"], '--limit takes a whole number from 1, not "1e3".', undefined],
+  [["--limit", "1.5"], '--limit takes an integer from 1, not "1.5".', undefined],
+  [["--limit", "0"], '--limit takes an integer from 1, not "0".', undefined],
+  [["--limit", "1e3"], '--limit takes an integer from 1, not "1e3".', undefined],
 ] as const)("%j is refused", ([argv, message, hint]) => {
   expect(() => readCommandLine(argv)).toThrow(new ToolError("invalid_argument", message, hint === undefined ? {} : { hint }));
 });

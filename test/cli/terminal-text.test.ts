@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cut, duration, oneLine, plural, safeJson, safeText, screenFor, wrap } from "../../src/cli/terminal-text.ts";
+import { cut, duration, oneLine, safeJson, safeText, screenFor, wrap } from "../../src/cli/terminal-text.ts";
 
 describe("safeText", () => {
   test.for([
@@ -52,15 +52,6 @@ describe("lines that fit", () => {
   test("wrap breaks between words, keeps line breaks, and splits only what is longer than a line", () => {
     expect(wrap("one two three\n\nfour abcdefghijk", 9)).toEqual(["one two", "three", "", "four", "abcdefghi", "jk"]);
     expect(wrap("one two", Infinity)).toEqual(["one two"]);
-  });
-
-  test("numbers and nouns agree", () => {
-    expect([plural(0, "call"), plural(1, "call"), plural(2, "call"), plural(2, "retry", "retries")]).toEqual([
-      "0 calls",
-      "1 call",
-      "2 calls",
-      "2 retries",
-    ]);
   });
 
   test("durations have a unit that suits them", () => {

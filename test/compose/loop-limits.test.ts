@@ -83,7 +83,7 @@ test("F3.31 the limit is 5 rounds, and 1 to 10 may be set", async () => {
     1,
   ]);
   for (const maxIterations of [0, 11, 2.5, Number.NaN])
-    expect(() => reactLimits({ maxIterations })).toThrow("The limit maxIterations of a loop is a whole number from 1 to 10");
+    expect(() => reactLimits({ maxIterations })).toThrow("The limit maxIterations of a loop is an integer from 1 to 10");
   expect(await testLoop({ tools: [count], script: more, limits }).loop.run("go")).toMatchObject({ reason: "max-rounds", rounds: 5 });
 });
 

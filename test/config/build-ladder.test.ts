@@ -215,7 +215,7 @@ describe("what cannot be made is an error with its place", () => {
       "stubs of nothing",
       rule("stub"),
       {},
-      'haft.toml:2:1: simulation.rungs["shop::*"]: the rung stub is named, and nothing answers on it. Set simulation.stubs, a list of answers or the file that holds it.',
+      'haft.toml:2:1: simulation.rungs["shop::*"]: the rung stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.',
     ],
     [
       "a model of nothing",
@@ -227,7 +227,7 @@ describe("what cannot be made is an error with its place", () => {
       "a stand-in of nothing",
       '[simulation]\nstandIn = "stub"\n',
       {},
-      "haft.toml:2:1: simulation.standIn: the rung stub is named, and nothing answers on it. Set simulation.stubs, a list of answers or the file that holds it.",
+      "haft.toml:2:1: simulation.standIn: the rung stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.",
     ],
     [
       "a model without its key",
@@ -257,13 +257,13 @@ describe("what cannot be made is an error with its place", () => {
       "a list of answers that is none",
       '[simulation]\nstubs = "stubs.json"\n',
       {},
-      'haft.toml:2:1: simulation.stubs: stubs.json: Stubs are a list, such as [{"tool": "mail::send", "output": {"sent": true}}].',
+      'haft.toml:2:1: simulation.stubs: stubs.json: Stubs are an array, such as [{"tool": "mail::send", "output": {"sent": true}}].',
     ],
     [
       "a rung of the options",
       "[simulation]\n",
       { override: "stub" as const },
-      "haft.toml:1:2: simulation: the rung stub is named, and nothing answers on it. Set simulation.stubs, a list of answers or the file that holds it.",
+      "haft.toml:1:2: simulation: the rung stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.",
     ],
   ])("%s", async (_what, lines, options, problem) => {
     expect(await problems(await loaded(lines, { "stubs.json": "{}" }), options)).toEqual([problem]);

@@ -74,11 +74,11 @@ describe("problems", () => {
 
   test.each([
     ["throws", 'throw new Error("not today");', 'importing "tools.mjs" failed: not today'],
-    ["exports nothing", "", '"tools.mjs" must export a tool, a list of tools or a toolset; it exports nothing.'],
+    ["exports nothing", "", '"tools.mjs" must export a tool, an array of tools or a toolset; it exports nothing.'],
     [
       "exports nothing of use",
       "export const limit = 3; export default { name: 1 };",
-      '"tools.mjs" must export a tool, a list of tools or a toolset; its exports are none: default, limit.',
+      '"tools.mjs" must export a tool, an array of tools or a toolset; its exports are none: default, limit.',
     ],
     [
       "exports two toolsets",

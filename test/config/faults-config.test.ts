@@ -59,8 +59,8 @@ test.each([
     { tools: "send" },
     'tools: "tools" has the pattern "send", which fits no tool: names are toolset::tool. Write "*::send" for this tool in every toolset, or "send::*" for the whole toolset.',
   ],
-  [{ tools: ["a::*", ""] }, 'tools[1]: "tools" has a pattern that is not text: .'],
-  [{ attempts: 0 }, "attempts: must be a whole number from 1 to 9007199254740991, not 0."],
+  [{ tools: ["a::*", ""] }, 'tools[1]: "tools" has a pattern that is not a string: .'],
+  [{ attempts: 0 }, "attempts: must be an integer from 1 to 9007199254740991, not 0."],
   [{ delayMs: [2, 1] }, "delayMs: must be a number of milliseconds or two of them, the smaller first, each up to 315576000000."],
   [{ delayMs: "1s" }, "delayMs: must be a number from 0 to 315576000000, not a string."],
 ])("F0.47 a rule with %j is named with its place", (change, problem) => {
@@ -71,7 +71,7 @@ test("F0.47 what is missing and what is no rule is named, and left out", () => {
   const { rules, problems } = read([{}, "network_error", { type: "timeout", probability: 1 }]);
   expect(rules).toEqual([{ type: "timeout", probability: 1 }]);
   expect(problems.map((problem) => problem.split(":")[0])).toEqual(["error_categories[1]", "error_categories[0]", "error_categories[0]"]);
-  expect(read({ type: "timeout" }).problems).toEqual(["error_categories: must be a list of tables, not a table."]);
+  expect(read({ type: "timeout" }).problems).toEqual(["error_categories: must be an array of objects, not an object."]);
 });
 
 test("F0.50 a search has types of its own, but none that is all but one of ours", () => {

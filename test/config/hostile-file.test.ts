@@ -109,7 +109,7 @@ describe("YAML", () => {
   });
 
   test.each([
-    ["a value meant as a boolean", "runtime:\n  strict: yes\n", "2:3: runtime.strict: must be true or false, not a string."],
+    ["a value meant as a boolean", "runtime:\n  strict: yes\n", "2:3: runtime.strict: must be a boolean, not a string."],
     ["a key given twice", "runtime: {}\nruntime: {}\n", '2:1: the key "runtime" comes twice.'],
     ["YAML 1.1", "%YAML 1.1\n---\nruntime: {}\n", "1:1: YAML 1.1 is not read; leave the %YAML line out."],
     ["a tag", "runtime: !!js/function x\n", "1:10: not valid YAML: Unresolved tag: tag:yaml.org,2002:js/function."],

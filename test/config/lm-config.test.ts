@@ -49,7 +49,7 @@ async function provider(options: ProviderServerOptions): Promise<ProviderServer>
 
 describe("F0.47 what cannot be used is an error with its place", () => {
   test.each([
-    ["no model", "", '11:5: tools.engines.sim: "model" is missing: provider and model, or a table as [model].'],
+    ["no model", "", '11:5: tools.engines.sim: "model" is missing: provider and model, or an object as [model].'],
     [
       "a model without provider",
       "model: gpt-5",
@@ -58,14 +58,14 @@ describe("F0.47 what cannot be used is an error with its place", () => {
     [
       "a model of another kind",
       "model: 5",
-      'tools.engines.sim.model: must be provider and model, such as "ollama/qwen3", or a table as [model], not a number.',
+      'tools.engines.sim.model: must be provider and model, such as "ollama/qwen3", or an object as [model], not a number.',
     ],
     [
       "both words for a model",
       "model: a/b, lm_config: { type: ollama, model_id_or_path: m }",
       "tools.engines.sim.model: is what lm_config says in other words; keep one of them.",
     ],
-    ["lm_config that is no table", "lm_config: ollama", "tools.engines.sim.lm_config: must be a table of keys, not a string."],
+    ["lm_config that is no table", "lm_config: ollama", "tools.engines.sim.lm_config: must be an object, not a string."],
     [
       "lm_config without a model",
       "lm_config: { type: ollama }",
@@ -116,7 +116,7 @@ describe("F0.47 what cannot be used is an error with its place", () => {
       "lm_config: { type: ollama, model_id_or_path: m, temprature: 1 }",
       'tools.engines.sim.lm_config.temprature: unknown key. Did you mean "temperature"?',
     ],
-    ["a bound", "model: ollama/m, tries: 11", "tools.engines.sim.tries: must be a whole number from 1 to 10, not 11."],
+    ["a bound", "model: ollama/m, tries: 11", "tools.engines.sim.tries: must be an integer from 1 to 10, not 11."],
     [
       "a probability above one",
       "model: ollama/m, error_categories: [{ type: network_error, probability: 1.5 }]",
@@ -140,9 +140,9 @@ describe("F0.47 what cannot be used is an error with its place", () => {
     [
       "errors that are no list",
       "model: ollama/m, error_categories: network_error",
-      "tools.engines.sim.error_categories: must be a list of tables, not a string.",
+      "tools.engines.sim.error_categories: must be an array of objects, not a string.",
     ],
-    ["a seed that is none", "model: ollama/m, seed: 1.5", "tools.engines.sim.seed: must be a whole number from "],
+    ["a seed that is none", "model: ollama/m, seed: 1.5", "tools.engines.sim.seed: must be an integer from "],
   ])("F0.47 %s", async (_what, lines, problem) => {
     const [first = ""] = await problemsOf("haft.yaml", withEngine(lines));
     expect(first).toMatch(/^haft\.yaml:11:\d+: /u);

@@ -32,8 +32,8 @@ guard = "blok"
     expect(error.details).toEqual([
       `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, model, loop, extensions, variables, simulation, toolsets, engines, tools, mcp.`,
       `${path}:3:1: runtime.timeout_ms: unknown key. Did you mean "timeoutMs"?`,
-      `${path}:4:1: runtime.maxAttempts: must be a whole number from 1 to 100, not 0.`,
-      `${path}:5:1: runtime.strict: must be true or false, not a string.`,
+      `${path}:4:1: runtime.maxAttempts: must be an integer from 1 to 100, not 0.`,
+      `${path}:5:1: runtime.strict: must be a boolean, not a string.`,
       `${path}:8:1: toolsets.fs.type: must be one of "files", "mcp", "module", "file", "inline", "openapi", "descriptors", not "filse". Did you mean "files"?`,
       `${path}:10:2: toolsets.work: "root" is missing: the folder whose files the tools may use.`,
       `${path}:12:1: toolsets.work.read_only: unknown key. Did you mean "readOnly"?`,
@@ -64,7 +64,7 @@ guard = "blok"
     [
       "a command with its arguments",
       toolset('type = "mcp"\ncommand = ["npx", "x"]'),
-      "3:1: toolsets.x.command: must be a string, not a list.",
+      "3:1: toolsets.x.command: must be a string, not an array.",
     ],
     [
       "an argument that is a number",
@@ -74,18 +74,14 @@ guard = "blok"
     [
       "arguments as one string",
       toolset('type = "mcp"\ncommand = "x"\nargs = "-y x"'),
-      "4:1: toolsets.x.args: must be a list of strings, not a string.",
+      "4:1: toolsets.x.args: must be an array of strings, not a string.",
     ],
     [
       "a variable that is no string",
       toolset('type = "mcp"\ncommand = "x"\nenv = { PORT = 80 }'),
       "4:9: toolsets.x.env.PORT: must be a string, not a number.",
     ],
-    [
-      "variables as a list",
-      toolset('type = "mcp"\ncommand = "x"\nenv = ["A=1"]'),
-      "4:1: toolsets.x.env: must be a table of keys, not a list.",
-    ],
+    ["variables as a list", toolset('type = "mcp"\ncommand = "x"\nenv = ["A=1"]'), "4:1: toolsets.x.env: must be an object, not an array."],
     [
       "the words of another tool",
       toolset('type = "mcp"\ncommand = "x"\nenvironment = {}'),
@@ -105,7 +101,7 @@ guard = "blok"
     [
       "half an attempt",
       toolset('type = "files"\nroot = "."\nmaxAttempts = 1.5'),
-      "4:1: toolsets.x.maxAttempts: must be a whole number from 1 to 100, not 1.5.",
+      "4:1: toolsets.x.maxAttempts: must be an integer from 1 to 100, not 1.5.",
     ],
     [
       "the name of our own toolset",
@@ -132,8 +128,8 @@ guard = "blok"
       '[toolsets.""]\ntype = "files"\nroot = "."',
       '1:2: toolsets[""]: A toolset needs a name: a string that is not empty.',
     ],
-    ["a toolset that is no table", "[toolsets]\nx = 1", "2:1: toolsets.x: must be a table of keys, not a number."],
-    ["toolsets as a list", "[[toolsets]]\nname = 'x'", "1:3: toolsets: must be a table of keys, not a list."],
+    ["a toolset that is no table", "[toolsets]\nx = 1", "2:1: toolsets.x: must be an object, not a number."],
+    ["toolsets as a list", "[[toolsets]]\nname = 'x'", "1:3: toolsets: must be an object, not an array."],
     ["the table of another program", "[mcpServers.x]\ncommand = 'x'", '1:2: mcpServers: unknown key. Did you mean "toolsets"?'],
     ["a pattern that is no string", '[permission]\nallow = ["a::*", 1]', "2:18: permission.allow[1]: must be a string, not a number."],
     ["a hold below zero", "[runtime]\norphanHoldMs = -1", "2:1: runtime.orphanHoldMs: must be a number from 0 to 315576000000, not -1."],
@@ -177,7 +173,7 @@ guard = "blok"
     expect(await problemsOf("haft.json", '{\n  "runtime": {},\n  "runtime": {}}')).toEqual([
       'haft.json:3:3: Not valid JSON: the key "runtime" is given twice in one object.',
     ]);
-    expect(await problemsOf("haft.json", "[]")).toEqual(["haft.json:1:1: a configuration must be a table of keys, not a list."]);
+    expect(await problemsOf("haft.json", "[]")).toEqual(["haft.json:1:1: a configuration must be an object, not an array."]);
   });
 
   test("more than twenty problems are counted, and the first twenty told", async () => {

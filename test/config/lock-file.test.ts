@@ -132,7 +132,7 @@ const DAMAGE: readonly (readonly [what: string, text: string, problem: string])[
   ["is of a newer version", '{"format":"haft-lock","version":2}', "$.version is 2; this version of Haft reads 1"],
   ["has a key too many", edited(["more"], 1), "$.more is a key that this version of Haft does not know"],
   ["has no toolsets", '{"format":"haft-lock","version":1}', "$.toolsets must be an object"],
-  ["has tools that are none", edited(["toolsets", "fs", "tools"], {}), "$.toolsets.fs.tools must be a list"],
+  ["has tools that are none", edited(["toolsets", "fs", "tools"], {}), "$.toolsets.fs.tools must be an array"],
   ["has a tool that is none", edited(["toolsets", "fs", "tools", 0], null), "$.toolsets.fs.tools[0] must be an object"],
   ["has a tool without a name", edited(["toolsets", "fs", "tools", 1, "name"]), "$.toolsets.fs.tools[1].name must be a string"],
   [

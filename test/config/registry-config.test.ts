@@ -209,12 +209,12 @@ describe("F0.57 checks", () => {
     [
       "tools that are neither",
       "tools: yes\n",
-      "haft.yaml:1:1: tools: must be a list of entries, or a table of registry, engines and enrichments, not a string.",
+      "haft.yaml:1:1: tools: must be an array of entries, or an object of registry, engines and enrichments, not a string.",
     ],
     [
       "F0.17 inline tools that are no list",
       "tools:\n  - { type: inline, tools: { a: 1 } }\n",
-      "haft.yaml:2:21: tools[0].tools: must be a list of tools, not a table.",
+      "haft.yaml:2:21: tools[0].tools: must be an array of tools, not an object.",
     ],
     [
       "an engine without a type",

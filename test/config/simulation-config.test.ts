@@ -127,7 +127,7 @@ describe("what cannot be used is an error with its place", () => {
       '[simulation.rungs]\nshop = "lm"',
       '2:1: simulation.rungs.shop: "rungs" has the pattern "shop", which fits no tool',
     ],
-    ["rungs that are no table", 'simulation.rungs = "lm"', "1:1: simulation.rungs: must be a table of keys, not a string."],
+    ["rungs that are no table", 'simulation.rungs = "lm"', "1:1: simulation.rungs: must be an object, not a string."],
     [
       "a live stand-in",
       'simulation.standIn = "live"',
@@ -163,8 +163,8 @@ describe("what cannot be used is an error with its place", () => {
       'simulation.recording = "${HOME}/a.jsonl"',
       "1:1: simulation.recording: the variable HOME is not allowed in a path; name it under allow in variables.",
     ],
-    ["a seed that is none", "simulation.seed = {}", "1:1: simulation.seed: must be a whole number or a text, not a table."],
-    ["a bound of the model", "simulation.candidates = 17", "1:1: simulation.candidates: must be a whole number from 1 to 16, not 17."],
+    ["a seed that is none", "simulation.seed = {}", "1:1: simulation.seed: must be an integer or a string, not an object."],
+    ["a bound of the model", "simulation.candidates = 17", "1:1: simulation.candidates: must be an integer from 1 to 16, not 17."],
   ])("%s", async (_what, text, problem) => {
     const lines = await problemsOf("haft.toml", text);
     expect(lines[0]).toContain(problem);

@@ -139,7 +139,7 @@ describe("what cannot be used is an error with its place", () => {
     [
       "stubs that are no list",
       'type = "stub"\nstubs = 5',
-      "17:1: engines.sim.stubs: must be a list of answers, or the file that holds it, not a number.",
+      "17:1: engines.sim.stubs: must be an array of answers, or the file that holds it, not a number.",
     ],
     [
       "a stub without an answer",

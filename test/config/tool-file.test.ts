@@ -67,19 +67,19 @@ describe("shapes", () => {
   });
 
   test.each([
-    ["a text", "tools.yaml", "hello", "tools.yaml:1:1: a tool file holds a list or a table of tools, not a string."],
+    ["a text", "tools.yaml", "hello", "tools.yaml:1:1: a tool file holds an array or an object of tools, not a string."],
     [
       "a list of texts",
       "tools.yaml",
       "- hello\n",
-      "tools.yaml:1:3: [0]: a tool must be a table with a name, a description and parameters, not a string.",
+      "tools.yaml:1:3: [0]: a tool must be an object with a name, a description and parameters, not a string.",
     ],
-    ["a text for a list", "tools.yaml", "api: x\n", "tools.yaml:1:1: api: must be a list of tools or one tool, not a string."],
+    ["a text for a list", "tools.yaml", "api: x\n", "tools.yaml:1:1: api: must be an array of tools or one tool, not a string."],
     [
       "tables of tables",
       "tools.yaml",
       "api:\n  a: { description: A }\n",
-      "tools.yaml:1:1: api: is neither a list of tools nor a tool: it has no description and no parameters.",
+      "tools.yaml:1:1: api: is neither an array of tools nor a tool: it has no description and no parameters.",
     ],
     [
       "a namespace that is a number",
@@ -91,7 +91,7 @@ describe("shapes", () => {
       "parameters as a list",
       "tools.yaml",
       "api:\n  - name: a\n    parameters: [x]\n",
-      "tools.yaml:2:5: api[0]: parameters must be a JSON Schema, not a list.",
+      "tools.yaml:2:5: api[0]: parameters must be a JSON Schema, not an array.",
     ],
     ["no name", "tools.yaml", "- description: A\n", "tools.yaml:1:3: [0]: A tool needs a name: a string that is not empty."],
   ])("F0.16 %s is refused with file and key", async (_what, name, text, message) => {
@@ -202,7 +202,7 @@ describe("one tool", () => {
       "tools.yaml:7:5: api[5]: inputSchema and parameters are words for the same schema; keep one.",
       'tools.yaml:8:5: api[6]: description of tool "number" is 3; it must be a string.',
       'tools.yaml:9:5: api[7]: a tool of type "custom" is not read; a definition is of type "function".',
-      'tools.yaml:10:5: api[8]: maxAttempts of tool "often" is 1000; it takes a whole number from 1 to 100.',
+      'tools.yaml:10:5: api[8]: maxAttempts of tool "often" is 1000; it takes an integer from 1 to 100.',
     ]);
   });
 

@@ -312,8 +312,8 @@ describe("a patch", () => {
   });
 
   test.each<[JsonValue | undefined, unknown, string]>([
-    [{}, { op: "add", path: "/a", value: 1 }, "The patch is not a list of steps."],
-    [{}, "steps", "The patch is not a list of steps."],
+    [{}, { op: "add", path: "/a", value: 1 }, "The patch is not an array of steps."],
+    [{}, "steps", "The patch is not an array of steps."],
     [{}, [null], "Step 1 of the patch does not fit: it is not an object."],
     [{}, [["add", "/a", 1]], "Step 1 of the patch does not fit: it is not an object."],
     [{}, [{}], "Step 1 of the patch does not fit: its path is not a string."],

@@ -27,15 +27,15 @@ function end(changes: object): object {
 describe("C09 what is no sound event is refused, with its place and what was expected", () => {
   test.each<readonly [unknown, string]>([
     [null, "$ is null; expected an object"],
-    [[], "$ is a list of 0; expected an object"],
+    [[], "$ is an array of 0 items; expected an object"],
     [{}, `$.type is missing; expected one of ${TYPES()}`],
     [{ type: "call-attempt", ...OF_CALL }, `$.type is "call-attempt"; expected one of ${TYPES()}`],
     [{ type: "constructor", ...OF_CALL }, `$.type is "constructor"; expected one of ${TYPES()}`],
-    [{ type: "session-start", at: 0 }, "$.sessionId is missing; expected a text of 1 to 1024 characters"],
-    [{ type: "session-start", sessionId: "", at: 0 }, '$.sessionId is ""; expected a text of 1 to 1024 characters'],
+    [{ type: "session-start", at: 0 }, "$.sessionId is missing; expected a string of 1 to 1024 characters"],
+    [{ type: "session-start", sessionId: "", at: 0 }, '$.sessionId is ""; expected a string of 1 to 1024 characters'],
     [
       { type: "session-start", sessionId: "x".repeat(1025), at: 0 },
-      `$.sessionId is "${"x".repeat(60)}"… (1025 characters); expected a text of 1 to 1024 characters`,
+      `$.sessionId is "${"x".repeat(60)}"… (1025 characters); expected a string of 1 to 1024 characters`,
     ],
     [{ type: "session-start", sessionId: "s", at: "now" }, '$.at is "now"; expected a number from -8640000000000000 to 8640000000000000'],
     [
@@ -44,31 +44,31 @@ describe("C09 what is no sound event is refused, with its place and what was exp
     ],
     [
       { type: "session-start", ...FACT, parent: { sessionId: "p", length: -1 } },
-      "$.parent.length is -1; expected a whole number of at least 0",
+      "$.parent.length is -1; expected an integer of at least 0",
     ],
     [
       { type: "session-start", ...FACT, parent: { sessionId: "p", length: 1.5 } },
-      "$.parent.length is 1.5; expected a whole number of at least 0",
+      "$.parent.length is 1.5; expected an integer of at least 0",
     ],
     [
       { type: "message-add", ...FACT, message: { role: "tool", content: "x" } },
       '$.message.role is "tool"; expected one of user, assistant, system, document',
     ],
-    [{ type: "message-add", ...FACT, message: { role: "user", content: 5 } }, "$.message.content is 5; expected a list"],
+    [{ type: "message-add", ...FACT, message: { role: "user", content: 5 } }, "$.message.content is 5; expected an array"],
     [
       { type: "message-add", ...FACT, message: { role: "user", content: [{ type: "text", text: "a" }, { type: "video" }] } },
       '$.message.content[1].type is "video"; expected one of text, image, audio, file',
     ],
     [
       { type: "message-add", ...FACT, message: { role: "user", content: [{ type: "image", data: "AA==" }] } },
-      "$.message.content[0].mediaType is missing; expected a text",
+      "$.message.content[0].mediaType is missing; expected a string",
     ],
     [
       { type: "batch-start", ...FACT, turnId: "t", callIds: ["a", 5], idempotencyKey: "k", digest: "d" },
-      "$.callIds[1] is 5; expected a text of 1 to 1024 characters",
+      "$.callIds[1] is 5; expected a string of 1 to 1024 characters",
     ],
-    [{ type: "call-start", ...OF_CALL, call: { input: {} } }, "$.call.name is missing; expected a text of 0 to 1024 characters"],
-    [{ type: "call-intent", ...OF_CALL, toolName: "a", input: [], idempotencyKey: "k" }, "$.input is a list of 0; expected an object"],
+    [{ type: "call-start", ...OF_CALL, call: { input: {} } }, "$.call.name is missing; expected a string of 0 to 1024 characters"],
+    [{ type: "call-intent", ...OF_CALL, toolName: "a", input: [], idempotencyKey: "k" }, "$.input is an array of 0 items; expected an object"],
     [
       { type: "state-change", ...OF_CALL, toolset: "a", key: "k", patch: [{ op: "move", path: "", from: "/a" }] },
       '$.patch[0].op is "move"; expected one of add, replace, remove',
@@ -87,21 +87,24 @@ describe("C09 what is no sound event is refused, with its place and what was exp
     ],
     [end({ status: "pending" }), '$.result.status is "pending"; expected one of ok, partial, error, cancelled, skipped'],
     [end({ origin: "guess" }), '$.result.origin is "guess"; expected one of live, cache, replay, simulated, stub'],
-    [end({ attempts: 0.5 }), "$.result.attempts is 0.5; expected a whole number of at least 0"],
+    [end({ attempts: 0.5 }), "$.result.attempts is 0.5; expected an integer of at least 0"],
     [end({ durationMs: -1 }), "$.result.durationMs is -1; expected a number of at least 0"],
     [end({ repairs: [{ path: "$.a", kind: "guessed", note: "" }] }), KINDS()],
-    [end({ warnings: "none" }), '$.result.warnings is "none"; expected a list'],
-    [end({ truncation: { handle: 5, totalBytes: 1, shownBytes: 1 } }), "$.result.truncation.handle is 5; expected a text"],
-    [end({ metadata: [] }), "$.result.metadata is a list of 0; expected an object"],
+    [end({ warnings: "none" }), '$.result.warnings is "none"; expected an array'],
+    [end({ truncation: { handle: 5, totalBytes: 1, shownBytes: 1 } }), "$.result.truncation.handle is 5; expected a string"],
+    [end({ metadata: [] }), "$.result.metadata is an array of 0 items; expected an object"],
     [end({ status: "error" }), "$.result.error is missing; expected the error of a result that is error"],
     [end({ error: { ...ERROR, code: "ENOENT" } }), '$.result.error.code is "ENOENT"; expected a word of its closed list'],
     [end({ error: { ...ERROR, code: "toString" } }), '$.result.error.code is "toString"; expected a word of its closed list'],
     [end({ error: { ...ERROR, outcome: "maybe" } }), '$.result.error.outcome is "maybe"; expected one of not_started, failed, unknown'],
-    [end({ error: { ...ERROR, retryable: 1 } }), "$.result.error.retryable is 1; expected true or false"],
-    [end({ error: { ...ERROR, details: Array(21).fill("x") } }), "$.result.error.details is a list of 21; expected a list of at most 20"],
+    [end({ error: { ...ERROR, retryable: 1 } }), "$.result.error.retryable is 1; expected a boolean"],
+    [
+      end({ error: { ...ERROR, details: Array(21).fill("x") } }),
+      "$.result.error.details is an array of 21 items; expected an array of at most 20 items",
+    ],
     [end({ callId: "other" }), '$.result.callId is "other"; expected the event\'s own callId, "c"'],
     [{ type: "outcome-resolve", ...OF_CALL, toolName: "a", outcome: "unknown" }, '$.outcome is "unknown"; expected one of applied'],
-    [{ type: "branch-commit", ...FACT, branchId: "b", events: null }, "$.events is null; expected a whole number of at least 0"],
+    [{ type: "branch-commit", ...FACT, branchId: "b", events: null }, "$.events is null; expected an integer of at least 0"],
   ])("%j", (value, problem) => {
     expect(refusal(value)).toEqual({ code: "corrupt_record", message: `line 7: ${problem}.` });
   });

@@ -68,7 +68,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
     [
       "no session",
       forge([{ haft: "recording", version: 1 }]),
-      "line 1: this is no recording of Haft: $.sessionId is missing; expected a text of 1 to 1024 characters.",
+      "line 1: this is no recording of Haft: $.sessionId is missing; expected a string of 1 to 1024 characters.",
       0,
     ],
     ["a list for a line", forge([FIRST]) + "[]\n", "line 2: a line of a recording is a JSON object.", 0],
@@ -90,7 +90,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
     [
       "no event",
       forge([FIRST, { event: say("ok") }, { event: { type: "call-end" } }]),
-      "line 3: $.sessionId is missing; expected a text of 1 to 1024 characters.",
+      "line 3: $.sessionId is missing; expected a string of 1 to 1024 characters.",
       1,
     ],
     [
@@ -168,7 +168,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
       0,
     ],
     ["white space after the end", forge([FIRST, { end: { events: 0 } }]) + " \n", "line 3: something follows the end of the recording.", 0],
-    ["no end", forge([FIRST, { event: say("ok") }]), "line 3: the recording was cut short: it has no last line after 1 events.", 1],
+    ["no end", forge([FIRST, { event: say("ok") }]), "line 3: the recording was cut short: it has no last line after 1 event.", 1],
   ])("%s", async (_, text, message, readable) => {
     expect(await read(text)).toEqual({
       events: Array.from({ length: readable }, () => say("ok")),

@@ -179,7 +179,7 @@ test("what could not be read back is not written", async () => {
   const event: unknown = { type: "call-start", ...FACT, callId: "", turnId: "t", call: { name: "a" } };
   await expect(write([say("one"), event as SessionEvent])).rejects.toMatchObject({
     code: "corrupt_record",
-    message: 'event 2: $.callId is ""; expected a text of 1 to 1024 characters.',
+    message: 'event 2: $.callId is ""; expected a string of 1 to 1024 characters.',
   });
 });
 

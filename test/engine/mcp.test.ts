@@ -12,7 +12,7 @@ describe("options", () => {
   test.each([
     [{ command: "" }, 'An MCP server needs a command, the program that runs it, such as "npx", or a url.'],
     [{ command: "node", args: ["a\0b"] }, 'The arguments, variables and folder of the MCP server "node" must be strings without NUL.'],
-    [{ command: "node", maxTools: 0 }, "maxTools is 0; it takes a whole number from 1."],
+    [{ command: "node", maxTools: 0 }, "maxTools is 0; it takes an integer from 1."],
   ])("%j is refused before anything starts", (options, message) => {
     expect(() => mcpEngine(options)).toThrow(new ToolError("invalid_argument", message));
   });
@@ -227,7 +227,7 @@ describe("listing", () => {
     ["circle", "its list of tools runs in a circle: the same cursor came twice"],
     ["many", "it lists more than 100000 tools"],
     ["endless", "its list of tools has more than 10000 pages"],
-    ["listless", "it answered tools/list without a list of tools"],
+    ["listless", "it answered tools/list without an array of tools"],
   ])("D05 a list that is %s is refused", async (behaviour, reason) => {
     expect(await rejection(openStrange(behaviour))).toEqual({
       code: "unavailable",

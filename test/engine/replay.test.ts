@@ -138,7 +138,7 @@ describe("what was not recorded is not found, and the message says what was aske
   test.each([undefined, "day.jsonl", (async function* () {})()])("%s in the place of events is refused at once", (given: unknown) => {
     const refused = expect.objectContaining({
       code: "invalid_argument",
-      message: "A replay needs the events of a recording, as a list.",
+      message: "A replay needs the events of a recording, as an array.",
       hint: "Read a file with readRecording(), and collect what is asynchronous: await Array.fromAsync(events).",
     });
     for (const replay of [replayEngine, toolsetsOfRecording]) expect(() => replay(given as Iterable<SessionEvent>)).toThrow(refused);

@@ -193,9 +193,9 @@ describe("F0.61 stubs that cannot be used", () => {
     { stub: { tool: "a", output: 1, error: { message: "x" } }, problem: "stubs[0] must have either an output or an error." },
     { stub: { tool: "a", output: 1, input: [] }, problem: "stubs[0].input must be an object." },
     { stub: { tool: "a", output: 1, exact: true }, problem: "stubs[0].exact needs an input." },
-    { stub: { tool: "a", output: 1, times: 0 }, problem: "stubs[0].times must be a whole number of at least 1." },
+    { stub: { tool: "a", output: 1, times: 0 }, problem: "stubs[0].times must be an integer of at least 1." },
     { stub: { tool: "a", error: "x" }, problem: "stubs[0].error must be an object with a message." },
-    { stub: { tool: "a", error: {} }, problem: "stubs[0].error.message must be a text of at most 4096 characters." },
+    { stub: { tool: "a", error: {} }, problem: "stubs[0].error.message must be a string of at most 4096 characters." },
     {
       stub: { tool: "a", error: { message: "x", code: "constructor" } },
       problem: 'stubs[0].error.code must be a code of an error, such as "not_found" or "network_error".',
@@ -216,7 +216,7 @@ describe("F0.61 stubs that cannot be used", () => {
     expect(error.details).toEqual([
       "stubs[1].tool must be the name of a tool, or a pattern.",
       "stubs[1] must have either an output or an error.",
-      "stubs[2].exact must be true or false.",
+      "stubs[2].exact must be a boolean.",
     ]);
     expect(error.message).toBe("stubs[1].tool must be the name of a tool, or a pattern. (2 more below)");
   });

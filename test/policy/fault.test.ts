@@ -123,16 +123,16 @@ describe("F0.47 a plan that cannot be kept is refused at once", () => {
     [{ type: "net_error" }, 'type of rules[1] of a fault plan is "net_error", which is no fault. Did you mean "network_error"?'],
     [{ type: "Time-Out" }, 'type of rules[1] of a fault plan is "Time-Out", which is no fault. Did you mean "timeout"?'],
     [{ type: "toString" }, 'type of rules[1] of a fault plan is "toString", which is no fault.'],
-    [{ message: 3 }, "message of rules[1] of a fault plan is 3; it takes a text."],
-    [{ retryable: "no" }, 'retryable of rules[1] of a fault plan is "no"; it takes true or false.'],
-    [{ attempts: 0 }, "attempts of rules[1] of a fault plan is 0; it takes a whole number of at least 1."],
-    [{ attempts: 1.5 }, "attempts of rules[1] of a fault plan is 1.5; it takes a whole number of at least 1."],
+    [{ message: 3 }, "message of rules[1] of a fault plan is 3; it takes a string."],
+    [{ retryable: "no" }, 'retryable of rules[1] of a fault plan is "no"; it takes a boolean.'],
+    [{ attempts: 0 }, "attempts of rules[1] of a fault plan is 0; it takes an integer of at least 1."],
+    [{ attempts: 1.5 }, "attempts of rules[1] of a fault plan is 1.5; it takes an integer of at least 1."],
     [
       { delayMs: [2, 1] },
       "delayMs of rules[1] of a fault plan is [2,1]; it takes a number of milliseconds, or two of them, the smaller first.",
     ],
     [{ delayMs: [1] }, "delayMs of rules[1] of a fault plan is [1]; it takes a number of milliseconds, or two of them, the smaller first."],
-    [{ tools: 1 }, "tools of rules[1] of a fault plan is 1; it takes a pattern over qualified names, or a list of them."],
+    [{ tools: 1 }, "tools of rules[1] of a fault plan is 1; it takes a pattern over qualified names, or an array of them."],
   ])("F0.47 a rule with %j", (change, message) => {
     const good = { type: "timeout", probability: 0.5 };
     expect(refusal({ rules: [good, { ...good, ...change }] })).toMatchObject({ code: "invalid_argument", message });

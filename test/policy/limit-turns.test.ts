@@ -13,7 +13,7 @@ const turns = (count: number): readonly ModelMessage[] => Array.from({ length: c
 
 describe("F3.40 the newest turns", () => {
   test.each([-1, 1.5, Number.NaN, Infinity])("F3.40 maxTurns %d is refused", (maxTurns) => {
-    expect(() => limitTurns([], maxTurns)).toThrow(`maxTurns is ${maxTurns}; it takes a whole number from 0 (0 = no limit).`);
+    expect(() => limitTurns([], maxTurns)).toThrow(`maxTurns is ${maxTurns}; it takes an integer from 0 (0 = no limit).`);
   });
 
   test("F3.40 the 51st turn drops the oldest, with its call and result", () => {

@@ -20,7 +20,7 @@ describe("F4.29 what a model is shown", () => {
   test.each([
     [{ maxBytes: -1 }, "maxBytes is -1; it takes a number of bytes from 0 (0 = no limit)."],
     [{ maxBytes: Number.NaN }, "maxBytes is NaN; it takes a number of bytes from 0 (0 = no limit)."],
-    [{ maxTurns: -1 }, "maxTurns is -1; it takes a whole number from 0 (0 = no limit)."],
+    [{ maxTurns: -1 }, "maxTurns is -1; it takes an integer from 0 (0 = no limit)."],
     [{ trim: { toolOf } }, "Trimming needs a budget: set budgetBytes of trim, or maxBytes."],
   ])("F4.29 options %j are refused", (options, message) => {
     expect(() => modelHistory([], options)).toThrow(message);

@@ -67,9 +67,9 @@ test("a pattern of a thousand stars is matched without delay", () => {
 
 test.each<[unknown, string]>([
   [{ allow: ["read"] }, '"allow" has the pattern "read", which fits no tool: names are toolset::tool.'],
-  [{ deny: [""] }, '"deny" has a pattern that is not text: .'],
-  [{ deny: [5] }, '"deny" has a pattern that is not text: 5.'],
-  [{ deny: "files::*" }, '"deny" is a list of name patterns, not a string.'],
+  [{ deny: [""] }, '"deny" has a pattern that is not a string: .'],
+  [{ deny: [5] }, '"deny" has a pattern that is not a string: 5.'],
+  [{ deny: "files::*" }, '"deny" is an array of name patterns, not a string.'],
   [{ deny: ["*".repeat(1_025)] }, '"deny" has a pattern of 1025 characters; 1024 is the limit.'],
 ])("the rules %j are refused", (rules, message) => {
   expect(() => permissionGate(rules as PermissionRules)).toThrow(message); // rules as a program without types gives them

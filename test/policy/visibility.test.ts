@@ -15,8 +15,8 @@ test.each<[what: string, rules: unknown, message: string]>([
   ["nothing", null, 'A layer of rules is an object with "allow" or "deny", not null.'],
   ["text", "files::*", 'A layer of rules is an object with "allow" or "deny", not files::*.'],
   ["a bare name", { allow: ["read"] }, '"allow" has the pattern "read", which fits no tool: names are toolset::tool.'],
-  ["a pattern alone", { allow: "files::*" }, '"allow" is a list of name patterns, not a string.'],
-  ["a wrong layer behind a right one", [{ allow: ["*"] }, { deny: [5] }], '"deny" has a pattern that is not text: 5.'],
+  ["a pattern alone", { allow: "files::*" }, '"allow" is an array of name patterns, not a string.'],
+  ["a wrong layer behind a right one", [{ allow: ["*"] }, { deny: [5] }], '"deny" has a pattern that is not a string: 5.'],
 ])("F3.37 %s is refused, and never taken for rules that allow everything", (_, rules, message) => {
   expect(() => visibilityOf(rules as VisibilityRules)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
 });

@@ -72,7 +72,7 @@ test("F2.17 an output that breaks its schema is partial, kept, and says how", as
   expect(result.status).toBe("partial");
   expect(result.output).toEqual({ n: "x" });
   expect(result.error?.code).toBe("invalid_output");
-  expect(result.error?.details).toEqual(["$.n: expected type integer, got str"]);
+  expect(result.error?.details).toEqual(["$.n: expected type integer, got string"]);
 });
 
 test("F2.18 validate: false skips the checks of input and output", async () => {

@@ -244,8 +244,8 @@ describe("issue 6.5 the rung record", () => {
 describe("misuse is refused where it stands", () => {
   test.each<[string, unknown, string]>([
     ["a ladder that is none", null, "The ladder of the runtime is an object."],
-    ["rules that are no list", { rules: "x" }, "ladder.rules is a list of { tools, from }."],
-    ["a rule that is none", { rules: [null] }, "ladder.rules is a list of { tools, from }."],
+    ["rules that are no list", { rules: "x" }, "ladder.rules is an array of { tools, from }."],
+    ["a rule that is none", { rules: [null] }, "ladder.rules is an array of { tools, from }."],
     ["engines that are none", { engines: null }, "ladder.engines is an object"],
     ["a listener that is none", { onRecord: 3 }, "ladder.onRecord is a function."],
   ])("%s", (_what, ladder, message) => {
@@ -260,7 +260,7 @@ describe("misuse is refused where it stands", () => {
   });
 
   test.each([0, 0.5])("F1.50 a hook's time limit of %s ms", (timeoutMs) => {
-    expect(() => testRuntime({ hooks: [{ name: "judge", timeoutMs }] })).toThrow("it takes a whole number from 1");
+    expect(() => testRuntime({ hooks: [{ name: "judge", timeoutMs }] })).toThrow("it takes an integer from 1");
   });
 
   test("H09 a fault whose message is no JSON", () => {

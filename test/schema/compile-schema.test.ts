@@ -35,8 +35,8 @@ describe("what a value is told about itself", () => {
       "$.a: required field missing",
       '$.b: expected one of "abc", "abd", got "x"',
       "$.b: expected at least 3 characters, got 1",
-      "$.c: expected at most 1 items, got 2",
-      "$.c[1]: expected type integer, got str",
+      "$.c: expected at most 1 item, got 2",
+      "$.c[1]: expected type integer, got string",
       '$.y: unexpected field; known fields: "b", "c"',
       '$.z: unexpected field; known fields: "b", "c"',
     ]);
@@ -44,7 +44,7 @@ describe("what a value is told about itself", () => {
 
   test("F2.3 the seed's two lines come out word for word", () => {
     const schema = { required: ["a"], properties: { c: { items: { type: "integer" } } } };
-    expect(lines(schema, { c: [1, "x"] })).toEqual(["$.a: required field missing", "$.c[1]: expected type integer, got str"]);
+    expect(lines(schema, { c: [1, "x"] })).toEqual(["$.a: required field missing", "$.c[1]: expected type integer, got string"]);
   });
 
   test("F2.3 a problem names its place as path and as pointer, and its keyword", () => {
@@ -55,17 +55,17 @@ describe("what a value is told about itself", () => {
   });
 
   test("F2.3 a wrong type ends the description of that value", () => {
-    expect(lines({ type: "string", minLength: 5, enum: ["x"] }, 5)).toEqual(["$: expected type string, got int"]);
+    expect(lines({ type: "string", minLength: 5, enum: ["x"] }, 5)).toEqual(["$: expected type string, got integer"]);
   });
 
   test.each([
-    [{ type: "integer" }, 1.5, "expected type integer, got float"],
-    [{ type: "number" }, true, "expected type number, got bool"],
-    [{ type: "string" }, null, "expected type string, got NoneType"],
-    [{ type: "object" }, [], "expected type object, got list"],
-    [{ type: "array" }, {}, "expected type array, got dict"],
-    [{ type: ["string", "null"] }, 1, "expected type string or null, got int"],
-    [{ type: ["integer", "number"] }, "1", "expected type integer or number, got str"],
+    [{ type: "integer" }, 1.5, "expected type integer, got number"],
+    [{ type: "number" }, true, "expected type number, got boolean"],
+    [{ type: "string" }, null, "expected type string, got null"],
+    [{ type: "object" }, [], "expected type object, got array"],
+    [{ type: "array" }, {}, "expected type array, got object"],
+    [{ type: ["string", "null"] }, 1, "expected type string or null, got integer"],
+    [{ type: ["integer", "number"] }, "1", "expected type integer or number, got string"],
     [{ const: { a: 1 } }, { a: 2 }, 'expected {"a":1}, got {"a":2}'],
     [{ maxLength: 2 }, "abc", "expected at most 2 characters, got 3"],
     [{ pattern: "^a$" }, "b", 'expected a string that matches ^a$, got "b"'],
@@ -76,14 +76,14 @@ describe("what a value is told about itself", () => {
     [{ multipleOf: 5 }, 7, "expected a multiple of 5, got 7"],
     [{ minItems: 2 }, [1], "expected at least 2 items, got 1"],
     [{ uniqueItems: true }, [1, 2, 1], "expected items that all differ, but item 2 repeats an earlier one"],
-    [{ contains: { const: 1 } }, [2], "expected at least 1 matching items, got 0"],
-    [{ minProperties: 1 }, {}, "expected at least 1 fields, got 0"],
+    [{ contains: { const: 1 } }, [2], "expected at least 1 matching item, got 0"],
+    [{ minProperties: 1 }, {}, "expected at least 1 field, got 0"],
     [{ not: { type: "string" } }, "x", "fits a schema that it must not fit"],
     [{ oneOf: [{ minimum: 1 }, { minimum: 2 }] }, 3, "expected to fit exactly one of 2 alternatives, but fits 2 (number 1, 2)"],
     [
       { anyOf: [{ type: "string" }, { type: "null" }] },
       1,
-      "fits none of 2 alternatives (1: expected type string, got int; 2: expected type null, got int)",
+      "fits none of 2 alternatives (1: expected type string, got integer; 2: expected type null, got integer)",
     ],
     [false, 1, "nothing is allowed here"],
   ])("F2.3 %j tells %j: %s", (schema, value, message) => {
@@ -97,7 +97,7 @@ describe("what a value is told about itself", () => {
       properties: { kind: { const: kind }, age: { type: "integer" } },
       required: ["kind", "age"],
     }));
-    expect(lines({ oneOf: kinds }, { kind: "dog", age: "3" })).toEqual(["$.age: expected type integer, got str"]);
+    expect(lines({ oneOf: kinds }, { kind: "dog", age: "3" })).toEqual(["$.age: expected type integer, got string"]);
   });
 
   test("values in messages are cut to 80 characters, paths to 200", () => {
@@ -227,16 +227,16 @@ describe("schemas that are refused", () => {
       "#/$schema",
       'the dialect "http://json-schema.org/draft-04/schema#" is not supported',
     ],
-    [{ items: [{}] }, "#/items", "items must be one schema, not a list of them"],
+    [{ items: [{}] }, "#/items", "items must be one schema, not an array of them"],
     [{ $ref: "#/$defs/none" }, "#/$ref", '"#/$defs/none" leads to nothing'],
-    [{ properties: { a: 5 } }, "#/properties/a", "a schema must be an object, true or false, not 5"],
-    [{ minLength: -1 }, "#/minLength", "minLength must be a whole number from 0 up, not -1"],
+    [{ properties: { a: 5 } }, "#/properties/a", "a schema must be an object or a boolean, not 5"],
+    [{ minLength: -1 }, "#/minLength", "minLength must be an integer from 0 up, not -1"],
     [{ multipleOf: 0 }, "#/multipleOf", "multipleOf must be more than 0, not 0"],
-    [{ anyOf: [] }, "#/anyOf", "anyOf must be a list of at least one schema, not []"],
-    [{ $defs: { "a/b": { enum: "x" } } }, "#/$defs/a~1b/enum", 'enum must be a list of values, not "x"'],
+    [{ anyOf: [] }, "#/anyOf", "anyOf must be an array of at least one schema, not []"],
+    [{ $defs: { "a/b": { enum: "x" } } }, "#/$defs/a~1b/enum", 'enum must be an array of values, not "x"'],
     [{ $id: "http://x.y/#a" }, "#/$id", '$id must have no fragment, as "http://x.y/#a" has'],
     [{ properties: { a: { $anchor: "x" }, b: { $anchor: "x" } } }, "#/properties/b/$anchor", 'the anchor "x" is used twice'],
-    [null, "#", "a schema must be an object, true or false, not null"],
+    [null, "#", "a schema must be an object or a boolean, not null"],
   ])("%j, at %s", (schema, pointer, problem) => {
     expect(refusal(schema)).toEqual({
       code: "invalid_schema",

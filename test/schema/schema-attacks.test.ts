@@ -239,8 +239,8 @@ test("A16 an unknown dialect is refused, and the ones that work are named", () =
 test.each([
   [{ type: "something" }, '#/type, "something" is not a JSON type'],
   [{ pattern: "(" }, '#/pattern, the pattern "(" is not a regular expression'],
-  [{ required: "a" }, '#/required, required must be a list of names, not "a"'],
-  [{ properties: { a: { required: true } } }, "#/properties/a/required, required must be a list of names, not true"],
+  [{ required: "a" }, '#/required, required must be an array of names, not "a"'],
+  [{ properties: { a: { required: true } } }, "#/properties/a/required, required must be an array of names, not true"],
   [{ properties: [] }, "#/properties, properties must be an object, not []"],
 ])("A17 %j is refused", (schema, where) => {
   expect(refusal(schema)).toBe(`The schema cannot be used: at ${where}.`);

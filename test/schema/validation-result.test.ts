@@ -53,7 +53,9 @@ describe("validateInput", () => {
   });
 
   test("F2.2 nothing is coerced and no default filled in", () => {
-    expect(validateInput({ a: "5" }, { properties: { a: { type: "integer" } } }).errors).toEqual(["$.a: expected type integer, got str"]);
+    expect(validateInput({ a: "5" }, { properties: { a: { type: "integer" } } }).errors).toEqual([
+      "$.a: expected type integer, got string",
+    ]);
     expect(validateInput({}, { properties: { a: { default: 1 } }, required: ["a"] }).errors).toEqual(["$.a: required field missing"]);
   });
 

@@ -251,7 +251,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     const validate = (args: Record<string, unknown>): Promise<unknown> => client.callTool({ name: "haft_validate_input", arguments: args });
     expect(await validate({ name: "add", input: { a: 1, b: 2 } })).toMatchObject({ structuredContent: { valid: true, errors: [] } });
     expect(await validate({ name: "add", input: { a: "1" } })).toMatchObject({
-      structuredContent: { valid: false, errors: ["$.b: required field missing", "$.a: expected type number, got str"] },
+      structuredContent: { valid: false, errors: ["$.b: required field missing", "$.a: expected type number, got string"] },
     });
     expect(await validate({ name: "ad", input: {} })).toMatchObject({
       isError: true,

@@ -13,7 +13,7 @@ export class Dice {
     return this.#random.next() < probability;
   }
 
-  /** A whole number, both ends included. */
+  /** An integer, both ends included. */
   between(least: number, most: number): number {
     return least + Math.floor(this.#random.next() * (most - least + 1));
   }

@@ -63,8 +63,8 @@ describe("F1.68 json_write", () => {
   };
 
   test.each([
-    ['{"a":[1]}', "a[2]", 0, "$.a has no index 2: it is an array of 1 items."],
-    ['{"a":[1]}', "a.x", 0, '$.a has no key "x": it is an array of 1 items.'],
+    ['{"a":[1]}', "a[2]", 0, "$.a has no index 2: it is an array of 1 item."],
+    ['{"a":[1]}', "a.x", 0, '$.a has no key "x": it is an array of 1 item.'],
     ['{"a":1}', "a.b", 0, '$.a has no key "b": it is a number.'],
   ])("F1.68 %s at %s cannot be set, and the file stays", async (before, at, value, message) => {
     expect(await write(before, at, value)).toBe(message);

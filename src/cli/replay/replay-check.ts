@@ -4,11 +4,12 @@ import { valueText } from "../../core/content.ts";
 import { canonicalJson, copyJson } from "../../core/json.ts";
 import type { JsonValue } from "../../core/json.ts";
 import type { ToolResult } from "../../core/result.ts";
+import { plural } from "../../core/wording.ts";
 import { recordedAnswer } from "../../testing/recorded-toolset.ts";
 import type { RecordedAnswer } from "../../testing/recorded-toolset.ts";
 import type { CommandContext } from "../command.ts";
 import { Progress } from "../progress.ts";
-import { oneLine, plural, safeJson, safeText } from "../terminal-text.ts";
+import { oneLine, safeJson, safeText } from "../terminal-text.ts";
 
 export interface ComparedCall {
   /** Counted from 1. */

@@ -3,9 +3,10 @@ import type { ErrorInfo } from "../../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { ToolResult } from "../../core/result.ts";
+import { plural } from "../../core/wording.ts";
 import { recordedCalls } from "../../engine/recorded-calls.ts";
 import type { EventPrinter } from "../print-event.ts";
-import { plural, safeText } from "../terminal-text.ts";
+import { safeText } from "../terminal-text.ts";
 
 export class ReplayNotes {
   readonly #printer: EventPrinter | undefined;

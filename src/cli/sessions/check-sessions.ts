@@ -1,10 +1,11 @@
 /** `haft sessions check`: verifies every checksum, and changes nothing. */
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
+import { plural } from "../../core/wording.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { allSessions, findSession, withSession, withStore } from "../open-store.ts";
 import { Progress } from "../progress.ts";
-import { oneLine, plural, safeJson, safeText } from "../terminal-text.ts";
+import { oneLine, safeJson, safeText } from "../terminal-text.ts";
 
 export const checkSessions: Command = {
   name: "sessions check",

@@ -7,6 +7,7 @@ import { nearNames } from "../../runtime/registry/near-names.ts";
 import { storedEvents } from "../../runtime/session/read-events.ts";
 import { conversationOf } from "../../runtime/session/session-messages.ts";
 import { systemPorts } from "../../core/system-ports.ts";
+import { plural } from "../../core/wording.ts";
 import { toAnthropicMessages } from "../../wire/anthropic-conversation.ts";
 import { toGeminiContents } from "../../wire/gemini-conversation.ts";
 import { toOpenAiMessages } from "../../wire/openai-conversation.ts";
@@ -15,7 +16,7 @@ import { drained } from "../drained.ts";
 import { warn } from "../open-runtime.ts";
 import { withSession, withStore } from "../open-store.ts";
 import { Progress, counted } from "../progress.ts";
-import { plural, safeJson, safeText } from "../terminal-text.ts";
+import { safeJson, safeText } from "../terminal-text.ts";
 import { writeFileWhole } from "../write-file.ts";
 
 const FORMATS = ["recording", "openai", "anthropic", "gemini"] as const;

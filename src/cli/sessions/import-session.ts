@@ -1,12 +1,13 @@
 /** `haft sessions import`: a recording into the store, as a session that can be gone on with. */
 import { ToolError } from "../../core/error.ts";
+import { plural } from "../../core/wording.ts";
 import { importRecording } from "../../runtime/session/import-recording.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { withStore } from "../open-store.ts";
 import { Progress } from "../progress.ts";
 import { readPieces } from "../read-input.ts";
 import { inFile } from "../read-recorded-events.ts";
-import { plural, safeJson, safeText } from "../terminal-text.ts";
+import { safeJson, safeText } from "../terminal-text.ts";
 
 export const importSession: Command = {
   name: "sessions import",

@@ -1,9 +1,10 @@
 /** `haft sessions list`: what is in the store, the newest first. */
 import type { StoredSession } from "../../core/store.ts";
+import { plural } from "../../core/wording.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { withStore } from "../open-store.ts";
 import { columnsOf, padColumns } from "../text-width.ts";
-import { columnFor, oneLine, plural, safeJson, safeText } from "../terminal-text.ts";
+import { columnFor, oneLine, safeJson, safeText } from "../terminal-text.ts";
 import { timeText } from "./session-words.ts";
 
 const DEFAULT_LIMIT = 20;

@@ -1,9 +1,10 @@
 /** Tells what a stored session holds as `haft run` told it when it happened. */
 import type { SessionEvent } from "../../core/event.ts";
 import type { SessionMessage } from "../../core/message.ts";
+import { plural } from "../../core/wording.ts";
 import { EventPrinter } from "../print-event.ts";
 import { printMessage } from "../print-message.ts";
-import { plural, safeText } from "../terminal-text.ts";
+import { safeText } from "../terminal-text.ts";
 import type { Screen } from "../terminal-text.ts";
 import { timeText } from "./session-words.ts";
 

@@ -1,9 +1,10 @@
 /** `haft sessions remove`: forgets a session for good. */
 import { ToolError } from "../../core/error.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
+import { plural } from "../../core/wording.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { findSession, withSession, withStore } from "../open-store.ts";
-import { plural, safeJson, safeText } from "../terminal-text.ts";
+import { safeJson, safeText } from "../terminal-text.ts";
 import { timeText } from "./session-words.ts";
 
 export const removeSession: Command = {

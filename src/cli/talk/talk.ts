@@ -8,6 +8,7 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
+import { plural } from "../../core/wording.ts";
 import type { ModelTotals } from "../../model/usage-meter.ts";
 import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
 import type { CommandContext } from "../command.ts";
@@ -163,6 +164,6 @@ export class Talk {
 
 function spentSince(before: ModelTotals, after: ModelTotals, currency: string): string {
   if (after.inputTokens + after.outputTokens === before.inputTokens + before.outputTokens) return "";
-  const tokens = `${after.inputTokens - before.inputTokens} tokens in, ${after.outputTokens - before.outputTokens} out`;
+  const tokens = `${plural(after.inputTokens - before.inputTokens, "token")} in, ${after.outputTokens - before.outputTokens} out`;
   return after.cost === undefined ? tokens : `${tokens}, ${(after.cost - (before.cost ?? 0)).toFixed(4)} ${safeText(currency)}`;
 }

@@ -51,7 +51,7 @@ async function readFiles(environment: Environment): Promise<JsonObject> {
   });
   const value = parseJson(text);
   if (isJsonObject(value) && isJsonObject(value["files"])) return value["files"];
-  throw new ToolError("invalid_config", `${path} is not a list of trusted files.`);
+  throw new ToolError("invalid_config", `${path} is not an array of trusted files.`);
 }
 
 async function writeFiles(environment: Environment, files: JsonObject): Promise<void> {

@@ -1,6 +1,7 @@
 /** The hints of tools, toolsets and programs for a system prompt, in an order that does not depend on who came first. */
 import { describeThrown } from "../../core/error.ts";
 import type { PromptContribution } from "../../core/tool.ts";
+import { typeInWords } from "../../core/wording.ts";
 import { compareText } from "../../policy/pinned-tool.ts";
 import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
 
@@ -61,7 +62,7 @@ function readHint({ name, contribution }: Contributor, warn: (message: string) =
   try {
     const { text, bucket = "normal" } = contribution() ?? { text: "" };
     const said: unknown = typeof text === "function" ? text() : text;
-    if (typeof said !== "string") throw new TypeError(`it gave ${said === null ? "null" : `a ${typeof said}`} and no text`);
+    if (typeof said !== "string") throw new TypeError(`it gave ${typeInWords(said)} and not a string`);
     const trimmed = said.trim().toWellFormed();
     if (trimmed === "") return undefined;
     return { bucket: BUCKETS[knownBucket(bucket) ?? warnOfBucket(name, bucket, warn)], name, text: trimmed };

@@ -27,7 +27,8 @@ const FORM = 'Write calls as {"id": "$1", "name": "…", "arguments": {…}}.';
 export function readSequence(sequence: unknown, options: ReadOptions): ReadSequence {
   const reader = new SequenceReader(options);
   try {
-    if (!Array.isArray(sequence)) reader.refuse({ reason: "malformed", index: -1, message: "A sequence is a list of calls.", hint: FORM });
+    if (!Array.isArray(sequence))
+      reader.refuse({ reason: "malformed", index: -1, message: "A sequence is an array of calls.", hint: FORM });
     else if (sequence.length > MAX_CALLS)
       reader.refuse({ reason: "malformed", index: -1, message: `The sequence has ${sequence.length} calls; ${MAX_CALLS} is the limit.` });
     else for (let index = 0; index < sequence.length; index++) reader.read(sequence, index);
@@ -99,7 +100,7 @@ class SequenceReader implements ReadSequence {
     const id = typeof given === "number" ? String(given) : given;
     const bare = typeof id === "string" && id.length <= MAX_ID_LENGTH ? referenceId(id, this.#options) : "";
     if (typeof id !== "string" || bare === "") {
-      const hint = `An id is a text of at most ${MAX_ID_LENGTH} characters.`;
+      const hint = `An id is a string of at most ${MAX_ID_LENGTH} characters.`;
       return this.refuse({ reason: "malformed", index, message: `The id of call ${index} cannot be used.`, hint });
     }
     const first = this.ids.get(bare);
@@ -121,7 +122,7 @@ class SequenceReader implements ReadSequence {
     if (name === undefined || name === null || name === "")
       return this.refuse({ reason: "missing_name", index, message: `Call ${index} has no name.`, hint: FORM });
     if (typeof name === "string") return name;
-    return this.refuse({ reason: "malformed", index, message: `The name of call ${index} is no text.`, hint: FORM });
+    return this.refuse({ reason: "malformed", index, message: `The name of call ${index} is not a string.`, hint: FORM });
   }
 
   #readInput(raw: JsonObject, index: number): JsonObject | undefined {

@@ -3,6 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonValue } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
+import { plural, typeInWords } from "../../core/wording.ts";
 
 export interface ReferenceSyntax {
   /** References end with a dollar, as NESTFUL writes them: `$var1.geoId$`; keys may then hold spaces. @default false */
@@ -172,8 +173,8 @@ export function spellReference(text: string): string {
 }
 
 function describe(value: JsonValue): string {
-  if (isJsonArray(value)) return `a list of ${value.length}`;
-  if (!isJsonObject(value)) return value === null ? "null" : `a ${typeof value}`;
+  if (isJsonArray(value)) return `an array of ${plural(value.length, "item")}`;
+  if (!isJsonObject(value)) return typeInWords(value);
   const keys = Object.keys(value);
   if (keys.length === 0) return "an empty object";
   const named = keys.slice(0, 10).map((key) => JSON.stringify(key.slice(0, 40)));

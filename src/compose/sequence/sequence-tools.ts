@@ -25,7 +25,7 @@ export type FindTool = (name: string) => FoundTool | ToolError;
 
 export function toolFinder(tools: Registry | readonly SequenceTool[]): FindTool {
   if (!(tools instanceof Registry) && !Array.isArray(tools))
-    throw new ToolError("invalid_argument", "tools of checkSequence() are a registry or a list of definitions.");
+    throw new ToolError("invalid_argument", "tools of checkSequence() are a registry or an array of definitions.");
   const look = tools instanceof Registry ? (name: string) => findRegistered(tools, name) : listFinder(tools);
   const found = new Map<string, FoundTool | ToolError>();
   return (name) => {

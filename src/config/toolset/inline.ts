@@ -22,7 +22,7 @@ export const inlineType: ToolsetType<InlineConfig> = {
     const list = table.value("tools");
     if (!Array.isArray(list)) {
       if (list === undefined) table.report(undefined, '"tools" is missing: the list of tools.');
-      else table.report("tools", `must be a list of tools, not ${kindOf(list)}.`);
+      else table.report("tools", `must be an array of tools, not ${kindOf(list)}.`);
       return undefined;
     }
     const definitions: readonly unknown[] = list;

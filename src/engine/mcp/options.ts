@@ -111,7 +111,7 @@ export function checkOptions(options: McpOptions): void {
   if (options.url === undefined) checkCommand(options);
   else checkUrl(options);
   const { maxTools = 1, roots = [], sampling, protocol = "auto" } = options;
-  if (!Number.isInteger(maxTools) || maxTools < 1) throw wrong(`maxTools is ${String(maxTools)}; it takes a whole number from 1.`);
+  if (!Number.isInteger(maxTools) || maxTools < 1) throw wrong(`maxTools is ${String(maxTools)}; it takes an integer from 1.`);
   if (roots.some((root) => !root.uri.startsWith("file:")))
     throw wrong("Each of the roots of an MCP server needs a uri that begins with file:");
   if (sampling !== undefined && typeof sampling !== "function") throw wrong("sampling must be a function.");

@@ -1,5 +1,6 @@
 /** Keeps a server that gives cause for warnings without end from filling the log. */
 import type { Clock, Log } from "../../core/ports.ts";
+import { plural } from "../../core/wording.ts";
 
 /** So many warnings a minute say all there is to say about one server. */
 const MAX_WARNINGS = 20;
@@ -15,7 +16,10 @@ export function sparingLog(log: Log, clock: Clock): Log {
       const now = clock.now();
       if (now - startedAt >= MINUTE_MS) {
         const withheld = count - MAX_WARNINGS;
-        if (withheld > 0) log.warn(`${withheld} more warnings of this kind were withheld in the minute before.`);
+        if (withheld > 0)
+          log.warn(
+            `${plural(withheld, "more warning of this kind was", "more warnings of this kind were")} withheld in the minute before.`,
+          );
         startedAt = now;
         count = 0;
       }

@@ -7,6 +7,7 @@ import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/ports.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { plural } from "../../core/wording.ts";
 import type { McpConnection } from "./connection.ts";
 import { parameterHeaders, sendsParameterHeaders } from "./parameter-headers.ts";
 
@@ -46,12 +47,12 @@ export async function listTools(connection: McpConnection, options: ListOptions)
   do {
     const page = await connection.request("tools/list", cursor === undefined ? {} : { cursor }, { signal: options.signal });
     const listed = isJsonObject(page) ? page["tools"] : undefined;
-    if (!Array.isArray(listed)) throw refused(options, `it answered tools/list without a list of tools`);
+    if (!Array.isArray(listed)) throw refused(options, `it answered tools/list without an array of tools`);
     for (const item of listed) {
       const tool = toTool(item, connection, options);
       if (tool !== undefined) tools.push(tool);
     }
-    if (tools.length > options.maxTools) throw refused(options, `it lists more than ${options.maxTools} tools`);
+    if (tools.length > options.maxTools) throw refused(options, `it lists more than ${plural(options.maxTools, "tool")}`);
     if (connection.wire.receivedBytes - startBytes > MAX_LIST_BYTES)
       throw refused(options, `its list of tools is larger than ${MAX_LIST_BYTES} bytes`);
     ttlMs = shorter(ttlMs, isJsonObject(page) ? page["ttlMs"] : undefined);

@@ -93,7 +93,7 @@ function readClaims({ warn }: EffectRules, declared: JsonValue): Claims {
   for (const flag of FLAGS) {
     const value = own(declared, flag);
     if (typeof value === "boolean") claims[flag] = value;
-    else if (value !== undefined) warn(`effects.${flag} must be true or false, not ${quote(value)}; it is left out.`);
+    else if (value !== undefined) warn(`effects.${flag} must be a boolean, not ${quote(value)}; it is left out.`);
   }
   for (const list of KEYS) {
     const value = own(declared, list);
@@ -101,7 +101,7 @@ function readClaims({ warn }: EffectRules, declared: JsonValue): Claims {
     const keys = isJsonArray(value) ? value.filter((each) => typeof each === "string") : undefined;
     if (keys === undefined || !isJsonArray(value) || keys.length !== value.length || keys.length > MAX_KEYS || !keys.every(isUsableKey)) {
       warn(
-        `effects.${list} must be a list of at most ${MAX_KEYS} keys such as "orders:"; it is left out. A key that begins with "session:" is none of a service.`,
+        `effects.${list} must be an array of at most ${MAX_KEYS} keys such as "orders:"; it is left out. A key that begins with "session:" is none of a service.`,
       );
     } else claims[list] = keys;
   }

@@ -1,13 +1,14 @@
 /** Schemas of Swagger 2.0, OpenAPI 3.0 and 3.1 as JSON Schema 2020-12, with their references kept. */
-import { hash } from "node:crypto";
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { addChoice } from "./answer-choice.ts";
+import { definitionName } from "./definition-name.ts";
 import { own } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 import { isBinary, usablePattern, writeKeywords } from "./schema-keywords.ts";
 import type { Direction, Draft } from "./schema-keywords.ts";
 import { withNull } from "./schema-null.ts";
-import { below, cutText, pointerOf, quote } from "./warnings.ts";
+import { below, quote } from "./warnings.ts";
 import type { Place } from "./warnings.ts";
 
 /** A converted schema, deeply frozen, and what is known of it. Parts are shared by all tools of a document. */
@@ -73,8 +74,6 @@ const MAX_DEPTH = 80;
 const MAX_SCHEMAS = 2_000_000;
 /** Most of them in one definition, or in one parameter or body, without what they refer to. The same object may stand in many places. */
 const MAX_PART = 10_000;
-const PLAIN_NAME = /^[A-Za-z0-9._-]{1,80}$/u;
-const MARK = /_[0-9a-f]{16}$/u;
 
 /** Of one document, in one direction: what is read only is no input, what is write only is no output. */
 export class SchemaConverter {
@@ -214,11 +213,12 @@ export class SchemaConverter {
     walk.hidden = hidden;
     this.#writeRequired(raw, walk);
     this.#writeMap(raw, "dependentSchemas", walk);
-    this.#writePatternProperties(raw, walk);
+    const isWhole = this.#writePatternProperties(raw, walk) && (this.#direction === "input" || hidden.size === 0);
     for (const keyword of ["additionalProperties", "unevaluatedProperties", "propertyNames"]) {
       const value = own(raw, keyword);
+      if (value === undefined || (keyword === "additionalProperties" && !isWhole)) continue;
       // Answers get new fields without a new version: a closed object would make them wrong.
-      if (value === undefined || (value === false && this.#direction === "output")) continue;
+      if (this.#direction === "output" && (value === false || keyword === "unevaluatedProperties")) continue;
       walk.members[keyword] = this.#child(value, walk, [keyword]).schema;
     }
     return { ...(fields === undefined ? {} : { fields }), ...(hidden.size === 0 ? {} : { hidden }) };
@@ -293,16 +293,19 @@ export class SchemaConverter {
     return undefined;
   }
 
-  #writePatternProperties(raw: JsonObject, walk: Walk): void {
+  /** @returns false when a pattern is left out, so that its fields must not be taken for additional ones */
+  #writePatternProperties(raw: JsonObject, walk: Walk): boolean {
     const map = this.#map(raw, "patternProperties", walk);
-    if (map === undefined) return;
+    if (map === undefined) return true;
     const schemas: Record<string, boolean | JsonObject> = {};
-    for (const [source, value] of Object.entries(map)) {
+    const sources = Object.entries(map);
+    for (const [source, value] of sources) {
       const pattern = usablePattern(source, walk);
       if (pattern !== undefined && pattern !== "__proto__")
         schemas[pattern] = this.#child(value, walk, ["patternProperties", source]).schema;
     }
     walk.members["patternProperties"] = Object.freeze(schemas);
+    return Object.keys(schemas).length === sources.length;
   }
 
   #writeMap(raw: JsonObject, keyword: string, walk: Walk): void {
@@ -332,7 +335,8 @@ export class SchemaConverter {
       members["items"] = part.schema;
       walk.isBytes ||= part.isBytes === true;
     }
-    for (const keyword of ["contains", "unevaluatedItems"]) {
+    // Of an answer, counts of matching items are not kept, nor what depends on which alternatives fit.
+    for (const keyword of this.#direction === "input" ? ["contains", "unevaluatedItems"] : []) {
       const value = own(raw, keyword);
       if (value !== undefined) members[keyword] = this.#child(value, walk, [keyword]).schema;
     }
@@ -345,19 +349,36 @@ export class SchemaConverter {
       const list = own(raw, keyword);
       if (list === undefined) continue;
       if (!isJsonArray(list) || list.length === 0) {
-        walk.warn(`${keyword} must be a list of at least one schema, not ${quote(list)}; it is left out.`);
+        walk.warn(`${keyword} must be an array of at least one schema, not ${quote(list)}; it is left out.`);
         continue;
       }
       const parts = list.map((branch, index) => this.#child(branch, walk, [keyword, String(index)], true));
-      walk.members[keyword] = Object.freeze(parts.map(({ schema }) => schema));
+      const schemas = parts.map(({ schema }) => schema);
+      if (keyword === "oneOf" && this.#direction === "output") addChoice(schemas, walk.members);
+      else walk.members[keyword] = Object.freeze(schemas);
       if (keyword === "allOf") all = parts;
       walk.isBytes ||= parts.some(({ isBytes }) => isBytes === true);
     }
-    for (const keyword of ["not", "if", "then", "else"]) {
-      const value = own(raw, keyword);
-      if (value !== undefined) walk.members[keyword] = this.#child(value, walk, [keyword], true).schema;
+    if (this.#direction === "output") this.#writeConsequences(raw, walk);
+    else {
+      for (const keyword of ["not", "if", "then", "else"]) {
+        const value = own(raw, keyword);
+        if (value !== undefined) walk.members[keyword] = this.#child(value, walk, [keyword], true).schema;
+      }
     }
     return all;
+  }
+
+  /**
+   * Of an answer, a condition is not kept: the relaxed one would hold where its original does not. One of the consequences holds, though.
+   * `not` is left out for the same reason.
+   */
+  #writeConsequences(raw: JsonObject, walk: Walk): void {
+    if (["if", "then", "else"].some((keyword) => own(raw, keyword) === undefined)) return;
+    addChoice(
+      ["then", "else"].map((keyword) => this.#child(own(raw, keyword), walk, [keyword], true).schema),
+      walk.members,
+    );
   }
 }
 
@@ -371,15 +392,4 @@ function namesAt(raw: JsonObject, keyword: string): ReadonlySet<string> {
   const list = own(raw, keyword);
   if (!isJsonArray(list)) return NONE;
   return new Set(list.filter((name) => typeof name === "string").filter((name) => name !== "__proto__"));
-}
-
-/** The last step of its pointer where that is a name among the document's schemas, else with a hash of the pointer. */
-function definitionName(place: Place): string {
-  const { step, parent } = place;
-  const isSchema =
-    (parent?.step === "schemas" && parent.parent?.step === "components" && parent.parent.parent?.parent === undefined) ||
-    (parent?.step === "definitions" && parent.parent?.parent === undefined);
-  if (isSchema && PLAIN_NAME.test(step) && !MARK.test(step) && step !== "__proto__") return step;
-  const fit = cutText(step, 40).replaceAll(/[^A-Za-z0-9._-]+/gu, "_");
-  return `${fit}_${hash("sha256", pointerOf(place)).slice(0, 16)}`;
 }

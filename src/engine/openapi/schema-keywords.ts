@@ -74,7 +74,7 @@ function writeMembers(raw: JsonObject, draft: Draft): void {
     const value = own(raw, keyword);
     if (value === undefined) continue;
     if (keyword === "enum" && (!isJsonArray(value) || value.length === 0)) {
-      warn(`enum must be a list of values, not ${isJsonArray(value) ? "an empty one" : quote(value)}; it is left out.`);
+      warn(`enum must be an array of values, not ${isJsonArray(value) ? "an empty one" : quote(value)}; it is left out.`);
       continue;
     }
     try {
@@ -135,7 +135,7 @@ function writeCounts(raw: JsonObject, { members, warn }: Draft): void {
     const value = own(raw, keyword) === undefined ? undefined : numberAt(raw, keyword, warn);
     if (value === undefined) continue;
     if (Number.isInteger(value) && value >= 0) members[keyword] = value;
-    else warn(`${keyword} must be a whole number from 0 up, not ${value}; it is left out.`);
+    else warn(`${keyword} must be an integer from 0 up, not ${value}; it is left out.`);
   }
 }
 

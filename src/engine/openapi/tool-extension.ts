@@ -76,7 +76,7 @@ function interpret(
   for (const flag of FLAGS) {
     const value = own(given, flag);
     if (typeof value === "boolean") fields[flag] = value;
-    else if (value !== undefined) warn(`${flag} must be true or false, not ${quote(value)}; it is left out.`);
+    else if (value !== undefined) warn(`${flag} must be a boolean, not ${quote(value)}; it is left out.`);
   }
   for (const [name, rule] of Object.entries(NUMBERS)) {
     const value = own(given, name);
@@ -91,7 +91,7 @@ function interpret(
   ] as const) {
     const value = own(given, name);
     if (typeof value === "string") fields[name] = cutText(value, maxLength);
-    else if (value !== undefined) warn(`${name} must be a text, not ${quote(value)}; it is left out.`);
+    else if (value !== undefined) warn(`${name} must be a string, not ${quote(value)}; it is left out.`);
   }
   return { place, name: readName(own(given, "name"), warn), effects: own(given, "effects"), fields };
 }
@@ -106,7 +106,7 @@ interface NumberReading {
 function isNumberFor(value: JsonValue, name: string, { rule, isTrusted, warn }: NumberReading): value is number {
   const isSound = typeof value === "number" && Number.isInteger(value) && value >= rule.min && value <= rule.max;
   if (!isSound) {
-    warn(`${name} must be a whole number from ${rule.min} to ${rule.max}, not ${quote(value)}; it is left out.`);
+    warn(`${name} must be an integer from ${rule.min} to ${rule.max}, not ${quote(value)}; it is left out.`);
     return false;
   }
   if (isTrusted || (value > 0 && value <= rule.cautiousMax)) return true;

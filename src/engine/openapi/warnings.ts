@@ -1,4 +1,5 @@
 /** Where in a document something stands, and what an import has to say about it. */
+import { plural } from "../../core/wording.ts";
 
 /** The way down to a value, as a linked list: it is spelled only for a warning. */
 export interface Place {
@@ -46,7 +47,12 @@ export class Warnings {
   }
 
   get lines(): readonly string[] {
-    return this.#unsaid === 0 ? [...this.#lines] : [...this.#lines, `${this.#unsaid} more warnings, or the same ones again, are left out.`];
+    return this.#unsaid === 0
+      ? [...this.#lines]
+      : [
+          ...this.#lines,
+          `${plural(this.#unsaid, "more warning, or the same one again, is", "more warnings, or the same ones again, are")} left out.`,
+        ];
   }
 }
 

@@ -100,7 +100,7 @@ function checkShapes({ auth, allowPrivate }: RestOptions): void {
   if (auth !== undefined && (typeof auth !== "object" || auth === null || Array.isArray(auth))) {
     throw wrong("auth must be an object with a type, or with such an object for each security scheme.");
   }
-  if (allowPrivate !== undefined && !Array.isArray(allowPrivate)) throw wrong('allowPrivate must be a list, such as ["localhost:8080"].');
+  if (allowPrivate !== undefined && !Array.isArray(allowPrivate)) throw wrong('allowPrivate must be an array, such as ["localhost:8080"].');
 }
 
 /** One way for all has no scheme's name. */
@@ -148,7 +148,7 @@ function checkAuth(auth: RestAuth, scheme: string | undefined): void {
   const what = scheme === undefined ? "auth" : `auth.${scheme}`;
   if (typeof auth !== "object" || auth === null) throw wrong(`${what} must be an object with a type: bearer, basic, apiKey or oauth2.`);
   for (const [field, value] of Object.entries(textsOf(auth))) {
-    if (typeof value !== "string" || value === "") throw wrong(`${what}.${field} must be a text that is not empty.`);
+    if (typeof value !== "string" || value === "") throw wrong(`${what}.${field} must be a string that is not empty.`);
   }
   if (auth.type === "bearer" && !/^[\x21-\x7e]+$/u.test(auth.token))
     throw wrong(`${what}.token cannot be sent: it must be plain ASCII without spaces.`);

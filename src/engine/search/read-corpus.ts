@@ -74,7 +74,7 @@ class CorpusReader {
 
   end(): void {
     const more = this.#leftOut - MAX_NAMED;
-    if (more > 0) this.#log.warn(`${more} more are left out of the search.`);
+    if (more > 0) this.#log.warn(`${more} more ${more === 1 ? "is" : "are"} left out of the search.`);
   }
 }
 

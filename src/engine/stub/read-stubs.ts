@@ -46,7 +46,7 @@ export function readStubs(value: unknown): readonly Stub[] {
 
 /** As `readStubs`, for a list. @throws ToolError with the code given */
 export function checkStubs(value: unknown, code: "invalid_config" | "invalid_argument"): readonly Stub[] {
-  if (!Array.isArray(value)) throw new ToolError(code, `Stubs are a list, such as [{"tool": "mail::send", "output": {"sent": true}}].`);
+  if (!Array.isArray(value)) throw new ToolError(code, `Stubs are an array, such as [{"tool": "mail::send", "output": {"sent": true}}].`);
   if (value.length > MAX_STUBS) throw new ToolError(code, `There are ${value.length} stubs; ${MAX_STUBS} is the limit.`);
   const problems: string[] = [];
   const stubs = value.map((stub: unknown, index) => readStub(stub, `stubs[${index}]`, problems));
@@ -64,9 +64,9 @@ function readStub(raw: unknown, place: string, problems: string[]): Stub {
   noOtherKeys(stub, FIELDS, place, problems);
   if (typeof tool !== "string" || tool === "" || tool.length > MAX_TOOL_LENGTH) wrong(".tool must be the name of a tool, or a pattern.");
   if (input !== undefined && !isJsonObject(input)) wrong(".input must be an object.");
-  if (exact !== undefined && typeof exact !== "boolean") wrong(".exact must be true or false.");
+  if (exact !== undefined && typeof exact !== "boolean") wrong(".exact must be a boolean.");
   if (exact === true && input === undefined) wrong(".exact needs an input.");
-  if (times !== undefined && !(Number.isSafeInteger(times) && Number(times) >= 1)) wrong(".times must be a whole number of at least 1.");
+  if (times !== undefined && !(Number.isSafeInteger(times) && Number(times) >= 1)) wrong(".times must be an integer of at least 1.");
   if ((output === undefined) === (error === undefined)) wrong(" must have either an output or an error.");
   if (error !== undefined) checkError(error, `${place}.error`, problems);
   return stub as unknown as Stub; // each field has been checked; where one is wrong, the caller throws
@@ -90,11 +90,11 @@ function checkError(error: JsonValue, place: string, problems: string[]): void {
   const { code, message, retryable, hint } = error;
   noOtherKeys(error, ERROR_FIELDS, place, problems);
   if (typeof message !== "string" || message.length > MAX_MESSAGE_LENGTH)
-    problems.push(`${place}.message must be a text of at most ${MAX_MESSAGE_LENGTH} characters.`);
+    problems.push(`${place}.message must be a string of at most ${MAX_MESSAGE_LENGTH} characters.`);
   if (code !== undefined && !(typeof code === "string" && Object.hasOwn(ERROR_CODES, code)))
     problems.push(`${place}.code must be a code of an error, such as "not_found" or "network_error".`);
-  if (retryable !== undefined && typeof retryable !== "boolean") problems.push(`${place}.retryable must be true or false.`);
-  if (hint !== undefined && typeof hint !== "string") problems.push(`${place}.hint must be a text.`);
+  if (retryable !== undefined && typeof retryable !== "boolean") problems.push(`${place}.retryable must be a boolean.`);
+  if (hint !== undefined && typeof hint !== "string") problems.push(`${place}.hint must be a string.`);
 }
 
 function noOtherKeys(object: JsonObject, fields: ReadonlySet<string>, place: string, problems: string[]): void {

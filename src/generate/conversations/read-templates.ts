@@ -38,7 +38,7 @@ function readTemplate(value: JsonValue): ConversationTemplate {
   const stray = Object.keys(value).find((key) => !TEMPLATE_KEYS.includes(key));
   if (stray !== undefined) throw wrong(`${JSON.stringify(stray)} is no key of a template, which has "id", "system" and "messages".`);
   const { id, system, messages } = value;
-  if (!isJsonArray(messages) || messages.length === 0) throw wrong('"messages" must be a list of at least one message.');
+  if (!isJsonArray(messages) || messages.length === 0) throw wrong('"messages" must be an array of at least one message.');
   const read = messages.map((message, index) => readMessage(message, `messages[${index}]`));
   if (!read.some(({ role }) => role !== "system"))
     throw wrong("nobody says or calls anything in it: there is no message of a user or the assistant.");
@@ -73,7 +73,7 @@ function roleOf({ role }: JsonObject, at: string): TemplateMessage["role"] {
 }
 
 function callsOf(calls: JsonValue, at: string): readonly ToolCall[] {
-  if (!isJsonArray(calls)) throw wrong(`${at}.calls must be a list of calls.`);
+  if (!isJsonArray(calls)) throw wrong(`${at}.calls must be an array of calls.`);
   return calls.map((call, index) => {
     const name = isJsonObject(call) ? call["name"] : undefined;
     if (!isJsonObject(call) || typeof name !== "string" || name === "")

@@ -3,6 +3,7 @@ import { checkName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject } from "../../core/json.ts";
 import type { Tool } from "../../core/tool.ts";
+import { typeInWords } from "../../core/wording.ts";
 import { checkCache } from "./check-cache.ts";
 
 /** What a field must be. */
@@ -13,7 +14,7 @@ export interface Claim {
 }
 
 const anyText: Claim = { holds: (value) => typeof value === "string", expected: "a string" };
-const flag: Claim = { holds: (value) => typeof value === "boolean", expected: "true or false" };
+const flag: Claim = { holds: (value) => typeof value === "boolean", expected: "a boolean" };
 const handler: Claim = { holds: (value) => typeof value === "function", expected: "a function" };
 const textList: Claim = { holds: isTextList, expected: "an array of strings" };
 const duration: Claim = {
@@ -172,6 +173,5 @@ function wrong(tool: string, field: string, value: unknown, expected: string): T
 function describe(value: unknown): string {
   if (value === undefined) return "missing";
   if (typeof value === "string") return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
-  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
-  return typeof value === "function" ? "a function" : String(value);
+  return (typeof value === "object" && value !== null) || typeof value === "function" ? typeInWords(value) : String(value);
 }

@@ -4,6 +4,7 @@ import { checkSettings } from "../../core/check-settings.ts";
 import { ToolError } from "../../core/error.ts";
 import type { CallSettings, Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
+import { plural } from "../../core/wording.ts";
 import { DEFAULT_CALL_SETTINGS, inheritSettings } from "./call-settings.ts";
 import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
 import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
@@ -312,8 +313,7 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   toString(): string {
-    const count = (amount: number, what: string): string => `${amount} ${what}${amount === 1 ? "" : "s"}`;
-    return `Registry(${count(this.#size, "tool")} in ${count(this.#names.entries.size, "toolset")})`;
+    return `Registry(${plural(this.#size, "tool")} in ${plural(this.#names.entries.size, "toolset")})`;
   }
 
   [INSPECT](): string {

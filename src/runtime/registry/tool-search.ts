@@ -45,7 +45,7 @@ export function searchTools(query: SearchQuery, tools: Searchable): readonly Reg
 
 function checkLimit(limit: number = Infinity): number {
   if (limit !== Infinity && (!Number.isInteger(limit) || limit < 1)) {
-    throw new ToolError("invalid_argument", `limit of a search is ${String(limit)}; it takes a whole number from 1.`);
+    throw new ToolError("invalid_argument", `limit of a search is ${String(limit)}; it takes an integer from 1.`);
   }
   return limit;
 }

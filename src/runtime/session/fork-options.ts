@@ -20,7 +20,7 @@ export function checkForkOptions(options: ForkOptions, isSimulation: boolean): v
   if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of fork() are an object.");
   const { simulated, allowSideEffects } = options;
   if (simulated !== undefined && typeof simulated !== "boolean")
-    throw new ToolError("invalid_argument", `The option "simulated" of fork() is true or false, not ${String(simulated)}.`);
+    throw new ToolError("invalid_argument", `The option "simulated" of fork() is a boolean, not ${String(simulated)}.`);
   if (allowSideEffects !== undefined && simulated !== true && !isSimulation) {
     throw new ToolError(
       "invalid_argument",

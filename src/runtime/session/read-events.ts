@@ -33,7 +33,10 @@ export function storedEvents(store: Store, sessionId: string): AsyncGenerator<Se
 
 function damaged(sessionId: string, position: number, reason: string): ToolError {
   return new ToolError("corrupt_record", `The log of session ${JSON.stringify(sessionId)} is damaged at event ${position}: ${reason}`, {
-    hint: `The ${position - 1} events before it can be read and exported.`,
+    hint:
+      position === 1
+        ? "No event before it can be read."
+        : `The ${position - 1 === 1 ? "event" : `${position - 1} events`} before it can be read and exported.`,
   });
 }
 

@@ -15,7 +15,7 @@ export function readMessage(raw: unknown): SessionMessage {
   if (role === undefined) throw wrong(`of one of the roles ${ROLES.join(", ")}`);
   const { content, title, native } = fields;
   if (title !== undefined && typeof title !== "string") throw wrong("with a title that is text");
-  if (typeof content !== "string" && !Array.isArray(content)) throw wrong("with content that is text or a list of content parts");
+  if (typeof content !== "string" && !Array.isArray(content)) throw wrong("with content that is a string or an array of content parts");
   if (native !== undefined && role !== "assistant") throw wrong("with a native form only where the assistant says it");
   return Object.freeze({
     role,

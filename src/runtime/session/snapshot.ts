@@ -72,8 +72,8 @@ export function readSnapshot(raw: unknown): ReadSnapshot {
   if (fields["version"] !== VERSION)
     throw corrupt(`It is of version ${JSON.stringify(fields["version"])}; this version of Haft reads version ${VERSION}.`);
   const { sessionId, events, state, engines } = fields;
-  if (typeof sessionId !== "string") throw corrupt('"sessionId" is no text.');
-  if (!Array.isArray(events)) throw corrupt('"events" is no list.');
+  if (typeof sessionId !== "string") throw corrupt('"sessionId" is not a string.');
+  if (!Array.isArray(events)) throw corrupt('"events" is not an array.');
   if (!isJsonObject(state)) throw corrupt('"state" is no object.');
   if (!isJsonObject(engines)) throw corrupt('"engines" is no object.');
   const fold = new SessionFold(undefined, sessionId);

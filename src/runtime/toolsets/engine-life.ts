@@ -184,7 +184,7 @@ function begin<T>(work: () => T | Promise<T>): Promise<T> {
 /** An engine may be written in JavaScript. */
 function listOf(tools: unknown): readonly Tool[] {
   if (Array.isArray(tools)) return tools;
-  throw new ToolError("unavailable", "it did not return a list of tools.");
+  throw new ToolError("unavailable", "it did not return an array of tools.");
 }
 
 function valueOf<T>(waited: Waited<T>): T {

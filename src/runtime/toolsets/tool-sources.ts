@@ -74,7 +74,7 @@ class SourceLife {
     if ("ended" in waited) controller.abort(waited.ended);
     try {
       if (!("value" in waited)) throw "ended" in waited ? waited.ended : waited.thrown;
-      if (!Array.isArray(waited.value)) throw new ToolError("invalid_argument", "its load() did not return a list of toolsets.");
+      if (!Array.isArray(waited.value)) throw new ToolError("invalid_argument", "its load() did not return an array of toolsets.");
       const faults = waited.value.map(faultOf);
       this.toolsets = waited.value.filter((_toolset, index) => faults[index] === undefined);
       const fault = faults.find((found) => found !== undefined);
@@ -114,7 +114,7 @@ function faultOf(toolset: unknown, index: number): string | undefined {
     if (typeof toolset !== "object" || toolset === null) return `${which}, which is not an object,`;
     const { name, engine, tools }: { readonly [Field in keyof Toolset]?: unknown } = toolset;
     if (typeof name !== "string") return `${which}, which has no name,`;
-    if (tools !== undefined && !Array.isArray(tools)) return `${which}, whose tools are not a list,`;
+    if (tools !== undefined && !Array.isArray(tools)) return `${which}, whose tools are not an array,`;
     const isEngine = typeof engine === "object" && engine !== null && "call" in engine && typeof engine.call === "function";
     return engine === undefined || isEngine ? undefined : `${which}, whose engine has no function call(),`;
   } catch (error: unknown) {

@@ -89,10 +89,7 @@ export function settingsOf(options: McpServerOptions): Settings {
 export function checkWhole(values: Readonly<Record<string, number>>, least: number): void {
   for (const [name, value] of Object.entries(values)) {
     if (Number.isSafeInteger(value) && value >= least) continue;
-    throw new ToolError(
-      "invalid_argument",
-      `The option ${name} of an MCP server is ${String(value)}; it takes a whole number from ${least}.`,
-    );
+    throw new ToolError("invalid_argument", `The option ${name} of an MCP server is ${String(value)}; it takes an integer from ${least}.`);
   }
 }
 

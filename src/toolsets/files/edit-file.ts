@@ -3,6 +3,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { plural } from "../../core/wording.ts";
 import { type CurrentFile, changeFile, textOf } from "./change-file.ts";
 import { letOthersRun } from "./file-bytes.ts";
 import { refusal } from "./file-error.ts";
@@ -89,7 +90,7 @@ async function editFile(workspace: Workspace, input: EditInput, context: ToolCon
       return outcome.text;
     },
   });
-  const text = `Updated ${change.shown}: ${count(replacements, "replacement")}, the first at line ${line}.`;
+  const text = `Updated ${change.shown}: ${plural(replacements, "replacement")}, the first at line ${line}.`;
   return new ToolOutput({ content: [{ type: "text", text }], output: { path: change.shown, replacements, line } });
 }
 
@@ -107,7 +108,7 @@ async function multiEditFile(workspace: Workspace, input: MultiEditInput, contex
       return run.text;
     },
   });
-  const summary = `Updated ${change.shown}: ${appliedCount(reports)} of ${count(reports.length, "edit")} applied.`;
+  const summary = `Updated ${change.shown}: ${appliedCount(reports)} of ${plural(reports.length, "edit")} applied.`;
   const text = [summary, ...reports.map(describeReport)].join("\n");
   return new ToolOutput({ content: [{ type: "text", text }], output: { path: change.shown, edits: reports } });
 }
@@ -150,7 +151,7 @@ async function applyEdits(
       reports.push({
         edit: index + 1,
         status: "applied",
-        note: `${count(outcome.replacements, "replacement")}, the first at line ${outcome.line}`,
+        note: `${plural(outcome.replacements, "replacement")}, the first at line ${outcome.line}`,
       });
     }
   }
@@ -161,7 +162,7 @@ function nothingWritten(input: MultiEditInput, reports: readonly EditReport[]): 
   const failed = reports.filter(({ status }) => status === "failed");
   return new ToolError(
     "execution_failed",
-    `${failed.length} of ${count(reports.length, "edit")} of ${JSON.stringify(input.path)} failed. Nothing was written.`,
+    `${failed.length} of ${plural(reports.length, "edit")} of ${JSON.stringify(input.path)} failed. Nothing was written.`,
     {
       outcome: "failed",
       hint: "Correct the edits that failed and send all of them again.",
@@ -176,8 +177,4 @@ function describeReport(report: EditReport): string {
 
 function appliedCount(reports: readonly EditReport[]): number {
   return reports.filter(({ status }) => status === "applied").length;
-}
-
-function count(amount: number, noun: string): string {
-  return amount === 1 ? `1 ${noun}` : `${amount} ${noun}s`;
 }

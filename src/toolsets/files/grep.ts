@@ -4,6 +4,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { plural } from "../../core/wording.ts";
 import { supersedesSameInput } from "../../policy/supersede.ts";
 import { type LinearPattern, linearPattern } from "../../schema/pattern.ts";
 import { binaryReason } from "./binary.ts";
@@ -143,7 +144,7 @@ class Grep {
       more ? `more matches exist; only ${this.#limit} are shown: narrow the pattern, path or glob` : undefined,
       this.#bytesLeft <= 0 ? `stopped after ${MAX_SEARCHED_BYTES / 1024 / 1024} MiB; search in a folder below` : undefined,
       walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a folder below` : undefined,
-      this.#unreadable > 0 ? `${this.#unreadable} files could not be opened` : undefined,
+      this.#unreadable > 0 ? `${plural(this.#unreadable, "file")} could not be opened` : undefined,
       shown.length === 0 ? `no line matches ${this.#input.pattern}` : undefined,
     ];
     const matches = shown.flatMap(({ path, lines }) =>

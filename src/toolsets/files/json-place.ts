@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, jsonPath } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { plural, typeInWords } from "../../core/wording.ts";
 
 const MAX_STEPS = 64;
 const MAX_NAMED_KEYS = 20;
@@ -107,9 +108,9 @@ function nothingThere(container: JsonValue, way: readonly Step[], step: Step): T
 }
 
 function describe(value: JsonValue): string {
-  if (isArray(value)) return `an array of ${value.length} items`;
+  if (isArray(value)) return `an array of ${plural(value.length, "item")}`;
   if (isJsonObject(value)) return describeKeys(value);
-  return value === null ? "null" : `a ${typeof value}`;
+  return typeInWords(value);
 }
 
 function describeKeys(object: JsonObject): string {

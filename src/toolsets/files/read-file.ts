@@ -3,6 +3,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { plural } from "../../core/wording.ts";
 import { createHash } from "node:crypto";
 import { HEAD_BYTES, type Media, detectMedia, refuseBinary } from "./binary.ts";
 import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, pieces, readHead, readWhole } from "./file-bytes.ts";
@@ -93,7 +94,7 @@ async function readLines(request: ReadRequest, place: Place, file: OpenFile): Pr
   const window = new LineWindow(first, request.input.limit ?? Number.MAX_SAFE_INTEGER);
   const known = await scan(file, window, request.context.signal);
   if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) {
-    throw refusal(`${JSON.stringify(place.shown)} has ${window.count} lines; line ${first} is past its end.`);
+    throw refusal(`${JSON.stringify(place.shown)} has ${plural(window.count, "line")}; line ${first} is past its end.`);
   }
   if (isRepeat(request, place, known.fingerprint)) return unchanged(place);
   recordRead(request.context.state, place.real, known.fingerprint, viewOf(request.input));

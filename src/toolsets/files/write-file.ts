@@ -2,6 +2,7 @@
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { Tool } from "../../core/tool.ts";
+import { plural } from "../../core/wording.ts";
 import { refuseBinary } from "./binary.ts";
 import { changeFile } from "./change-file.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
@@ -46,7 +47,7 @@ async function writeFile(workspace: Workspace, input: WriteInput, context: ToolC
   const verb = change.created ? "Created" : "Updated";
   const output = { path: change.shown, created: change.created, bytes: change.bytes };
   return new ToolOutput({
-    content: [{ type: "text", text: `${verb} ${change.shown} (${change.bytes} ${change.bytes === 1 ? "byte" : "bytes"}).` }],
+    content: [{ type: "text", text: `${verb} ${change.shown} (${plural(change.bytes, "byte")}).` }],
     output,
   });
 }

@@ -32,7 +32,7 @@ const CHOICES: Readonly<Record<string, readonly unknown[]>> = { slash: ["opens",
 export function checkDelimiters(format: string, delimiters: Delimiters): void {
   const { start, end, prefix = "@@", separator = "=" } = delimiters ?? {};
   for (const [key, text] of Object.entries({ start, end, prefix, separator }))
-    if (typeof text !== "string" || text === "") throw wrongDelimiter(format, key, "must be a text that is not empty");
+    if (typeof text !== "string" || text === "") throw wrongDelimiter(format, key, "must be a string that is not empty");
   for (const [key, words] of Object.entries(CHOICES))
     if (!words.includes(Reflect.get(delimiters, key))) throw wrongDelimiter(format, key, `must be ${words.join(" or ")}`);
 }

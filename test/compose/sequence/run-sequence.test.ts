@@ -148,7 +148,7 @@ describe("F0.60 a reference that has no value", () => {
       'The reference "$1.id" has no value: fail ended with execution_failed.',
       'The reference "$2.id" has no value: echo ended with invalid_input.',
       undefined,
-      'The reference "$4.items[9].id" leads nowhere: [9] is not in a list of 2.',
+      'The reference "$4.items[9].id" leads nowhere: [9] is not in an array of 2 items.',
       undefined,
     ]);
     expect(results.map(({ attempts }) => attempts)).toEqual([1, 0, 0, 1, 0, 1]);

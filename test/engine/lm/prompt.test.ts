@@ -246,32 +246,28 @@ describe("options that cannot work are refused at once", () => {
     [
       "a negative history",
       { maxHistory: -1 },
-      `maxHistory of the engine lm is -1; it takes a whole number from 0 to ${Number.MAX_SAFE_INTEGER}.`,
+      `maxHistory of the engine lm is -1; it takes an integer from 0 to ${Number.MAX_SAFE_INTEGER}.`,
     ],
-    [
-      "half an entry",
-      { maxHistory: 0.5 },
-      `maxHistory of the engine lm is 0.5; it takes a whole number from 0 to ${Number.MAX_SAFE_INTEGER}.`,
-    ],
+    ["half an entry", { maxHistory: 0.5 }, `maxHistory of the engine lm is 0.5; it takes an integer from 0 to ${Number.MAX_SAFE_INTEGER}.`],
     [
       "a text for a count",
       { maxHistoryChars: "9" },
-      `maxHistoryChars of the engine lm is "9"; it takes a whole number from 0 to ${Number.MAX_SAFE_INTEGER}.`,
+      `maxHistoryChars of the engine lm is "9"; it takes an integer from 0 to ${Number.MAX_SAFE_INTEGER}.`,
     ],
-    ["no candidates", { candidates: 0 }, "candidates of the engine lm is 0; it takes a whole number from 1 to 128."],
-    ["no tries", { tries: 0 }, "tries of the engine lm is 0; it takes a whole number from 1 to 100."],
+    ["no candidates", { candidates: 0 }, "candidates of the engine lm is 0; it takes an integer from 1 to 128."],
+    ["no tries", { tries: 0 }, "tries of the engine lm is 0; it takes an integer from 1 to 100."],
     [
       "no tokens",
       { maxOutputTokens: 0 },
-      `maxOutputTokens of the engine lm is 0; it takes a whole number from 1 to ${Number.MAX_SAFE_INTEGER}.`,
+      `maxOutputTokens of the engine lm is 0; it takes an integer from 1 to ${Number.MAX_SAFE_INTEGER}.`,
     ],
     [
       "NaN characters",
       { maxReplyChars: Number.NaN },
-      `maxReplyChars of the engine lm is NaN; it takes a whole number from 1 to ${Number.MAX_SAFE_INTEGER}.`,
+      `maxReplyChars of the engine lm is NaN; it takes an integer from 1 to ${Number.MAX_SAFE_INTEGER}.`,
     ],
     ["a temperature above 2", { temperature: 2.5 }, "temperature of the engine lm is 2.5; it takes a number from 0 to 2."],
-    ["instructions that are no text", { instructions: 5 }, "instructions of the engine lm is 5; it takes a text."],
+    ["instructions that are no text", { instructions: 5 }, "instructions of the engine lm is 5; it takes a string."],
   ];
   test.each(cases)("%s", (_what, options, message) => {
     const given: unknown = { model: modelOf(), ...options };

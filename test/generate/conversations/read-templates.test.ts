@@ -38,7 +38,7 @@ test.for([
   ['{"messages": [{"role": "assistant", "content": "", "calls": []}]}', /neither "content" nor "calls"/u],
   ['{"messages": [{"role": "user", "content": " "}]}', /messages\[0\]\.content is empty/u],
   ['{"messages": [{"role": "system", "content": "x"}]}', /nobody says or calls anything/u],
-  ['{"messages": [{"role": "assistant", "calls": {}}]}', /must be a list of calls/u],
+  ['{"messages": [{"role": "assistant", "calls": {}}]}', /must be an array of calls/u],
   ['{"messages": [{"role": "assistant", "calls": [{"input": {}}]}]}', /calls\[0\] must be a call/u],
   [
     '{"messages": [{"role": "assistant", "calls": [{"name": "a"}, {"name": "b", "input": {"c": "$1.id"}}]}]}',

@@ -142,13 +142,13 @@ test("F1.41 H07 any split gives the same calls, text and warnings", () => {
 describe("F1.37 delimiters that cannot work are refused at once", () => {
   const whole = { start: "[", end: "]", slash: "opens", arguments: "lines" };
   test.each([
-    ["none", undefined, 'start of the text format "x" must be a text that is not empty.'],
-    ["without any", {}, 'start of the text format "x" must be a text that is not empty.'],
-    ["an empty start", { ...whole, start: "" }, 'start of the text format "x" must be a text that is not empty.'],
-    ["no end", { ...whole, end: undefined }, 'end of the text format "x" must be a text that is not empty.'],
-    ["a number for an end", { ...whole, end: 5 }, 'end of the text format "x" must be a text that is not empty.'],
-    ["an empty prefix", { ...whole, prefix: "" }, 'prefix of the text format "x" must be a text that is not empty.'],
-    ["an empty separator", { ...whole, separator: "" }, 'separator of the text format "x" must be a text that is not empty.'],
+    ["none", undefined, 'start of the text format "x" must be a string that is not empty.'],
+    ["without any", {}, 'start of the text format "x" must be a string that is not empty.'],
+    ["an empty start", { ...whole, start: "" }, 'start of the text format "x" must be a string that is not empty.'],
+    ["no end", { ...whole, end: undefined }, 'end of the text format "x" must be a string that is not empty.'],
+    ["a number for an end", { ...whole, end: 5 }, 'end of the text format "x" must be a string that is not empty.'],
+    ["an empty prefix", { ...whole, prefix: "" }, 'prefix of the text format "x" must be a string that is not empty.'],
+    ["an empty separator", { ...whole, separator: "" }, 'separator of the text format "x" must be a string that is not empty.'],
     ["no slash", { ...whole, slash: undefined }, 'slash of the text format "x" must be opens or closes.'],
     ["another slash", { ...whole, slash: "toString" }, 'slash of the text format "x" must be opens or closes.'],
     ["no arguments", { ...whole, arguments: undefined }, 'arguments of the text format "x" must be lines or attributes.'],

@@ -1,0 +1,23 @@
+/** The grammar of messages: counted nouns, articles, and JSON's words for the types of values. */
+
+/** `1 item`, `2 items`, `3 retries`. */
+export function plural(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : nouns}`;
+}
+
+/** Letters whose names begin with a vowel, for what is spelled letter by letter: an MCP server, a URL. */
+const SPOKEN_WITH_VOWEL = /^[AEFHILMNORSX]/u;
+const SPELLED = /^[A-Z]{1,4}(?![A-Za-z])/u;
+const SOUNDS_LIKE_A_CONSONANT = /^(?:uni|use|one\b|eu)/iu;
+
+/** The words with their article: `an array`, `a string`, `an A`, `a User`. */
+export function withArticle(words: string): string {
+  const isVowel = SPELLED.test(words) ? SPOKEN_WITH_VOWEL.test(words) : /^[aeiou]/iu.test(words) && !SOUNDS_LIKE_A_CONSONANT.test(words);
+  return `${isVowel ? "an" : "a"} ${words}`;
+}
+
+/** The type of a value with its article: `an array`, `a string`, `null`; `a function` and the like for what JSON lacks. */
+export function typeInWords(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return withArticle(Array.isArray(value) ? "array" : typeof value);
+}

@@ -1,0 +1,18 @@
+/** The name of a schema among the definitions of a tool. */
+import { hash } from "node:crypto";
+import { cutText, pointerOf } from "./warnings.ts";
+import type { Place } from "./warnings.ts";
+
+const PLAIN_NAME = /^[A-Za-z0-9._-]{1,80}$/u;
+const MARK = /_[0-9a-f]{16}$/u;
+
+/** The last step of its pointer where that is a name among the document's schemas, else with a hash of the pointer. */
+export function definitionName(place: Place): string {
+  const { step, parent } = place;
+  const isSchema =
+    (parent?.step === "schemas" && parent.parent?.step === "components" && parent.parent.parent?.parent === undefined) ||
+    (parent?.step === "definitions" && parent.parent?.parent === undefined);
+  if (isSchema && PLAIN_NAME.test(step) && !MARK.test(step) && step !== "__proto__") return step;
+  const fit = cutText(step, 40).replaceAll(/[^A-Za-z0-9._-]+/gu, "_");
+  return `${fit}_${hash("sha256", pointerOf(place)).slice(0, 16)}`;
+}
