@@ -16,7 +16,7 @@ export interface McpUrlOptions extends McpCommonOptions {
   readonly command?: never;
   /**
    * http or https. A name and password in it are sent as basic authentication. A private address, or `localhost`, is allowed
-   * when it stands here itself.
+   * when it stands here itself. Without a path, `/mcp` and `/sse` are tried where there is no server at `/`.
    */
   readonly url: string | URL;
   /** `http` is Streamable HTTP, `sse` the older transport of two addresses; `auto` tries them in this order. @default "auto" */
