@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { descriptorSource, startingDescriptors } from "../../src/config/descriptor-source.ts";
+import { descriptorSource, descriptorsToTrust } from "../../src/config/descriptor-source.ts";
 import type { DescriptorSourceOptions } from "../../src/config/descriptor-source.ts";
 import { Registry } from "../../src/runtime/registry/registry.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -261,7 +261,7 @@ describe("ensembles", () => {
       "sender.toml": '[mcp.two]\nurl = "https://example.com"\n[mcp.two.headers]\nkey = "env:KEY"\n',
     });
     const options = { environment: { KEY: "swordfish" }, allowedInPaths: new Set<string>() };
-    const starting = await startingDescriptors(folder, options);
+    const starting = await descriptorsToTrust(folder, options);
     const names = ({ file }: { readonly file: string }): string => file.replace(`${folder}/`, "");
     const lines = starting.map(({ file, starts, sends }) => [
       names({ file }),
