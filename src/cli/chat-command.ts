@@ -3,6 +3,7 @@ import type { Store } from "../core/store.ts";
 import { plural } from "../core/wording.ts";
 import { keptSession } from "./begin-session.ts";
 import { personApprover } from "./ask-person.ts";
+import { noteBlocked } from "./blocked-tools.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
@@ -76,6 +77,7 @@ export const chatCommand: Command = {
         ...interruptible(context),
       });
       greet(context, { chosen, open, events });
+      noteBlocked(context, open.runtime.registry);
       if (approve !== undefined) await talk.settle(approve);
       return converse(context, { talk, open, events });
     });

@@ -1,12 +1,14 @@
 /** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
 import { plural } from "../core/wording.ts";
 import { OWN_TOOLSET, isSource } from "../config/toolset-config.ts";
+import { blockedText, blockedTools } from "./blocked-tools.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { strangersOf, suspicions } from "./strangers.ts";
 import { columnFor, safeJson, safeText, wrap } from "./terminal-text.ts";
 import { padColumns } from "./text-width.ts";
+import { cautionsOf } from "./tool-cautions.ts";
 
 /** For a configuration that can be read, but has toolsets or tools that cannot be used. */
 const EXIT_PROBLEMS = 3;
@@ -18,8 +20,8 @@ export const checkCommand: Command = {
   details: [
     "Reads the configuration, imports its modules, starts its servers, compiles every",
     "schema, and calls no tool. Exits with 3 when anything is wrong or was left out.",
-    "Text of strangers that seems to be meant for the model is pointed out with !,",
-    "and is no problem.",
+    "Marked with !, and no problem: third-party text that seems to be meant for the",
+    "model, tools that nothing can answer, retries that will not be made.",
   ],
   args: [0, 0],
   options: ["config"],
@@ -46,6 +48,10 @@ interface ToolsetCheck {
   readonly enabled: boolean;
   readonly tools: number;
   readonly problems: readonly string[];
+  /** Tools that are not called because they are not as they were pinned. Left out where there are none. */
+  readonly blocked?: readonly string[];
+  /** What works otherwise than it seems to. Left out where nothing does. */
+  readonly cautions?: readonly string[];
   /** What seems to be meant for the model, tool by tool. Left out where nothing does. */
   readonly suspicious?: readonly string[];
 }
@@ -59,18 +65,23 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
   const enabled = new Map(written.map(([name, toolset]) => [name, toolset.enabled] as const));
   for (const name of made) if (!enabled.has(name)) enabled.set(name, true);
   const strangers = strangersOf({ config });
+  const blocked = Map.groupBy(blockedTools(registry), ({ toolset }) => toolset.name);
   const quarantined = registry.check();
   return [...enabled].map(([name, isEnabled]) => {
     const tools = registry.list(name);
     const failures = report.failed.filter(({ toolset }) => toolset === name).map(({ error }) => failureText(name, error));
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
+    const cautions = cautionsOf(tools, config);
+    const held = blocked.get(name) ?? [];
     const suspicious = tools.flatMap((tool) => suspicions(tool, strangers).map((finding) => `${tool.tool.name}: ${finding}`));
     return {
       name,
       enabled: isEnabled,
       tools: tools.length,
-      problems: [...failures, ...broken],
+      problems: [...failures, ...broken, ...held.map(blockedText)],
+      ...(held.length === 0 ? {} : { blocked: held.map(({ qualifiedName }) => qualifiedName) }),
+      ...(cautions.length === 0 ? {} : { cautions }),
       ...(suspicious.length === 0 ? {} : { suspicious }),
     };
   });
@@ -87,12 +98,13 @@ function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said,
     checks.map((check) => safeText(check.name)),
     Infinity,
   );
-  for (const { name, enabled, tools, problems, suspicious = [] } of checks) {
+  for (const { name, enabled, tools, problems, cautions = [], suspicious = [] } of checks) {
     const mark = enabled ? (problems.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")) : out.paint("dim", "-");
     const words = enabled ? plural(tools, "tool") : "disabled";
     out.print(`${mark} ${padColumns(safeText(name), column)}  ${words}`);
     for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.print(`    ${out.paint("red", line)}`);
-    for (const line of suspicious.flatMap((finding) => wrap(`! ${finding}`, out.width - 4))) out.print(`    ${out.paint("yellow", line)}`);
+    for (const line of [...cautions, ...suspicious].flatMap((finding) => wrap(`! ${finding}`, out.width - 4)))
+      out.print(`    ${out.paint("yellow", line)}`);
   }
   for (const line of said.flatMap((warning) => wrap(warning, out.width))) out.print(out.paint("red", line));
   out.print(conclusion);

@@ -13,6 +13,7 @@ import { strangersOf, suspicions } from "./strangers.ts";
 import { columnFor, duration, safeJson, safeText, wrap, wrapBehind } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";
 import { padColumns } from "./text-width.ts";
+import { mayBeRepeated, retryCaution } from "./tool-cautions.ts";
 import { effectWord } from "./tool-words.ts";
 
 export const infoCommand: Command = {
@@ -53,11 +54,12 @@ function jsonOf(registered: RegisteredTool, suspicious: readonly string[]): stri
 
 function describe(registered: RegisteredTool, suspicious: readonly string[], { paint, width }: Screen): string {
   const { tool, settings } = registered;
+  const caution = retryCaution(registered);
   const limit = (ms: number): string => (ms === 0 ? "no limit" : duration(ms));
   const facts = [
     ["Effects", effectsOf(registered)],
     ["Time", `${limit(settings.timeoutMs)} for an attempt, ${limit(settings.deadlineMs)} for the call with its waits and retries`],
-    ["Attempts", `at most ${settings.maxAttempts}`],
+    ["Attempts", attemptsOf(registered)],
     ["Server", serverWords(registered)],
     ["Tags", (tool.tags ?? []).join(", ")],
   ].filter(([, value]) => value !== "");
@@ -67,9 +69,17 @@ function describe(registered: RegisteredTool, suspicious: readonly string[], { p
     ["Input", ...schemaLines(tool.inputSchema, width)],
     ...(tool.outputSchema === undefined ? [] : [["Output", ...schemaLines(tool.outputSchema, width)]]),
     facts.map(([name = "", value = ""]) => wrapBehind(`${name.padEnd(9)} `, value, width)),
+    ...(caution === undefined ? [] : [wrap(`! ${caution}`, width)]),
     ...(tool.documentation === undefined ? [] : [wrap(tool.documentation, width)]),
   ];
   return sections.map((lines) => lines.join("\n")).join("\n\n");
+}
+
+/** A call that may have had an effect is made once, however many attempts there may be. */
+function attemptsOf(registered: RegisteredTool): string {
+  const { maxAttempts } = registered.settings;
+  if (maxAttempts <= 1 || mayBeRepeated(registered)) return `at most ${maxAttempts}`;
+  return `1 once a call has begun, for it is not declared repeatable; else at most ${maxAttempts}`;
 }
 
 /** Whether the server of a lazy toolset runs, and so whether this is what it says now; nothing for all others. */
@@ -94,10 +104,9 @@ function suspicionLines(suspicious: readonly string[], { paint, width }: Pick<Sc
 function effectsOf(registered: RegisteredTool): string {
   const { effects } = registered.tool;
   const word = effectWord(registered);
-  const repeatable = word === "pure" || word === "reads" || effects?.idempotent === true;
   return [
     word === "undeclared" ? `undeclared: taken to write everything of ${registered.toolset.name}` : word,
-    ...(repeatable ? ["may be repeated"] : []),
+    ...(mayBeRepeated(registered) ? ["may be repeated"] : []),
     ...(effects?.external === true ? ["reaches outside"] : []),
   ].join(", ");
 }

@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { stateOf } from "../engine/known-tools.ts";
 import { nearNames } from "../runtime/registry/near-names.ts";
+import { noteBlocked } from "./blocked-tools.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
@@ -14,8 +15,8 @@ export const listCommand: Command = {
   summary: "List the tools, or those of one toolset.",
   details: [
     "One line a tool: its name, what a call does (pure, reads, writes, destructive,",
-    "undeclared) and its description. Tools of a toolset that does not open are left",
-    "out, and standard error says why.",
+    "undeclared) and its description. Tools of a toolset that does not open, and those",
+    "that are not as they were pinned, are left out, and standard error says why.",
   ],
   args: [0, 1],
   options: ["config"],
@@ -25,6 +26,7 @@ export const listCommand: Command = {
     return withRuntime(context, { only: toolset }, (open) => {
       if (toolset !== undefined) checkToolset(toolset, open);
       printTools(context, open.runtime.registry.list(toolset));
+      noteBlocked(context, open.runtime.registry, toolset);
       if (context.out.isTerminal && !context.options.json) noteKnown(context, open, toolset);
       return 0;
     });

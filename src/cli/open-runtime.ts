@@ -90,7 +90,7 @@ export async function withRuntime<T>(
 interface Building extends WithRuntimeOptions {
   readonly config: LoadedConfig;
   readonly built: Store | undefined;
-  /** The descriptors that may start programs; undefined = all may. */
+  /** The descriptors that are trusted; undefined = all are. */
   readonly trusted: ReadonlySet<string> | undefined;
 }
 

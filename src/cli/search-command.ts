@@ -1,5 +1,6 @@
 /** `haft search`: the tools that fit a text or tags. */
 import { ToolError } from "../core/error.ts";
+import { noteBlocked } from "./blocked-tools.ts";
 import type { Command } from "./command.ts";
 import { withRuntime } from "./open-runtime.ts";
 import { printTools } from "./tool-words.ts";
@@ -29,6 +30,7 @@ export const searchCommand: Command = {
     return withRuntime(context, {}, ({ runtime }) => {
       const found = runtime.registry.search({ text, tags: tag, matchAllTags: allTags, limit: limit ?? DEFAULT_LIMIT });
       printTools(context, found);
+      noteBlocked(context, runtime.registry);
       return found.length > 0 ? 0 : EXIT_NOTHING_FOUND;
     });
   },

@@ -1,22 +1,25 @@
-/** `haft trust`: lets a configuration file start programs, as it is now. */
+/** `haft trust`: lets a configuration file start programs and widen rights, as it is now. */
 import { resolve } from "node:path";
-import { startedPrograms } from "../config/started-programs.ts";
+import { trustNeeds } from "../config/trust-needs.ts";
 import type { Command } from "./command.ts";
 import { readConfig } from "./open-runtime.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
+import { linesOf } from "./trust/require-trust.ts";
 import { distrustFile, trustFile } from "./trust/trusted-files.ts";
 
 export const trustCommand: Command = {
   name: "trust",
   usage: "",
-  summary: "Let the configuration of a folder start programs.",
+  summary: "Trust the configuration of a folder as it is now.",
   details: [
     "A configuration that haft finds in the folder may have come with it from",
-    "somebody else. When it starts servers, imports code or sends variables to",
-    "servers, its file and its descriptors must be trusted once, and again after each",
-    "change of them. One that is named with --config is not asked about. Shows what",
-    "would be started and sent. With --forget the word is taken back. Where",
-    "HAFT_TRUST is set to all, as in a build of your own, nothing is asked.",
+    "somebody else, or a tool may have changed it. When it starts servers, imports",
+    "code, sends variables to servers or widens what tools may do (files outside the",
+    "folder, no approval, private addresses), its file and its descriptors must be",
+    "trusted once, and again after each change of them. One that is named with",
+    "--config is not asked about. Shows what would be started, sent and allowed. With",
+    "--forget the trust is taken back. Where HAFT_TRUST is set to all, as in a build",
+    "of your own, nothing is asked.",
   ],
   args: [0, 0],
   options: ["config", "forget"],
@@ -25,15 +28,15 @@ export const trustCommand: Command = {
     const { environment, options, out } = context;
     const loaded = await readConfig(context);
     const path = resolve(loaded.path);
-    const { starts, sends, digest } = await startedPrograms(loaded);
-    const programs = [...starts, ...sends];
+    const needs = await trustNeeds(loaded);
+    const programs = linesOf(needs);
     const trusted = !options.forget;
-    if (trusted) await trustFile(environment, path, digest);
+    if (trusted) await trustFile(environment, path, needs.digest);
     else await distrustFile(environment, path);
     if (options.json) out.write(`${safeJson({ path, trusted, programs })}\n`);
     else {
       for (const line of programs) out.print(`  ${safeText(line)}`);
-      out.print(`${safeText(path)} ${trusted ? "may start programs, as long as it is as it is now." : "may not start programs."}`);
+      out.print(`${safeText(path)} ${trusted ? "is trusted until it changes." : "is not trusted."}`);
     }
     return 0;
   },

@@ -3,7 +3,6 @@ import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import type { FaultPlan } from "../core/fault.ts";
-import { canonicalJson, copyJson } from "../core/json.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ToolSource } from "../core/source.ts";
 import type { CallSettings } from "../core/tool.ts";
@@ -21,8 +20,10 @@ import type { EngineTarget } from "./make-engine.ts";
 import { present } from "./present.ts";
 import { engineFor } from "./registry-config.ts";
 import type { RegistryEntry } from "./registry-config.ts";
+import { bringsServer, matchServer } from "./server-match.ts";
+import type { ServerToolset } from "./server-match.ts";
 import { buildToolset, keyAtFault } from "./toolset-config.ts";
-import type { BuiltInConfig, ExtensionConfig, ToolsetConfig } from "./toolset-config.ts";
+import type { ExtensionConfig, ToolsetConfig } from "./toolset-config.ts";
 import type { BuildContext, Built } from "./toolset/toolset-type.ts";
 import { resolveVariables, variablesIn } from "./variables.ts";
 import { redactor } from "../engine/redact.ts";
@@ -119,7 +120,7 @@ class Builder {
       const { faults } = this.#commonOf(entry);
       return await this.#buildExtension(name, toolset, { engine: await this.#engine(engineName), faults });
     }
-    if (toolset.type === "mcp" || toolset.type === "openapi") return await this.#buildServer(name, toolset, { engineName, entry });
+    if (bringsServer(toolset)) return await this.#buildServer(name, toolset, { engineName, entry });
     const engine = await this.#engine(engineName);
     const built = await buildToolset({ name, path: entry.path }, toolset, this.#context(entry, engine));
     return "source" in built || engine === undefined ? built : { toolset: { ...built.toolset, engine } };
@@ -128,21 +129,18 @@ class Builder {
   /** Tools that come from a server: answered by it, or by another engine. */
   async #buildServer(
     name: string,
-    toolset: Extract<BuiltInConfig, { readonly type: "mcp" | "openapi" }>,
+    toolset: ServerToolset,
     { engineName, entry }: { readonly engineName: string | undefined; readonly entry: RegistryEntry },
   ): Promise<Built> {
     const context = this.#context(entry, undefined);
     const own = async (): Promise<Built> => await buildToolset({ name, path: entry.path }, toolset, context);
     const config = engineName === undefined ? undefined : this.#loaded.config.engines.get(engineName);
-    if (engineName === undefined || config === undefined || config.type === "local" || config.type === "multi") return await own();
+    const match = config === undefined ? "none" : matchServer(config, toolset);
+    if (engineName === undefined || match === "none") return await own();
+    const { openTimeoutMs } = toolset;
+    if (match === "same") return { toolset: present({ engine: await this.#engine(engineName), openTimeoutMs }) };
     const target: EngineTarget = toolset.type === "mcp" ? { server: toolset } : { service: toolset };
-    if (config.type === "mcp" && toolset.type === "mcp") {
-      if (config.server === undefined) return { toolset: present({ engine: await this.#make(engineName, target) }) };
-      if (reachOf(config.server) === reachOf(toolset)) return { toolset: present({ engine: await this.#engine(engineName) }) };
-    }
-    if (config.type === "rest" && toolset.type === "openapi" && (config.service.document ?? toolset.document) === toolset.document) {
-      return { toolset: present({ engine: await this.#make(engineName, target) }) };
-    }
+    if (match === "adapts") return { toolset: present({ engine: await this.#make(engineName, target), openTimeoutMs }) };
     const answering = await this.#engine(engineName);
     const built = await own();
     const lister = "toolset" in built ? built.toolset.engine : undefined;
@@ -241,12 +239,6 @@ function withFaults(source: ToolSource, faults: FaultPlan): ToolSource {
 function withCommon(toolset: Partial<Toolset>, { defaults, ...common }: CommonToolset): Partial<Toolset> {
   const settings = { ...toolset.defaults, ...defaults };
   return { ...toolset, ...common, ...(Object.keys(settings).length === 0 ? {} : { defaults: settings }) };
-}
-
-/** Which server is meant, for comparing two. */
-function reachOf({ url, command, ...server }: { readonly url?: string | undefined; readonly command?: string | undefined }): string {
-  const args: unknown = Reflect.get(server, "args");
-  return canonicalJson(copyJson({ url: url ?? null, command: command ?? null, args: args ?? null }).value);
 }
 
 function unreachable(engine: string): string {

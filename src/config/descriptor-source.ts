@@ -54,12 +54,12 @@ function findDescriptors(path: string): { readonly paths: readonly string[]; rea
   return { paths, folder: path, leftOut: names.length - paths.length };
 }
 
-function startsAnything({ starts, sends }: Descriptor): boolean {
-  return starts.length > 0 || sends.length > 0;
+function needsTrust({ starts, sends, widens }: Descriptor): boolean {
+  return starts.length + sends.length + widens.length > 0;
 }
 
-/** Those that would run something or send variables, with the descriptors that they name. What cannot be read starts nothing. */
-export async function startingDescriptors(path: string, options: DescriptorOptions): Promise<readonly Descriptor[]> {
+/** Those that would run something, send variables or widen rights, with the descriptors that they name. What cannot be read does none of it. */
+export async function descriptorsToTrust(path: string, options: DescriptorOptions): Promise<readonly Descriptor[]> {
   const read = new Map<string, Descriptor | undefined>();
   const look = async (file: string): Promise<Descriptor | undefined> => {
     if (!read.has(file)) read.set(file, await readDescriptor(file, options).catch(() => undefined));
@@ -71,7 +71,7 @@ export async function startingDescriptors(path: string, options: DescriptorOptio
       await look(join(dirname(file), source));
     }
   }
-  return [...read.values()].flatMap((descriptor) => (descriptor !== undefined && startsAnything(descriptor) ? [descriptor] : []));
+  return [...read.values()].flatMap((descriptor) => (descriptor !== undefined && needsTrust(descriptor) ? [descriptor] : []));
 }
 
 /**
@@ -131,9 +131,9 @@ class DescriptorLoader {
   async #read(path: string): Promise<Descriptor> {
     const descriptor = await readDescriptor(path, this.#reading);
     const { trusted } = this.#options;
-    if (trusted === undefined || !startsAnything(descriptor) || trusted.has(descriptor.digest)) return descriptor;
+    if (trusted === undefined || !needsTrust(descriptor) || trusted.has(descriptor.digest)) return descriptor;
     throw new ToolError("permission_denied", `${path} is not as it was when it was trusted.`, {
-      details: [...descriptor.starts, ...descriptor.sends],
+      details: [...descriptor.starts, ...descriptor.sends, ...descriptor.widens],
       hint: "Read it; then run haft trust.",
     });
   }

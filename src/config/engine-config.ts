@@ -47,13 +47,13 @@ interface LocalEngineConfig {
 
 export interface McpEngineConfig extends ConnectionConfig {
   readonly type: "mcp";
-  /** Undefined = it reaches the server of the entry it answers for. */
+  /** Undefined = it reaches the server of the entry it answers for, whose keys win in any case. */
   readonly server: McpServer | undefined;
 }
 
 interface RestEngineConfig {
   readonly type: "rest";
-  /** What it leaves open is that of the entry it answers for. */
+  /** The keys of the entry that it answers for win. */
   readonly service: RestService;
 }
 

@@ -1,6 +1,6 @@
 /** Says which file a path in a configuration means, and refuses those that only look as if they stayed at home. */
 import { realpathSync } from "node:fs";
-import { isAbsolute, relative, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 
 /**
@@ -18,6 +18,22 @@ export function filePath(path: string, folder: string): string {
     throw refused(`must lie inside the folder of this file, and ${JSON.stringify(path)} does not; write an absolute path to mean it.`);
   }
   return file;
+}
+
+/** Whether an absolute path leads out of the folder, links followed as far as there is something. */
+export function liesOutside(folder: string, path: string): boolean {
+  return isOutside(realPath(folder) ?? folder, nearestRealPath(path));
+}
+
+/** The real path of what is there, and below it what is not there yet. */
+function nearestRealPath(path: string): string {
+  const missing: string[] = [];
+  for (let at = path; ; at = dirname(at)) {
+    const real = realPath(at);
+    if (real !== undefined) return join(real, ...missing);
+    if (dirname(at) === at) return path;
+    missing.unshift(basename(at));
+  }
 }
 
 function isOutside(folder: string, file: string): boolean {

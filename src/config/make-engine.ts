@@ -10,6 +10,7 @@ import { factoryError } from "./extensions.ts";
 import { filePath } from "./file-path.ts";
 import { makeExample, makeLm, makeReplay, makeStub } from "./make-stand-in.ts";
 import { present } from "./present.ts";
+import { saysNothing } from "./server-match.ts";
 import { mcpEngineOf } from "./toolset/mcp.ts";
 import type { McpServer } from "./toolset/mcp.ts";
 import { restEngineOf } from "./toolset/openapi.ts";
@@ -43,11 +44,11 @@ export async function makeEngine(name: string, config: EngineConfig, context: En
     case "multi":
       return localEngine();
     case "mcp": {
-      const server = config.server ?? target.server;
-      return server === undefined ? undefined : mcpEngineOf({ ...server, ...connectionOf(config) }, context);
+      const server = serverOf(config, target);
+      return server === undefined ? undefined : mcpEngineOf({ ...connectionOf(config), ...server }, context);
     }
     case "rest": {
-      const service = { ...target.service, ...config.service, secrets: { ...target.service?.secrets, ...config.service.secrets } };
+      const service = { ...config.service, ...target.service, secrets: { ...config.service.secrets, ...target.service?.secrets } };
       return service.document === undefined ? undefined : await restEngineOf(service, context);
     }
     case "search": {
@@ -129,6 +130,13 @@ function unusableEngine(name: string, kind: string, { reason, hint }: { readonly
     });
   };
   return { kind, open: async () => missing(), call: missing };
+}
+
+/** Keys of the entry win; both have the same address where both have one. */
+function serverOf({ server: own }: McpEngineConfig, { server: wanted }: EngineTarget): McpServer | undefined {
+  if (own === undefined || wanted === undefined) return wanted ?? own;
+  const said = Object.entries(wanted).filter(([, value]) => !saysNothing(value));
+  return { ...own, ...Object.fromEntries(said) };
 }
 
 function connectionOf({ isolation, start, openTimeoutMs }: McpEngineConfig): ConnectionConfig {

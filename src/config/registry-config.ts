@@ -4,6 +4,7 @@ import type { KeyPath } from "../documents/key-positions.ts";
 import { readEngines } from "./engine-config.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import { nearKey } from "./near-key.ts";
+import { bringsServer, matchServer } from "./server-match.ts";
 import { TableReader, isTable, kindOf, readTables } from "./table-reader.ts";
 import { checkToolsetName, readToolset } from "./toolset-config.ts";
 import type { ToolsetConfig, ToolsetReadContext } from "./toolset-config.ts";
@@ -70,11 +71,16 @@ function readEnrichment(table: TableReader): JsonObject {
 
 /**
  * The name of the engine that answers for an entry; undefined = its own, or none. The only engine there is answers for every entry of
- * the registry that names none, and for toolsets whose tools have no handlers.
+ * the registry that names none, and for toolsets whose tools have no handlers. An entry with a server of its own is answered by that
+ * server, unless it names an engine that stands in for it.
  */
 export function engineFor({ toolset, defaultEngine }: RegistryEntry, engines: ReadonlyMap<string, EngineConfig>): string | undefined {
   if (toolset.engine !== undefined) return engines.get(toolset.engine)?.type === "multi" ? undefined : toolset.engine;
-  return defaultEngine ? soleEngine(engines) : undefined;
+  const sole = defaultEngine ? soleEngine(engines) : undefined;
+  const engine = sole === undefined ? undefined : engines.get(sole);
+  if (engine === undefined || !bringsServer(toolset)) return sole;
+  const match = matchServer(engine, toolset);
+  return match === "same" || match === "adapts" ? sole : undefined;
 }
 
 /** The name of the only engine there is, if there is only one. */
@@ -95,17 +101,33 @@ export function checkRouting(
   report: (path: KeyPath, problem: string) => void,
 ): void {
   const seen = new Map<string, string>();
-  const names = [...engines.keys()];
   entries.forEach((entry, index) => {
     const { path, namespace, toolset } = entry;
-    const { engine, type } = toolset;
-    if (engine !== undefined && !engines.has(engine)) report([...path, "engine"], undefinedEngine(engine, names));
+    const { engine } = toolset;
+    const problem = engine === undefined ? undefined : engineProblem(engine, toolset, engines);
+    if (problem !== undefined) report([...path, "engine"], problem);
     if (namespace === undefined || !toolset.enabled) return;
-    const answering = engineFor(entry, engines) ?? (type === "mcp" || type === "openapi" ? `that of entry ${index + 1}` : "none");
+    const answering = answeringFor(entry, engines) ?? (bringsServer(toolset) ? `that of entry ${index + 1}` : "none");
     const before = seen.get(namespace);
     if (before === undefined) seen.set(namespace, answering);
     else if (before !== answering) report(path, twoEngines(namespace, before, answering));
   });
+}
+
+/** The name of the engine that an entry shares with others. */
+function answeringFor(entry: RegistryEntry, engines: ReadonlyMap<string, EngineConfig>): string | undefined {
+  const name = engineFor(entry, engines);
+  const engine = name === undefined ? undefined : engines.get(name);
+  if (engine === undefined || !bringsServer(entry.toolset)) return name;
+  return ["adapts", "none"].includes(matchServer(engine, entry.toolset)) ? undefined : name;
+}
+
+function engineProblem(name: string, toolset: ToolsetConfig, engines: ReadonlyMap<string, EngineConfig>): string | undefined {
+  const engine = engines.get(name);
+  if (engine === undefined) return undefinedEngine(name, [...engines.keys()]);
+  if (!toolset.enabled || !bringsServer(toolset) || matchServer(engine, toolset) !== "other") return undefined;
+  const key = toolset.type === "openapi" ? "document" : toolset.url === undefined ? "command" : "url";
+  return `engine ${JSON.stringify(name)} reaches another server than the ${key} of this entry; leave out engine to call the server of the entry.`;
 }
 
 /** So many engines are named. */

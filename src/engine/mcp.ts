@@ -146,7 +146,7 @@ class McpEngine implements Engine {
   #listed(connection: McpConnection, signal: AbortSignal): Promise<ToolList> {
     const { trustAnnotations = false, maxTools = 100_000 } = this.#options;
     const { log } = this.#answering();
-    return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, signal, log });
+    return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, choice: this.#options, signal, log });
   }
 
   /** A server that was started again may be another: what the runtime was told of a tool must still hold before it is called. */

@@ -20,7 +20,7 @@ import { checkOrigin, isSamePlace, isSupplied, prepareOperations } from "./rest/
 import type { PlacedOperation, PreparedOperations } from "./rest/prepare-operations.ts";
 import { MAX_DOCUMENT_BYTES, isAddress, readDocument } from "./rest/read-document.ts";
 import { readAnswer } from "./rest/read-answer.ts";
-import { allowedByProgram } from "./rest/private-hosts.ts";
+import { allowedByProgram, refusedServers } from "./rest/private-hosts.ts";
 import { checkRestOptions } from "./rest/rest-options.ts";
 import type { RestOptions } from "./rest/rest-options.ts";
 import { Secrets } from "./rest/secrets.ts";
@@ -77,15 +77,18 @@ class RestEngine implements Engine {
   }
 
   async open({ clock, log, signal }: EngineContext): Promise<readonly Tool[]> {
-    const { allowPrivate = [], auth, baseUrl, ca, document, maxBytes, maxRedirects, verifyTls } = this.#options;
+    const { auth, ca, maxBytes, maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
     const authorities = ca === undefined ? undefined : await readAuthorities(ca);
     const tls = defined({ verifyTls, ca: authorities });
-    const clientFor = (own: readonly string[], told: Log): HttpClient =>
-      httpClient({ allowPrivate: [...allowPrivate, ...own], ...defined({ maxBytes, maxRedirects }), ...tls }, { clock, log: told });
-    const client = clientFor(allowedByProgram(baseUrl === undefined ? { document } : { baseUrl }), log);
+    const clientFor = (allowPrivate: readonly string[], told: Log): HttpClient =>
+      httpClient({ allowPrivate, ...defined({ maxBytes, maxRedirects }), ...tls }, { clock, log: told });
+    const client = clientFor(this.#allowed(), log);
     // a client of its own: no redirect of the API leads to a token server on a private address
-    const tokens = clientFor(allowedByProgram(defined({ auth })), verifyTls === false ? QUIET : log);
+    const tokens = clientFor(
+      [...(this.#options.allowPrivate ?? []), ...allowedByProgram(defined({ auth }))],
+      verifyTls === false ? QUIET : log,
+    );
     const credentials = new Credentials(auth, { client: tokens, clock, onToken: (token) => this.#secrets.add("access token", token) });
     this.#service = { client, tokens, credentials, clock, log, ca: authorities, closing: new AbortController() };
     try {
@@ -108,7 +111,11 @@ class RestEngine implements Engine {
       checkOrigin(this.#prepared?.origin, prepared.origin, this.#options);
       this.#prepared = prepared;
       for (const [tool, placed] of prepared.placed) this.#agreed.set(tool, placed);
-      this.#warn(service.log, [...this.#secrets.warnings(), ...prepared.warnings, ...imported.warnings]);
+      const refused = refusedServers(
+        Array.from(prepared.placed.values(), ({ base }) => base),
+        this.#allowed(),
+      );
+      this.#warn(service.log, [...refused, ...this.#secrets.warnings(), ...prepared.warnings, ...imported.warnings]);
       return prepared.tools;
     } catch (error: unknown) {
       throw redactError(ToolError.fromUnknown(error, "invalid_config"), this.#secrets.redact);
@@ -152,6 +159,12 @@ class RestEngine implements Engine {
     if (!isSamePlace(current, agreed)) return agreed;
     this.#agreed.set(tool, current);
     return current;
+  }
+
+  /** Private addresses that operations may be called at. */
+  #allowed(): readonly string[] {
+    const { allowPrivate = [], baseUrl, document } = this.#options;
+    return [...allowPrivate, ...allowedByProgram(baseUrl === undefined ? { document } : { baseUrl })];
   }
 
   #opened(): Service {

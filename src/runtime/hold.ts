@@ -139,7 +139,7 @@ function tellToDeclare(run: CallRun, ticket: LockTicket): void {
   if (undeclared?.guards === undefined) return;
   undeclared.guards.toldToDeclare = true;
   run.parts.ports.log.warn(
-    `Calls of "${undeclared.registered?.toolset.name ?? ""}" wait for one another because ${undeclared.toolName} declares no effects. Declare what it reads and writes, and they run side by side.`,
+    `Calls of "${undeclared.registered?.toolset.name ?? ""}" wait for one another because ${undeclared.toolName} declares no effects. Declare what it reads and writes (for an MCP server: effects, or trustAnnotations to believe its hints), and they run side by side.`,
   );
 }
 

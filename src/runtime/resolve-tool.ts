@@ -1,6 +1,8 @@
 /** From a name to the one tool that answers it, through the gates that need no input. */
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/json.ts";
+import { whyNoHandler } from "../core/missing-handler.ts";
+import { localEngine } from "../engine/local.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
@@ -78,6 +80,7 @@ export function routeCall(run: CallRun): StepEnd {
     toolName: run.toolName,
     effects,
     engine,
+    isOnlyDescribed: engine === localEngine() && whyNoHandler(toolOf(run).tool) !== undefined,
     steps: steps ?? [],
     simulation: session.simulation,
     isBranch: session.parent !== undefined,

@@ -22,6 +22,8 @@ export interface RouteQuestion {
   readonly effects: CallEffects;
   /** The tool's own engine. */
   readonly engine: Engine;
+  /** The tool's own engine has nothing to run for it. */
+  readonly isOnlyDescribed: boolean;
   /** Who is to answer, in order. */
   readonly steps: readonly Step[];
   /** Set when the call's session is a simulation. */
@@ -37,7 +39,8 @@ export interface RouteQuestion {
  *
  * A tool that something stands in for is answered by that, everywhere. Of the others a live session asks the tool's engine. A simulation
  * asks it only for calls that change nothing but the session's state, and for reads of what nobody has pretended to write; every other
- * call goes to the engine's own `simulate`, else to the stand-ins, else it is refused. Nothing ever falls back to live.
+ * call goes to the engine's own `simulate`, else to the stand-ins, else it is refused. Nothing ever falls back to live. A tool without a
+ * handler goes to the stand-ins, too, whatever it declares.
  */
 export function route(question: RouteQuestion): Route | ToolError {
   const { engine, effects, simulation, toolName } = question;
@@ -49,6 +52,7 @@ export function route(question: RouteQuestion): Route | ToolError {
   const answering = (steps: readonly Step[]): Route | undefined =>
     chain(isDirty ? steps.filter(({ rung }) => rung !== "cache") : steps, engine);
   if (isStoodInFor) return answering(question.steps) ?? answering(question.standIns) ?? notSimulatable(question, isDirty);
+  if (question.isOnlyDescribed) return answering(question.standIns) ?? liveRoute(question); // which says what is missing
   const writes = writesWorld(question);
   // A read has no side effects to allow: the world has not what was only pretended.
   if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return liveRoute(question);

@@ -185,6 +185,75 @@ describe.concurrent("haft check", { timeout: PATIENCE_MS }, () => {
   });
 });
 
+describe.concurrent("haft check of what looks right", { timeout: PATIENCE_MS }, () => {
+  const descriptor = (more: string): string => `[ensemble]
+name = "io"
+[defaults]
+timeout = 30
+max_retries = 3
+[[invokers]]
+name = "fetch"
+description = "Fetches."
+module = "code.mjs"
+${more}`;
+  const code = 'export const fetch = () => { throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" }); };\n';
+  const config = '[toolsets.all]\ntype = "descriptors"\npath = "io.toml"\n[retry]\ndelayMs = 0\n';
+  const project = (more: string): string => folderWith({ "haft.toml": config, "io.toml": descriptor(more), "code.mjs": code });
+
+  test("F4.12 retries that are asked for and not made are pointed out, by check and by info, with what to declare", async () => {
+    const folder = project("");
+    const check: unknown = JSON.parse((await haft(["check", "--json"], { folder })).stdout);
+    expect(check).toMatchObject({
+      problems: 0,
+      toolsets: [
+        {
+          name: "io",
+          cautions: [
+            'fetch: up to 4 attempts are asked for, but it declares no effects, so a call that has begun is not repeated. Say effects = "readOnly" or effects = { writes = [...], idempotent = true } where that is true.',
+          ],
+        },
+      ],
+    });
+    const info = (await haft(["info", "io::fetch"], { folder })).stdout.replaceAll(/\s+/gu, " ");
+    expect(info).toContain("Attempts 1 once a call has begun, for it is not declared repeatable; else at most 4");
+    expect(info).toContain("! up to 4 attempts are asked for, but it declares no effects");
+    expect(JSON.parse((await haft(["call", "io::fetch", "--json"], { folder })).stdout)).toMatchObject({ attempts: 1 });
+  });
+
+  test("F4.12 with effects that may be repeated nothing is pointed out, and the retries are made", async () => {
+    const folder = project('effects = "readOnly"\n');
+    expect(await haft(["check"], { folder })).toMatchObject({ exitCode: 0, stdout: "✓ io  1 tool\nhaft.toml: no problems\n" });
+    expect(JSON.parse((await haft(["call", "io::fetch", "--json"], { folder })).stdout)).toMatchObject({ attempts: 4 });
+  });
+
+  test("a descriptor whose tool is bound to no code is pointed out", async () => {
+    const folder = folderWith({ "haft.toml": config, "io.toml": descriptor("").replace(/module.*\n/u, "") });
+    expect((await haft(["check"], { folder })).stdout.replaceAll(/\s+/gu, " ")).toContain(
+      "is bound to no code: name the file that exports it as module in its descriptor; calls end with not_executable",
+    );
+  });
+
+  test("a service on a private address that its document names is a problem, and one that the configuration allows is none", async () => {
+    const document = {
+      openapi: "3.1.0",
+      info: { title: "Shop", version: "1" },
+      servers: [{ url: "http://127.0.0.1:9" }],
+      paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "" } } } } },
+    };
+    const shop = '[toolsets.shop]\ntype = "openapi"\ndocument = "shop.json"\n';
+    const files = { "shop.json": JSON.stringify(document) };
+    expect(await haft(["check"], { folder: folderWith({ ...files, "haft.toml": shop }) })).toMatchObject({
+      exitCode: 3,
+      stdout: `✓ shop  1 tool
+Every call of its operations will be refused: 127.0.0.1:9 is not called: 127.0.0.1 is not a public address. If this server is meant, list "127.0.0.1:9" in allowPrivate.
+haft.toml: 1 problem
+`,
+    });
+    const allowed = folderWith({ ...files, "haft.toml": `${shop}allowPrivate = ["127.0.0.1"]\n` });
+    expect(await haft(["check"], { folder: allowed })).toMatchObject({ exitCode: 0 });
+  });
+});
+
 describe.concurrent("haft check of what sources bring", { timeout: PATIENCE_MS }, () => {
   const files = {
     "haft.toml": `[toolsets.all]
@@ -215,7 +284,9 @@ namespace = "gone"
       exitCode: 3,
       stdout: `✗ weather  2 tools
     The tool "weather::bad" cannot be used, its input schema is wrong: The schema cannot be used: at #/type, "strin" is not a JSON type.
+    ! bad, good: no handler, and no engine that its toolset names; calls end with not_executable, and only simulations are answered.
 ✓ inline   1 tool
+    ! one: no handler, and no engine that its toolset names; calls end with not_executable, and only simulations are answered.
 ✗ gone     0 tools
     The toolset "gone" could not be opened: Cannot read the tool file none.yaml: there is no such file.
 A tool is left out: tools.yaml:3:5: weather[1]: description of tool "wrong" is an array; it must be a string.

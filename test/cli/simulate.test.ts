@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, masked } from "./run-haft.ts";
+import { PATIENCE_MS, folderWith, haft, masked } from "./run-haft.ts";
 import { SessionProject, jsonLines, lines } from "./session-project.ts";
 
 const PLAN = "# Plan\n\n- buy milk\n";
@@ -145,4 +145,28 @@ Nothing was changed. Reads were run; all else was pretended, or done on a branch
     const { exitCode, stderr } = await project.haft(["call", "files::read", '{"path": 5}', "--simulate"]);
     expect([exitCode, stderr.includes("haft: invalid_input: "), stderr.includes("Nothing was changed.")]).toEqual([5, true, true]);
   });
+});
+
+describe.concurrent("tools that are only described", { timeout: PATIENCE_MS }, () => {
+  const tool = (name: string, effects: string): string =>
+    `{ name = "${name}", description = "D.", outputSchema = { type = "object", properties = { n = { type = "integer" } }, required = ["n"] }${effects} }`;
+  const tools = [tool("undeclared", ""), tool("reads", ', effects = "readOnly"'), tool("pure", ', effects = "pure"')];
+  const files = {
+    "haft.toml": `[toolsets.plan]\ntype = "inline"\ntools = [${tools.join(", ")}]\n[toolsets.io]\ntype = "descriptors"\npath = "io.toml"\n`,
+    "io.toml": '[ensemble]\nname = "io"\n[[invokers]]\nname = "look"\ndescription = "Looks."\neffects = "readOnly"\n',
+  };
+
+  test.each(["plan::undeclared", "plan::reads", "plan::pure", "io::look"])(
+    "%s is made up in a simulation, and not executable elsewhere",
+    async (name) => {
+      const folder = folderWith(files);
+      const simulated = await haft(["call", name, "--simulate", "--json"], { folder });
+      expect([simulated.exitCode, JSON.parse(simulated.stdout.slice(0, simulated.stdout.indexOf("\n")))]).toMatchObject([
+        0,
+        { status: "ok", origin: "simulated", answeredBy: "example" },
+      ]);
+      const live = await haft(["call", name, "--json"], { folder });
+      expect([live.exitCode, JSON.parse(live.stdout)]).toMatchObject([4, { error: { code: "not_executable" } }]);
+    },
+  );
 });

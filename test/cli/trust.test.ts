@@ -26,7 +26,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect({ exitCode, stdout, stderr }).toEqual({
       exitCode: 6,
       stdout: "",
-      stderr: `haft: permission_denied: haft.toml starts programs, and nobody has said that it may.
+      stderr: `haft: permission_denied: haft.toml starts programs, and is not trusted.
   toolsets.math imports "./math.mjs"
   toolsets.echo runs node server.mjs --key=[SECRET]
   Read it; then run haft trust, or name it: --config haft.toml.
@@ -36,7 +36,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
 
   test("J08 holds for the file as it was, until it changes or the word is taken back", async () => {
     const { folder, run } = strangers();
-    expect((await run(["trust"])).stdout).toContain("may start programs, as long as it is as it is now.");
+    expect((await run(["trust"])).stdout).toContain("haft.toml is trusted until it changes.");
     expect(await run(["list", "math"])).toMatchObject({ exitCode: 0 });
     const list = join(folder, "state/haft/trusted.json");
     expect([statSync(list).mode & 0o777, readFileSync(list, "utf8").includes("swordfish")]).toEqual([0o600, false]);
@@ -54,6 +54,47 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await haft(["list"], { folder, environment: { HAFT_TRUST: "" } })).toMatchObject({ exitCode: 0 });
   });
 
+  test("J08 one that a tool has changed so that it leaves its folder is refused, and runs once it is trusted", async () => {
+    const folder = folderWith({ "haft.toml": '[toolsets.files]\ntype = "files"\nroot = "."\n', "state/x": "" });
+    const run = (args: readonly string[]) => haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
+    const read = ["call", "files::read", '{"path": "/etc/hostname"}'];
+    expect(await run(read)).toMatchObject({ exitCode: 6, stderr: expect.not.stringContaining("trust") });
+    const wide = '[toolsets.files]\ntype = "files"\nroot = "/"\nguard = "off"\nallowSensitive = ["**"]\n[approval]\nnever = ["files::*"]\n';
+    writeFileSync(join(folder, "haft.toml"), wide);
+    expect(await run(read)).toEqual({
+      exitCode: 6,
+      stdout: "",
+      stderr: `haft: permission_denied: haft.toml widens what tools may do, and is not trusted.
+  toolsets.files.root reaches /, outside the folder of the configuration
+  toolsets.files.guard lets tools leave the root: "off"
+  toolsets.files.allowSensitive lets tools change files that other programs obey: **
+  approval.never runs tools without asking: files::*
+  Read it; then run haft trust, or name it: --config haft.toml.
+`,
+    });
+    await run(["trust"]);
+    expect(await run(read)).toMatchObject({ exitCode: 0 });
+  });
+
+  test("J08 one that was trusted is asked about again when it changes, also when it only lost its limits", async () => {
+    const folder = folderWith({
+      "haft.toml": '[toolsets.files]\ntype = "files"\nroot = "."\n[permission]\ndeny = ["files::write"]\n',
+      "state/x": "",
+    });
+    const run = (args: readonly string[]) => haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
+    expect(await run(["list"])).toMatchObject({ exitCode: 0 });
+    await run(["trust"]);
+    writeFileSync(join(folder, "haft.toml"), '[toolsets.files]\ntype = "files"\nroot = "."\n');
+    expect(await run(["list"])).toEqual({
+      exitCode: 6,
+      stdout: "",
+      stderr: `haft: permission_denied: haft.toml has changed since it was trusted.
+  Read it; then run haft trust, or name it: --config haft.toml.
+`,
+    });
+    expect(await run(["list", "--config", "haft.toml"])).toMatchObject({ exitCode: 0 });
+  });
+
   test("J08 descriptors beside it may start nothing either, and a change of one takes the word back", async () => {
     const files = {
       "haft.toml": '[toolsets.d]\ntype = "descriptors"\npath = "d"\n',
@@ -66,7 +107,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await run(["list"])).toEqual({
       exitCode: 6,
       stdout: "",
-      stderr: `haft: permission_denied: haft.toml starts programs, and nobody has said that it may.
+      stderr: `haft: permission_denied: haft.toml starts programs, and is not trusted.
   toolsets.d: ${folder}/d/code.toml imports "code.mjs"
   Read it; then run haft trust, or name it: --config haft.toml.
 `,
@@ -83,7 +124,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await haft(["list"], { folder, environment: { HAFT_TRUST: "", SECRET: "swordfish" } })).toEqual({
       exitCode: 6,
       stdout: "",
-      stderr: `haft: permission_denied: haft.toml sends variables of yours to servers, and nobody has said that it may.
+      stderr: `haft: permission_denied: haft.toml sends data of yours to servers, and is not trusted.
   toolsets.env.url sends the variable SECRET
   toolsets.env.headers.key sends the variable SECRET
   Read it; then run haft trust, or name it: --config haft.toml.

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { descriptorSource, startingDescriptors } from "../../src/config/descriptor-source.ts";
+import { descriptorSource, descriptorsToTrust } from "../../src/config/descriptor-source.ts";
 import type { DescriptorSourceOptions } from "../../src/config/descriptor-source.ts";
 import { Registry } from "../../src/runtime/registry/registry.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -119,17 +119,40 @@ describe("the seed's examples", () => {
     });
   });
 
-  test("F4.12 timeout and retries take effect", async () => {
+  test.each([
+    ["declares nothing, so it is called once", "", 1],
+    ["only reads, so it is called four times", 'effects = "readOnly"\n', 4],
+    ["may be repeated, so it is called four times", 'effects = { writes = ["file:a"], idempotent = true }\n', 4],
+    ["writes, so it is called once", 'effects = { writes = ["file:a"] }\n', 1],
+  ])("F4.12 three retries of a descriptor take effect where a call may be repeated: its tool %s", async (_what, effects, attempts) => {
     const folder = seedFolder({
-      "code.mjs":
-        'let calls = 0;\nexport const read_file = () => { calls++; throw Object.assign(new Error(`network down ${calls}`), { code: "ECONNREFUSED" }); };\n',
+      "code.mjs": `let calls = 0;
+export const read_file = () => { calls++; throw Object.assign(new Error(\`network down \${calls}\`), { code: "ECONNREFUSED" }); };
+`,
     });
+    const file = join(folder, "io/invokers/read_file.toml");
+    writeFileSync(file, readFileSync(file, "utf8").replace("[invoker]\n", `[invoker]\n${effects}`));
     const ports = fakePorts();
     const runtime = createRuntime({ sources: [source(folder, { module: "code.mjs" })], ports, retry: { delayMs: 0 } });
     onTestFinished(async () => void (await runtime.close()));
     await runtime.open();
+    const call = runtime.execute({ name: "io::read_file", input: { path: "/a" } });
+    await ports.clock.advance(100);
 
+    expect(await call).toMatchObject({ attempts, error: { message: `network down ${attempts}` } });
     expect(runtime.registry.get("io::read_file")?.settings).toMatchObject({ timeoutMs: 30_000, maxAttempts: 4 });
+  });
+
+  test("F4.12 the timeout of a descriptor ends a call that does not answer", async () => {
+    const folder = seedFolder({ "code.mjs": "export const read_file = () => new Promise(() => {});\n" });
+    const ports = fakePorts();
+    const runtime = createRuntime({ sources: [source(folder, { module: "code.mjs" })], ports });
+    onTestFinished(async () => void (await runtime.close()));
+    await runtime.open();
+    const call = runtime.execute({ name: "io::read_file", input: { path: "/a" } });
+    await ports.clock.advance(30_000);
+
+    expect(await call).toMatchObject({ error: { code: "timeout", message: expect.stringContaining("30") } });
   });
 });
 
@@ -261,7 +284,7 @@ describe("ensembles", () => {
       "sender.toml": '[mcp.two]\nurl = "https://example.com"\n[mcp.two.headers]\nkey = "env:KEY"\n',
     });
     const options = { environment: { KEY: "swordfish" }, allowedInPaths: new Set<string>() };
-    const starting = await startingDescriptors(folder, options);
+    const starting = await descriptorsToTrust(folder, options);
     const names = ({ file }: { readonly file: string }): string => file.replace(`${folder}/`, "");
     const lines = starting.map(({ file, starts, sends }) => [
       names({ file }),

@@ -466,3 +466,50 @@ test("F4.11 F4.15 descriptors and mcp tables of the seed stand in a configuratio
     "haft.toml:4:17: mcp.x.environment.A: the environment variable NONE is not set.",
   ]);
 });
+
+test("an MCP toolset takes the effects, the choice of tools and the folder that the configuration says", async () => {
+  const text = `[toolsets.m]
+type = "mcp"
+command = "server"
+cwd = "inner"
+include = ["read_*"]
+exclude = ["read_all"]
+effects = { "read_*" = "readOnly", other = { writes = ["m:all"], destructive = true } }
+`;
+  const { config } = await load("haft.toml", text);
+
+  expect(config.toolsets.get("m")).toMatchObject({
+    cwd: "inner",
+    include: ["read_*"],
+    exclude: ["read_all"],
+    effects: { "read_*": { writes: [] }, other: { writes: ["m:all"], destructive: true } },
+  });
+  expect(
+    await problemsOf("haft.toml", '[toolsets.m]\ntype = "mcp"\ncommand = "x"\ninclude = [""]\neffects = { a = "readonly" }\n'),
+  ).toEqual([
+    "haft.toml:4:12: toolsets.m.include[0]: must not be empty: the name of a tool, * for any characters.",
+    'haft.toml:5:13: toolsets.m.effects.a: must be one of "pure", "readOnly", "external", not "readonly". Did you mean "readOnly"?',
+  ]);
+});
+
+test("a server runs in the folder that cwd says, which lies inside that of the configuration or is absolute", async () => {
+  const script = "import { writeFileSync } from 'node:fs'; writeFileSync('here', process.cwd());";
+  const config = (cwd: string): string =>
+    `[toolsets.m]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["--input-type=module", "-e", ${JSON.stringify(script)}]\ncwd = ${JSON.stringify(cwd)}\n`;
+  const folder = configFolder({ "haft.toml": config("inner"), "inner/x": "" });
+  const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"))) });
+  await runtime.open(); // it ends at once
+  await runtime.close();
+
+  expect(readFileSync(join(folder, "inner/here"), "utf8")).toBe(join(folder, "inner"));
+  expect(await buildProblems({ "haft.toml": config("..") })).toEqual([
+    expect.stringMatching(/toolsets\.m\.\w+: must lie inside the folder/u),
+  ]);
+});
+
+test.each(["stdio", "http", "sse"])("type %s says the transport of a server in a table of mcp", async (type) => {
+  const server = type === "stdio" ? 'command = "server"' : 'url = "https://example.com/mcp"';
+  const { config } = await load("haft.toml", `[mcp.m]\ntype = "${type}"\n${server}\n`);
+
+  expect(config.registry[0]?.toolset).toMatchObject(type === "stdio" ? { command: "server" } : { transport: type });
+});

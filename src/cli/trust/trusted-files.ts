@@ -1,4 +1,4 @@
-/** Which configuration files this user trusts to start programs, each as it was when they said so. */
+/** Which configuration files this user trusts to start programs and widen rights, each as it was when they said so. */
 import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
@@ -20,10 +20,11 @@ function trustedFilesPath(environment: Environment): string {
   return join(folder, "haft", "trusted.json");
 }
 
-/** @param path absolute. @param digest of its text. A list that cannot be read trusts nobody. */
-export async function isTrusted(environment: Environment, path: string, digest: string): Promise<boolean> {
+/** `changed`: trusted as it was, with another digest. @param path absolute. @param digest of its text. A list that cannot be read has no file. */
+export async function trustOf(environment: Environment, path: string, digest: string): Promise<"trusted" | "changed" | "unknown"> {
   const files = await readFiles(environment).catch(() => undefined);
-  return files !== undefined && Object.hasOwn(files, path) && files[path] === digest;
+  if (files === undefined || !Object.hasOwn(files, path)) return "unknown";
+  return files[path] === digest ? "trusted" : "changed";
 }
 
 /** Trusts the file as it is now; an earlier word about it no longer holds. @throws ToolError `store_failed` */

@@ -1,5 +1,6 @@
 /** Finds the code of tools that are described in a file of their own. */
 import { ToolError } from "../../core/error.ts";
+import { missingHandler } from "../../core/missing-handler.ts";
 import type { Tool } from "../../core/tool.ts";
 import { bindingsOf, moduleExports } from "../module-tools.ts";
 
@@ -46,9 +47,7 @@ export class CodeBinder {
   #refuse(tool: Tool, reason: string): Tool {
     let refusal = this.#refusals.get(reason);
     if (refusal === undefined) {
-      refusal = () => {
-        throw new ToolError("not_executable", reason);
-      };
+      refusal = missingHandler(reason);
       this.#refusals.set(reason, refusal);
     }
     return { ...tool, execute: refusal };

@@ -6,10 +6,11 @@ import type { ReadDocument } from "../../documents/read-document.ts";
 import { redactor } from "../../engine/redact.ts";
 import type { Redact } from "../../engine/redact.ts";
 import { present } from "../present.ts";
-import { commandLine, importLine, sentLine } from "../started-line.ts";
+import { commandLine, importLine, sentLine } from "../trust-lines.ts";
 import { TableReader, isTable } from "../table-reader.ts";
 import { readMcpServer } from "../toolset/mcp.ts";
 import type { McpServer } from "../toolset/mcp.ts";
+import { serverRights } from "../server-rights.ts";
 import { Variables } from "../variables.ts";
 import type { Environment } from "../variables.ts";
 
@@ -22,6 +23,8 @@ export interface Descriptor {
   readonly starts: readonly string[];
   /** Which variables it would send to servers, one line each. */
   readonly sends: readonly string[];
+  /** Which limits of its servers it loosens, one line each. */
+  readonly widens: readonly string[];
   readonly problems: Problems;
   readonly ensemble: Ensemble | undefined;
   /** A tool by itself: the file of an invoker. */
@@ -104,7 +107,10 @@ function describe({ value, positions, digest }: ReadDocument, file: string, opti
   const ensemble = read === undefined ? undefined : { ...read, sound: read.sound && problems.count === before };
   const starts = startedBy({ ensemble, invoker, servers }, redactor(variables.secrets)).map((line) => `${file} ${line}`);
   const sends = variables.sent.map(({ name }) => `${file} ${sentLine(name)}`);
-  return { file, digest, starts, sends, problems, ensemble, invoker, servers };
+  const widens = servers.flatMap(({ name, enabled, server }) =>
+    (enabled && server !== undefined ? serverRights(server) : []).map(([key, what]) => `${file} mcp.${name}.${key} ${what}`),
+  );
+  return { file, digest, starts, sends, widens, problems, ensemble, invoker, servers };
 }
 
 function startedBy(

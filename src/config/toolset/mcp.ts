@@ -8,8 +8,10 @@ import { knownTools } from "../../engine/known-tools.ts";
 import { mcpEngine } from "../../engine/mcp.ts";
 import type { McpAuth, McpOptions } from "../../engine/mcp/options.ts";
 import { perSession } from "../../engine/per-session.ts";
+import type { Effects } from "../../core/effects.ts";
 import { readMcpAuth } from "../auth-config.ts";
 import { COUNT, MILLISECONDS } from "../bounds.ts";
+import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { present } from "../present.ts";
 import type { TableReader } from "../table-reader.ts";
@@ -20,15 +22,20 @@ export type McpConfig = CommonConfig & ConnectionConfig & McpServer & { readonly
 /** How a server is reached. */
 export type McpServer = (McpCommand | McpAddress) & {
   readonly trustAnnotations: boolean;
+  /** Patterns over the names of its tools. */
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  readonly effects?: Readonly<Record<string, Effects>>;
   readonly maxTools?: number;
   readonly protocol?: "auto" | "legacy" | "modern";
 };
 
-/** Run in the folder of the configuration file. */
 interface McpCommand {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Where it runs: relative to the configuration file and inside its folder, or absolute. @default the folder of the configuration */
+  readonly cwd?: string;
   readonly url?: never;
 }
 
@@ -75,11 +82,21 @@ export function readConnection(table: TableReader): ConnectionConfig {
 export function readMcpServer(table: TableReader, context: ReadContext): McpServer | undefined {
   const isCommand = table.has("command") || !(table.has("url") || (context.seed && table.has("base_url")));
   const server = isCommand ? readCommand(table, context) : readAddress(table, context);
+  const effects = table.table("effects");
   const common = {
     trustAnnotations: table.flag("trustAnnotations") ?? false,
+    ...present({
+      include: table.texts("include", emptyName),
+      exclude: table.texts("exclude", emptyName),
+      effects: effects === undefined ? undefined : readEffectsByName(effects),
+    }),
     ...present({ maxTools: table.number("maxTools", COUNT), protocol: table.choice("protocol", PROTOCOLS) }),
   };
   return server === undefined ? undefined : { ...server, ...common };
+}
+
+function emptyName(name: string): string | undefined {
+  return name === "" ? "must not be empty: the name of a tool, * for any characters." : undefined;
 }
 
 function readCommand(table: TableReader, context: ReadContext): McpCommand | undefined {
@@ -87,14 +104,21 @@ function readCommand(table: TableReader, context: ReadContext): McpCommand | und
   const both = table.has("url");
   if (both) table.report("url", "a server has a command or a url, not both.");
   if (both || seed) table.value("url");
-  table.choice("transport", ["stdio"]);
+  table.choice(transportKey(table, seed), ["stdio"]);
   const [command, ...first] = readProgram(table, seed);
   const written = [...first, ...(table.texts("args") ?? [])];
   const argsKey = first.length > 0 ? "command" : "args";
   const args = written.map((text, index) => variables.value(text, [...table.path, argsKey, first.length > 0 ? index + 1 : index]));
   const envKey = seed && table.has("environment") ? "environment" : "env";
   const env = variables.values(table.textTable(envKey) ?? {}, [...table.path, envKey]);
-  return command === undefined ? undefined : { command, args, env };
+  const cwd = table.text("cwd");
+  if (command === undefined) return undefined;
+  return { command, args, env, ...(cwd === undefined ? {} : { cwd: variables.path(cwd, [...table.path, "cwd"]) }) };
+}
+
+/** Where there is no type of toolset, `type` is another word for `transport`, as in the files of other clients. */
+function transportKey(table: TableReader, seed: boolean): "transport" | "type" {
+  return seed && !table.has("transport") && table.has("type") && table.value("type") !== "mcp" ? "type" : "transport";
 }
 
 /** Seed 004 has the program and its arguments in one list. */
@@ -114,8 +138,9 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   const key = seed && !table.has("url") ? "base_url" : "url";
   const written = table.requiredText(key, "the address of the server");
   const url = written === undefined ? undefined : variables.sentValue(written, [...table.path, key]);
-  const transport = seed ? table.choice("transport", SEED_TRANSPORTS) : table.choice("transport", TRANSPORTS);
-  if (transport === "stdio") table.report("transport", 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');
+  const way = transportKey(table, seed);
+  const transport = seed ? table.choice(way, SEED_TRANSPORTS) : table.choice(way, TRANSPORTS);
+  if (transport === "stdio") table.report(way, 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');
   const headers = variables.sentValues(table.textTable("headers") ?? {}, [...table.path, "headers"]);
   const tls = readTls(table, context);
   const auth = readMcpAuth(table, context);
@@ -147,9 +172,12 @@ export function mcpEngineOf(config: McpServer & ConnectionConfig, { folder, memo
 }
 
 function optionsOf(config: McpServer, folder: string): McpOptions {
-  const { trustAnnotations, maxTools, protocol } = config;
-  const common = { trustAnnotations, ...present({ maxTools, protocol }) };
-  if (config.url === undefined) return { ...common, command: config.command, args: config.args, env: config.env, cwd: folder };
+  const { trustAnnotations, include, exclude, effects, maxTools, protocol } = config;
+  const common = { trustAnnotations, ...present({ include, exclude, effects, maxTools, protocol }) };
+  if (config.url === undefined) {
+    const { command, args, env, cwd = folder } = config;
+    return { ...common, command, args, env, cwd: filePath(cwd, folder) };
+  }
   const { url, transport, headers, auth, allowPrivate, verifyTls, ca } = config;
   const pem = ca === undefined ? undefined : readAuthorities(filePath(ca, folder));
   return { ...common, url, headers, ...present({ transport, auth, allowPrivate, verifyTls, ca: pem }) };

@@ -130,7 +130,7 @@ export function credentialProblem(server: McpOptions, error: unknown): { readonl
 }
 
 /** The status of an HTTP answer that was no answer, wherever it hides. */
-function statusOf(error: unknown): number | undefined {
+export function statusOf(error: unknown): number | undefined {
   for (const each of causes(error)) {
     if (!(each instanceof Error)) continue;
     const data: unknown = "data" in each ? each.data : undefined;

@@ -6,12 +6,15 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { redactError } from "../redact.ts";
 import type { Redact } from "../redact.ts";
-import { credentialProblem, innerToolError } from "./call-error.ts";
+import { credentialProblem, innerToolError, statusOf } from "./call-error.ts";
 import type { AskedRequest } from "./answer-request.ts";
 import { Callers } from "./caller.ts";
 import { McpConnection } from "./connection.ts";
+import { hasPath, nextWay, waysTo } from "./http-ways.ts";
+import type { HttpWay } from "./http-ways.ts";
 import { HttpWire } from "./http-wire.ts";
 import { printable } from "./last-words.ts";
+import { serverUrl, shownUrl } from "./options.ts";
 import type { McpOptions, McpUrlOptions } from "./options.ts";
 import { Relay, StdioRelay } from "./relay.ts";
 import type { RelayEvents } from "./relay.ts";
@@ -52,7 +55,8 @@ const MAX_LOGINS = 2;
  * Connects, and speaks the newest version that both know.
  *
  * Some older servers end themselves at a question of the newer era: they are started once more and greeted in the older way.
- * Over HTTP with `transport: "auto"`, a server that does not know Streamable HTTP is tried by the older transport.
+ * Over HTTP with `transport: "auto"`, a server that does not know Streamable HTTP is tried by the older transport; at a `url` without
+ * a path, `/mcp` and `/sse` are tried where there is no server at `/`.
  *
  * @throws ToolError `unavailable` saying why, with a child process's last lines as details
  */
@@ -81,20 +85,18 @@ async function connectProcess(sdk: ClientModule, options: ConnectOptions): Promi
 }
 
 async function connectHttp(sdk: ClientModule, server: McpUrlOptions, options: ConnectOptions): Promise<McpConnection> {
-  const { transport = "auto", protocol } = server;
-  if (transport !== "sse") {
+  const ways = waysTo(server);
+  let way: HttpWay | undefined = ways[0];
+  let failed: unknown;
+  while (way !== undefined) {
     try {
-      return await loggedIn(sdk, { ...options, server }, "http");
+      return await loggedIn(sdk, { ...options, server: way.server }, way.kind);
     } catch (error: unknown) {
-      if (transport === "http" || protocol === "modern" || options.signal.aborted || !isOlderServer(sdk, error))
-        throw httpFailure(options, error);
+      failed = error;
+      way = options.signal.aborted ? undefined : nextWay(ways, way, statusOf(error));
     }
   }
-  try {
-    return await loggedIn(sdk, { ...options, server: { ...server, protocol: "legacy" } }, "sse");
-  } catch (error: unknown) {
-    throw httpFailure(options, error);
-  }
+  throw httpFailure(options, server, failed);
 }
 
 /** One way over HTTP, with as many visits to the page for logging in as it takes. */
@@ -117,12 +119,6 @@ async function loggedIn(
       }
     }
   }
-}
-
-/** A server of two addresses answers a POST to the first one so; see the specification, "backwards compatibility". */
-function isOlderServer(sdk: ClientModule, error: unknown): boolean {
-  const status = error instanceof sdk.SdkHttpError ? error.status : undefined;
-  return status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403;
 }
 
 /** The official client is an optional peer: only who calls MCP servers installs it. */
@@ -219,7 +215,7 @@ function failure({ name, signal, redact }: ConnectOptions, transport: StdioTrans
   return redactError(told, redact);
 }
 
-function httpFailure({ name, signal, redact, server }: ConnectOptions, error: unknown): ToolError {
+function httpFailure({ name, signal, redact }: ConnectOptions, server: McpUrlOptions, error: unknown): ToolError {
   const said = (reason: string, hint?: string): ToolError =>
     redactError(
       new ToolError("unavailable", `MCP server "${name}" could not be opened: ${printable(reason).replace(/\.$/u, "")}.`, {
@@ -232,5 +228,14 @@ function httpFailure({ name, signal, redact, server }: ConnectOptions, error: un
   const refusal = credentialProblem(server, error);
   if (refusal !== undefined) return said(refusal.reason, refusal.hint);
   const inner = innerToolError(error);
-  return inner === undefined ? said(describeThrown(error).slice(0, MAX_QUOTED)) : said(inner.message, inner.hint);
+  if (inner !== undefined) return said(inner.message, inner.hint);
+  const status = statusOf(error);
+  if (status !== 404 && status !== 405) return said(describeThrown(error).slice(0, MAX_QUOTED));
+  return said(`there is no MCP server at ${shownUrl(serverUrl(server))} (HTTP ${status})`, pathHint(server));
+}
+
+function pathHint(server: McpUrlOptions): string {
+  const others = waysTo(server).map((way) => serverUrl(way.server).pathname);
+  if (hasPath(server)) return "Look at the path of the url: many servers are at /mcp, or at /sse with the older transport.";
+  return `The url has no path, and there is no server at ${[...new Set(others)].join(", ")}; write the path of the server.`;
 }

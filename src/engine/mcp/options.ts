@@ -1,5 +1,6 @@
 /** What an MCP server is reached by, and what is allowed it: checked before anything starts. */
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ServerCommand } from "./process.ts";
@@ -16,7 +17,7 @@ export interface McpUrlOptions extends McpCommonOptions {
   readonly command?: never;
   /**
    * http or https. A name and password in it are sent as basic authentication. A private address, or `localhost`, is allowed
-   * when it stands here itself.
+   * when it stands here itself. Without a path, `/mcp` and `/sse` are tried where there is no server at `/`.
    */
   readonly url: string | URL;
   /** `http` is Streamable HTTP, `sse` the older transport of two addresses; `auto` tries them in this order. @default "auto" */
@@ -35,6 +36,15 @@ export interface McpUrlOptions extends McpCommonOptions {
 export interface McpCommonOptions {
   /** Take the server's word that a tool only reads or may be repeated. @default false: its hints only add caution */
   readonly trustAnnotations?: boolean;
+  /** Take only these tools: names, `*` for any characters. @default all of them */
+  readonly include?: readonly string[];
+  /** Leave out these tools, also where `include` names them: names, `*` for any characters. */
+  readonly exclude?: readonly string[];
+  /**
+   * Replaces what follows from the server's hints: effects by tool name, `*` for any characters; the first that fits. A tool that none fits
+   * is undeclared, unless hints are believed.
+   */
+  readonly effects?: Readonly<Record<string, Effects>>;
   /** A longer list of tools is refused. Integer ≥ 1. @default 100_000 */
   readonly maxTools?: number;
   /** Folders or other places that the server is told to work in. @default it is told of none */
@@ -116,6 +126,15 @@ export function checkOptions(options: McpOptions): void {
     throw wrong("Each of the roots of an MCP server needs a uri that begins with file:");
   if (sampling !== undefined && typeof sampling !== "function") throw wrong("sampling must be a function.");
   oneOf("protocol", protocol, ["auto", "legacy", "modern"]);
+  checkChoice(options);
+}
+
+function checkChoice({ include = [], exclude = [], effects = {} }: McpOptions): void {
+  for (const [key, patterns] of Object.entries({ include, exclude }))
+    if (!Array.isArray(patterns) || patterns.some((pattern) => typeof pattern !== "string" || pattern === ""))
+      throw wrong(`${key} must be an array of names of tools, such as ["read_*"].`);
+  if (typeof effects !== "object" || effects === null || Object.values(effects).some((each) => typeof each !== "object" || each === null))
+    throw wrong('effects must be an object of effects by tool name, such as { "read_*": readOnly() }.');
 }
 
 function checkCommand(options: McpCommandOptions): void {

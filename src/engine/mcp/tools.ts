@@ -8,6 +8,8 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/ports.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/wording.ts";
+import { chosenTools } from "./chosen-tools.ts";
+import type { ToolChoice } from "./chosen-tools.ts";
 import type { McpConnection } from "./connection.ts";
 import { parameterHeaders, sendsParameterHeaders } from "./parameter-headers.ts";
 
@@ -16,6 +18,7 @@ export interface ListOptions {
   readonly name: string;
   readonly trustAnnotations: boolean;
   readonly maxTools: number;
+  readonly choice: ToolChoice;
   readonly signal: AbortSignal;
   readonly log: Log;
 }
@@ -62,7 +65,7 @@ export async function listTools(connection: McpConnection, options: ListOptions)
     if (cursor !== undefined) cursors.add(cursor);
     if (cursors.size >= MAX_PAGES) throw refused(options, `its list of tools has more than ${MAX_PAGES} pages`);
   } while (cursor !== undefined);
-  return { tools, ttlMs };
+  return { tools: chosenTools(tools, options.choice, options), ttlMs };
 }
 
 function shorter(known: number | undefined, ttlMs: unknown): number | undefined {

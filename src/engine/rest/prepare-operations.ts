@@ -1,5 +1,4 @@
 /** Fits imported operations to the service: where each is sent, what the program supplies itself, which effects it overrides. */
-import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
@@ -10,6 +9,7 @@ import { isAddress } from "./read-document.ts";
 import { bodyKeys } from "./request-body.ts";
 import { authEntries } from "./rest-options.ts";
 import type { RestOptions } from "./rest-options.ts";
+import { EffectOverrides } from "../effect-overrides.ts";
 
 /** An operation, and where its path begins, without a trailing slash. */
 export interface PlacedOperation {
@@ -39,14 +39,14 @@ export function prepareOperations(
   const all = new Map<Tool, PlacedOperation>();
   const operations = new Map<string, PlacedOperation>();
   const elsewhere: string[] = [];
-  const effects = new EffectRules(options.effects ?? {});
+  const effects = new EffectOverrides(options.effects ?? {});
   for (const { tool, operation, base } of placed) {
     if (base === undefined || new URL(base).origin !== origin) {
       elsewhere.push(tool.name);
       continue;
     }
     const at = { operation, base };
-    all.set(effects.applied(withoutSupplied(tool, operation, options)), at);
+    all.set(effects.applied(withoutSupplied(tool, operation, options), operationIdOf(tool)), at);
     operations.set(tool.name, at);
   }
   return {
@@ -181,53 +181,8 @@ function withoutKeys(schema: JsonSchema, keys: ReadonlySet<string>): JsonSchema 
   };
 }
 
-interface EffectRule {
-  readonly pattern: string;
-  readonly fits: (name: string) => boolean;
-  readonly effects: Effects;
-  used: boolean;
-}
-
-class EffectRules {
-  readonly #rules: readonly EffectRule[];
-
-  constructor(effects: Readonly<Record<string, Effects>>) {
-    this.#rules = Object.entries(effects).map(([pattern, each]) => ({ pattern, fits: nameMatcher(pattern), effects: each, used: false }));
-  }
-
-  applied(tool: Tool): Tool {
-    const names = [tool.name, operationIdOf(tool)].filter((name) => name !== undefined);
-    const rule = this.#rules.find((each) => names.some(each.fits));
-    if (rule === undefined) return tool;
-    rule.used = true;
-    return { ...tool, effects: rule.effects };
-  }
-
-  warnings(): readonly string[] {
-    return this.#rules.filter((rule) => !rule.used).map((rule) => `effects has ${JSON.stringify(rule.pattern)}, which fits no tool.`);
-  }
-}
-
 function operationIdOf({ metadata }: Tool): string | undefined {
   const http = metadata?.["http"];
   const id: unknown = isJsonObject(http) ? http["operationId"] : undefined;
   return typeof id === "string" ? id : undefined;
-}
-
-/** `*` stands for any characters. The parts between are looked for from left to right, so no pattern is slow. */
-function nameMatcher(pattern: string): (name: string) => boolean {
-  const parts = pattern.split("*");
-  const first = parts[0] ?? "";
-  const last = parts.at(-1) ?? "";
-  if (parts.length === 1) return (name) => name === pattern;
-  return (name) => {
-    if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length) return false;
-    let at = first.length;
-    for (const part of parts.slice(1, -1)) {
-      const found = name.indexOf(part, at);
-      if (found < 0) return false;
-      at = found + part.length;
-    }
-    return at <= name.length - last.length;
-  };
 }

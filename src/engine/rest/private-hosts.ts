@@ -1,5 +1,7 @@
 /** Which private addresses a program has allowed by writing them itself. */
 import { isIP } from "node:net";
+import { ToolError } from "../../core/error.ts";
+import { AddressGuard } from "../../net/address-guard.ts";
 import { authEntries } from "./rest-options.ts";
 import type { RestOptions } from "./rest-options.ts";
 
@@ -25,4 +27,23 @@ export function allowedByProgram({
 export function isLiteral(hostname: string): boolean {
   const host = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
   return isIP(host) !== 0 || host === "localhost" || host.endsWith(".localhost");
+}
+
+/**
+ * Says of each server whose calls would all be refused why they would be, as far as that shows without resolving a name.
+ *
+ * @param bases the addresses that operations are called at
+ */
+export function refusedServers(bases: Iterable<string>, allowPrivate: readonly string[]): readonly string[] {
+  const guard = new AddressGuard(allowPrivate, async () => []);
+  const origins = new Set(Array.from(bases, (base) => new URL(base).origin));
+  return [...origins].flatMap((origin) => {
+    try {
+      guard.checkUrl(new URL(origin));
+      return [];
+    } catch (thrown: unknown) {
+      const { message, hint } = ToolError.fromUnknown(thrown);
+      return [`Every call of its operations will be refused: ${message}${hint === undefined ? "" : ` ${hint}`}`];
+    }
+  });
 }

@@ -7,7 +7,7 @@ import { resultText } from "../../../src/core/result.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
-import { gone, openReference } from "../mcp-engine.ts";
+import { gone, openReference, rejection } from "../mcp-engine.ts";
 import { request, toolContext } from "../engine-contexts.ts";
 import { openHttp } from "./loopback-mcp.ts";
 
@@ -49,6 +49,42 @@ test.each([
 
   expect(tools.find((tool) => tool.name === "get-sum")?.metadata?.["server"]).toMatchObject({ transport: kind, url: origin + path });
   expect(JSON.stringify(answer)).toContain("The sum of 2 and 3 is 5.");
+});
+
+test.each([
+  ["streamableHttp", "auto", "/mcp", "http"],
+  ["streamableHttp", "http", "/mcp", "http"],
+  ["sse", "auto", "/sse", "sse"],
+  ["sse", "sse", "/sse", "sse"],
+] as const)(
+  "F0.18 F0.56 the everything server over %s is found at its usual path by an address without one, transport %s",
+  async (kindOfServer, transport, path, kind) => {
+    const { origin } = await everythingOver(kindOfServer);
+
+    const { engine, tools } = await openHttp({ url: origin, transport });
+    const answer = await engine.call(request("get-sum", { a: 2, b: 3 }), toolContext());
+
+    expect(tools[0]?.metadata?.["server"]).toMatchObject({ transport: kind, url: origin + path });
+    expect(JSON.stringify(answer)).toContain("The sum of 2 and 3 is 5.");
+  },
+);
+
+test("a server of the older transport is not looked for at other paths when its address has one", async () => {
+  const { origin } = await everythingOver("sse");
+
+  expect(await rejection(openHttp({ url: `${origin}/wrong` }))).toMatchObject({
+    message: `MCP server "far" could not be opened: there is no MCP server at ${origin}/wrong (HTTP 404).`,
+    hint: "Look at the path of the url: many servers are at /mcp, or at /sse with the older transport.",
+  });
+});
+
+test("an address without a path that has no server says which paths were tried", async () => {
+  const { origin } = await everythingOver("sse");
+
+  expect(await rejection(openHttp({ url: origin, transport: "http" }))).toMatchObject({
+    message: `MCP server "far" could not be opened: there is no MCP server at ${origin}/ (HTTP 404).`,
+    hint: "The url has no path, and there is no server at /, /mcp; write the path of the server.",
+  });
 });
 
 test.each([

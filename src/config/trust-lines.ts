@@ -1,4 +1,4 @@
-/** How it is said that something runs on this machine, or leaves it. */
+/** How it is said that something runs on this machine, leaves it, or is reached beyond the folder of a configuration. */
 
 export function commandLine({ command, args }: { readonly command: string; readonly args: readonly string[] }): string {
   return `runs ${[command, ...args].map((word) => (/^[\w./:@=-]+$/u.test(word) ? word : JSON.stringify(word))).join(" ")}`;
@@ -11,4 +11,9 @@ export function importLine(module: string): string {
 /** @param variable its name */
 export function sentLine(variable: string): string {
   return `sends the variable ${variable}`;
+}
+
+/** @param path absolute */
+export function outsideLine(path: string): string {
+  return `reaches ${path}, outside the folder of the configuration`;
 }

@@ -1,31 +1,41 @@
-/** What a configuration would run on this machine or send from it: servers that it starts, code that it imports, variables it gives away. */
+/**
+ * What a configuration needs to be trusted for: servers that it starts, code that it imports, data that it gives away, and rights beyond
+ * those that tools have by themselves.
+ */
 import { createHash } from "node:crypto";
 import { jsonPath } from "../core/json.ts";
 import { ToolError } from "../core/error.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
-import { startingDescriptors } from "./descriptor-source.ts";
+import { descriptorsToTrust } from "./descriptor-source.ts";
 import { filePath } from "./file-path.ts";
 import type { LoadedConfig } from "./load-config.ts";
 import { routedOf } from "./haft-config.ts";
-import { commandLine, importLine, sentLine } from "./started-line.ts";
+import { commandLine, importLine, sentLine } from "./trust-lines.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
+import { widenedRights } from "./widened-rights.ts";
+import type { WidenedRight } from "./widened-rights.ts";
 
-export interface StartedPrograms {
+export interface TrustNeeds {
   /** What is started, one line each, in the order of the file, without the values of variables. */
   readonly starts: readonly string[];
-  /** Which variables are sent to servers, one line each. */
+  /** Which variables, keys and conversations are sent to servers, one line each. */
   readonly sends: readonly string[];
-  /** SHA-256 of the configuration and of those descriptors that do, in hex: what whoever trusts it has seen. */
+  /** Which limits of tools are loosened, one line each. */
+  readonly widens: readonly string[];
+  /** SHA-256 of the configuration and of those descriptors that need trust, in hex: what the user has seen. */
   readonly digest: string;
   /** The digests of these descriptors. */
   readonly descriptors: ReadonlySet<string>;
 }
 
 /** Reads the descriptors that the configuration names, and starts nothing. */
-export async function startedPrograms(loaded: LoadedConfig): Promise<StartedPrograms> {
+export async function trustNeeds(loaded: LoadedConfig): Promise<TrustNeeds> {
   const { config, redact, sent, digest } = loaded;
   const starts: string[] = [];
-  const sends = sent.map(({ place, name }) => `${keyOf(place)} ${sentLine(name)}`);
+  const rights = widenedRights(loaded);
+  const lineOf = ({ path, what }: WidenedRight): string => redact(`${keyOf(path)} ${what}`);
+  const sends = [...sent.map(({ place, name }) => `${keyOf(place)} ${sentLine(name)}`), ...rights.sends.map(lineOf)];
+  const widens = rights.widens.map(lineOf);
   const descriptors = new Set<string>();
   const add = (path: KeyPath, what: string): void => void starts.push(redact(`${keyOf(path)} ${what}`));
   for (const module of config.extensions) add(["extensions"], importLine(module));
@@ -36,12 +46,13 @@ export async function startedPrograms(loaded: LoadedConfig): Promise<StartedProg
       descriptors.add(descriptor.digest);
       starts.push(...descriptor.starts.map((line) => `${keyOf(path)}: ${line}`));
       sends.push(...descriptor.sends.map((line) => `${keyOf(path)}: ${line}`));
+      widens.push(...descriptor.widens.map((line) => `${keyOf(path)}: ${line}`));
     }
   }
   for (const [name, engine] of config.engines) {
     if (engine.type === "mcp" && engine.server?.command !== undefined) add(["engines", name], commandLine(engine.server));
   }
-  return { starts, sends, digest: digestOf(digest, descriptors), descriptors };
+  return { starts, sends, widens, digest: digestOf(digest, descriptors), descriptors };
 }
 
 function keyOf(path: KeyPath): string {
@@ -55,14 +66,11 @@ function startedBy(toolset: ToolsetConfig): string | undefined {
   return undefined;
 }
 
-async function descriptorsOf(
-  toolset: ToolsetConfig,
-  { folder, environment, config }: LoadedConfig,
-): ReturnType<typeof startingDescriptors> {
+async function descriptorsOf(toolset: ToolsetConfig, { folder, environment, config }: LoadedConfig): ReturnType<typeof descriptorsToTrust> {
   if (!toolset.enabled || toolset.type !== "descriptors") return [];
   try {
     const allowedInPaths = new Set(config.allowVariables);
-    return await startingDescriptors(filePath(toolset.path, folder), { environment, allowedInPaths });
+    return await descriptorsToTrust(filePath(toolset.path, folder), { environment, allowedInPaths });
   } catch (thrown: unknown) {
     if (thrown instanceof ToolError) return []; // opening says what is wrong with the path
     throw thrown;

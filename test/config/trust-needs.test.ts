@@ -1,0 +1,174 @@
+import { realpathSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { loadConfig } from "../../src/config/load-config.ts";
+import { trustNeeds } from "../../src/config/trust-needs.ts";
+import { configFolder } from "./config-folder.ts";
+
+type Table = Readonly<Record<string, unknown>>;
+
+const ABOVE = realpathSync(tmpdir());
+
+/** The lines, without the folder of the configuration. */
+async function needsOf(config: Table, more: Readonly<Record<string, string>> = {}): Promise<readonly string[]> {
+  const folder = configFolder({ "haft.json": JSON.stringify(config), ...more });
+  const { starts, sends, widens } = await trustNeeds(await loadConfig(join(folder, "haft.json"), { environment: {} }));
+  return [...starts, ...sends, ...widens].map((line) => line.replaceAll(folder, "."));
+}
+
+/** Each of them gives one right. */
+const WIDENING: readonly (readonly [what: string, config: Table, line: string])[] = [
+  [
+    "a workspace above the folder",
+    { toolsets: { a: { type: "files", root: ".." } } },
+    `toolsets.a.root reaches ${ABOVE}, outside the folder of the configuration`,
+  ],
+  [
+    "a workspace elsewhere, that only reads",
+    { toolsets: { a: { type: "files", root: "/etc", readOnly: true } } },
+    "toolsets.a.root reaches /etc, outside the folder of the configuration",
+  ],
+  [
+    "paths outside the workspace",
+    { toolsets: { a: { type: "files", root: ".", guard: "warn" } } },
+    'toolsets.a.guard lets tools leave the root: "warn"',
+  ],
+  [
+    "files that programs obey",
+    { toolsets: { b: { type: "files", root: ".", allowSensitive: [".env"] } } },
+    "toolsets.b.allowSensitive lets tools change files that other programs obey: .env",
+  ],
+  ["calls without approval", { approval: { never: ["a::*"] } }, "approval.never runs tools without asking: a::*"],
+  [
+    "private addresses of a server",
+    { toolsets: { c: { type: "mcp", url: "https://example.com/mcp", allowPrivate: ["10.0.0.7"] } } },
+    "toolsets.c.allowPrivate reaches private addresses: 10.0.0.7",
+  ],
+  [
+    "private addresses of a service",
+    { toolsets: { d: { type: "openapi", document: "d.json", allowPrivate: ["localhost"] } } },
+    "toolsets.d.allowPrivate reaches private addresses: localhost",
+  ],
+  [
+    "any certificate",
+    { toolsets: { c: { type: "mcp", url: "https://example.com/mcp", verifyTls: false } } },
+    "toolsets.c.verifyTls accepts any certificate",
+  ],
+  [
+    "hints that are believed",
+    { toolsets: { e: { type: "mcp", url: "https://example.com/mcp", trustAnnotations: true } } },
+    "toolsets.e.trustAnnotations believes what the server says of its tools",
+  ],
+  [
+    "a document that is believed",
+    { toolsets: { d: { type: "openapi", document: "d.json", trustExtensions: true } } },
+    "toolsets.d.trustExtensions believes what the document says of its operations",
+  ],
+  [
+    "effects in place of those of a document",
+    { toolsets: { d: { type: "openapi", document: "d.json", effects: { "*": "readOnly" } } } },
+    "toolsets.d.effects says what tools do, so that they may not be asked about: *",
+  ],
+  [
+    "a document elsewhere",
+    { toolsets: { f: { type: "openapi", document: "/etc/api.json" } } },
+    "toolsets.f.document reaches /etc/api.json, outside the folder of the configuration",
+  ],
+  [
+    "tools elsewhere",
+    { toolsets: { f: { type: "file", path: "/etc/tools.yaml" } } },
+    "toolsets.f.path reaches /etc/tools.yaml, outside the folder of the configuration",
+  ],
+  ["a store elsewhere", { store: { path: "../haft.db" } }, `store.path reaches ${ABOVE}/haft.db, outside the folder of the configuration`],
+  [
+    "documents elsewhere",
+    { engines: { s: { type: "search", documents: "/etc/passwd" } } },
+    "engines.s.documents reaches /etc/passwd, outside the folder of the configuration",
+  ],
+  [
+    "a recording elsewhere",
+    { simulation: { recording: "/etc/r.jsonl" } },
+    "simulation.recording reaches /etc/r.jsonl, outside the folder of the configuration",
+  ],
+  [
+    "private addresses of an engine",
+    { engines: { r: { type: "rest", document: "d.json", allowPrivate: ["10.0.0.7"] } } },
+    "engines.r.allowPrivate reaches private addresses: 10.0.0.7",
+  ],
+  [
+    "conversations that go elsewhere",
+    { model: { name: "openai/gpt", baseUrl: "https://example.com/v1" } },
+    "model.baseUrl sends conversations and the key of openai to https://example.com",
+  ],
+  [
+    "a variable that is no key of the provider",
+    { model: { name: "openai/gpt", apiKey: "env:AWS_SECRET" } },
+    "model.apiKey sends the variable AWS_SECRET",
+  ],
+  [
+    "conversations of a model that plays tools",
+    { engines: { l: { type: "lm", model: { name: "ollama/x", baseUrl: "http://10.0.0.7:11434" } } } },
+    "engines.l.model.baseUrl sends conversations and the key of ollama to http://10.0.0.7:11434",
+  ],
+];
+
+/** None of them gives any. */
+const ORDINARY: readonly Table[] = [
+  { toolsets: { o: { type: "files", root: "." } } },
+  { toolsets: { p: { type: "files", root: "notes", guard: "block", readOnly: true, allowSensitive: [] } } },
+  { toolsets: { q: { type: "file", path: "tools.yaml" } } },
+  { toolsets: { r: { type: "inline", tools: [] } } },
+  { toolsets: { s: { type: "mcp", url: "https://example.com/mcp" } } },
+  { toolsets: { t: { type: "openapi", document: "d.json", include: { tags: ["a"] } } } },
+  { toolsets: { u: { type: "files", root: "/", guard: "off", enabled: false } } },
+  { permission: { allow: ["o::*"], deny: ["*::write"] } },
+  { approval: { always: ["*"], timeoutMs: 5 } },
+  { store: { path: "haft.db" } },
+  { model: { name: "anthropic/claude", apiKey: "env:ANTHROPIC_API_KEY" } },
+  { engines: { v: { type: "lm", model: { name: "ollama/qwen3", baseUrl: "http://localhost:11434" } } } },
+  { simulation: { recording: "r.jsonl" }, retry: { jitter: false }, runtime: { timeoutMs: 9 } },
+];
+
+describe("what a configuration must be trusted for", () => {
+  test.each(WIDENING)("J08 %s", async (_what, config, line) => {
+    expect(await needsOf(config)).toEqual([line]);
+  });
+
+  test("J08 ordinary configurations need no trust, each alone and any of them together; with any right they do", async () => {
+    for (const config of ORDINARY) expect([config, await needsOf(config)]).toEqual([config, []]);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.subarray([...ORDINARY]),
+        fc.subarray(WIDENING.map(([, config, line]) => ({ config, line }))),
+        async (ordinary, widening) => {
+          const merged = [...ordinary, ...widening.map(({ config }) => config)].reduce<Record<string, object>>((all, config) => {
+            for (const [key, value] of Object.entries(config)) all[key] = { ...all[key], ...Object(value) };
+            return all;
+          }, {});
+          expect((await needsOf(merged)).length > 0).toBe(widening.length > 0);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test("J08 a workspace that is a link to elsewhere is outside", async () => {
+    const folder = configFolder({ "haft.toml": '[toolsets.a]\ntype = "files"\nroot = "inner"\n' });
+    symlinkSync("/etc", join(folder, "inner"));
+
+    expect(await trustNeeds(await loadConfig(join(folder, "haft.toml")))).toMatchObject({
+      widens: [`toolsets.a.root reaches ${folder}/inner, outside the folder of the configuration`],
+    });
+  });
+
+  test("J08 a server of a descriptor is asked about like one of the configuration", async () => {
+    const config = { toolsets: { d: { type: "descriptors", path: "d" } } };
+    const server = '[mcp.far]\nurl = "https://example.com/mcp"\ntrustAnnotations = true\n';
+
+    expect(await needsOf(config, { "d/far.toml": server })).toEqual([
+      "toolsets.d: ./d/far.toml mcp.far.trustAnnotations believes what the server says of its tools",
+    ]);
+  });
+});

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { pure, readOnly } from "../../../src/core/effects.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import { mcpEngine } from "../../../src/engine/mcp.ts";
+import type { McpUrlOptions } from "../../../src/engine/mcp.ts";
+import { legacy, loopbackMcp, openHttp } from "./loopback-mcp.ts";
+
+const hint = (name: string, annotations: JsonObject): JsonObject => ({ name, description: "", inputSchema: { type: "object" }, annotations });
+const LISTED = [hint("read_a", { readOnlyHint: true }), hint("read_b", {}), hint("wipe", { destructiveHint: true })];
+
+async function open(choice: Partial<McpUrlOptions>) {
+  const { url } = await loopbackMcp({ ...legacy(), "tools/list": () => ({ tools: LISTED }) });
+  const { tools, warnings } = await openHttp({ url, ...choice });
+  return { effects: Object.fromEntries(tools.map((tool) => [tool.name, tool.effects])), warnings: warnings() };
+}
+
+describe("the tools that are taken of a server", () => {
+  test("are those that include names and exclude does not, in the order of the server", async () => {
+    expect(await open({ include: ["read_*", "wipe"], exclude: ["*_b"] })).toEqual({
+      effects: { read_a: undefined, wipe: { destructive: true } },
+      warnings: [],
+    });
+  });
+
+  test("are all without either, and none where include is empty", async () => {
+    expect(Object.keys((await open({})).effects)).toEqual(["read_a", "read_b", "wipe"]);
+    expect(Object.keys((await open({ include: [] })).effects)).toEqual([]);
+  });
+
+  test("have the effects that the program says, the first that fits, and those of their hints otherwise", async () => {
+    const effects = { read_a: pure, "read_*": readOnly("srv:all") };
+    expect((await open({ effects })).effects).toEqual({ read_a: pure, read_b: readOnly("srv:all"), wipe: { destructive: true } });
+    expect((await open({ effects: { "*": pure } })).effects["wipe"]).toEqual(pure);
+  });
+
+  test("a pattern that fits no tool is warned of", async () => {
+    expect((await open({ include: ["*", "gone"], exclude: ["lost_*"], effects: { "x*": pure } })).warnings).toEqual([
+      'MCP server "far": include has "gone", which fits no tool.',
+      'MCP server "far": exclude has "lost_*", which fits no tool.',
+      'MCP server "far": effects has "x*", which fits no tool.',
+    ]);
+  });
+
+  test.each([
+    [{ include: "read_*" }, "include must be an array of names of tools"],
+    [{ exclude: [""] }, "exclude must be an array of names of tools"],
+    [{ effects: { a: "readOnly" } }, "effects must be an object of effects by tool name"],
+  ])("%j is refused at once", (choice, message) => {
+    expect(() => mcpEngine({ url: "http://localhost/mcp", ...(choice as object) })).toThrow(message);
+  });
+});
