@@ -4,6 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { isJsonObject, jsonPath } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
 import { parseJson } from "../core/parse-json.ts";
+import { partText } from "../core/result.ts";
 import { finder } from "./find-text.ts";
 import { weighContent, weighJson } from "./weigh.ts";
 
@@ -194,11 +195,6 @@ function wholeNumber(name: string, value: number, minimum: number): number {
 function wholeText(kept: WholeResult): string {
   if (kept.content === undefined) return layOut(kept.output ?? null);
   return kept.content.map(partText).join("\n");
-}
-
-function partText(part: ContentPart): string {
-  if (part.type === "text") return part.text;
-  return part.type === "file" ? (part.text ?? part.uri) : `[${part.type} ${part.mediaType}]`;
 }
 
 function layOut(value: JsonValue): string {

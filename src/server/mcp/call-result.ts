@@ -1,6 +1,7 @@
 /** Puts a result of ours in the words of `tools/call`. */
 import { valueText } from "../../core/content.ts";
 import type { ContentPart } from "../../core/content.ts";
+import { fileData } from "../../core/data-uri.ts";
 import { canonicalJson, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
@@ -65,7 +66,7 @@ function toBlock(part: ContentPart): JsonObject {
   const { uri, mediaType, text, name } = part;
   const mimeType: JsonObject = mediaType === undefined ? {} : { mimeType: mediaType };
   if (text !== undefined) return { type: "resource", resource: { uri, ...mimeType, text } };
-  const blob = /^data:[^,]*;base64,(.*)$/su.exec(uri)?.[1];
+  const blob = fileData(part)?.base64;
   if (blob !== undefined) return { type: "resource", resource: { uri: name ?? "data:", ...mimeType, blob } };
   return { type: "resource_link", uri, name: name ?? uri, ...mimeType };
 }
