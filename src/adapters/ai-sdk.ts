@@ -3,7 +3,9 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { ProgressUpdate, ToolContext } from "../core/context.ts";
 import type { ContentPart } from "../core/content.ts";
 import { valueText } from "../core/content.ts";
+import { pdfData } from "../core/data-uri.ts";
 import type { JsonValue } from "../core/json.ts";
+import { partText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -31,8 +33,8 @@ type AiSdkPart =
   | { readonly type: "file"; readonly mediaType: string; readonly data: { readonly type: "data"; readonly data: string } };
 
 /**
- * The tools of a runtime as AI SDK's record of tools. A call that fails throws what the model is to read, as AI SDK wants it; images and
- * sounds of a result reach the model as such.
+ * The tools of a runtime as AI SDK's record of tools. A call that fails throws what the model is to read, as AI SDK wants it; images,
+ * sounds and PDF files of a result reach the model as such.
  *
  * @see https://ai-sdk.dev/docs/ai-sdk-core/tools-and-tool-calling
  */
@@ -85,7 +87,11 @@ function modelOutput(output: JsonValue | Shown): AiSdkOutput {
 
 function partOf(part: ContentPart): AiSdkPart {
   if (part.type === "text") return part;
-  if (part.type === "file") return { type: "text", text: part.text ?? part.uri };
+  if (part.type === "file") {
+    const pdf = pdfData(part);
+    if (pdf === undefined) return { type: "text", text: partText(part) };
+    return { type: "file", mediaType: "application/pdf", data: { type: "data", data: pdf } };
+  }
   return { type: "file", mediaType: part.mediaType, data: { type: "data", data: part.data } };
 }
 

@@ -17,6 +17,7 @@ import { routedOf } from "./haft-config.ts";
 import type { LoadedConfig } from "./load-config.ts";
 import { makeEngine } from "./make-engine.ts";
 import type { EngineTarget } from "./make-engine.ts";
+import { ownPaths } from "./own-paths.ts";
 import { present } from "./present.ts";
 import { engineFor } from "./registry-config.ts";
 import type { RegistryEntry } from "./registry-config.ts";
@@ -197,7 +198,8 @@ class Builder {
     const { folder, environment, config } = this.#loaded;
     const { clock = systemPorts.clock, memory, trusted } = this.#options;
     const common = { ...this.#commonOf(entry), ...present({ engine }) };
-    return { folder, clock, memory, environment, allowVariables: config.allowVariables, trusted, engine, common };
+    const { allowVariables } = config;
+    return { folder, ownPaths: ownPaths(this.#loaded), clock, memory, environment, allowVariables, trusted, engine, common };
   }
 
   #commonOf(entry: RegistryEntry): CommonToolset {

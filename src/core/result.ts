@@ -1,6 +1,7 @@
 /** The one answer to one call. */
 import type { ContentPart } from "./content.ts";
 import { valueText } from "./content.ts";
+import { readDataUri } from "./data-uri.ts";
 import type { ErrorInfo } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
@@ -82,9 +83,24 @@ function errorText(error: ErrorInfo): string {
   return lines.join("\n");
 }
 
-/** What a model reads of a part where it cannot be shown images, sound or files. */
+/** What a model reads of a part where it cannot be shown images, sound or files: never their bytes. */
 export function partText(part: ContentPart): string {
   if (part.type === "text") return part.text;
-  if (part.type === "file") return part.text ?? `[file ${part.name ?? part.uri}]`;
+  if (part.type === "file") return part.text ?? fileMention(part);
   return `[${part.type} ${part.mediaType}]`;
 }
+
+/** A file by its name and where it is, or, where it came with its bytes, by its name, type and size. */
+function fileMention({ name = "", uri, mediaType }: ContentPart & { readonly type: "file" }): string {
+  const data = readDataUri(uri);
+  const place =
+    data === undefined ? shortened(uri) : `${shortened(mediaType ?? data.mediaType)}, ${data.bytes} ${data.bytes === 1 ? "byte" : "bytes"}`;
+  return name === "" || name === uri ? `[file ${place}]` : `[file ${shortened(name)}: ${place}]`;
+}
+
+function shortened(text: string): string {
+  return text.length > MAX_MENTION_LENGTH ? `${text.slice(0, MAX_MENTION_LENGTH)}…` : text;
+}
+
+/** Addresses are longer only where something else than a place stands in them. */
+const MAX_MENTION_LENGTH = 2_000;

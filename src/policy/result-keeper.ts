@@ -5,6 +5,7 @@ import { isJsonObject, jsonPath } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
 import { parseJson } from "../core/parse-json.ts";
 import { plural, typeInWords } from "../core/wording.ts";
+import { partText } from "../core/result.ts";
 import { finder } from "./find-text.ts";
 import { weighContent, weighJson } from "./weigh.ts";
 
@@ -195,11 +196,6 @@ function wholeNumber(name: string, value: number, minimum: number): number {
 function wholeText(kept: WholeResult): string {
   if (kept.content === undefined) return layOut(kept.output ?? null);
   return kept.content.map(partText).join("\n");
-}
-
-function partText(part: ContentPart): string {
-  if (part.type === "text") return part.text;
-  return part.type === "file" ? (part.text ?? part.uri) : `[${part.type} ${part.mediaType}]`;
 }
 
 function layOut(value: JsonValue): string {

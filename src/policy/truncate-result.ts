@@ -1,8 +1,10 @@
 /** Cuts what a tool answered to the size a model is shown, keeping its structure where there is one. */
 import type { ContentPart } from "../core/content.ts";
+import { fileData } from "../core/data-uri.ts";
 import { DEFAULT_MAX_DEPTH, isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import { plural } from "../core/wording.ts";
+import { partText } from "../core/result.ts";
 
 export interface ShownResult {
   readonly output: JsonValue | undefined;
@@ -20,6 +22,9 @@ const NOTE_KEY = "[cut]";
 const MORE_KEY = "[more]";
 /** A value is not cut to less than this many bytes, but replaced by what it was; also the room for such a marker. */
 const MIN_SHARE = 64;
+/** A larger file is kept, and shown by its name: it is more than every provider takes with each later request. */
+const MAX_FILE_BYTES = 4_500_000;
+const MAX_MENTION_LENGTH = 300;
 
 /**
  * Limits a result to `maxBytes` UTF-8 bytes (F1.29); 0 = no limit.
@@ -28,7 +33,7 @@ const MIN_SHARE = 64;
  * arrays keep their first items; what is missing is named in its place, so the value stays JSON. Where even
  * that does not fit, the head of the JSON text is shown. A note with the bytes left out and `readHint` comes on
  * top of `maxBytes`. Where there is content, the model reads only that, so `output` stays whole; images and
- * audio are kept, a file whose data would not fit is replaced by its name.
+ * audio are kept, and files with their bytes up to 4.5 MB; a larger one is replaced by its name, type and size.
  */
 export function truncateResult(
   output: JsonValue | undefined,
@@ -100,12 +105,20 @@ function truncateContent(
 
 function textUnits(part: ContentPart): number {
   if (part.type === "text") return part.text.length;
-  return part.type === "file" ? part.uri.length + (part.text?.length ?? 0) : 0;
+  return part.type === "file" ? (ownBytes(part) ?? part.uri.length + (part.text?.length ?? 0)) : 0;
 }
 
 function textBytes(part: ContentPart): number {
   if (part.type === "text") return Buffer.byteLength(part.text);
-  return part.type === "file" ? Buffer.byteLength(part.uri) + Buffer.byteLength(part.text ?? "") : 0;
+  return part.type === "file" ? (ownBytes(part) ?? Buffer.byteLength(part.uri) + Buffer.byteLength(part.text ?? "")) : 0;
+}
+
+/** What a file that came with its bytes counts: nothing, as images do, unless it or its name is larger than any that is shown. */
+function ownBytes(part: ContentPart): number | undefined {
+  const bytes = fileData(part)?.bytes;
+  if (bytes === undefined || bytes > MAX_FILE_BYTES) return bytes;
+  const mention = partText(part);
+  return mention.length <= MAX_MENTION_LENGTH ? 0 : Buffer.byteLength(mention);
 }
 
 /** What is shown of a part whose text is larger than `left`; undefined when nothing is. */

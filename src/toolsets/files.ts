@@ -22,10 +22,13 @@ export interface FilesOptions {
   /** Leave out the tools that change files. @default false */
   readonly readOnly?: boolean;
   /**
-   * Globs, relative to the workspace, of files that may be changed although other programs run or obey them,
-   * such as `package.json`, `.vscode/**` or `.git/hooks/**`. `**` allows all. @default none
+   * Globs, relative to the workspace, of files that may be changed although other programs run or obey them, such as `package.json`,
+   * `.vscode/**` or `.git/hooks/**`, or read and changed although credentials are kept there, such as `.env`. `**` allows all.
+   * @default none
    */
   readonly allowSensitive?: readonly string[];
+  /** Paths of files and folders that are not changed, whatever `allowSensitive` says. A configuration file gives its own. @default none */
+  readonly protect?: readonly string[];
   /** Answer a repeated read of an unchanged file with one line instead of its text. @default false */
   readonly unchangedReads?: boolean;
 }
@@ -38,18 +41,20 @@ const GUARDS: ReadonlySet<unknown> = new Set(["block", "warn", "off"] satisfies 
  *
  * Every call declares the files it touches, so that changes of one file wait for each other. A session must have
  * read an existing file before it changes it, and a change made on disk in between is noticed. Links are
- * followed only to what lies inside the workspace; files that other programs run or obey are not written.
+ * followed only to what lies inside the workspace. Files that other programs run or obey are not written, and files where credentials
+ * are kept are neither read nor written. Names decide: a hard link to such a file under another name is an ordinary file, and its content
+ * is read like any other's; a change of it replaces the name and leaves what other links show as it was.
  *
  * @throws ToolError `invalid_config` when the root is not a folder that can be read, `invalid_argument` for other options
  */
 export function filesToolset(options: FilesOptions): Toolset {
-  const { root, name = "files", guard = "block", readOnly = false, allowSensitive = [], unchangedReads = false } = options;
+  const { root, name = "files", guard = "block", readOnly = false, allowSensitive = [], protect = [], unchangedReads = false } = options;
   checkName(name, "toolset");
   if (typeof root !== "string" || root === "")
     throw new ToolError("invalid_config", `The toolset ${JSON.stringify(name)} needs a root: the path of its folder.`);
   if (!GUARDS.has(guard))
     throw new ToolError("invalid_argument", `The guard ${JSON.stringify(guard)} is unknown. Use "block", "warn" or "off".`);
-  const workspace = new Workspace({ root, guard, allowSensitive });
+  const workspace = new Workspace({ root, guard, allowSensitive, protect });
   const reading: readonly Tool[] = [
     readTool(workspace, { unchangedReads }),
     listTool(workspace),

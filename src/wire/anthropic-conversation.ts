@@ -1,5 +1,6 @@
 /** A conversation as the system prompt and messages of Anthropic's Messages API. */
 import type { ContentPart } from "../core/content.ts";
+import { pdfData } from "../core/data-uri.ts";
 import { isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
@@ -17,7 +18,6 @@ import {
   nativeBlocks,
 } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
-import { dataOf } from "./data-uri.ts";
 
 export interface AnthropicConversation {
   /** The `system` of a request: what every system message said, wherever it stood. Left out when there is none. */
@@ -125,9 +125,8 @@ function partBlock(part: ContentPart): readonly JsonObject[] {
 
 /** A PDF that comes with its bytes; the texts of files are texts, and addresses are not followed. */
 function documentPart(part: ContentPart): JsonObject | undefined {
-  if (part.type !== "file" || part.text !== undefined) return undefined;
-  const data = dataOf(part.uri, "application/pdf");
-  if (data === undefined) return undefined;
+  const data = pdfData(part);
+  if (data === undefined || part.type !== "file") return undefined;
   return {
     type: "document",
     source: { type: "base64", media_type: "application/pdf", data },

@@ -39,6 +39,8 @@ export interface ChatVariant {
   readonly logprobs: boolean | number;
   /** Whether models are shown images and sounds; else they are named in words. */
   readonly media: boolean;
+  /** Whether models are given PDF files; else they are named in words. */
+  readonly documents: boolean;
   /** Images of results stand in the result itself, not in a message of the user behind it. */
   readonly mediaInResults: boolean;
   /** Results name their tool. */
@@ -71,6 +73,7 @@ export const PLAIN_CHAT: ChatVariant = {
   maxCandidates: 128,
   logprobs: true,
   media: true,
+  documents: false,
   mediaInResults: false,
   namedResults: false,
   answersResults: false,
@@ -91,7 +94,7 @@ const MUST_THINK: ReasoningRule = { ...THINKS_ON, required: true };
  * (2026); what is not known is left as it is.
  */
 const DIFFERENCES = {
-  openai: { ...OPENAI, developerRole: true },
+  openai: { ...OPENAI, developerRole: true, documents: true },
   azure: OPENAI,
   /** Thinking models refuse a message with calls whose reasoning is missing. */
   deepseek: {
@@ -106,7 +109,7 @@ const DIFFERENCES = {
   /** Few of its models take a schema for the reply, and none while it streams. */
   groq: { ...ONE_REPLY, ...ANY_OBJECT, maxTokensField: "max_completion_tokens", maxTools: 128 },
   xai: { maxTokensField: "max_completion_tokens", strict: "openai-strict" },
-  openrouter: { ...ONE_REPLY, strict: "openai-strict", reasoning: { field: "reasoning_details", when: "always" } },
+  openrouter: { ...ONE_REPLY, documents: true, strict: "openai-strict", reasoning: { field: "reasoning_details", when: "always" } },
   vllm: {},
   sglang: {},
   "llama-cpp": {},

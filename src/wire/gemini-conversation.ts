@@ -1,5 +1,6 @@
 /** A conversation as the system instruction and contents of Gemini's generateContent. */
 import type { ContentPart } from "../core/content.ts";
+import { pdfData } from "../core/data-uri.ts";
 import { canonicalJson, isJsonObject } from "../core/json.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
@@ -48,7 +49,7 @@ const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
  * Writes a conversation as Gemini takes it.
  *
  * What Gemini said itself goes back as it came, thoughts and signatures included. The results of one message's calls are one content, errors
- * under `error` and answers under `output`; images and sounds of results follow as a content of the user, which models before Gemini 3 take
+ * under `error` and answers under `output`; images, sounds and PDF files of results follow as a content of the user, which models before Gemini 3 take
  * too. A conversation that begins with the model is given a content of the user before it.
  *
  * @see https://ai.google.dev/gemini-api/docs/function-calling
@@ -181,13 +182,29 @@ function spokenParts({ kind, content, title }: SpokenStep): readonly JsonObject[
   return kind === "document" ? [...textPart(documentHeading(title)), ...parts] : parts;
 }
 
-/** Images and sounds that Gemini takes. */
-export function isMedia(part: ContentPart): part is ContentPart & { readonly type: "image" | "audio" } {
-  return part.type === "audio" || (part.type === "image" && IMAGE_TYPES.has(part.mediaType));
+/** Bytes that Gemini takes as they are. */
+export interface InlineMedia {
+  readonly kind: "image" | "audio" | "document";
+  readonly mediaType: string;
+  readonly data: string;
+}
+
+/** Images, sounds and PDF files that Gemini takes; undefined for what it must be told in words. */
+export function inlineMedia(part: ContentPart): InlineMedia | undefined {
+  if (part.type === "audio") return { kind: "audio", mediaType: part.mediaType, data: part.data };
+  if (part.type === "image")
+    return IMAGE_TYPES.has(part.mediaType) ? { kind: "image", mediaType: part.mediaType, data: part.data } : undefined;
+  const pdf = pdfData(part);
+  return pdf === undefined ? undefined : { kind: "document", mediaType: "application/pdf", data: pdf };
+}
+
+function isMedia(part: ContentPart): boolean {
+  return inlineMedia(part) !== undefined;
 }
 
 function writePart(part: ContentPart): readonly JsonObject[] {
-  if (isMedia(part)) return [{ inlineData: { mimeType: part.mediaType, data: part.data } }];
+  const media = inlineMedia(part);
+  if (media !== undefined) return [{ inlineData: { mimeType: media.mediaType, data: media.data } }];
   return textPart(partText(part).toWellFormed());
 }
 

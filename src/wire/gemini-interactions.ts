@@ -7,7 +7,7 @@ import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { InteractionReader } from "./gemini/interaction-reader.ts";
-import { INTERACTIONS, resultStep, toInteractionSteps } from "./gemini/interaction-steps.ts";
+import { INTERACTIONS, resultSteps, toInteractionSteps } from "./gemini/interaction-steps.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
 import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
@@ -113,5 +113,5 @@ function toolChoice(choice: ToolChoice, encoded: EncodedTools, strict: boolean):
 }
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
-  return answers.map(({ id, name, result }) => resultStep(id ?? result.callId, providerName(name), result));
+  return resultSteps(answers.map(({ id, name, result }) => ({ id: id ?? result.callId, name: providerName(name), result })));
 }

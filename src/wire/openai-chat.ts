@@ -173,6 +173,6 @@ function encodeResults(answers: readonly AnsweredCall[], variant: ChatVariant): 
     if (id === undefined) return { role: "function", name: providerName(name), content };
     return { role: "tool", tool_call_id: id, ...(variant.namedResults ? { name: providerName(name) } : {}), content };
   });
-  const shown = variant.media ? answers.flatMap(({ id, name, result }) => shownMedia({ id: id ?? name, result })) : [];
+  const shown = variant.media ? answers.flatMap(({ id, name, result }) => shownMedia({ id: id ?? name, result }, variant)) : [];
   return shown.length === 0 ? written : [...written, { role: "user", content: shown }];
 }

@@ -1,5 +1,6 @@
 /** A conversation as the messages of OpenAI's Chat Completions. */
 import type { ContentPart } from "../core/content.ts";
+import { pdfData } from "../core/data-uri.ts";
 import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { ModelMessage } from "../core/message.ts";
@@ -22,7 +23,7 @@ export interface OpenAiConversation {
 /**
  * Writes a conversation as OpenAI's Chat Completions take it.
  *
- * A `tool` message holds text only, and errors are marked in it: images and sounds of results follow as a message of the user.
+ * A `tool` message holds text only, and errors are marked in it: images, sounds and PDF files of results follow as a message of the user.
  * An assistant's words before its calls are one message with them. Documents become messages of the user.
  *
  * @param variant what the provider does differently
@@ -46,11 +47,11 @@ const ACKNOWLEDGEMENT: JsonObject = { role: "assistant", content: "(The results 
 function writeSpoken({ kind, content, title }: SpokenStep, variant: ChatVariant): JsonObject {
   if (kind === "system") return { role: variant.systemRole, content: contentText(content) };
   const heading = kind === "document" ? documentHeading(title) : undefined;
-  if (!variant.media || contentParts(content).every((part) => !isMedia(part))) {
+  if (!variant.media || contentParts(content).every((part) => !isMedia(part, variant))) {
     const text = contentText(content);
     return { role: "user", content: heading === undefined ? text : `${heading}\n${text}` };
   }
-  const parts = contentParts(content).map(writePart);
+  const parts = contentParts(content).map((part) => writePart(part, variant));
   return { role: "user", content: heading === undefined ? parts : [textPart(heading), ...parts] };
 }
 
@@ -60,7 +61,7 @@ function writeAssistant(step: AssistantStep, variant: ChatVariant): readonly Jso
   const message = native === undefined ? assistantMessage(step, variant) : withIds(native, calls);
   const written = [calls.length === 0 ? message : { ...message, ...missingReasoning(message, variant) }];
   for (const call of calls) written.push(toolMessage(call, variant));
-  const shown = variant.mediaInResults || !variant.media ? [] : calls.flatMap(shownMedia);
+  const shown = variant.mediaInResults || !variant.media ? [] : calls.flatMap((call) => shownMedia(call, variant));
   if (shown.length > 0) written.push({ role: "user", content: shown });
   return written;
 }
@@ -86,10 +87,12 @@ function withIds(message: JsonObject, calls: readonly WireCall[]): JsonObject {
   return { ...message, tool_calls: made.map((call, index) => ({ ...(isJsonObject(call) ? call : {}), id: calls[index]?.id ?? "" })) };
 }
 
-function toolMessage({ id, name, result }: WireCall, { namedResults, mediaInResults, spacedJson: spaced }: ChatVariant): JsonObject {
+function toolMessage({ id, name, result }: WireCall, variant: ChatVariant): JsonObject {
+  const { namedResults, mediaInResults, spacedJson: spaced } = variant;
   const named = { role: "tool", tool_call_id: id, ...(namedResults ? { name } : {}) };
-  const images = mediaInResults ? (result?.content ?? []).filter(({ type }) => type === "image").filter(isMedia) : [];
-  if (images.length > 0) return { ...named, content: [textPart(resultContent(result, spaced)), ...images.map(writePart)] };
+  const images = mediaInResults ? (result?.content ?? []).filter((part) => part.type === "image" && isMedia(part, variant)) : [];
+  if (images.length > 0)
+    return { ...named, content: [textPart(resultContent(result, spaced)), ...images.map((part) => writePart(part, variant))] };
   return { ...named, content: resultContent(result, spaced) };
 }
 
@@ -101,21 +104,25 @@ export function resultContent(result: ToolResult | undefined, spaced: boolean): 
 }
 
 /** What a call's result shows, for a message of the user behind the results. */
-export function shownMedia({ id, result }: Pick<WireCall, "id" | "result">): readonly JsonObject[] {
-  const media = result?.content?.filter(isMedia) ?? [];
-  return media.length === 0 ? [] : [textPart(`What ${id} showed:`), ...media.map(writePart)];
+export function shownMedia({ id, result }: Pick<WireCall, "id" | "result">, variant: ChatVariant): readonly JsonObject[] {
+  const media = result?.content?.filter((part) => isMedia(part, variant)) ?? [];
+  return media.length === 0 ? [] : [textPart(`What ${id} showed:`), ...media.map((part) => writePart(part, variant))];
 }
 
-function isMedia(part: ContentPart): boolean {
+function isMedia(part: ContentPart, { documents }: ChatVariant): boolean {
   if (part.type === "image") return IMAGE_TYPES.has(part.mediaType);
+  if (part.type === "file") return documents && pdfData(part) !== undefined;
   return part.type === "audio" && audioFormat(part.mediaType) !== undefined;
 }
 
-function writePart(part: ContentPart): JsonObject {
+function writePart(part: ContentPart, { documents }: ChatVariant): JsonObject {
   if (part.type === "image" && IMAGE_TYPES.has(part.mediaType))
     return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
   const format = part.type === "audio" ? audioFormat(part.mediaType) : undefined;
   if (part.type === "audio" && format !== undefined) return { type: "input_audio", input_audio: { data: part.data, format } };
+  const pdf = documents ? pdfData(part) : undefined;
+  if (part.type === "file" && pdf !== undefined)
+    return { type: "file", file: { filename: (part.name ?? "file.pdf").toWellFormed(), file_data: `data:application/pdf;base64,${pdf}` } };
   return textPart(partText(part).toWellFormed());
 }
 

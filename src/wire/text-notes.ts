@@ -1,5 +1,6 @@
 /** Calls and results as plain words, for requests that offer no tools: some providers refuse a conversation with calls then. */
 import type { ContentPart } from "../core/content.ts";
+import { pdfData } from "../core/data-uri.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
 import { answerText, contentParts, contentText, conversationSteps } from "./conversation-steps.ts";
@@ -32,9 +33,14 @@ function noted({ content, calls }: AssistantStep, toolNames: ReadonlyMap<string,
 function resultNotes(calls: readonly WireCall[], name: (call: WireCall) => string): string | readonly ContentPart[] {
   const parts = calls.flatMap((call): readonly ContentPart[] => [
     { type: "text", text: `(Result of ${name(call)}:)\n${answerText(call.result)}` },
-    ...(call.result?.content?.filter(({ type }) => type === "image" || type === "audio") ?? []),
+    ...(call.result?.content?.filter(isMedia) ?? []),
   ]);
   return parts.every(({ type }) => type === "text") ? parts.map(partText).join("\n\n") : contentParts(parts);
+}
+
+/** What a provider may be shown as it is. */
+function isMedia(part: ContentPart): boolean {
+  return part.type === "image" || part.type === "audio" || pdfData(part) !== undefined;
 }
 
 function message(

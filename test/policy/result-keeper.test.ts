@@ -96,7 +96,7 @@ describe("F1.29 a kept result is read", () => {
       { type: "file", uri: "file:/a", text: "two" },
       { type: "file", uri: "file:/b" },
     ]);
-    expect(keeper.read("s1", "call_1", {}).text).toBe("one\n[image image/png]\ntwo\nfile:/b");
+    expect(keeper.read("s1", "call_1", {}).text).toBe("one\n[image image/png]\ntwo\n[file file:/b]");
     expect(keeper.read("s1", "call_1", { path: "$.hidden" }).text).toBe("true");
   });
 

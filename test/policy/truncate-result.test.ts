@@ -143,15 +143,24 @@ describe("F1.29 content", () => {
     });
   });
 
-  test("has the text of files cut, and data that does not fit replaced by the file's name", () => {
+  test("has the text of files cut, keeps files as it keeps images, and replaces by its name what no provider takes", () => {
+    const report = (bytes: number): ContentPart => ({
+      type: "file",
+      uri: `data:application/pdf;base64,${"AAA=".repeat(bytes / 2)}`,
+      mediaType: "application/pdf",
+      name: "report.pdf",
+    });
+    const large = { type: "file", uri: `data:application/pdf;base64,${"A".repeat(6_000_004)}`, name: "large.pdf" } as const;
     const content: readonly ContentPart[] = [
       { type: "file", uri: "file:/a", text: "abcdef" },
-      { type: "file", uri: `data:application/pdf;base64,${"A".repeat(100)}`, mediaType: "application/pdf", name: "report.pdf" },
+      report(100),
+      large,
     ];
     expect(cutContent(content, 10).content).toEqual([
       { type: "file", uri: "file:/a", text: "abc" },
-      { type: "text", text: "[file report.pdf: 128 bytes left out]" },
-      { type: "text", text: "[131 of 141 bytes left out. Read on with r1.]" },
+      report(100),
+      { type: "text", text: "[file large.pdf: 4500003 bytes left out]" },
+      { type: "text", text: "[4500006 of 4500016 bytes left out. Read on with r1.]" },
     ]);
   });
 

@@ -397,7 +397,7 @@ describe("a conversation", () => {
               { image: { format: "png", source: { bytes: "iVBORw==" } } },
               { document: { ...document, name: "a b pdf" } },
               { document: { ...document, name: "a b pdf (2)" } },
-              { text: "[file z]" },
+              { text: "[file z: x/y, 1 byte]" },
             ],
             status: "success",
           },

@@ -31,8 +31,8 @@ export const filesType: ToolsetType<FilesConfig> = {
     if (root === undefined) return undefined;
     return { type: "files", ...common, root: common.enabled ? variables.value(root, [...table.path, "root"]) : root, ...flags };
   },
-  build({ name }, { root, guard, readOnly, allowSensitive, unchangedReads }, { folder }) {
-    const flags = present({ guard, readOnly, allowSensitive, unchangedReads });
+  build({ name }, { root, guard, readOnly, allowSensitive, unchangedReads }, { folder, ownPaths }) {
+    const flags = present({ guard, readOnly, allowSensitive, unchangedReads, protect: ownPaths });
     return { toolset: filesToolset({ name, root: resolve(folder, root), ...flags }) };
   },
 };

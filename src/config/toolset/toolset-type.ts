@@ -41,6 +41,8 @@ export interface ReadContext {
 export interface BuildContext {
   /** The absolute folder of the configuration. */
   readonly folder: string;
+  /** The absolute paths that make up the configuration: its file, its store, and the code and documents that it names. */
+  readonly ownPaths: readonly string[];
   readonly clock: Clock;
   /** For variables in files that are read later. */
   readonly environment: Environment;

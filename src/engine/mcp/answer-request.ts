@@ -84,13 +84,19 @@ async function sample(
 }
 
 async function askForForm(params: JsonObject, caller: Caller, { server, log }: Answering): Promise<JsonObject> {
-  const form = readForm(params["requestedSchema"]);
+  const message = messageOf(params);
+  const form = readForm(params["requestedSchema"], typeof params["message"] === "string" ? params["message"] : "");
   if (typeof form === "string") throw new RpcFailure(INVALID_PARAMS, `This question cannot be asked: ${form}.`);
-  if (form.secretField !== undefined) {
-    log.warn(`MCP server "${server}" asks for ${JSON.stringify(form.secretField)}: secrets are not given in forms, and nobody was asked.`);
+  if (form.secret !== undefined) {
+    log.warn(
+      `MCP server "${server}" asks for ${JSON.stringify(printable(form.secret))}: secrets are not given in forms, and nobody was asked.`,
+    );
     return REFUSED;
   }
-  const answer = await caller.ask?.({ message: messageOf(params), schema: form.schema }, server);
+  const shown = form.isDoubtful
+    ? `${message}\n[This question mentions a secret. Type no password, code or key here: "${server}" would get it.]`
+    : message;
+  const answer = await caller.ask?.({ message: shown, schema: form.schema }, server);
   return answered(answer, form, { server, log });
 }
 

@@ -3,14 +3,19 @@ import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { copyJson, isJsonArray, isJsonObject } from "../../core/json.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";
 import type { Validator } from "../../schema/compile-schema.ts";
+import { namesSecret } from "./secret-text.ts";
 
 const MAX_FIELDS = 100;
+/** More than a person reads, and than is worth looking for secrets in. */
+const MAX_FORM_LENGTH = 50_000;
 const SIMPLE_TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean"]);
 
 export interface Form {
   readonly schema: JsonObject;
-  /** The first field that asks for something nobody should type into a stranger's form. */
-  readonly secretField: string | undefined;
+  /** What in the form or in the message above it asks for something that nobody should type into a third party's form. */
+  readonly secret: string | undefined;
+  /** It names a secret only to warn of giving it: the person is warned as well. */
+  readonly isDoubtful: boolean;
   /** What was filled in, with the defaults of what was not; or why it does not do. */
   complete(content: JsonObject): { readonly content: JsonObject } | { readonly problem: string };
 }
@@ -18,18 +23,20 @@ export interface Form {
 /**
  * Reads the `requestedSchema` of a form.
  *
+ * @param message what stands above the form
  * @returns what is wrong with it, when it is anything but an object of simple fields
  */
-export function readForm(requested: unknown): Form | string {
+export function readForm(requested: unknown, message = ""): Form | string {
   if (!isJsonObject(requested) || requested["type"] !== "object") return "its form is not an object schema";
   const schema = copyJson(requested, { maxDepth: 8, maxNodes: 10_000 }).value;
   if (!isJsonObject(schema) || !isJsonObject(schema["properties"])) return "its form has no fields";
+  if (JSON.stringify(schema).length > MAX_FORM_LENGTH) return `its form has more than ${MAX_FORM_LENGTH} characters`;
   const fields = Object.entries(schema["properties"]);
   if (fields.length > MAX_FIELDS) return `its form has more than ${MAX_FIELDS} fields`;
   for (const [name, field] of fields) if (!isFlat(field)) return `its field ${JSON.stringify(name)} is not a simple one`;
   try {
     const validator = compileSchema(schema);
-    return { schema, secretField: fields.find(isSecret)?.[0], complete: (content) => complete(fields, validator, content) };
+    return { schema, ...judged(schema, fields, message), complete: (content) => complete(fields, validator, content) };
   } catch {
     return "its form is not a JSON Schema that can be used";
   }
@@ -43,24 +50,54 @@ function isFlat(field: JsonValue): boolean {
   return field["type"] === "array" && isJsonObject(items) && (isJsonArray(items["enum"]) || isJsonArray(items["anyOf"] ?? items["oneOf"]));
 }
 
-const SECRET =
-  /pass[-_ ]?(?:word|phrase|code|wd)|\bpwd\b|secret|credential|\btokens?\b|[-_ ]token|token[-_ ]|(?:api|private|access|ssh|encryption|recovery|seed)[-_ ]?(?:key|phrase)|\bcvv\b|\bcvc\b|\bpin\b|\bssn\b|social security|card number|\botp\b|2fa/iu;
+type Field = readonly [string, JsonValue];
 
-const WARNS = /\b(?:not|never|no|don't)\b/iu;
+/** Words around which a secret is mentioned and not asked for: "never share your PIN". */
+const WARNING =
+  /\b(?:not|never|don't|don’t|without|no need)\b[^.!?;:\n]{0,40}\b(?:enter|type|give|share|send|paste|put|include|reveal|use|tell|ask)/iu;
+/** What of a field is no text for a person. */
+const NOT_SAID: ReadonlySet<string> = new Set(["type", "format", "enum", "oneOf", "anyOf", "items"]);
 
-/** Whether a field asks for a password, a token, a key or the like, in its name or in what it says of itself. */
-function isSecret([name, field]: readonly [string, JsonValue]): boolean {
-  if (!isJsonObject(field) || field["type"] === "boolean") return false;
+/** What asks for a secret: a field by its name or by anything that it says, or the message where something can be typed at all. */
+function judged(schema: JsonObject, fields: readonly Field[], message: string): Pick<Form, "secret" | "isDoubtful"> {
+  const open = fields.filter(([, field]) => takesText(field));
+  const secret = open.find(([name, field]) => isObject(field, isSecretField) || namesSecret(name))?.[0];
+  if (secret !== undefined) return { secret, isDoubtful: false };
+  const above = [message, schema["title"], schema["description"]].filter((text) => typeof text === "string");
+  const hints = [...above, ...open.flatMap(([, field]) => textsOf(field))].filter(namesSecret);
+  if (open.length > 0 && hints.some(isAsked)) return { secret: "a secret in its message", isDoubtful: false };
+  return { secret: undefined, isDoubtful: open.length > 0 && hints.length > 0 };
+}
+
+function takesText(field: JsonValue): boolean {
+  if (!isJsonObject(field) || field["type"] === "boolean" || field["type"] === "array") return false;
+  return !isJsonArray(field["enum"]) && !isJsonArray(field["oneOf"]) && !Object.hasOwn(field, "const");
+}
+
+function isSecretField(field: JsonObject): boolean {
   if (field["format"] === "password" || field["writeOnly"] === true) return true;
-  if (isJsonArray(field["enum"]) || isJsonArray(field["oneOf"])) return false;
-  const { title, description } = field;
-  const advice = typeof description === "string" && WARNS.test(description); // "do not give us your pin"
-  const spoken = name.replace(/([a-z\d])([A-Z])/gu, "$1 $2").replaceAll("_", " ");
-  return [name, spoken, title, advice ? "" : description].some((text) => typeof text === "string" && SECRET.test(text));
+  return textsOf(field).some((text) => namesSecret(text) && isAsked(text));
+}
+
+/** Whether a sentence that names a secret does more than warn of giving it. */
+function isAsked(text: string): boolean {
+  return text.split(/(?<=[.!?;:\n])/u).some((sentence) => namesSecret(sentence) && !WARNING.test(sentence)) || !WARNING.test(text);
+}
+
+/** Everything that a field says of itself. */
+function textsOf(field: JsonValue): readonly string[] {
+  if (typeof field === "string") return [field];
+  if (isJsonArray(field)) return field.flatMap(textsOf);
+  if (!isJsonObject(field)) return [];
+  return Object.entries(field).flatMap(([key, value]) => (NOT_SAID.has(key) ? [] : textsOf(value)));
+}
+
+function isObject(value: JsonValue, judge: (object: JsonObject) => boolean): boolean {
+  return isJsonObject(value) && judge(value);
 }
 
 function complete(
-  fields: readonly (readonly [string, JsonValue])[],
+  fields: readonly Field[],
   validator: Validator,
   content: JsonObject,
 ): { readonly content: JsonObject } | { readonly problem: string } {

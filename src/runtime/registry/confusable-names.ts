@@ -1,25 +1,7 @@
 /** Notices names that people and models cannot tell apart. */
+import { LOOK_ALIKES, SHAPELESS } from "../../core/look-alikes.ts";
 
-/** Characters without a shape of their own: zero-width joiners, tags, variation selectors. */
-const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
 const ONLY_ASCII = /^[\u0000-\u007f]*$/u;
-
-/**
- * Letters of other scripts and the Latin letter or sign that each looks like.
- *
- * Of the list of Unicode TR39, those that are part of everyday alphabets; what compatibility normalisation
- * already maps (full-width and mathematical letters) is left out.
- *
- * @see https://www.unicode.org/reports/tr39/#Confusable_Detection
- */
-const LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
-  [
-    "аa еe оo рp сc уy хx ѕs іi јj һh ӏl ԁd ԛq ԝw ѵv АA ВB ЕE КK МM НH ОO РP СC ТT ХX ЅS ІI ЈJ ԌG ҮY", // Cyrillic
-    "αa οo νv ιi κk ρp υu ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX", // Greek
-    "օo ոn սu հh ցg յj", // Armenian
-    "ıi ɡg ɑa ɩi ‐- ‒- –- −- ⁄/ ∶: ꞉:", // Latin extensions and signs
-  ].flatMap((line) => line.split(" ").map((pair) => [pair.slice(0, 1), pair.slice(1)] as const)),
-);
 
 /** The names of one kind that were seen, by what they look like. Names of ASCII letters only cost one test. */
 export class ConfusableNames {
@@ -42,7 +24,7 @@ export class ConfusableNames {
     const twin = earlier !== undefined && earlier !== name && this.#isKnown(earlier) ? earlier : skeleton;
     this.#bySkeleton.set(skeleton, name);
     if (twin !== name && this.#isKnown(twin)) return looksLike(twin);
-    return name.search(INVISIBLE) >= 0 ? "has invisible characters" : undefined;
+    return name.search(SHAPELESS) >= 0 ? "has invisible characters" : undefined;
   }
 }
 
@@ -53,7 +35,7 @@ function looksLike(twin: string): string {
 /** What a name looks like: names of one skeleton cannot be told apart by eye. */
 function skeletonOf(name: string): string {
   let skeleton = "";
-  for (const character of name.normalize("NFKC").replace(INVISIBLE, "")) skeleton += LOOK_ALIKES.get(character) ?? character;
+  for (const character of name.normalize("NFKC").replace(SHAPELESS, "")) skeleton += LOOK_ALIKES.get(character) ?? character;
   return skeleton;
 }
 

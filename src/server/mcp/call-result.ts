@@ -1,8 +1,10 @@
 /** Puts a result of ours in the words of `tools/call`. */
 import { valueText } from "../../core/content.ts";
 import type { ContentPart } from "../../core/content.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { fileData } from "../../core/data-uri.ts";
+import { canonicalJson, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { parseJson } from "../../core/parse-json.ts";
 import { resultText } from "../../core/result.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -15,26 +17,47 @@ export interface CallAnswer {
 }
 
 /**
- * The answer of a call.
+ * The answer of a call, whole for clients that read only `content` and for those that read only `structuredContent`: some show a model
+ * nothing but `structuredContent` wherever there is one.
  *
- * JSON is sent as `structuredContent` when the tool has an output schema or it is an object, and as text for clients that read only
- * that. Whatever is not `ok` is marked as an error, with the text that a model would read, and with no structured content: a client
- * refuses one that breaks the tool's schema.
+ * `structuredContent` is sent where the tool promises it with an output schema, and where an object is the whole answer; JSON stands in
+ * `content` as well then. A tool that answers with content parts and promises nothing is answered with these parts only: its output is
+ * for the program that runs it. Whatever is not `ok` is marked as an error, with the text that a model would read, and with no structured
+ * content: a client refuses one that breaks the tool's schema.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content
  */
 export function toCallAnswer(result: ToolResult, tool: Tool | undefined): CallAnswer {
   const meta = metaOf(result);
   if (result.status !== "ok") return { content: [{ type: "text", text: resultText(result) }], isError: true, ...meta };
   const { output, content, truncation } = result;
-  const parts = content === undefined ? textOf(output) : content.map(toBlock);
-  if (output === undefined) return { content: parts, ...meta };
-  const wasCut = truncation !== undefined && content === undefined;
   const promised = tool?.outputSchema !== undefined;
-  if (wasCut) return { content: parts, ...(promised ? { isError: true } : {}), ...meta };
-  return { content: parts, ...(promised || isJsonObject(output) ? { structuredContent: output } : {}), ...meta };
+  if (content === undefined) {
+    const isWhole = truncation === undefined;
+    if (!isWhole && promised) return { content: textOf(output), isError: true, ...meta };
+    const structured = isWhole && output !== undefined && (promised || isJsonObject(output)) ? { structuredContent: output } : {};
+    return { content: textOf(output), ...structured, ...meta };
+  }
+  const blocks = content.map(toBlock);
+  if (!promised || output === undefined) return { content: blocks, ...meta };
+  const missing = content.some((part) => says(part, output)) ? [] : textOf(output);
+  return { content: [...blocks, ...missing], structuredContent: output, ...meta };
 }
 
 function textOf(output: JsonValue | undefined): readonly JsonObject[] {
   return output === undefined ? [] : [{ type: "text", text: valueText(output) }];
+}
+
+/** Whether the part is the output as text: tools and servers that know older clients write it themselves. */
+function says(part: ContentPart, output: JsonValue): boolean {
+  if (part.type !== "text") return false;
+  if (part.text === valueText(output)) return true;
+  if (typeof output === "string" || !/^\s*[[{]/u.test(part.text)) return false;
+  try {
+    return canonicalJson(parseJson(part.text)) === canonicalJson(output);
+  } catch {
+    return false; // text that only begins like JSON
+  }
 }
 
 function toBlock(part: ContentPart): JsonObject {
@@ -43,7 +66,7 @@ function toBlock(part: ContentPart): JsonObject {
   const { uri, mediaType, text, name } = part;
   const mimeType: JsonObject = mediaType === undefined ? {} : { mimeType: mediaType };
   if (text !== undefined) return { type: "resource", resource: { uri, ...mimeType, text } };
-  const blob = /^data:[^,]*;base64,(.*)$/su.exec(uri)?.[1];
+  const blob = fileData(part)?.base64;
   if (blob !== undefined) return { type: "resource", resource: { uri: name ?? "data:", ...mimeType, blob } };
   return { type: "resource_link", uri, name: name ?? uri, ...mimeType };
 }

@@ -92,6 +92,7 @@ class Grep {
   #matches = 0;
   #bytesLeft = MAX_SEARCHED_BYTES;
   #unreadable = 0;
+  #withheld = 0;
 
   constructor(workspace: Workspace, input: GrepInput, context: ToolContext) {
     this.#workspace = workspace;
@@ -104,11 +105,15 @@ class Grep {
   }
 
   async run(): Promise<ToolOutput> {
-    const place = await this.#workspace.resolve(this.#input.path ?? ".", this.#context);
+    const place = await this.#workspace.resolveForRead(this.#input.path ?? ".", this.#context);
     const walk = new Walk({ workspace: this.#workspace, signal: this.#signal });
     const prefix = place.real.endsWith("/") ? place.real.length : place.real.length + 1;
     for await (const entry of await filesOf(walk, place)) {
       if (entry.kind === "link" || !this.#wanted(entry.real.slice(prefix)) || binaryReason(entry.name) !== undefined) continue;
+      if (this.#workspace.holdsCredentials(entry.real)) {
+        this.#withheld++;
+        continue;
+      }
       await this.#search(entry, entry.real === place.real);
       if (this.#matches > this.#limit || this.#bytesLeft <= 0) break;
     }
@@ -145,6 +150,7 @@ class Grep {
       this.#bytesLeft <= 0 ? `stopped after ${MAX_SEARCHED_BYTES / 1024 / 1024} MiB; search in a folder below` : undefined,
       walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a folder below` : undefined,
       this.#unreadable > 0 ? `${plural(this.#unreadable, "file")} could not be opened` : undefined,
+      this.#withheld > 0 ? `not searched, as credentials are kept there: ${this.#withheld}` : undefined,
       shown.length === 0 ? `no line matches ${this.#input.pattern}` : undefined,
     ];
     const matches = shown.flatMap(({ path, lines }) =>

@@ -64,7 +64,7 @@ export function jsonWriteTool(workspace: Workspace): Tool {
 
 async function readJson(workspace: Workspace, input: JsonReadInput, context: ToolContext): Promise<JsonValue> {
   const steps = parsePlace(input.at ?? "");
-  const place = await workspace.resolve(input.path, context);
+  const place = await workspace.resolveForRead(input.path, context);
   const file = await loadCurrent(place, context.signal);
   const value = valueAt(parseDocument(textOf(file), file.shown), steps);
   recordRead(context.state, place.real, file.known);

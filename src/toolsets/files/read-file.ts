@@ -60,7 +60,7 @@ interface ReadRequest {
 }
 
 async function readFile(request: ReadRequest): Promise<ToolOutput> {
-  const place = await request.workspace.resolve(request.input.path, request.context);
+  const place = await request.workspace.resolveForRead(request.input.path, request.context);
   const file = await openFile(place);
   try {
     const head = await readHead(file.handle, HEAD_BYTES);

@@ -7,7 +7,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { JsonValue } from "../../core/json.ts";
 import { fileError, refusal, systemCode } from "./file-error.ts";
 import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
-import { isSensitive } from "./sensitive-paths.ts";
+import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";
 
 /**
  * What happens to a path outside the workspace: `block` refuses it; `warn` refuses it the first time, and lets
@@ -31,6 +31,8 @@ export interface WorkspaceOptions {
   readonly root: string;
   readonly guard: PathGuard;
   readonly allowSensitive: readonly string[];
+  /** Absolute paths of files and folders that are never changed. */
+  readonly protect?: readonly string[];
 }
 
 export const MAX_PATH_LENGTH = 4096;
@@ -41,6 +43,7 @@ export class Workspace {
   readonly #givenRoot: string;
   readonly #guard: PathGuard;
   readonly #allowed: readonly PathMatcher[];
+  readonly #protected: readonly string[];
 
   /** @throws ToolError `invalid_config` when the root is not a folder this process can read */
   constructor(options: WorkspaceOptions) {
@@ -48,6 +51,8 @@ export class Workspace {
     this.root = openRoot(this.#givenRoot);
     this.#guard = options.guard;
     this.#allowed = options.allowSensitive.map(compileGlob);
+    // a folder that holds the whole workspace is no place in it
+    this.#protected = (options.protect ?? []).map(canonical).filter((path) => !isInsideFolder(this.root, path));
   }
 
   /** The resource key of a path: a pure function of its text, so that links are not followed. */
@@ -71,7 +76,16 @@ export class Workspace {
     return place;
   }
 
-  /** As `resolve`, and refuses files that other programs run or obey, however they are spelled. */
+  /** As `resolve`, and refuses what holds credentials, however it is spelled. */
+  async resolveForRead(path: string, context: ToolContext): Promise<Place> {
+    const place = await this.resolve(path, context);
+    for (const shown of [this.shown(this.#absolute(path)), place.shown]) {
+      if (this.#sensitivityOf(shown) === "credentials") throw keptFrom(shown, "read", "credentials");
+    }
+    return place;
+  }
+
+  /** As `resolveForRead`, and refuses files that other programs run or obey, however they are spelled. */
   async resolveForChange(path: string, context: ToolContext): Promise<Place> {
     const place = await this.resolve(path, context);
     if (path.endsWith("/"))
@@ -79,19 +93,30 @@ export class Workspace {
         hint: "Give the path of a file, without a slash at its end.",
       });
     for (const shown of [this.shown(this.#absolute(path)), place.shown]) {
-      const segments = shown.split("/").filter((segment) => segment !== "");
-      if (!isSensitive(segments) || this.#allowed.some((allows) => allows(segments))) continue;
-      throw new ToolError("permission_denied", `${JSON.stringify(shown)} may not be changed: other programs run or obey it.`, {
-        hint: "Ask the user to change it, or to allow it with the option allowSensitive.",
-      });
+      const sensitivity = this.#sensitivityOf(shown);
+      if (sensitivity !== undefined) throw keptFrom(shown, "changed", sensitivity);
     }
+    if (this.#protected.some((protectedPath) => isInsideFolder(place.real, protectedPath)))
+      throw keptFrom(place.shown, "changed", "obeyed");
     return place;
+  }
+
+  /** Whether the file at a canonical path holds credentials, and may be neither read nor searched. */
+  holdsCredentials(real: string): boolean {
+    return this.#sensitivityOf(this.shown(real)) === "credentials";
   }
 
   /** A canonical path as messages name it. */
   shown(real: string): string {
     if (!isInsideFolder(real, this.root)) return withSlashes(real);
     return withSlashes(relative(this.root, real)) || ".";
+  }
+
+  /** Inside the workspace by the path below it: that the workspace itself lies in such a folder was a person's choice. */
+  #sensitivityOf(shown: string): Sensitivity | undefined {
+    const segments = shown.split("/").filter((segment) => segment !== "" && segment !== ".");
+    const sensitivity = sensitivityOf(segments, isAbsolute(shown) ? "" : basename(this.root));
+    return sensitivity === undefined || this.#allowed.some((allows) => allows(segments)) ? undefined : sensitivity;
   }
 
   #absolute(path: string): string {
@@ -130,6 +155,23 @@ export class Workspace {
     return new ToolError("permission_denied", `${JSON.stringify(path.slice(0, 200))} lies outside the workspace ${this.root}.`, {
       hint: 'Give a path inside the workspace, relative to it, such as "src/main.ts".',
     });
+  }
+}
+
+function keptFrom(shown: string, what: "read" | "changed", sensitivity: Sensitivity): ToolError {
+  const why = sensitivity === "credentials" ? "it is a place where credentials are kept" : "other programs run or obey it";
+  return new ToolError("permission_denied", `${JSON.stringify(shown)} may not be ${what}: ${why}.`, {
+    hint: what === "read" ? "Go on without it, or ask the user for what you need to know." : "Ask the user to change it.",
+  });
+}
+
+/** With all links followed, as far as the path exists. */
+function canonical(path: string): string {
+  const absolute = resolve(path);
+  try {
+    return realpathSync.native(absolute);
+  } catch {
+    return dirname(absolute) === absolute ? absolute : join(canonical(dirname(absolute)), basename(absolute));
   }
 }
 

@@ -1,5 +1,6 @@
 /** A conversation as the system prompt and messages of Bedrock's Converse API. */
 import type { ContentPart } from "../../core/content.ts";
+import { fileData } from "../../core/data-uri.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
@@ -20,7 +21,6 @@ import {
   wellFormed,
 } from "../conversation-steps.ts";
 import type { AssistantStep, SpokenStep } from "../conversation-steps.ts";
-import { dataOf } from "../data-uri.ts";
 import { asTextNotes } from "../text-notes.ts";
 import type { EncodeMessagesOptions, EncodedMessages } from "../wire-format.ts";
 import { DocumentNames, documentFormat } from "./document.ts";
@@ -138,16 +138,15 @@ export class ConverseWriter {
   #part(part: ContentPart): readonly JsonObject[] {
     if (part.type === "image" && IMAGE_TYPES.has(part.mediaType))
       return [{ image: { format: part.mediaType.slice("image/".length), source: { bytes: part.data } } }];
-    const document = part.type === "file" && part.text === undefined ? this.#document(part.uri, part.name) : undefined;
+    const document = this.#document(part);
     return document === undefined ? textBlock(partText(part)) : [document];
   }
 
-  #document(uri: string, name: string | undefined): JsonObject | undefined {
-    const known = documentFormat(uri);
-    const bytes = known === undefined ? undefined : dataOf(uri, known.mediaType);
-    return known === undefined || bytes === undefined
-      ? undefined
-      : { document: { format: known.format, name: this.#names.take(name), source: { bytes } } };
+  #document(part: ContentPart): JsonObject | undefined {
+    const data = fileData(part);
+    const format = data === undefined ? undefined : documentFormat(data.mediaType);
+    if (data === undefined || format === undefined || part.type !== "file") return undefined;
+    return { document: { format, name: this.#names.take(part.name), source: { bytes: data.base64 } } };
   }
 }
 

@@ -12,19 +12,11 @@ const FORMATS: ReadonlyMap<string, string> = new Map([
   ["text/plain", "txt"],
   ["text/markdown", "md"],
 ]);
-const MAX_TYPE_LENGTH = 100;
 const MAX_NAME_LENGTH = 200;
 
-export interface DocumentFormat {
-  readonly mediaType: string;
-  readonly format: string;
-}
-
-/** The format of a `data:` URI that Bedrock can read. */
-export function documentFormat(uri: string): DocumentFormat | undefined {
-  const mediaType = /^data:([^;,]+);base64,/u.exec(uri.slice(0, MAX_TYPE_LENGTH))?.[1] ?? "";
-  const format = FORMATS.get(mediaType);
-  return format === undefined ? undefined : { mediaType, format };
+/** What Bedrock calls the files of a media type; undefined for those that it does not read. */
+export function documentFormat(mediaType: string): string | undefined {
+  return FORMATS.get(mediaType);
 }
 
 /** Names of letters, digits, single spaces, hyphens, parentheses and brackets, each only once in a request. */

@@ -1,5 +1,4 @@
 /** A conversation as the steps of Gemini's Interactions API. */
-import { isMedia } from "../gemini-conversation.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -16,7 +15,8 @@ import {
   isErrorAnswer,
   nativeBlocks,
 } from "../conversation-steps.ts";
-import type { AssistantStep, SpokenStep } from "../conversation-steps.ts";
+import type { AssistantStep, SpokenStep, WireCall } from "../conversation-steps.ts";
+import { inlineMedia } from "../gemini-conversation.ts";
 import type { EncodedMessages } from "../wire-format.ts";
 
 /** The name of the wire format. */
@@ -47,16 +47,37 @@ function assistantSteps(step: AssistantStep): readonly JsonObject[] {
     ...(said.length === 0 ? [] : [{ type: "model_output", content: said }]),
     ...calls.map(({ id, name, input }) => ({ type: "function_call", id, name, arguments: inputObject(input) })),
   ];
-  return [...spoken, ...calls.map(({ id, name, result }) => resultStep(id, name, result))];
+  return [...spoken, ...resultSteps(calls)];
 }
 
-/** The step that answers a call. */
-export function resultStep(id: string, name: string, result: ToolResult | undefined): JsonObject {
+/** The steps that answer calls, and a step of the user behind them with their documents, which no answer may hold. */
+export function resultSteps(calls: readonly Pick<WireCall, "id" | "name" | "result">[]): readonly JsonObject[] {
+  const shown = calls.flatMap(({ id, result }) => {
+    const documents = isErrorAnswer(result) ? [] : (result?.content?.filter(isDocument) ?? []);
+    return documents.length === 0 ? [] : [...textContent(`What ${id} showed:`), ...documents.flatMap(writeContent)];
+  });
+  return [...calls.map(({ id, name, result }) => resultStep(id, name, result)), ...userStep(shown)];
+}
+
+function resultStep(id: string, name: string, result: ToolResult | undefined): JsonObject {
   const step = { type: "function_result", call_id: id, name };
   if (isErrorAnswer(result)) return { ...step, is_error: true, result: answerText(result) };
-  if (result?.content?.some(isMedia) !== true) return { ...step, result: answerText(result) };
+  if (result?.content?.some(isShown) !== true) return { ...step, result: answerText(result) };
   const { content = [], ...rest } = result;
-  return { ...step, result: [...textContent(answerText({ ...rest, content: [] })), ...content.flatMap(writeContent)] };
+  return { ...step, result: [...textContent(answerText({ ...rest, content: [] })), ...content.flatMap(answerContent)] };
+}
+
+/** Images and sounds: what stands in the answer itself. */
+function isShown(part: ContentPart): boolean {
+  return !isDocument(part) && inlineMedia(part) !== undefined;
+}
+
+function isDocument(part: ContentPart): boolean {
+  return inlineMedia(part)?.kind === "document";
+}
+
+function answerContent(part: ContentPart): readonly JsonObject[] {
+  return isDocument(part) ? textContent(partText(part).toWellFormed()) : writeContent(part);
 }
 
 function userStep(content: readonly JsonObject[]): readonly JsonObject[] {
@@ -69,7 +90,8 @@ function spokenContent({ kind, content, title }: SpokenStep): readonly JsonObjec
 }
 
 function writeContent(part: ContentPart): readonly JsonObject[] {
-  if (isMedia(part)) return [{ type: part.type, mime_type: part.mediaType, data: part.data }];
+  const media = inlineMedia(part);
+  if (media !== undefined) return [{ type: media.kind, mime_type: media.mediaType, data: media.data }];
   return textContent(partText(part).toWellFormed());
 }
 

@@ -1,6 +1,7 @@
 /** The items that answer calls in OpenAI's Responses. */
 import { contentParts, answerText, IMAGE_TYPES, isErrorAnswer, wellFormed } from "../conversation-steps.ts";
 import type { ContentPart } from "../../core/content.ts";
+import { fileData } from "../../core/data-uri.ts";
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { partText } from "../../core/result.ts";
@@ -70,11 +71,21 @@ function writePart(part: ContentPart): readonly JsonObject[] {
   return inputText(partText(part));
 }
 
-/** Images of the types that are taken, and files that hold their own data. */
+/** Images and files of the types that are taken, files only where they hold their own data: others have the whole request refused. */
 export function isMedia(part: ContentPart): boolean {
   if (part.type === "image") return IMAGE_TYPES.has(part.mediaType);
-  return part.type === "file" && part.text === undefined && /^data:[^,]*;base64,/iu.test(part.uri.slice(0, 256));
+  const mediaType = fileData(part)?.mediaType;
+  return mediaType !== undefined && (FILE_TYPES.has(mediaType) || mediaType.startsWith("text/"));
 }
+
+/** @see https://platform.openai.com/docs/guides/pdf-files (2026) */
+const FILE_TYPES: ReadonlySet<string> = new Set([
+  "application/pdf",
+  "application/json",
+  "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+  "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+  "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+]);
 
 function shellLimit(call: JsonObject | undefined): JsonObject {
   const action = call?.["action"];

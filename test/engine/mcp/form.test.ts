@@ -25,6 +25,12 @@ describe("what may be asked in a form", () => {
     expect(readForm(schema)).toBe(problem);
   });
 
+  test("not more text than a person reads", () => {
+    const properties = { a: { type: "string", description: "x".repeat(60_000) } };
+
+    expect(readForm({ type: "object", properties })).toBe("its form has more than 50000 characters");
+  });
+
   test("not more than a hundred fields", () => {
     const properties = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`f${index}`, { type: "string" }]));
 
@@ -41,7 +47,7 @@ describe("secrets", () => {
     [{ card_number: { type: "string" } }, "card_number"],
     [{ ok: { type: "string" }, ssh_key: { type: "string" } }, "ssh_key"],
   ])("D13 %j asks for one", (properties, field) => {
-    expect(formOf(properties).secretField).toBe(field);
+    expect(formOf(properties).secret).toBe(field);
   });
 
   test.each([
@@ -51,8 +57,10 @@ describe("secrets", () => {
     [{ tokenizer: { type: "string" } }],
     [{ kind: { type: "string", title: "Token kind", enum: ["bearer", "basic"] } }],
     [{ keepSecret: { type: "boolean" } }],
+    [{ max_tokens: { type: "integer", title: "How many tokens may it have?" } }],
+    [{ message: { type: "string", description: "Which message shall I pin?" } }],
   ])("%j does not", (properties) => {
-    expect(formOf(properties).secretField).toBeUndefined();
+    expect(formOf(properties).secret).toBeUndefined();
   });
 });
 

@@ -19,6 +19,7 @@ export interface ChatVariant {
   readonly takesSchema: boolean;
   readonly maxCandidates: number;
   readonly takesLogprobs: boolean;
+  readonly takesFiles: boolean;
 }
 
 export const OPENAI_CHAT: ChatVariant = {
@@ -31,6 +32,7 @@ export const OPENAI_CHAT: ChatVariant = {
   takesSchema: true,
   maxCandidates: 128,
   takesLogprobs: true,
+  takesFiles: true,
 };
 
 export const DEEPSEEK_CHAT: ChatVariant = {
@@ -38,6 +40,7 @@ export const DEEPSEEK_CHAT: ChatVariant = {
   id: { ...OPENAI_CHAT.id, make: (count) => `call_00_${String(count).padStart(8, "0")}` },
   mustReturnReasoning: true,
   takesSchema: false,
+  takesFiles: false,
   maxCandidates: 1,
 };
 
@@ -48,6 +51,7 @@ export const MISTRAL_CHAT: ChatVariant = {
   indexed: false,
   mediaInResults: true,
   takesLogprobs: false,
+  takesFiles: false,
 };
 
 export function openAiChatDialect(variant: ChatVariant): Dialect {
@@ -91,14 +95,14 @@ function checkChat({ body, signatures }: CheckedRequest, variant: ChatVariant): 
   for (const [index, message] of messages.entries()) {
     const place = `messages[${index}]`;
     if (message["role"] === "tool") {
-      if (variant.mediaInResults && isJsonArray(message["content"])) checkParts(message["content"], place);
+      if (variant.mediaInResults && isJsonArray(message["content"])) checkParts(message["content"], place, variant);
       else textAt(message["content"], `${place}.content`);
       open.answer(textAt(message["tool_call_id"], `${place}.tool_call_id`), place);
       continue;
     }
     open.settle(place);
     if (message["role"] === "assistant") checkAssistant(message, { place, open, variant, signatures });
-    else checkSpoken(message, place);
+    else checkSpoken(message, place, variant);
   }
   open.settle("messages");
 }
@@ -173,18 +177,22 @@ function checkArguments(text: string, place: string): void {
   }
 }
 
-function checkSpoken({ role, content }: JsonObject, place: string): void {
+function checkSpoken({ role, content }: JsonObject, place: string, variant: ChatVariant): void {
   demand(role === "user" || role === "system" || role === "developer", `${place}.role: ${JSON.stringify(role)} is not one of the roles.`);
-  if (typeof content !== "string") checkParts(content, place);
+  if (typeof content !== "string") checkParts(content, place, variant);
 }
 
-function checkParts(content: JsonValue | undefined, place: string): void {
+function checkParts(content: JsonValue | undefined, place: string, variant: ChatVariant): void {
   for (const part of objectsAt(content, `${place}.content`)) {
     if (part["type"] === "text") textAt(part["text"], `${place}.content.text`);
     else if (part["type"] === "image_url") {
       const image = part["image_url"];
       const url = textAt(isJsonObject(image) ? image["url"] : image, `${place}.content.image_url`);
       demand(/^(?:https:|data:image\/)/u.test(url), `${place}.content.image_url: is no image.`);
+    } else if (part["type"] === "file" && variant.takesFiles) {
+      const file = part["file"];
+      const data = textAt(isJsonObject(file) ? file["file_data"] : undefined, `${place}.content.file.file_data`);
+      demand(data.startsWith("data:application/pdf;base64,"), `${place}.content.file: is no PDF.`);
     } else demand(part["type"] === "input_audio", `${place}.content.type: ${JSON.stringify(part["type"])} is not known.`);
   }
 }

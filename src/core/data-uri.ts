@@ -1,0 +1,49 @@
+/** Files that come with their bytes, as `data:` URIs (RFC 2397). */
+import type { ContentPart } from "./content.ts";
+
+export interface DataUri {
+  /** In lower case, without parameters. */
+  readonly mediaType: string;
+  /** The base64; undefined where the bytes are written in another way. */
+  readonly base64: string | undefined;
+  /** How many bytes the file has, about as exact as its text says. */
+  readonly bytes: number;
+}
+
+/** A type and its parameters are never longer. */
+const MAX_HEAD_LENGTH = 1_000;
+const MAX_TYPE_LENGTH = 100;
+const SCHEME = /^\s*data:/iu;
+const BASE64 = /;\s*base64\s*$/iu;
+
+/** Reads a `data:` URI; undefined for every other. Looks at its head only, however long it is. */
+export function readDataUri(uri: string): DataUri | undefined {
+  const head = uri.slice(0, MAX_HEAD_LENGTH);
+  const scheme = SCHEME.exec(head)?.[0];
+  if (scheme === undefined) return undefined;
+  const comma = head.indexOf(",");
+  const said = comma < 0 ? "" : head.slice(scheme.length, comma);
+  const mediaType = (said.split(";", 1)[0] ?? "").trim().toLowerCase().slice(0, MAX_TYPE_LENGTH);
+  const data = comma < 0 ? "" : uri.slice(comma + 1);
+  const base64 = BASE64.test(said) ? data : undefined;
+  const bytes = comma < 0 ? uri.length - scheme.length : base64 === undefined ? data.length : base64Bytes(data);
+  return { mediaType: mediaType === "" ? "text/plain" : mediaType, base64, bytes };
+}
+
+/** A file that holds its own bytes and no text: what a provider may be given as a file. */
+export function fileData(part: ContentPart): (DataUri & { readonly base64: string }) | undefined {
+  if (part.type !== "file" || part.text !== undefined) return undefined;
+  const data = readDataUri(part.uri);
+  return data?.base64 === undefined ? undefined : { ...data, base64: data.base64 };
+}
+
+/** The base64 of a PDF file; undefined for every other part. */
+export function pdfData(part: ContentPart): string | undefined {
+  const data = fileData(part);
+  return data?.mediaType === "application/pdf" ? data.base64 : undefined;
+}
+
+function base64Bytes(base64: string): number {
+  const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
+  return Math.max(0, Math.floor((base64.length * 3) / 4) - padding);
+}

@@ -1,0 +1,123 @@
+/** Notices that a text asks for a secret, however the word for it is written: in other letters, with others between, in another language. */
+import { LOOK_ALIKES, SHAPELESS } from "../../core/look-alikes.ts";
+import { COUNTING, LONG_WORDS, PHRASES, PINNING_AFTER, PINNING_BEFORE, SHORT_WORDS } from "./secret-words.ts";
+
+/** Longer texts are looked at no further. */
+const MAX_LENGTH = 20_000;
+
+/** Beyond the letters that names are compared by: small capitals, letters that read alike in running text, digits and signs for letters. */
+const MORE_LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
+  [
+    "кk тt мm вb нh гr зe ьb яr σo εe κk τt ωw ηn βb γy", // as they are read in a Latin word
+    "łl đd øo ħh ŧt ðd þp əe ƒf ɑa ɡg ꞁi ıi ȷj ʟi", // Latin, without a decomposition
+    "ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ᴍm ɴn ᴏo ᴘp ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz", // small capitals
+    "Ꭺa Ᏼb Ꮯc Ꭰd Ꭼe Ꮋh Ꭻj Ꮶk Ꮮi Ꮇm Ꮲp Ꭱr Ꮪs Ꭲt Ꮩv Ꮃw Ꮓz", // Cherokee
+    "0o 1i 3e 4a 5s 7t @a $s !i |i €e £i ¢c", // digits and signs
+    "li", // the letter that 1, I and | are taken for
+  ].flatMap((line) => line.split(" ").map((pair) => [String.fromCodePoint(pair.codePointAt(0) ?? 0), pair.slice(1)] as const)),
+);
+
+/** Letters in squares and circles, and of flags, which no normalisation maps: where each alphabet begins. */
+const BOXED_ALPHABETS = [0x1f130, 0x1f150, 0x1f170, 0x1f1e6];
+const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/u;
+
+const LONG = LONG_WORDS.map((word) => folded(word).replaceAll(" ", ""));
+const SHORT: ReadonlySet<string> = new Set(SHORT_WORDS.flatMap((word) => wordsOf(word)));
+const RUNS = [...LONG, ...SHORT];
+const PHRASE_TEXTS = PHRASES.map((phrase) => wordsOf(phrase).join(" "));
+const PHRASE_WORDS: ReadonlySet<string> = new Set(PHRASE_TEXTS.map((phrase) => phrase.replaceAll(" ", "")));
+const COUNT_WORDS: ReadonlySet<string> = new Set(COUNTING.flatMap(wordsOf));
+const BEFORE_PINNING: ReadonlySet<string> = new Set(PINNING_BEFORE.flatMap(wordsOf));
+const AFTER_PINNING: ReadonlySet<string> = new Set(PINNING_AFTER.flatMap(wordsOf));
+const PIN = folded("pin");
+const TOKEN = folded("token");
+const PASS = folded("pass");
+
+/** Whether a text names a password, a key, a code or another secret. */
+export function namesSecret(text: string): boolean {
+  const start = text.slice(0, MAX_LENGTH);
+  const read = latinized(start);
+  if (isNamed(read) || isNamed(read.replaceAll(INNER_CAPITAL, " "))) return true;
+  // shown from right to left it may read otherwise
+  return BIDIRECTIONAL.test(start) && isNamed(Array.from(read).reverse().join(""));
+}
+
+/** Where the next word of `accessToken` and of `APIKey` begins. */
+const INNER_CAPITAL = /(?<=\p{Ll}|\d)(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu;
+
+function isNamed(read: string): boolean {
+  const words = wordsOf(read);
+  const together = words.join("");
+  if (LONG.some((word) => together.includes(word))) return true;
+  if (words.some((word, index) => isSecretWord(word, index, words)) || spelledOut(words).some(holdsWord)) return true;
+  const spaced = ` ${words.join(" ")} `;
+  return PHRASE_TEXTS.some((phrase) => spaced.includes(` ${phrase} `));
+}
+
+function isSecretWord(word: string, index: number, words: readonly string[]): boolean {
+  if (PHRASE_WORDS.has(word)) return true;
+  if (!SHORT.has(word)) return false;
+  if (word === PASS) return words.length <= 2;
+  if (word === PIN) return !BEFORE_PINNING.has(words[index - 1] ?? "") && !AFTER_PINNING.has(words[index + 1] ?? "");
+  return word !== TOKEN || !words.some((other) => COUNT_WORDS.has(other));
+}
+
+/** Words that were written with something between their letters: `p.a.s.s`. */
+function spelledOut(words: readonly string[]): readonly string[] {
+  const runs: string[] = [];
+  let run = "";
+  for (const word of [...words, ""]) {
+    if (Array.from(word).length === 1) {
+      run += word;
+      continue;
+    }
+    if (run.length >= 3) runs.push(asOneLetter(run));
+    run = "";
+  }
+  return runs;
+}
+
+function holdsWord(run: string): boolean {
+  return RUNS.some((word) => run.includes(word));
+}
+
+/** The words of a text, each folded, and without the "s" of a plural. */
+function wordsOf(text: string): readonly string[] {
+  return folded(text)
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== "")
+    .map((word) => (word.length > 3 && word.endsWith("s") && !word.endsWith("ss") ? word.slice(0, -1) : word));
+}
+
+/** In small letters, with what looks alike as one letter. */
+function folded(text: string): string {
+  let plain = "";
+  for (const character of latinized(text).toLowerCase()) {
+    const latin = LOOK_ALIKES.get(character) ?? character; // some look alike as small letters only
+    plain += MORE_LOOK_ALIKES.get(latin) ?? latin;
+  }
+  return asOneLetter(plain);
+}
+
+function asOneLetter(text: string): string {
+  return text.replaceAll("rn", "m").replaceAll("vv", "w");
+}
+
+/** What a person reads: without accents and invisible characters, and in Latin letters where it looks like them. */
+function latinized(text: string): string {
+  let read = "";
+  for (const character of text
+    .normalize("NFKD")
+    .replace(SHAPELESS, "")
+    .replaceAll(/[\p{Cf}\p{M}]/gu, "")) {
+    const latin = LOOK_ALIKES.get(character) ?? unboxed(character) ?? character;
+    read += latin;
+  }
+  return read;
+}
+
+function unboxed(character: string): string | undefined {
+  const code = character.codePointAt(0) ?? 0;
+  const first = BOXED_ALPHABETS.find((start) => code >= start && code < start + 26);
+  return first === undefined ? undefined : String.fromCharCode(0x61 + code - first);
+}

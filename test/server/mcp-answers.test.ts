@@ -1,0 +1,125 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ToolOutput } from "../../src/core/content.ts";
+import type { ContentPart } from "../../src/core/content.ts";
+import { pure } from "../../src/core/effects.ts";
+import { copyJson, isJsonObject } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/json.ts";
+import { defineTool } from "../../src/runtime/define-tool.ts";
+import { toCallAnswer } from "../../src/server/mcp/call-result.ts";
+import type { CallAnswer } from "../../src/server/mcp/call-result.ts";
+import { ERAS, openRuntime, overStdio } from "./mcp-clients.ts";
+
+const WORD = fc.stringMatching(/^[a-z]{8}$/u);
+const OUTPUT: fc.Arbitrary<JsonValue> = fc.oneof(
+  fc.record({ path: WORD, lines: fc.nat() }),
+  fc.array(WORD),
+  WORD,
+  fc.nat(),
+  fc.constant(null),
+  fc.constant({}),
+);
+const CONTENT: fc.Arbitrary<readonly ContentPart[]> = fc.array(
+  fc.oneof(
+    fc.record({ type: fc.constant("text" as const), text: WORD }),
+    fc.record({ type: fc.constant("text" as const), text: fc.constant('{"path":"elsewhere"}') }),
+    fc.record({ type: fc.constant("image" as const), mediaType: fc.constant("image/png"), data: fc.constant("iVBORw0KGgo=") }),
+    fc.record({ type: fc.constant("file" as const), uri: fc.constant("file:///a"), text: WORD }),
+  ),
+  { minLength: 1, maxLength: 4 },
+);
+
+function shownOf(part: ContentPart): string {
+  if (part.type === "text") return part.text;
+  return part.type === "file" ? (part.text ?? part.uri) : part.data;
+}
+
+/** What a model reads in a client that shows it `content` only. */
+function readsContent({ content }: CallAnswer): string {
+  return JSON.stringify(content);
+}
+
+/** What a model reads in a client that shows it `structuredContent` wherever there is one. */
+function readsStructured(answer: CallAnswer): string {
+  return answer.structuredContent === undefined ? readsContent(answer) : JSON.stringify(answer.structuredContent);
+}
+
+interface Shape {
+  readonly output: JsonValue | undefined;
+  readonly content: readonly ContentPart[] | undefined;
+  readonly promised: boolean;
+}
+
+describe("an answer over MCP", () => {
+  const shapes: fc.Arbitrary<Shape> = fc.record({
+    output: fc.option(OUTPUT, { nil: undefined }),
+    content: fc.option(CONTENT, { nil: undefined }),
+    promised: fc.boolean(),
+  });
+
+  test("is whole for a client that shows a model only content and for one that shows it only structuredContent", async () => {
+    const answerOf = async ({ output, content, promised }: Shape) => {
+      const tool = defineTool({
+        name: "answers",
+        description: "",
+        effects: pure,
+        ...(promised ? { outputSchema: true } : {}),
+        execute: () => new ToolOutput({ ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) }),
+      });
+      const { runtime } = await openRuntime({ tools: [tool] });
+      const result = await runtime.execute({ name: "answers", input: {} });
+      return toCallAnswer(result, tool);
+    };
+    await fc.assert(
+      fc.asyncProperty(shapes, async (shape) => {
+        const answer = await answerOf(shape);
+        const { output = shape.content === undefined ? null : undefined, content, promised } = shape;
+        const shown = content?.map(shownOf);
+        for (const text of shown ?? []) {
+          expect(readsContent(answer)).toContain(JSON.stringify(text));
+          if (!promised) expect(readsStructured(answer)).toContain(JSON.stringify(text));
+        }
+        if (output === undefined || (content !== undefined && !promised)) {
+          expect(answer).not.toHaveProperty("structuredContent");
+        } else {
+          const text = typeof output === "string" ? output : JSON.stringify(output);
+          expect(answer.content).toContainEqual({ type: "text", text });
+          if (promised || isJsonObject(output)) expect(answer.structuredContent).toEqual(copyJson(output).value);
+          expect(readsStructured(answer)).toContain(answer.structuredContent === undefined ? JSON.stringify(text) : JSON.stringify(output));
+        }
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test.each(ERAS)("holds the promised JSON once, also where the tool wrote it into its text (%s)", async (era) => {
+    const tool = defineTool({
+      name: "weather",
+      description: "",
+      effects: pure,
+      outputSchema: { type: "object", properties: { celsius: { type: "number" }, sky: { type: "string" } } },
+      execute: () =>
+        new ToolOutput({ output: { celsius: 4, sky: "grey" }, content: [{ type: "text", text: '{ "sky": "grey", "celsius": 4 }' }] }),
+    });
+    const { runtime } = await openRuntime({ tools: [tool] });
+    const { client } = await overStdio(runtime, { era });
+    expect(await client.callTool({ name: "weather" })).toMatchObject({
+      content: [{ type: "text", text: '{ "sky": "grey", "celsius": 4 }' }],
+      structuredContent: { celsius: 4, sky: "grey" },
+    });
+  });
+
+  test.each(ERAS)("keeps the output of a tool that shows something else for the program that runs it (%s)", async (era) => {
+    const tool = defineTool({
+      name: "read",
+      description: "",
+      effects: pure,
+      execute: () => new ToolOutput({ output: { path: "plan.md", lines: 1 }, content: [{ type: "text", text: "Sow the beans." }] }),
+    });
+    const { runtime } = await openRuntime({ tools: [tool] });
+    const { client } = await overStdio(runtime, { era });
+    const answer = await client.callTool({ name: "read" });
+    expect(answer.content).toEqual([{ type: "text", text: "Sow the beans." }]);
+    expect(answer).not.toHaveProperty("structuredContent");
+  });
+});
