@@ -1,7 +1,7 @@
 /** One run of a loop: asks the model, runs its calls, decides whether to go on. */
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { SessionMessage } from "../core/message.ts";
+import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
@@ -59,6 +59,8 @@ interface Findings {
 /** The round that makes waiting calls again is nobody's message. */
 const DECIDED: Pick<ModelReply, "finish"> = Object.freeze({ finish: "calls" });
 
+const NO_MESSAGES: readonly ModelMessage[] = Object.freeze([]);
+
 export class LoopRun {
   readonly #place: RunPlace;
   readonly #turn: SessionTurn;
@@ -69,6 +71,8 @@ export class LoopRun {
   readonly #results: ToolResult[] = [];
   /** What the model is told before the next request. */
   #notes: string[] = [];
+  /** The history that the model was given last: what its calls may take for known. */
+  #shown: readonly ModelMessage[] = NO_MESSAGES;
   #usage = NO_USAGE;
   #rounds = 0;
   #pauses = 0;
@@ -173,7 +177,7 @@ export class LoopRun {
     const choice = this.#lastRound ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
     return {
       ...(system === undefined ? {} : { system: typeof system === "string" ? system : system(round) }),
-      messages: this.#place.conversation.messages(),
+      messages: (this.#shown = this.#place.conversation.messages()),
       ...(told.length === 0 ? {} : { tools: told }),
       ...(choice === undefined || told.length === 0 ? {} : { toolChoice: choice }),
       ...(parallelCalls === undefined ? {} : { parallelCalls }),
@@ -273,7 +277,7 @@ export class LoopRun {
       turn: this.#turn,
       roundOptions: () => {
         const allow = this.#place.allowed(this.#round);
-        return { ...roundOptions, ...(allow === undefined ? {} : { allow }) };
+        return { ...roundOptions, shown: this.#shown, ...(allow === undefined ? {} : { allow }) };
       },
       early: options.earlyDispatch ?? true,
       signal,

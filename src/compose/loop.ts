@@ -111,7 +111,8 @@ class SessionLoop implements Loop {
   resume({ decisions }: ResumeDecisions, { signal }: LoopRunOptions = {}): Promise<LoopResult> {
     return this.#begin(signal, async (run, turn, runSignal) => {
       const allow = this.#allowed({ number: 0, session: turn.session });
-      const options = { ...this.#options.calls, signal: runSignal, ...(allow === undefined ? {} : { allow }) };
+      const shown = this.#conversation.messages();
+      const options = { ...this.#options.calls, signal: runSignal, shown, ...(allow === undefined ? {} : { allow }) };
       const results = await decideCalls(turn, decisions, options);
       return run.afterDecisions(results);
     });
