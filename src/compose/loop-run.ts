@@ -236,9 +236,10 @@ export class LoopRun {
       "tool-ended-turn": this.#turn.endedBy,
       "repeated-calls": repeated,
       budget: this.#budget.describe(),
+      approval: waitingCalls(results),
       "max-rounds": this.#pauses > limits.maxPauses ? `${this.#pauses} pauses` : `${this.#rounds} rounds`,
     };
-    return { reason, detail: details[reason] ?? reply.finishDetail };
+    return { reason, detail: details[reason] ?? providersWord(reason, reply) };
   }
 
   async #metCondition({ text, results }: PlayedMessage): Promise<string | undefined> {
@@ -311,6 +312,18 @@ export class LoopRun {
     if (cost !== undefined) this.#budget.spend("cost", cost(usage, model));
     if (contextTokens !== undefined && tokens > 0) this.#advisory = contextAdvisory(tokens, contextTokens);
   }
+}
+
+function waitingCalls(results: readonly ToolResult[]): string | undefined {
+  const names = results.flatMap(({ name, error }) => (error?.code === "approval_required" ? [name] : []));
+  return names.length === 0 ? undefined : `${names.length === 1 ? "1 call waits" : `${names.length} calls wait`}: ${names.join(", ")}.`;
+}
+
+/** Reasons that are the provider's: its own word for them is more than ours. */
+const OF_PROVIDER: ReadonlySet<StopReason> = new Set(["length", "content-filter", "refusal"]);
+
+function providersWord(reason: StopReason, { finishDetail }: Pick<ModelReply, "finishDetail">): string | undefined {
+  return finishDetail === undefined || !OF_PROVIDER.has(reason) ? undefined : `The provider's reason is ${JSON.stringify(finishDetail)}.`;
 }
 
 function failed(error: ToolError): Stop {
