@@ -92,6 +92,8 @@ export interface CallOptions {
   readonly onProgress: ProgressListener | undefined;
   /** Which tools these calls may use at all; undefined = all. */
   readonly visibility?: Visibility | undefined;
+  /** A person has allowed these calls already. */
+  readonly approved?: boolean | undefined;
   /** Who answers, whatever the rules say. */
   readonly steps?: readonly Step[] | undefined;
   readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;

@@ -34,6 +34,11 @@ export interface ExecuteOptions {
    * it. @default all that the runtime allows
    */
   readonly allow?: VisibilityRules;
+  /**
+   * A person has allowed these calls already, in the framework or on the page that makes them: the approver is not asked about them. All
+   * other checks hold, and calls that their handlers make are asked about. @default false
+   */
+  readonly approved?: boolean;
   /** Who answers these calls, whatever the rules of the runtime's ladder say. @default what they say */
   readonly answerFrom?: Rungs;
   /**

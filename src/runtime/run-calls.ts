@@ -124,6 +124,7 @@ export class CallRunner {
       ask: options.ask ?? this.#ask,
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
       visibility: layerOf(session, options.allow),
+      approved: options.approved === true,
       steps: options.answerFrom === undefined ? undefined : this.#ladder.stepsOf(options.answerFrom),
       rewriteInput: checkedRewriter(options.rewriteInput),
     };
