@@ -12,21 +12,30 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
 import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, refuseError } from "./bridge.ts";
 import type { AdapterOptions, BridgedTool } from "./bridge.ts";
-import { withModelOutput } from "./model-output.ts";
+import { fieldsOf, withModelOutput } from "./model-output.ts";
 
 /** A tool as `generateText` and `streamText` take it in their record of tools. */
 export interface AiSdkTool {
   readonly type: "dynamic";
   readonly description: string;
   readonly inputSchema: ReturnType<typeof openSchema>;
-  readonly execute: (input: unknown, options: { readonly toolCallId?: string; readonly abortSignal?: AbortSignal }) => Promise<unknown>;
+  /** Set where a person has to allow the tool's calls and the runtime has no approver: AI SDK asks by its own approval. */
+  readonly needsApproval?: true;
+  readonly execute: (input: unknown, options: AiSdkCallOptions) => Promise<unknown>;
   readonly toModelOutput: (said: { readonly output: unknown }) => AiSdkOutput;
+}
+
+/** What we look at of what AI SDK gives a tool beside its input. */
+interface AiSdkCallOptions {
+  readonly toolCallId?: string;
+  readonly abortSignal?: AbortSignal;
+  readonly messages?: readonly unknown[];
 }
 
 type AiSdkOutput =
   | { readonly type: "text"; readonly value: string }
   | { readonly type: "json"; readonly value: JsonValue }
-  | { readonly type: "content"; readonly value: readonly AiSdkPart[] };
+  | { readonly type: "content"; readonly value: AiSdkPart[] };
 
 type AiSdkPart =
   | { readonly type: "text"; readonly text: string }
@@ -42,14 +51,31 @@ export function toAiSdkTools(runtime: Runtime, options: AdapterOptions = {}): Re
   return Object.fromEntries(bridgedTools(runtime, options).map((tool) => [tool.name, aiSdkTool(tool)]));
 }
 
-function aiSdkTool({ description, inputSchema, call }: BridgedTool): AiSdkTool {
+function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedTool): AiSdkTool {
   return {
     type: "dynamic",
     description,
     inputSchema: openSchema(inputSchema),
-    execute: async (input, { toolCallId, abortSignal }) => answerOf(await call(input, { id: toolCallId, signal: abortSignal })),
+    ...(needsApproval ? { needsApproval: true as const } : {}),
+    execute: async (input, { toolCallId, abortSignal, messages = [] }) => {
+      const approved = needsApproval && toolCallId !== undefined && wasApproved(messages, toolCallId);
+      return answerOf(await call(input, { id: toolCallId, signal: abortSignal, approved }));
+    },
     toModelOutput: ({ output }) => modelOutput(output as JsonValue), // what `execute` returned
   };
+}
+
+/** Whether the messages hold a person's yes to this call. Without it the runtime refuses, whatever version of AI SDK made the call. */
+function wasApproved(messages: readonly unknown[], toolCallId: string): boolean {
+  const parts = messages.flatMap((message) => {
+    const { content } = fieldsOf(message);
+    return Array.isArray(content) ? content.map(fieldsOf) : [];
+  });
+  const asked = new Set(
+    parts.flatMap((part) => (part["type"] === "tool-approval-request" && part["toolCallId"] === toolCallId ? [part["approvalId"]] : [])),
+  );
+  const answers = parts.filter((part) => part["type"] === "tool-approval-response" && asked.has(part["approvalId"]));
+  return answers.length > 0 && answers.every((part) => part["approved"] === true);
 }
 
 /** More than JSON, as plain data: AI SDK's messages may be stored and read again before the model is shown them. */

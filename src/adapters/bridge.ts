@@ -9,6 +9,7 @@ import { resultText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { nameMatcher } from "../policy/permission.ts";
+import { OWN_NAMESPACE } from "../runtime/read-result-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
 import { copySchema } from "../schema/import-schema.ts";
@@ -29,6 +30,8 @@ export interface BridgedTool {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly outputSchema: JsonSchema | undefined;
+  /** A person has to allow its calls and the runtime has no approver of its own, so the framework's is to be asked. */
+  readonly needsApproval: boolean;
   /** Runs a call through the runtime, with all that it checks. Never throws for what the call did. */
   readonly call: (input: unknown, options?: BridgedCallOptions) => Promise<ToolResult>;
 }
@@ -36,11 +39,13 @@ export interface BridgedTool {
 export interface BridgedCallOptions {
   readonly id?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** The framework says that a person has allowed this call. */
+  readonly approved?: boolean;
 }
 
 /**
  * The tools that a runtime has now and a model may be given, sorted by name; quarantined ones are left out, as a framework would send
- * their schemas on and have the whole request refused. A call of one that has gone since ends with `not_found`.
+ * their schemas on and have the whole request refused. So is `read_result` where there is no session: nothing is kept that it could read. A call of one that has gone since ends with `not_found`.
  */
 export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions): readonly BridgedTool[] {
   const isWanted = only === undefined ? undefined : nameMatcher(only, "only");
@@ -50,7 +55,7 @@ export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions
     .filter(
       ({ tool, qualifiedName }) => tool.providerExecuted !== true && (isWanted === undefined || isWanted(qualifiedName) !== undefined),
     )
-    .filter(({ quarantine }) => quarantine === undefined);
+    .filter(({ quarantine, toolset }) => quarantine === undefined && (session !== undefined || toolset.name !== OWN_NAMESPACE));
   const count = new Map<string, number>();
   for (const { qualifiedName } of listed) count.set(qualifiedName, (count.get(qualifiedName) ?? 0) + 1);
   return listed.map((registered) => {
@@ -60,9 +65,12 @@ export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions
       description: tool.description,
       inputSchema: tool.inputSchema,
       outputSchema: tool.outputSchema,
-      call: (input, { id, signal } = {}) => {
+      needsApproval:
+        !runtime.approvals.hasApprover &&
+        runtime.approvals.needed(qualifiedName, tool.effects?.destructive === true, session) !== undefined,
+      call: (input, { id, signal, approved = false } = {}) => {
         const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
-        const options = signal === undefined ? {} : { signal };
+        const options = { ...(signal === undefined ? {} : { signal }), ...(approved ? { approved } : {}) };
         // a framework sends the calls of one message one by one, all at the same time
         return session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true });
       },
@@ -76,9 +84,10 @@ export function outputOf(result: ToolResult): JsonValue {
   return result.content === undefined && result.output !== undefined ? result.output : resultText(result);
 }
 
-/** @throws Error with what the model reads of a call that has no answer */
+/** @throws Error with what the model reads of a call that has no answer. Frameworks put "Error: " before it, so it begins with the code */
 export function refuseError(result: ToolResult): void {
-  if (result.status !== "ok" && result.status !== "partial") throw new Error(resultText(result), { cause: result.error });
+  if (result.status === "ok" || result.status === "partial") return;
+  throw new Error(resultText(result).replace(/^Error \((\w+)\): /u, "$1: "), { cause: result.error });
 }
 
 /** A JSON Schema that is a Standard Schema too, and lets everything through: the runtime checks, mends and refuses by itself. */
@@ -87,12 +96,19 @@ export function openSchema(schema: JsonSchema): OpenSchema {
   const write = (): Record<string, unknown> => structuredClone({ ...json });
   return {
     ...json,
-    "~standard": { version: 1, vendor: "haft", validate: (value) => ({ value }), jsonSchema: { input: write, output: write } },
+    // `never` is a claim for the compiler: whatever comes is let through
+    "~standard": {
+      version: 1,
+      vendor: "haft",
+      validate: (value) => ({ value: value as never }),
+      jsonSchema: { input: write, output: write },
+    },
   };
 }
 
+/** What it gives is typed as `never`, so that frameworks take it for the schema of any input: AI SDK asks for a schema of `never`. */
 export type OpenSchema = { readonly [keyword: string]: unknown } & {
-  readonly "~standard": StandardSchemaV1.Props & StandardJSONSchemaV1.Props;
+  readonly "~standard": StandardSchemaV1.Props<unknown, never> & StandardJSONSchemaV1.Props<unknown, never>;
 };
 
 /** What a framework says of one of its tools. */

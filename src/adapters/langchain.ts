@@ -38,7 +38,7 @@ export function toLangChainTools<Made>(
   runtime: Runtime,
   tool: (handler: LangChainHandler, fields: LangChainFields) => Made,
   options: AdapterOptions = {},
-): readonly Made[] {
+): Made[] {
   return bridgedTools(runtime, options).map(({ name, description, inputSchema, call }) =>
     tool(async (input, config) => answerFor(config, outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal }))), {
       name,

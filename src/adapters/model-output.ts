@@ -35,7 +35,8 @@ function partOf(part: unknown): ContentPart {
   return { type: kind === "image" ? "image" : "audio", mediaType, data: base64 };
 }
 
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+/** The fields of what may be no object. */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
 

@@ -12,6 +12,8 @@ export interface OpenAiAgentsFields {
   readonly description: string;
   readonly parameters: OpenAiParameters;
   readonly strict: false;
+  /** True where a person has to allow the tool's calls and the runtime has no approver: the SDK interrupts its run for it. */
+  readonly needsApproval: boolean;
   readonly execute: (input: unknown, context?: unknown, details?: OpenAiCallDetails) => Promise<string>;
 }
 
@@ -41,17 +43,27 @@ export function toOpenAiAgentsTools<Made>(
   runtime: Runtime,
   tool: (fields: OpenAiAgentsFields) => Made,
   options: AdapterOptions = {},
-): readonly Made[] {
-  return bridgedTools(runtime, options).map(({ name, description, inputSchema, call }) =>
+): Made[] {
+  return bridgedTools(runtime, options).map(({ name, description, inputSchema, needsApproval, call }) =>
     tool({
       name,
       description,
       parameters: parametersOf(inputSchema),
       strict: false,
-      execute: async (input, _context, details) =>
-        resultText(await call(input, { id: details?.toolCall?.callId, signal: details?.signal })),
+      needsApproval,
+      execute: async (input, context, details) => {
+        const id = details?.toolCall?.callId;
+        const approved = needsApproval && id !== undefined && wasApproved(context, name, id);
+        return resultText(await call(input, { id, signal: details?.signal, approved }));
+      },
     }),
   );
+}
+
+/** Whether the run's context holds a person's yes to this call; without it the runtime refuses. */
+function wasApproved(context: unknown, toolName: string, callId: string): boolean {
+  if (typeof context !== "object" || context === null || !("isToolApproved" in context)) return false;
+  return typeof context.isToolApproved === "function" && context.isToolApproved({ toolName, callId }) === true;
 }
 
 /** In the loose mode, which takes any schema; the runtime checks. */

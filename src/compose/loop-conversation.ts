@@ -42,6 +42,7 @@ export class LoopConversation {
     const events = this.#length < 0 ? undefined : this.#session.logSince(this.#length);
     if (events === undefined || !standsAlone(events)) return false;
     const added = pairMessages(conversationOf(events));
+    if (added.some((message) => message.role === "result" && message.result.sameAs !== undefined)) return false;
     this.#turnsLeft -= this.#countTurns(added);
     if (this.#turnsLeft < 0) return false;
     for (const message of added) this.#messages.push(message);

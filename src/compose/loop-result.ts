@@ -10,7 +10,7 @@ export interface LoopResult {
   /** What the model said last, as far as it came; empty where it said nothing. */
   readonly text: string;
   readonly reason: StopReason;
-  /** More about the reason, for people. */
+  /** More about the reason, in words for people; left out where the reason says it all, as with `answered`. */
   readonly detail?: string;
   /** Requests to the model. */
   readonly rounds: number;

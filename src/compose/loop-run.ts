@@ -1,7 +1,7 @@
 /** One run of a loop: asks the model, runs its calls, decides whether to go on. */
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { SessionMessage } from "../core/message.ts";
+import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
@@ -60,6 +60,8 @@ interface Findings {
 /** The round that makes waiting calls again is nobody's message. */
 const DECIDED: Pick<ModelReply, "finish"> = Object.freeze({ finish: "calls" });
 
+const NO_MESSAGES: readonly ModelMessage[] = Object.freeze([]);
+
 export class LoopRun {
   readonly #place: RunPlace;
   readonly #turn: SessionTurn;
@@ -70,6 +72,8 @@ export class LoopRun {
   readonly #results: ToolResult[] = [];
   /** What the model is told before the next request. */
   #notes: string[] = [];
+  /** The history that the model was given last: what its calls may take for known. */
+  #shown: readonly ModelMessage[] = NO_MESSAGES;
   #usage = NO_USAGE;
   #rounds = 0;
   #pauses = 0;
@@ -174,7 +178,7 @@ export class LoopRun {
     const choice = this.#lastRound ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
     return {
       ...(system === undefined ? {} : { system: typeof system === "string" ? system : system(round) }),
-      messages: this.#place.conversation.messages(),
+      messages: (this.#shown = this.#place.conversation.messages()),
       ...(told.length === 0 ? {} : { tools: told }),
       ...(choice === undefined || told.length === 0 ? {} : { toolChoice: choice }),
       ...(parallelCalls === undefined ? {} : { parallelCalls }),
@@ -233,9 +237,10 @@ export class LoopRun {
       "tool-ended-turn": this.#turn.endedBy,
       "repeated-calls": repeated,
       budget: this.#budget.describe(),
+      approval: waitingCalls(results),
       "max-rounds": this.#pauses > limits.maxPauses ? plural(this.#pauses, "pause") : plural(this.#rounds, "round"),
     };
-    return { reason, detail: details[reason] ?? reply.finishDetail };
+    return { reason, detail: details[reason] ?? providersWord(reason, reply) };
   }
 
   async #metCondition({ text, results }: PlayedMessage): Promise<string | undefined> {
@@ -274,7 +279,7 @@ export class LoopRun {
       turn: this.#turn,
       roundOptions: () => {
         const allow = this.#place.allowed(this.#round);
-        return { ...roundOptions, ...(allow === undefined ? {} : { allow }) };
+        return { ...roundOptions, shown: this.#shown, ...(allow === undefined ? {} : { allow }) };
       },
       early: options.earlyDispatch ?? true,
       signal,
@@ -308,6 +313,18 @@ export class LoopRun {
     if (cost !== undefined) this.#budget.spend("cost", cost(usage, model));
     if (contextTokens !== undefined && tokens > 0) this.#advisory = contextAdvisory(tokens, contextTokens);
   }
+}
+
+function waitingCalls(results: readonly ToolResult[]): string | undefined {
+  const names = results.flatMap(({ name, error }) => (error?.code === "approval_required" ? [name] : []));
+  return names.length === 0 ? undefined : `${names.length === 1 ? "1 call waits" : `${names.length} calls wait`}: ${names.join(", ")}.`;
+}
+
+/** Reasons that are the provider's: its own word for them is more than ours. */
+const OF_PROVIDER: ReadonlySet<StopReason> = new Set(["length", "content-filter", "refusal"]);
+
+function providersWord(reason: StopReason, { finishDetail }: Pick<ModelReply, "finishDetail">): string | undefined {
+  return finishDetail === undefined || !OF_PROVIDER.has(reason) ? undefined : `The provider's reason is ${JSON.stringify(finishDetail)}.`;
 }
 
 function failed(error: ToolError): Stop {

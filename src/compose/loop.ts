@@ -44,6 +44,7 @@ export interface Loop {
   /**
    * Goes on after a run that ended with `approval`, also after a restart: the calls that were allowed are made again, those denied are
    * answered so, and the model is asked when none waits any more. A call whose final input has changed since is not allowed by this.
+   * Where none waits and nothing is decided, the model is not asked: the reason is `nothing-pending`, and `run()` goes on.
    *
    * @throws ToolError `invalid_argument` for a digest that no waiting call has. By rejecting
    */
@@ -110,8 +111,10 @@ class SessionLoop implements Loop {
 
   resume({ decisions }: ResumeDecisions, { signal }: LoopRunOptions = {}): Promise<LoopResult> {
     return this.#begin(signal, async (run, turn, runSignal) => {
+      if (Object.keys(decisions).length === 0 && this.pending().length === 0) return notRun("nothing-pending");
       const allow = this.#allowed({ number: 0, session: turn.session });
-      const options = { ...this.#options.calls, signal: runSignal, ...(allow === undefined ? {} : { allow }) };
+      const shown = this.#conversation.messages();
+      const options = { ...this.#options.calls, signal: runSignal, shown, ...(allow === undefined ? {} : { allow }) };
       const results = await decideCalls(turn, decisions, options);
       return run.afterDecisions(results);
     });

@@ -15,6 +15,7 @@ export const STOP_REASONS = {
   "model-error": "The model could not be asked, or its message was not whole.",
   cancelled: "The caller cancelled the loop.",
   approval: "Calls wait for approval; resume() goes on.",
+  "nothing-pending": "No call waited for approval, so there was nothing to resume.",
   "emergency-stop": "Too many calls failed in a row; nothing runs until the stop is cleared.",
   "already-running": "The loop was running already.",
   disabled: "The loop is switched off.",

@@ -17,6 +17,11 @@ export interface ToolOutputOptions {
   readonly metadata?: Readonly<Record<string, unknown>>;
   /** Of an engine that stands in for a tool, where this answer is nearer to the tool's own, or further from it, than its others. */
   readonly fidelity?: Fidelity;
+  /**
+   * The call of this session whose result this answer refers to in place of repeating it, such as "unchanged, see the earlier result".
+   * Where a model is not shown that result any more, it is shown its content here instead.
+   */
+  readonly sameAs?: string;
 }
 
 /** A handler's answer with content parts or metadata beside its JSON; return a bare value when JSON is enough. */
@@ -25,12 +30,14 @@ export class ToolOutput {
   readonly output: unknown;
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
   readonly fidelity: Fidelity | undefined;
+  readonly sameAs: string | undefined;
 
   constructor(options: ToolOutputOptions) {
     this.content = options.content;
     this.output = options.output;
     this.metadata = options.metadata;
     this.fidelity = options.fidelity;
+    this.sameAs = options.sameAs;
   }
 }
 

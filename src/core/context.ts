@@ -29,8 +29,16 @@ export interface ToolContext {
   readonly history: readonly HistoryEntry[];
   /** When this attempt ends, on the runtime's monotonic clock; `Infinity` = no limit. */
   readonly deadline: number;
-  /** The session's state, private to this tool's toolset. */
+  /** The session's state, private to this tool's toolset. What the calls of a voided message or of a batch that was rolled back changed is taken back. */
   readonly state: ToolState;
+  /**
+   * Whether the model still has the result of an earlier call of the session, or of one in the same message: false once its message was
+   * voided, its batch rolled back, or the result trimmed, superseded or dropped with an old turn from the history that the model was
+   * given. A tool that remembers what it showed keeps the `callId` beside it, and asks here before it relies on it.
+   *
+   * The history is the one given as `shown` with these calls, as a loop does; without it, nothing counts as trimmed.
+   */
+  readonly isShown: (callId: string) => boolean;
   /** What the program gave the runtime or this `execute` for its handlers, such as a user or a database. */
   readonly data: Readonly<Record<string, unknown>>;
   /**

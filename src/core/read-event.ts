@@ -109,6 +109,7 @@ const result = allOf(
     repairs: listOf(repair),
     warnings: listOf(anyText),
     truncation: optional(shape({ handle: optional(anyText), totalBytes: count, shownBytes: count })),
+    sameAs: optional(id),
     metadata: optional(jsonObject),
   }),
   (value) => (isJsonObject(value) ? missingError(value) : undefined),

@@ -60,6 +60,8 @@ export interface ToolResult {
   readonly repairs: readonly Repair[];
   readonly warnings: readonly string[];
   readonly truncation?: Truncation;
+  /** The earlier call whose result this one refers to; where a model is not shown that one any more, it is shown its content here. */
+  readonly sameAs?: string;
   /** What the tool said for programs only. */
   readonly metadata?: JsonObject;
 }

@@ -109,6 +109,11 @@ export class ApprovalGate {
     this.#ports = ports;
   }
 
+  /** Somebody answers its questions. */
+  get hasApprover(): boolean {
+    return this.#approve !== undefined;
+  }
+
   /** Why the call must be approved; undefined when it need not be. @param session whose own rule holds as well */
   needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
     const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);

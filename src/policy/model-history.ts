@@ -4,6 +4,7 @@ import type { ModelMessage } from "../core/message.ts";
 import { messageBytes } from "./estimate-bytes.ts";
 import { keepFrom, limitTurns, turnStarts } from "./limit-turns.ts";
 import { pairMessages } from "./pair-messages.ts";
+import { restateResults } from "./repeated-results.ts";
 import { type TrimOptions, trimResults } from "./trim-results.ts";
 
 export interface ModelHistoryOptions {
@@ -19,7 +20,8 @@ export interface ModelHistoryOptions {
  * Makes what a model is shown out of the whole conversation, the oldest first.
  *
  * In this order: calls are paired with results, old turns dropped (`maxTurns`), superseded results left out (`trim`), and where that
- * is still more than `maxBytes`, the oldest turns are dropped whole until it fits. System messages and the newest turn are always
+ * is still more than `maxBytes`, the oldest turns are dropped whole until it fits. A result that refers to one that is gone (`sameAs`)
+ * says what that one said. System messages and the newest turn are always
  * kept. When turns or calls were left out, a system message after those at the beginning says so.
  *
  * Entries are shared with `messages`, which is not changed.
@@ -35,9 +37,23 @@ export function modelHistory(messages: readonly ModelMessage[], options: ModelHi
   const trimmed = trim === undefined ? recent : trimResults(recent, { ...trim, budgetBytes: budgetOf(trim, maxBytes) });
   const oldTurns = countTurns(paired) - countTurns(recent);
   const isCut = trimmed.length < recent.length;
-  const fitting = maxBytes === 0 ? trimmed : dropTurns(trimmed, maxBytes, isCut || oldTurns > 0);
+  const fitting = fit(restateResults(trimmed, paired), { paired, maxBytes, hasNote: isCut || oldTurns > 0 });
   const note = noteOf(oldTurns + countTurns(trimmed) - countTurns(fitting), isCut);
   return note === "" ? fitting : withNote(fitting, note);
+}
+
+interface Fit {
+  readonly paired: readonly ModelMessage[];
+  readonly maxBytes: number;
+  readonly hasNote: boolean;
+}
+
+/** Drops the oldest turns until the rest fits, with what results that stay refer to in the turns that go. Each time round, fewer refer. */
+function fit(messages: readonly ModelMessage[], options: Fit): readonly ModelMessage[] {
+  if (options.maxBytes === 0) return messages;
+  const fitting = dropTurns(messages, options);
+  const restated = restateResults(fitting, options.paired);
+  return restated === fitting ? fitting : fit(restated, { ...options, hasNote: true });
 }
 
 function budgetOf(trim: { readonly budgetBytes?: number }, maxBytes: number): number {
@@ -53,7 +69,8 @@ function countTurns(messages: readonly ModelMessage[]): number {
 /** Room for the longest note. */
 const NOTE_BYTES = 160;
 
-function dropTurns(messages: readonly ModelMessage[], maxBytes: number, hasNote: boolean): readonly ModelMessage[] {
+/** The messages themselves where they fit, or nothing more can go. */
+function dropTurns(messages: readonly ModelMessage[], { maxBytes, hasNote }: Fit): readonly ModelMessage[] {
   const sizes = messages.map(messageBytes);
   let bytes = sizes.reduce((sum, size) => sum + size, 0);
   if (bytes + (hasNote ? NOTE_BYTES : 0) <= maxBytes) return messages;

@@ -5,7 +5,7 @@ import type { CallRun, StepEnd } from "./call-run.ts";
 import { toolOf } from "./resolve-tool.ts";
 
 export function askApproval(run: CallRun): StepEnd | Promise<StepEnd> {
-  if (run.isAnswered || run.route?.via !== "live" || run.touchesNothing) return undefined; // nothing will happen that anybody had to allow
+  if (run.options.approved === true || run.isAnswered || run.route?.via !== "live" || run.touchesNothing) return undefined; // nothing will happen that anybody had to allow
   const reason = run.parts.approvals.needed(toolOf(run).qualifiedName, run.effects?.destructive ?? false, run.turn.session);
   return reason === undefined ? undefined : ask(run, reason);
 }

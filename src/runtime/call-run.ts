@@ -92,6 +92,8 @@ export interface CallOptions {
   readonly onProgress: ProgressListener | undefined;
   /** Which tools these calls may use at all; undefined = all. */
   readonly visibility?: Visibility | undefined;
+  /** A person has allowed these calls already. */
+  readonly approved?: boolean | undefined;
   /** Who answers, whatever the rules say. */
   readonly steps?: readonly Step[] | undefined;
   readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
@@ -158,6 +160,8 @@ export class CallRun implements Interruptible {
   partial: ToolError | undefined;
   /** As the engine says that answered; undefined = as its origin says. */
   fidelity: Fidelity | undefined;
+  /** The earlier call whose result its answer refers to. */
+  sameAs: string | undefined;
   /** The error that its engine answered with on purpose, in the latest attempt that failed. */
   answeredError: ToolError | undefined;
   result: ToolResult | undefined;

@@ -29,6 +29,7 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   delete next.content;
   delete next.error;
   delete next.metadata;
+  if (output !== result.output || content !== result.content) delete next.sameAs; // it says something of its own now
   if (status !== "ok") next.error = readError(error ?? result.error);
   if (status === "ok" || status === "partial") {
     if (output !== undefined) next.output = copyJson(output).value;

@@ -2,6 +2,7 @@
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ProgressUpdate } from "../core/context.ts";
+import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { Rungs } from "../core/rung.ts";
 import { visibilityOf } from "../policy/visibility.ts";
@@ -33,6 +34,11 @@ export interface ExecuteOptions {
    * it. @default all that the runtime allows
    */
   readonly allow?: VisibilityRules;
+  /**
+   * A person has allowed these calls already, in the framework or on the page that makes them: the approver is not asked about them. All
+   * other checks hold, and calls that their handlers make are asked about. @default false
+   */
+  readonly approved?: boolean;
   /** Who answers these calls, whatever the rules of the runtime's ladder say. @default what they say */
   readonly answerFrom?: Rungs;
   /**
@@ -42,6 +48,11 @@ export interface ExecuteOptions {
   readonly rewriteInput?: (call: ToolCall) => unknown;
   /** Answers the questions that handlers put to a person. @default what the runtime was given */
   readonly ask?: Ask;
+  /**
+   * The history that the model answered when it made these calls, as `session.messages()` gave it: a result that is not in it does not
+   * count as shown, see `ToolContext.isShown`. A loop gives it itself. @default every result of the session counts as shown
+   */
+  readonly shown?: readonly ModelMessage[];
   /** Told how far each call is, in the handler's own words. Throwing is logged and changes nothing. */
   readonly onProgress?: ProgressListener;
 }
@@ -58,10 +69,12 @@ export interface ProgressingCall {
 /** What is wrong with the options; undefined when nothing is. */
 export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
   if (typeof options !== "object" || options === null) return new ToolError("invalid_argument", "The options of execute() are an object.");
-  const { signal, onError, allow } = options;
+  const { signal, onError, allow, shown } = options;
   if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
     return new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
   }
+  if (shown !== undefined && !Array.isArray(shown))
+    return new ToolError("invalid_argument", 'The option "shown" of execute() is an array of messages, as session.messages() gives it.');
   const wrongRules = allow === undefined ? undefined : unusable(allow);
   if (wrongRules !== undefined) return wrongRules;
   if (onError === undefined || onError === "result" || onError === "throw") return undefined;

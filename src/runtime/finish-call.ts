@@ -73,6 +73,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
   if (status === "ok" || status === "partial") {
     if (run.output !== undefined) result.output = run.output;
     if (run.content !== undefined) result.content = run.content;
+    if (run.sameAs !== undefined) result.sameAs = run.sameAs;
   }
   if (run.metadata !== undefined) result.metadata = run.metadata;
   if (result.origin !== "live") stampOrigin(run, result, error);

@@ -1,8 +1,11 @@
 /** What a session knows of the documentation that was read in it, and the gate for tools that ask for it. */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/json.ts";
+import type { JsonValue } from "../core/json.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
+import { isShown } from "./shown-results.ts";
 import { messageName, messageOf } from "./tool-context.ts";
 
 /** The toolset of the tool `info`; the marks are its state, so a session's branches, rollbacks and stored log have them too. */
@@ -12,20 +15,25 @@ export const INFO_TOOL = "info";
 
 const INFO_NAME = `${MANUAL_TOOLSET}::${INFO_TOOL}`;
 
-/** Notes in which message of the model the documentation of a tool was asked for. Only for handlers of the toolset `manual`. */
+/** Notes by which call, in which message of the model, the documentation of a tool was read. Only for handlers of the toolset `manual`. */
 export function markRead(context: ToolContext, qualifiedName: string): void {
-  context.state.update(qualifiedName, () => messageOf(context) ?? context.turnId);
+  const message = messageOf(context) ?? context.turnId;
+  context.state.update(qualifiedName, () => ({ message, callId: context.callId }));
 }
 
 /**
- * Refuses a tool with `requiresReading` until its documentation was read in the session, by an earlier message of the model: a call beside
- * the reading was written without knowing what it says, whichever of the two is quicker.
+ * Refuses a tool with `requiresReading` unless the model has its documentation before it, read by an earlier message: a call beside the
+ * reading was written without knowing what it says, whichever of the two is quicker.
  */
 export function passReadingGate(run: CallRun, { tool, qualifiedName }: RegisteredTool): StepEnd {
   if (tool.requiresReading !== true) return undefined;
-  const read = run.turn.session.state(MANUAL_TOOLSET, qualifiedName);
-  if (read !== undefined && (run.isInterrupted || read !== messageName(run))) return undefined;
-  const why = `${qualifiedName} may be called once its documentation was read in this session`;
+  const read = readingOf(run.turn.session.state(MANUAL_TOOLSET, qualifiedName));
+  const isKnown = read !== undefined && (read.callId === undefined || isShown(run.turn, read.callId));
+  if (isKnown && (run.isInterrupted || read.message !== messageName(run))) return undefined;
+  const why =
+    read === undefined || isKnown
+      ? `${qualifiedName} may be called once its documentation was read in this session`
+      : `${qualifiedName} may be called while its documentation, which was read earlier, is still shown`;
   if (!run.parts.registry.has(INFO_NAME)) {
     return new ToolError("unavailable", `${why}, and there is no tool to read it with.`, {
       hint: "Add one: runtime.registry.addToolset(infoToolset(runtime.registry)).",
@@ -34,4 +42,17 @@ export function passReadingGate(run: CallRun, { tool, qualifiedName }: Registere
   return new ToolError("permission_denied", `${why}: call ${INFO_TOOL} with ${JSON.stringify({ name: qualifiedName })} first.`, {
     hint: "Then call it again with what the documentation says.",
   });
+}
+
+interface Reading {
+  readonly message: string;
+  /** Logs of the first version lack it. */
+  readonly callId?: string;
+}
+
+function readingOf(mark: JsonValue | undefined): Reading | undefined {
+  if (typeof mark === "string") return { message: mark };
+  if (!isJsonObject(mark)) return undefined;
+  const { message, callId } = mark;
+  return typeof message === "string" && typeof callId === "string" ? { message, callId } : undefined;
 }

@@ -44,6 +44,7 @@ export interface RoundPlace {
   readonly turn: Turn;
   readonly callOptions: CallOptions;
   readonly metadata: ResultNotes | undefined;
+  readonly shown: RoundOptions["shown"];
   readonly signal: AbortSignal | undefined;
   /** Why nothing more may be called; undefined while it may. */
   refusal(): ToolError | undefined;
@@ -80,9 +81,9 @@ export class Round {
 
   constructor(place: RoundPlace) {
     this.#place = place;
-    const { callOptions, metadata, signal, turn } = place;
+    const { callOptions, metadata, shown, signal, turn } = place;
     this.#options = { ...callOptions, metadata, inRound: true };
-    turn.startsAt = turn.session.length;
+    turn.beginRound(shown);
     this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#cancelAll("the caller aborted"));
   }
 
@@ -142,22 +143,29 @@ export class Round {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#over = promise;
     if (voided !== undefined) this.#cancelAll(voided);
-    resolve(this.#finish(record));
+    resolve(this.#finish(record, voided !== undefined));
     return promise;
   }
 
-  async #finish(record: () => void): Promise<readonly ToolResult[]> {
+  async #finish(record: () => void, isVoid: boolean): Promise<readonly ToolResult[]> {
     const { parts } = this.#place;
     try {
       if (this.#isAdmitting) await Promise.resolve(); // until the admission is not further up the stack any more
       if (this.#admission !== undefined) await this.#admission;
       record();
       const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { answers: this.#answers });
-      return await this.#place.whenDurable(batch.start());
+      return await this.#place.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
     } finally {
       this.#forget?.();
       this.#place.ended();
     }
+  }
+
+  /** The model has seen none of these calls: what they changed in the state is taken back once all have ended. */
+  async #startVoided(batch: Batch): Promise<readonly ToolResult[]> {
+    const results = await batch.start();
+    this.#place.turn.takeBackRound(new Set(this.#runs.map((run) => run.callId)));
+    return results;
   }
 
   /** Admits what is not admitted yet, in call order; whoever adds a call meanwhile need not begin anew. */

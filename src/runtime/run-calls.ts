@@ -124,6 +124,7 @@ export class CallRunner {
       ask: options.ask ?? this.#ask,
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
       visibility: layerOf(session, options.allow),
+      approved: options.approved === true,
       steps: options.answerFrom === undefined ? undefined : this.#ladder.stepsOf(options.answerFrom),
       rewriteInput: checkedRewriter(options.rewriteInput),
     };
@@ -137,7 +138,9 @@ export class CallRunner {
   ): Answer | Promise<Answer> {
     const refusal = refuse(session); // it may have been closed while the turn waited
     if (refusal !== undefined) throw refusal;
-    return this.#runTurn(session.parts, beginTurn(session, turn), calls, options, submission);
+    const own = beginTurn(session, turn);
+    if (options.shown !== undefined) own.shown = options.shown;
+    return this.#runTurn(session.parts, own, calls, options, submission);
   }
 
   #runTurn(
@@ -171,7 +174,7 @@ export class CallRunner {
 function beginTurn(session: RuntimeSession, running: RunningTurn | undefined): Turn {
   const { ids } = session.parts.ports;
   const joins = running?.held;
-  if (joins instanceof Turn) return new Turn(session, ids, { startsAt: joins.startsAt, joins });
+  if (joins instanceof Turn) return new Turn(session, ids, { startsAt: joins.startsAt, joins, shown: joins.shown });
   const turn = new Turn(session, ids);
   if (running !== undefined) running.held = turn;
   return turn;

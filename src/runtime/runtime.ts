@@ -273,6 +273,11 @@ export class Runtime {
     return this.#sessions.resume(id, options);
   }
 
+  /** Which calls a person has to allow. @internal */
+  get approvals(): ApprovalGate {
+    return this.#parts.approvals;
+  }
+
   /** What the runtime has done so far. */
   get counters(): Readonly<CallCounters> {
     return { ...this.#parts.counters };

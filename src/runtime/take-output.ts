@@ -3,6 +3,7 @@ import { ToolOutput } from "../core/content.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { FIDELITIES } from "../core/fidelity.ts";
 import { copyJson, isJsonObject } from "../core/json.ts";
+import { MAX_ID_LENGTH } from "../core/read-event.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { liftImages } from "../policy/lift-images.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
@@ -16,12 +17,14 @@ export function takeOutput(run: CallRun): StepEnd | Promise<StepEnd> {
   const { raw } = run;
   run.raw = undefined;
   run.fidelity = undefined;
+  run.sameAs = undefined;
   let answer = raw;
   try {
     if (raw instanceof ToolOutput) {
       if (raw.content !== undefined) run.content = copyContent(raw.content);
       if (raw.metadata !== undefined) takeMetadata(run, raw.metadata);
       if (raw.fidelity !== undefined && FIDELITIES.includes(raw.fidelity)) run.fidelity = raw.fidelity;
+      if (typeof raw.sameAs === "string" && raw.sameAs !== "" && raw.sameAs.length <= MAX_ID_LENGTH) run.sameAs = raw.sameAs;
       answer = raw.output;
     }
     const spoils = run.faults?.spoils;

@@ -8,6 +8,7 @@ import type { Visibility } from "../policy/visibility.ts";
 import { askQuestion } from "./ask-question.ts";
 import type { CallRun } from "./call-run.ts";
 import { isSequential } from "./route.ts";
+import { isShown } from "./shown-results.ts";
 
 export class AttemptContext implements ToolContext {
   readonly attempt: number;
@@ -52,6 +53,11 @@ export class AttemptContext implements ToolContext {
 
   get history(): readonly HistoryEntry[] {
     return (this.#history ??= historyFor(this.#run));
+  }
+
+  /** Made when asked for, so that a handler may take it out of its context. */
+  get isShown(): (callId: string) => boolean {
+    return (callId) => isShown(this.#run.turn, callId);
   }
 
   get data(): Readonly<Record<string, unknown>> {

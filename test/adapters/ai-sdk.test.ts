@@ -1,11 +1,13 @@
 /** With the real package `ai`. */
 import { asSchema, dynamicTool, generateText, isStepCount, jsonSchema, tool } from "ai";
-import type { ToolSet } from "ai";
-import { expect, test } from "vitest";
+import type { ModelMessage } from "ai";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { fromAiSdkTools, toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
 import type { AiSdkToolLike } from "../../src/adapters/ai-sdk.ts";
+import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
+import type { Runtime, RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { adapterRuntime, askedRuntime, oddAnswers } from "./adapter-world.ts";
 
 type LanguageModel = Parameters<typeof generateText>[0]["model"];
@@ -53,7 +55,7 @@ test("ours run in AI SDK through the runtime: mended, with defaults, recorded in
     ],
     told,
   );
-  const result = await generateText({ model, prompt: "go", tools: tools as unknown as ToolSet, stopWhen: isStepCount(2) });
+  const result = await generateText({ model, prompt: "go", tools, stopWhen: isStepCount(2) });
   expect(result.text).toBe("done");
   expect(JSON.stringify(told)).toContain('{"sum":3}');
   expect(JSON.stringify(told)).toContain("the disk is full");
@@ -69,7 +71,7 @@ test("an image of a result reaches the model as one", async () => {
   await generateText({
     model: callingModel([{ toolName: "picture", input: {} }], told),
     prompt: "go",
-    tools: tools as unknown as ToolSet,
+    tools,
     stopWhen: isStepCount(2),
   });
   expect(told).toMatchObject([
@@ -284,5 +286,76 @@ test("what theirs show a model is what ours shows it, and the program has the ou
     [{ size: 1 }, [{ type: "text", text: "[1]" }]],
     [undefined, "too small"],
     [{ size: 1 }, undefined],
+  ]);
+});
+
+describe("our tools that destroy something", () => {
+  const wipe = (approval?: RuntimeOptions["approval"]): { readonly runtime: Runtime; readonly wiped: unknown[] } => {
+    const wiped: unknown[] = [];
+    const tool: Tool = {
+      name: "wipe",
+      description: "Wipes.",
+      inputSchema: { type: "object", properties: { disk: { type: "string" } }, required: ["disk"] },
+      effects: { writes: ["disk"], destructive: true },
+      execute: ({ disk }: { readonly disk: string }) => wiped.push(disk),
+    };
+    return { runtime: createRuntime({ tools: [tool], ...(approval === undefined ? {} : { approval }) }), wiped };
+  };
+  const calls = [{ toolName: "wipe", input: { disk: "sda" } }];
+
+  test.each([true, false])(
+    "ask by AI SDK's own approval where the runtime has no approver, and run only with a yes (%s)",
+    async (approved) => {
+      const { runtime, wiped } = wipe();
+      const tools = toAiSdkTools(runtime, { session: runtime.session() });
+      const asking = await generateText({ model: callingModel(calls), prompt: "go", tools, stopWhen: isStepCount(3) });
+      const request = asking.content.find(({ type }) => type === "tool-approval-request");
+      expect([request?.type, wiped]).toEqual(["tool-approval-request", []]);
+      const approvalId = request?.type === "tool-approval-request" ? request.approvalId : "";
+      const messages: ModelMessage[] = [
+        { role: "user", content: "go" },
+        ...asking.response.messages,
+        { role: "tool", content: [{ type: "tool-approval-response", approvalId, approved }] },
+      ];
+      await generateText({ model: callingModel([]), messages, tools });
+      expect(wiped).toEqual(approved ? ["sda"] : []);
+    },
+  );
+
+  test("are refused by the runtime where a version of AI SDK that knows no approval runs them", async () => {
+    const { runtime, wiped } = wipe();
+    const { wipe: tool } = toAiSdkTools(runtime);
+    for (const messages of [
+      undefined,
+      [],
+      [{ role: "tool", content: [{ type: "tool-approval-response", approvalId: "a", approved: true }] }],
+    ])
+      await expect(tool?.execute({ disk: "sda" }, { toolCallId: "c0", ...(messages === undefined ? {} : { messages }) })).rejects.toThrow(
+        "approval_required: ",
+      );
+    expect(wiped).toEqual([]);
+  });
+
+  test("ask the runtime's approver where there is one, and nobody where the rules never ask", async () => {
+    const approver = wipe({ approve: () => "allow-once" });
+    const never = wipe({ never: ["*"] });
+    for (const { runtime, wiped } of [approver, never]) {
+      const tools = toAiSdkTools(runtime);
+      await generateText({ model: callingModel(calls), prompt: "go", tools, stopWhen: isStepCount(2) });
+      expect([tools["wipe"]?.needsApproval, wiped]).toEqual([undefined, ["sda"]]);
+    }
+  });
+});
+
+test("a failure says its code once, and read_result is offered where there is something to read", async () => {
+  const runtime = adapterRuntime();
+  const told: unknown[] = [];
+  const tools = toAiSdkTools(runtime);
+  await generateText({ model: callingModel([{ toolName: "math__add", input: {} }], told), prompt: "go", tools, stopWhen: isStepCount(2) });
+  expect(JSON.stringify(told)).toContain("invalid_input: ");
+  expect(JSON.stringify(told)).not.toMatch(/Error: Error/u);
+  expect([Object.keys(tools), Object.keys(toAiSdkTools(runtime, { session: runtime.session() }))]).toEqual([
+    ["fail", "picture", "math__add"],
+    ["fail", "picture", "haft__read_result", "math__add"],
   ]);
 });

@@ -1,8 +1,9 @@
 /** With the real package `@openai/agents`. */
-import { RunContext, tool } from "@openai/agents";
+import { Agent, RunContext, RunToolApprovalItem, tool } from "@openai/agents";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { fromOpenAiAgentsTools, toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";
+import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { adapterRuntime, askedRuntime } from "./adapter-world.ts";
 
@@ -63,4 +64,24 @@ test("theirs run when a person approves, and not where they are switched off", a
   const results = await runtime.execute(["risky", "off", "agents"].map((name) => ({ name, input: {} })));
   expect(results.map(({ output, error }) => output ?? error?.code)).toEqual(["done", "unavailable", "execution_failed"]);
   expect(asked).toEqual(["default::risky asks for approval to run with {}."]);
+});
+
+test("ours that destroy something interrupt the SDK's run, and run only with the yes in its context", async () => {
+  const wiped: unknown[] = [];
+  const wipe: Tool = {
+    name: "wipe",
+    description: "Wipes.",
+    inputSchema: { type: "object" },
+    effects: { writes: ["disk"], destructive: true },
+    execute: () => wiped.push("sda"),
+  };
+  const runtime = createRuntime({ tools: [wipe] });
+  const [made] = toOpenAiAgentsTools(runtime, (fields) => tool(fields));
+  const item = { type: "function_call", name: "wipe", callId: "c1", arguments: "{}" } as const;
+  const context = new RunContext();
+  expect(await made?.needsApproval(context, {}, "c1")).toBe(true);
+  expect(await made?.invoke(context, "{}", { toolCall: item })).toContain("Error (approval_required)");
+  const agent = new Agent({ name: "a", tools: toOpenAiAgentsTools(runtime, (fields) => tool(fields)) });
+  context.approveTool(new RunToolApprovalItem(item, agent));
+  expect([await made?.invoke(context, "{}", { toolCall: item }), wiped]).toEqual(["1", ["sda"]]);
 });

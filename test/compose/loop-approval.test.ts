@@ -126,6 +126,21 @@ test("F1.50 a decision about nothing that waits, and an answer that is none, are
   await expect(loop.resume({ decisions: { [digest("/a")]: "allow-once" } })).rejects.toThrow("No call waits");
 });
 
+test("F1.50 a resume with nothing to decide does not ask the model, before a run, after an answer and when it is sent again", async () => {
+  removed.length = 0;
+  const { loop, model } = testLoop({
+    tools: [remove],
+    script: [{ calls: [call("remove", { path: "/a" })] }, { text: "Gone." }, { text: "Again." }],
+  });
+  const nothing = { text: "", reason: "nothing-pending", rounds: 0, results: [], usage: { inputTokens: 0, outputTokens: 0 } };
+  expect(await loop.resume({ decisions: {} })).toEqual(nothing);
+  await loop.run("go");
+  expect((await loop.resume({ decisions: {} })).reason).toBe("approval");
+  expect((await loop.resume({ decisions: { [digest("/a")]: "allow-once" } })).text).toBe("Gone.");
+  expect(await loop.resume({ decisions: {} })).toEqual(nothing);
+  expect(model.requests).toHaveLength(2);
+});
+
 test("F1.50 a terminal call that was allowed ends the turn", async () => {
   const post = tool("post", () => "posted", { category: "TERMINAL", effects: { writes: ["feed"], destructive: true } });
   const { loop, model } = testLoop({ tools: [post], script: [{ calls: [call("post")] }] });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { checkLoopLimits, reactLimits } from "../../src/compose/loop-limits.ts";
 import { stopAfterMs, stopAfterRounds, stopAtKeyword, stopByVote } from "../../src/compose/stop-conditions.ts";
+import type { ScriptedReply } from "../../src/model/scripted-model.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { tool } from "../runtime/bench-runtime.ts";
 import { brief, notes, testLoop } from "./bench-loop.ts";
@@ -291,4 +292,21 @@ test("limits that cannot be are refused when the loop is made", () => {
 test("a repeat guard that cannot be is refused when the loop is made", () => {
   for (const repeat of [{ window: 0 }, { failures: { nudgeAt: 9 } }, { answers: { stopAt: 1 } }])
     expect(() => testLoop({ script: [], limits: { repeat } })).toThrow("The counts of the repeat guard");
+});
+
+test.each<readonly [string, ScriptedReply, string | undefined]>([
+  ["answered", { text: "Yes.", finishDetail: "end_turn" }, undefined],
+  ["approval", { calls: [{ name: "wipe" }], finishDetail: "tool_use" }, "1 call waits: default::wipe."],
+  ["tool-ended-turn", { calls: [{ name: "wait" }], finishDetail: "tool_calls" }, "default::wait"],
+  ["length", { text: "Ye", finish: "length", finishDetail: "max_tokens" }, 'The provider\'s reason is "max_tokens".'],
+  ["content-filter", { finish: "content-filter", finishDetail: "SAFETY" }, 'The provider\'s reason is "SAFETY".'],
+  ["refusal", { finish: "refusal" }, undefined],
+])("F1.52 the detail of %s is for people: never a provider's word for a message that ended well", async (reason, reply, detail) => {
+  const tools = [
+    tool("wipe", () => "wiped", { effects: { writes: ["disk"], destructive: true } }),
+    tool("wait", () => "waits", { endsTurn: true }),
+  ];
+  const { loop } = testLoop({ tools, script: [reply] });
+  const result = await loop.run("go");
+  expect([result.reason, result.detail]).toEqual([reason, detail]);
 });

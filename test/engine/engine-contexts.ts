@@ -27,6 +27,7 @@ export function toolContext(options: Partial<ToolContext> = {}): ToolContext {
     idempotencyKey: "haft_test",
     simulated: false,
     history: [],
+    isShown: () => true,
     signal: new AbortController().signal,
     deadline: Infinity,
     state: { get: () => undefined, update: () => undefined },

@@ -29,6 +29,7 @@ export class FakeSession {
       idempotencyKey: "haft_test",
       simulated: false,
       history: [],
+      isShown: () => true,
       signal,
       deadline: Infinity,
       data: {},

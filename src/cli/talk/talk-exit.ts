@@ -19,6 +19,7 @@ const FAILURES = {
   "model-error": "model_failed",
   cancelled: "cancelled",
   approval: "approval_required",
+  "nothing-pending": "invalid_argument",
   "emergency-stop": "limit_exceeded",
   "already-running": "resource_busy",
   disabled: "unavailable",

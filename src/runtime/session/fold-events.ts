@@ -29,18 +29,23 @@ export interface OpenCall {
   readonly answerFrom: readonly Rung[] | undefined;
   /** Its input was to be made by whoever called it. */
   readonly isRewritten: boolean;
-  /** Where in the state it changed something. */
-  readonly places: Set<string>;
   /** What a seed knows it by, where calls are counted. */
   readonly sample: CallSample | undefined;
+}
+
+/** A change with the turn it was made in. */
+export interface TurnChange extends StateChange {
+  readonly turnId: string;
 }
 
 /** Takes events one by one, in order; costs memory for the latest ones, the state, and what is open. */
 export class SessionFold {
   readonly #log: SessionLog;
   readonly #open = new Map<string, OpenCall>();
-  /** The latest changes of a value, as far as calls made them that are open. */
-  readonly #changes = new Map<string, StateChange[]>();
+  /** The latest changes of a value, as far as calls made them that count only if something else comes. */
+  readonly #changes = new Map<string, TurnChange[]>();
+  /** Where such calls changed something: those that are open, and those of messages that have not ended well. */
+  readonly #places = new Map<string, Set<string>>();
   readonly #submissions = new Map<string, Submitted>();
   /** The turns of calls whose round has not ended. */
   readonly #openRounds = new Map<string, string>();
@@ -79,9 +84,9 @@ export class SessionFold {
           intendedInput: undefined,
           answerFrom: event.answerFrom,
           isRewritten: event.rewritten === true,
-          places: new Set(),
           sample: this.#count(event.call),
         });
+        this.#places.set(event.callId, new Set());
         if (event.inRound === true) this.#openRounds.set(event.callId, event.turnId);
         break;
       case "round-end":
@@ -121,8 +126,11 @@ export class SessionFold {
     return [...this.#open.values()];
   }
 
-  /** What to take back so that calls without a result have changed nothing: each value as the first of them found it. */
-  get openChanges(): readonly StateChange[] {
+  /**
+   * What to take back so that calls without a result, and those of messages that came to nothing, have changed nothing: each value as the
+   * first of them found it.
+   */
+  get openChanges(): readonly TurnChange[] {
     return [...this.#changes.values()].flatMap((changes) => {
       const [first] = changes;
       return first === undefined ? [] : [{ ...first, after: changes.at(-1)?.after }];
@@ -144,6 +152,7 @@ export class SessionFold {
     this.#openRounds.delete(callId);
     const open = this.#open.get(callId);
     if (open !== undefined) open.wasNeverWhole = isVoided;
+    else if (!isVoided || this.#places.get(callId)?.size === 0) this.#keepChanges(callId);
   }
 
   #noteIntent({ callId, idempotencyKey, input }: SessionEvent & { readonly type: "call-intent" }): void {
@@ -153,27 +162,35 @@ export class SessionFold {
     open.intendedInput = input;
   }
 
-  #change({ callId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
+  #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
     const at = place(toolset, key);
     const before = this.#state.get(at);
     const patched = applyPatch(before, patch);
     const after = patched === undefined ? undefined : shareJson(patched); // so that later changes of it cost what they change
     this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
-    const open = this.#open.get(callId);
-    if (open === undefined) return void this.#changes.delete(at);
-    open.places.add(at);
+    const places = this.#places.get(callId);
+    // A change after the call's end takes back what it changed.
+    if (places === undefined || !this.#open.has(callId)) return void this.#changes.delete(at);
+    places.add(at);
     const changes = this.#changes.get(at) ?? [];
     this.#changes.set(at, changes);
-    changes.push({ callId, toolset, key, before, after });
+    changes.push({ callId, turnId, toolset, key, before, after });
+  }
+
+  #end(callId: string): void {
+    const wasNeverWhole = this.#open.get(callId)?.wasNeverWhole === true;
+    this.#open.delete(callId);
+    if (!wasNeverWhole) this.#keepChanges(callId);
+    else if (this.#places.get(callId)?.size === 0 && !this.#openRounds.has(callId)) this.#places.delete(callId);
   }
 
   /** What the call changed stays, and so does what it found when it did. */
-  #end(callId: string): void {
-    for (const at of this.#open.get(callId)?.places ?? []) {
+  #keepChanges(callId: string): void {
+    for (const at of this.#places.get(callId) ?? []) {
       const changes = this.#changes.get(at) ?? [];
       changes.splice(0, changes.findLastIndex((change) => change.callId === callId) + 1);
       if (changes.length === 0) this.#changes.delete(at);
     }
-    this.#open.delete(callId);
+    this.#places.delete(callId);
   }
 }

@@ -90,13 +90,12 @@ async function compare(store: Store, sessionId: string, events: AsyncIterable<Se
 /** Undoes what the calls without a result changed in the state, as a resume does. */
 function takenBack(fold: SessionFold, { sessionId, exportedAt }: RecordingHeader): readonly SessionEvent[] {
   let { state } = fold.head;
-  const turns = new Map(fold.open.map((call) => [call.callId, call.turnId]));
-  return fold.openChanges.toReversed().flatMap(({ callId, toolset, key, before, after }): readonly SessionEvent[] => {
+  return fold.openChanges.toReversed().flatMap(({ callId, turnId, toolset, key, before, after }): readonly SessionEvent[] => {
     const at = place(toolset, key);
     if (state.get(at) !== after) return []; // another call has changed it since
     state = before === undefined ? state.delete(at) : state.set(at, before);
     const patch = diffJson(after, before);
-    return [{ type: "state-change", callId, turnId: turns.get(callId) ?? "", sessionId, at: exportedAt, toolset, key, patch }];
+    return [{ type: "state-change", callId, turnId, sessionId, at: exportedAt, toolset, key, patch }];
   });
 }
 

@@ -1,6 +1,7 @@
 /** Ends what a crash interrupted: each call that had begun gets its one result. */
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
+import { copyJson, isJsonObject } from "../../core/json.ts";
 import { isReal } from "../../core/rung.ts";
 import type { Rung } from "../../core/rung.ts";
 import { resumeCalls } from "../batch.ts";
@@ -45,11 +46,11 @@ export async function resumeSession(
   { open, openChanges, openRounds }: Pick<SessionFold, "open" | "openChanges" | "openRounds">,
   options: ResumeOptions & { readonly callOptions: CallOptions },
 ): Promise<void> {
-  if (open.length === 0 && openRounds.size === 0) return;
+  if (open.length === 0 && openRounds.size === 0 && openChanges.length === 0) return;
   await session.turns.run(async () => {
-    // A call that did not end has changed nothing: if it is run again, it finds what it found the first time.
+    // A call that did not end has changed nothing: if it is run again, it finds what it found the first time. Nor has one that no model saw.
     const changes = Map.groupBy(openChanges, (change) => change.callId);
-    for (const { callId, turnId } of open) takeBack(session, turnId, changes.get(callId) ?? []);
+    for (const of of changes.values()) takeBack(session, of[0]?.turnId ?? "", of);
     for (const [turnId, calls] of byTurn(open)) {
       const turn = new Turn(session, session.parts.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
       const runs = calls.map((call) => takeUp(session, turn, call, options));
@@ -112,7 +113,7 @@ function takeUp(
   const mayHaveRun = open.intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
   run.isInterrupted = mayHaveRun;
   // Nobody is shown what comes of it: it is not run, nor run again.
-  if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(open);
+  if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(session, open, wasReal);
   else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
   else if (steps instanceof ToolError) run.unreadable = steps;
   else if (open.isRewritten && intendedInput === undefined) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverMade(open);
@@ -143,8 +144,28 @@ function neverMade({ call }: OpenCall): ToolError {
   });
 }
 
-function neverWhole({ call }: OpenCall): ToolError {
-  return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
+/**
+ * The end of a call whose message is not whole in the store. A call that must not be repeated is started once its intent is durable, and the
+ * end of its message before that; a read starts before the message ends, a write that may be repeated before its end is durable.
+ */
+function neverWhole({ parts }: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
+  const registered = parts.registry.get(call.name);
+  const input = copyJson(call.input ?? {}).value;
+  const effects = registered === undefined ? undefined : parts.guardsOf(registered).effectsOf(isJsonObject(input) ? input : {});
+  if (!wasReal || effects?.repeatable === false)
+    return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
+  if (effects?.writes.length === 0)
+    return new ToolError("cancelled", `${call.name}, which only reads, was cut off: ${CUT_OFF}.`, { outcome: "unknown" });
+  return new ToolError(
+    "outcome_unknown",
+    `${call.name} may have been run: the process ended before the end of the model's message was stored.`,
+    {
+      hint:
+        effects === undefined
+          ? "Check before calling it again."
+          : "Call it again if it is still needed: its tool says that it may be repeated.",
+    },
+  );
 }
 
 function neverRun({ call }: OpenCall): ToolError {

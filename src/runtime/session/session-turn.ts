@@ -54,16 +54,18 @@ export class HeldTurn implements SessionTurn {
     this.#check();
     if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
     const { turn, callOptions, refusal, whenDurable } = this.#place;
-    const { metadata, signal } = options;
+    const { metadata, signal, shown } = options;
     const round = new Round({
       parts: this.session.parts,
       turn,
       callOptions: callOptions(options),
       metadata,
+      shown,
       signal,
       refusal,
       whenDurable,
       ended: () => {
+        turn.endRound();
         this.#open = undefined;
       },
     });

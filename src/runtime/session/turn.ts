@@ -2,7 +2,9 @@
 import type { ToolState } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/json.ts";
+import type { ModelMessage } from "../../core/message.ts";
 import type { Ids } from "../../core/ports.ts";
+import { place } from "./session.ts";
 import type { Session } from "./session.ts";
 
 /** A change that a call made to a session's state. */
@@ -20,18 +22,23 @@ interface EarlierTurn {
   readonly id?: string;
   readonly startsAt: number;
   readonly joins?: Turn;
+  readonly shown?: readonly ModelMessage[] | undefined;
 }
 
 export class Turn {
   readonly session: Session;
   /** How many events the session had when its round began: what the calls of it see as history. */
   startsAt: number;
+  /** The history that the model was given when it made the calls of its round; undefined where nobody said so. */
+  shown: readonly ModelMessage[] | undefined;
   /** The turn whose handler made these calls: what they did is taken back with it. */
   readonly joins: Turn | undefined;
   readonly #ids: Ids;
   #id: string | undefined;
   #used: Set<string> | undefined;
   #changes: Map<string, StateChange> | undefined;
+  /** Every change since the round began, in order; undefined while there is no round. */
+  #roundChanges: StateChange[] | undefined;
   /** The tool that ended the turn; calls after it are skipped. */
   endedBy: string | undefined;
   /** It has one call and nothing after it: what is kept for the turn would be found by nobody. */
@@ -43,6 +50,7 @@ export class Turn {
     this.#id = earlier?.id;
     this.startsAt = earlier?.startsAt ?? session.length;
     this.joins = earlier?.joins;
+    this.shown = earlier?.shown;
     this.#ids = ids;
   }
 
@@ -90,12 +98,36 @@ export class Turn {
     if (this.joins !== undefined) for (const change of taken) this.joins.#note({ ...change, before: change.after, after: change.before });
   }
 
+  /** Begins a message of the model. @param shown the history that it answers */
+  beginRound(shown: readonly ModelMessage[] | undefined): void {
+    this.startsAt = this.session.length;
+    this.shown = shown;
+    this.#roundChanges = [];
+  }
+
+  endRound(): void {
+    this.#roundChanges = undefined;
+  }
+
+  /** Takes back what these calls of the round changed in the state, except where another call has changed it since. */
+  takeBackRound(callIds: ReadonlySet<string>): void {
+    const changes = new Map<string, StateChange>();
+    for (const change of this.#roundChanges ?? []) {
+      if (!callIds.has(change.callId)) continue;
+      const at = place(change.toolset, change.key);
+      const earlier = changes.get(at);
+      changes.set(at, earlier?.after === change.before ? { ...change, before: earlier?.before } : change);
+    }
+    if (changes.size > 0) takeBack(this.session, this.id, [...changes.values()]);
+  }
+
   #note(change: StateChange): void {
     if (this.joins !== undefined) this.joins.#note(change);
+    this.#roundChanges?.push(change);
     this.#changes ??= new Map();
-    const place = `${change.toolset}\u0000${change.key}`;
-    const earlier = this.#changes.get(place);
-    this.#changes.set(place, earlier === undefined ? change : { ...change, before: earlier.before });
+    const at = place(change.toolset, change.key);
+    const earlier = this.#changes.get(at);
+    this.#changes.set(at, earlier === undefined ? change : { ...change, before: earlier.before });
   }
 }
 

@@ -10,13 +10,15 @@ import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, readWhole, tooLargeFile 
 import { fileError, systemCode } from "./file-error.ts";
 import { inTurn } from "./file-queue.ts";
 import { type OpenFolder, childPath, openFile, openParent } from "./open-place.ts";
-import { checkRead, recordRead, stale } from "./read-record.ts";
+import { checkRead, recordChange, recordRead, stale } from "./read-record.ts";
 import type { Place, Workspace } from "./workspace-path.ts";
 
 export interface ChangeRequest {
   readonly workspace: Workspace;
   readonly path: string;
   readonly context: ToolContext;
+  /** The call says the whole of the new text, so the model knows it by that alone. */
+  readonly isWhole: boolean;
   /** Gives the new text from the old; undefined before means there is no such file. Throwing leaves the file as it is. */
   readonly revise: (before: CurrentFile | undefined) => string | Promise<string>;
 }
@@ -39,7 +41,7 @@ export interface CurrentFile {
 /**
  * Changes or makes a file.
  *
- * An existing file must have been read in this session and be unchanged since. Changes of one file run one
+ * An existing file must have been read in this session, what was read still be shown, and the file be unchanged since. Changes of one file run one
  * after the other, and afterwards the session counts as having read what it wrote. The new text is written to
  * a file beside it, flushed, and renamed: nobody ever sees half of it, and hard links elsewhere keep the old text.
  * New files and folders are for their owner only (0600, 0700); a replaced file keeps its permissions.
@@ -52,10 +54,11 @@ export async function changeFile(request: ChangeRequest): Promise<Change> {
     const place = await workspace.resolveForChange(path, context); // an earlier change may have made it
     const before = place.missing.length > 0 ? undefined : await loadCurrent(place, context.signal);
     if (before === undefined) refuseBinary(place.shown);
-    else checkRead(context.state, place, before.known);
+    else checkRead(context, place, before.known);
     const bytes = encode(await request.revise(before));
     const known = await replace(place, { bytes, before, context });
-    recordRead(context.state, place.real, known);
+    if (before === undefined || request.isWhole) recordRead(context, place.real, known);
+    else recordChange(context, place.real, known);
     return { shown: place.shown, created: before === undefined, bytes: bytes.length };
   });
 }

@@ -82,6 +82,7 @@ async function editFile(workspace: Workspace, input: EditInput, context: ToolCon
     workspace,
     path: input.path,
     context,
+    isWhole: false,
     revise: (before) => {
       const outcome = applyEdit(textToEdit(before, input.path), input);
       if ("problem" in outcome)
@@ -100,6 +101,7 @@ async function multiEditFile(workspace: Workspace, input: MultiEditInput, contex
     workspace,
     path: input.path,
     context,
+    isWhole: false,
     revise: async (before) => {
       const run = await applyEdits(textToEdit(before, input.path), input, context.signal);
       reports = run.reports;

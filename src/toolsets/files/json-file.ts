@@ -67,7 +67,7 @@ async function readJson(workspace: Workspace, input: JsonReadInput, context: Too
   const place = await workspace.resolveForRead(input.path, context);
   const file = await loadCurrent(place, context.signal);
   const value = valueAt(parseDocument(textOf(file), file.shown), steps);
-  recordRead(context.state, place.real, file.known);
+  recordRead(context, place.real, file.known);
   return value;
 }
 
@@ -79,6 +79,7 @@ async function writeJson(workspace: Workspace, input: JsonWriteInput, context: T
     workspace,
     path: input.path,
     context,
+    isWhole: steps.length === 0,
     revise: (before) => {
       const text = before === undefined ? undefined : textOf(before);
       const document = text === undefined ? undefined : parseDocument(text, input.path);

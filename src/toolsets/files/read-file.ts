@@ -10,7 +10,7 @@ import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, pieces, readHead, readWh
 import { fileError, refusal } from "./file-error.ts";
 import { LineWindow, MAX_LINE_CHARS } from "./line-window.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
-import { recordRead, wasShown } from "./read-record.ts";
+import { recordRead, showingCall } from "./read-record.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
 import { type Place, type Workspace, MAX_PATH_LENGTH } from "./workspace-path.ts";
 
@@ -80,8 +80,9 @@ async function readMedia(request: ReadRequest, found: { place: Place; file: Open
   const bytes = await readWhole(file, { maxBytes: MAX_MEDIA_BYTES, signal: request.context.signal });
   if (bytes === undefined) throw new ToolError("too_large", `${JSON.stringify(place.shown)} is an image or PDF of more than 20 MiB.`);
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
-  if (isRepeat(request, place, known)) return unchanged(place);
-  recordRead(request.context.state, place.real, known, viewOf(request.input));
+  const earlier = earlierRead(request, place, known);
+  if (earlier !== undefined) return unchanged(place, earlier);
+  recordRead(request.context, place.real, known, viewOf(request.input));
   const data = bytes.toString("base64");
   const output = { path: place.shown, mediaType: media.mediaType, bytes: bytes.length };
   if (media.kind === "image") return new ToolOutput({ content: [{ type: "image", mediaType: media.mediaType, data }], output });
@@ -96,8 +97,9 @@ async function readLines(request: ReadRequest, place: Place, file: OpenFile): Pr
   if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) {
     throw refusal(`${JSON.stringify(place.shown)} has ${plural(window.count, "line")}; line ${first} is past its end.`);
   }
-  if (isRepeat(request, place, known.fingerprint)) return unchanged(place);
-  recordRead(request.context.state, place.real, known.fingerprint, viewOf(request.input));
+  const earlier = earlierRead(request, place, known.fingerprint);
+  if (earlier !== undefined) return unchanged(place, earlier);
+  recordRead(request.context, place.real, known.fingerprint, viewOf(request.input));
   const total = known.complete ? window.count : undefined;
   return describeLines(place, { first, window, total });
 }
@@ -130,19 +132,18 @@ function describeLines(place: Place, shown: { first: number; window: LineWindow;
   return textOutput(`${lines}\n(${range}${reason}${next})`, output);
 }
 
-function isRepeat({ options, context, input }: ReadRequest, place: Place, now: Fingerprint): boolean {
-  return options.unchangedReads && wasShown(context.state, place.real, now, viewOf(input));
+/** The call that showed the same part of the same file, where that is to be referred to. */
+function earlierRead({ options, context, input }: ReadRequest, place: Place, now: Fingerprint): string | undefined {
+  return options.unchangedReads ? showingCall(context, place.real, now, viewOf(input)) : undefined;
 }
 
 function viewOf(input: ReadInput): string {
   return `${input.offset ?? 1}:${input.limit ?? ""}`;
 }
 
-function unchanged(place: Place): ToolOutput {
-  return textOutput(`(${place.shown} is unchanged since you read this part of it; see the earlier result)`, {
-    path: place.shown,
-    unchanged: true,
-  });
+function unchanged(place: Place, sameAs: string): ToolOutput {
+  const text = `(${place.shown} is unchanged since you read this part of it; see the earlier result)`;
+  return new ToolOutput({ content: [{ type: "text", text }], output: { path: place.shown, unchanged: true }, sameAs });
 }
 
 function textOutput(text: string, output: unknown): ToolOutput {

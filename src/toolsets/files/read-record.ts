@@ -1,5 +1,5 @@
-/** What a session has read, so that nothing is changed unseen. */
-import type { ToolState } from "../../core/context.ts";
+/** What the model of a session has read and still has before it, so that nothing is changed unseen. */
+import type { ToolContext, ToolState } from "../../core/context.ts";
 import { isJsonObject } from "../../core/json.ts";
 import { refusal } from "./file-error.ts";
 import { type Fingerprint, sameFingerprint } from "./file-bytes.ts";
@@ -7,24 +7,39 @@ import { type Fingerprint, sameFingerprint } from "./file-bytes.ts";
 interface ReadRecord extends Fingerprint {
   /** The part last shown to the model; empty after the session's own change. */
   readonly view: string;
+  /** The call whose result, or whose input, showed the file; records of the first version lack it. */
+  readonly shownBy?: string;
 }
 
-/** Remembers that the session knows the file as it is now. `view` names the part that was shown. */
-export function recordRead(state: ToolState, real: string, known: Fingerprint, view = ""): void {
-  state.update(keyOf(real), () => ({ mtimeMs: known.mtimeMs, size: known.size, hash: known.hash, view }));
+/** Remembers that the model knows the file as it is now, by this call. `view` names the part that was shown; empty = what it wrote itself. */
+export function recordRead(context: ToolContext, real: string, known: Fingerprint, view = ""): void {
+  record(context, real, { ...known, view, shownBy: context.callId });
 }
 
-/** True when exactly this part of the unchanged file was the last thing shown of it. */
-export function wasShown(state: ToolState, real: string, now: Fingerprint, view: string): boolean {
-  const record = recordOf(state, real);
-  return record !== undefined && record.view === view && sameFingerprint(record, now);
+/** Remembers that the session changed the file in part: the model knows the rest by what showed it before. */
+export function recordChange(context: ToolContext, real: string, known: Fingerprint): void {
+  const { shownBy = context.callId } = recordOf(context.state, real) ?? {};
+  record(context, real, { ...known, view: "", shownBy });
 }
 
-/** @throws ToolError when the session never read the existing file, or it changed since */
-export function checkRead(state: ToolState, place: { readonly real: string; readonly shown: string }, now: Fingerprint): void {
-  const record = recordOf(state, place.real);
+function record({ state }: ToolContext, real: string, { mtimeMs, size, hash, view, shownBy }: Required<ReadRecord>): void {
+  state.update(keyOf(real), () => ({ mtimeMs, size, hash, view, shownBy }));
+}
+
+/** The call whose result shows exactly this part of the unchanged file, where it was the last thing shown of it and the model still has it. */
+export function showingCall(context: ToolContext, real: string, now: Fingerprint, view: string): string | undefined {
+  const { shownBy, ...record } = recordOf(context.state, real) ?? {};
+  if (shownBy === undefined || !("view" in record) || record.view !== view || !sameFingerprint(record, now)) return undefined;
+  return context.isShown(shownBy) ? shownBy : undefined;
+}
+
+/** @throws ToolError when the model never read the existing file or no longer has what it read, or the file changed since */
+export function checkRead(context: ToolContext, place: { readonly real: string; readonly shown: string }, now: Fingerprint): void {
+  const record = recordOf(context.state, place.real);
   const name = JSON.stringify(place.shown);
   if (record === undefined) throw refusal(`${name} exists and was not read in this session.`, "Read it first, then make the change.");
+  if (record.shownBy !== undefined && !context.isShown(record.shownBy))
+    throw refusal(`${name} was read, but the result is no longer part of the conversation.`, "Read it again, then make the change.");
   if (!sameFingerprint(record, now)) throw stale(place.shown);
 }
 
@@ -43,7 +58,7 @@ function keyOf(real: string): string {
 function recordOf(state: ToolState, real: string): ReadRecord | undefined {
   const value = state.get(keyOf(real));
   if (!isJsonObject(value)) return undefined;
-  const { mtimeMs, size, hash, view } = value;
+  const { mtimeMs, size, hash, view, shownBy } = value;
   if (typeof mtimeMs !== "number" || typeof size !== "number" || typeof hash !== "string" || typeof view !== "string") return undefined;
-  return { mtimeMs, size, hash, view };
+  return { mtimeMs, size, hash, view, ...(typeof shownBy === "string" ? { shownBy } : {}) };
 }

@@ -144,8 +144,9 @@ export class Workspace {
     if (this.#guard === "off") return;
     if (this.#guard === "block") throw this.#outside(path);
     const key = `outside:${place.real}`;
-    if (context.state.get(key) === true) return;
-    context.state.update(key, () => true);
+    const warnedBy = context.state.get(key);
+    if (warnedBy === true || (typeof warnedBy === "string" && context.isShown(warnedBy))) return;
+    context.state.update(key, () => context.callId);
     throw new ToolError("permission_denied", `${JSON.stringify(path)} lies outside the workspace ${this.root}. Nothing was done.`, {
       hint: "If that is what the user wants, make the same call again: it will then be allowed.",
     });

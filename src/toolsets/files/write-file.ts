@@ -39,6 +39,7 @@ async function writeFile(workspace: Workspace, input: WriteInput, context: ToolC
     workspace,
     path: input.path,
     context,
+    isWhole: true,
     revise: (before) => {
       if (before !== undefined) refuseBinary(before.shown);
       return input.content;
