@@ -1,6 +1,6 @@
 /** A tool that keeps failing is left alone for a while, then tried with one call before it is trusted again. */
 import assert from "node:assert/strict";
-import { createRuntime, defineTool } from "haft";
+import { ToolError, createRuntime, defineTool } from "haft";
 import { fakePorts } from "haft/testing";
 
 let isDown = true;
@@ -9,7 +9,7 @@ const status = defineTool({
   description: "Asks a service how it is.",
   effects: { reads: ["service"] },
   execute() {
-    if (isDown) throw new Error("out of order");
+    if (isDown) throw new ToolError("network_error", "The service does not answer.", { retryable: false });
     return "fine";
   },
 });
@@ -34,10 +34,10 @@ assert.equal(runtime.counters.attempts, 4);
 await runtime.close();
 
 /* Prints:
-execution_failed
-execution_failed
+network_error
+network_error
 the circuit of default::status is open
-execution_failed
+network_error
 circuit_open
 the circuit of default::status is half-open
 the circuit of default::status is closed

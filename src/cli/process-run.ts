@@ -41,10 +41,14 @@ process.on("uncaughtException", (thrown) => {
   stop.abort(new ToolError("execution_failed", `Something threw outside any call: ${describeThrown(thrown)}`, { cause: thrown }));
 });
 
-/** A handler that ends the process must not pass for an answer. */
+/** Node's exit code for a program that waits for something that can never come. */
+const NOTHING_LEFT_TO_WAIT_FOR = 13;
+
+/** A process that ends before the command is done must not pass for an answer, nor end without a word. */
 process.on("exit", (exitCode) => {
-  if (isDone || stop.signal.aborted || exitCode !== 0) return;
-  process.stderr.write("haft: A handler ended the process before the command was done.\n");
+  if (isDone || stop.signal.aborted) return;
+  const why = exitCode === NOTHING_LEFT_TO_WAIT_FOR ? "The process ended" : "A handler ended the process";
+  process.stderr.write(`haft: ${why} before the command was done.\n`);
   process.exitCode = ERROR_CODES.execution_failed.exit;
 });
 

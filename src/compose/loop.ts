@@ -131,12 +131,15 @@ class SessionLoop implements Loop {
   async #begin(signal: AbortSignal | undefined, start: Start): Promise<LoopResult> {
     const refused = this.#refusal();
     if (refused !== undefined) return this.#stopped(refused);
+    const { clock } = this.#options.session.parts.ports;
     this.#running = true;
+    clock.hold?.(); // a model may wait for something that keeps no process alive
     try {
       await this.#taint?.look();
       return this.#stopped(await this.#play(signal, start));
     } finally {
       this.#running = false;
+      clock.release?.();
     }
   }
 

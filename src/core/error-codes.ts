@@ -93,7 +93,7 @@ export const ERROR_CODES = {
     exit: 6,
   },
   permission_denied: {
-    when: "The permission rules do not allow this tool.",
+    when: "The permission rules do not allow this tool, or the tool itself was denied access.",
     actor: "user",
     category: "permission",
     retryable: false,

@@ -7,6 +7,9 @@ export interface Clock {
   wallTime(): number;
   /** Calls `fire` once after at least `delayMs`, any finite length; the returned function cancels it. Does not keep the process alive when `background`. */
   timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void;
+  /** Keeps the process alive until `release` has been called as often: called while somebody waits for a result. @default the process may end */
+  hold?(): void;
+  release?(): void;
 }
 
 export interface Random {

@@ -68,7 +68,38 @@ function armAll(): void {
   for (const timer of timers) timer.arm();
 }
 
+/**
+ * Keeps the event loop alive while anything is waited for, whatever that waits for itself. Node's own timer is set only when the event
+ * loop comes round, so a hold that is released at once costs next to nothing.
+ */
+class KeepAlive {
+  #holders = 0;
+  #armingIsDue = false;
+  #handle: NodeJS.Timeout | undefined;
+
+  hold(): void {
+    if (this.#holders++ > 0 || this.#armingIsDue) return;
+    this.#armingIsDue = true;
+    setImmediate(() => this.#arm());
+  }
+
+  release(): void {
+    if (--this.#holders > 0) return;
+    clearInterval(this.#handle);
+    this.#handle = undefined;
+  }
+
+  #arm(): void {
+    this.#armingIsDue = false;
+    if (this.#holders > 0) this.#handle ??= setInterval(() => {}, MAX_TIMER_MS);
+  }
+}
+
+const keepAlive = new KeepAlive();
+
 const systemClock: Clock = {
+  hold: () => keepAlive.hold(),
+  release: () => keepAlive.release(),
   now: () => performance.now(),
   wallTime: () => Date.now(),
   timer(fire, delayMs, options) {

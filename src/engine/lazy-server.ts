@@ -176,7 +176,7 @@ export class LazyServer {
     const late = new AbortController();
     const stop = (): void =>
       late.abort(new ToolError("timeout", `It did not open within ${openTimeoutMs} ms.`, { hint: "Give it longer with openTimeoutMs." }));
-    const cancel = openTimeoutMs === 0 ? undefined : context.clock.timer(stop, openTimeoutMs, { background: true });
+    const cancel = openTimeoutMs === 0 ? undefined : context.clock.timer(stop, openTimeoutMs);
     try {
       const signal = AbortSignal.any([late.signal, this.#closing.signal]);
       await untilAborted(this.#rested(), signal, () => cancelledMeanwhile(signal));

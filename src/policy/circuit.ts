@@ -20,6 +20,7 @@ export type CircuitState = "open" | "half-open" | "closed";
 export type CircuitOutcome = "success" | "failure" | "ignored";
 
 const BUCKETS = 10;
+const MAX_CAUSES = 5;
 
 /**
  * Guards one dependency (F3.36, B15).
@@ -48,6 +49,8 @@ export class Circuit {
   #nextProbeAt = 0;
   #probesLeft = 0;
   #probesToPass = 0;
+  /** The latest failures, oldest first. */
+  readonly #causes: string[] = [];
 
   /** @throws ToolError `invalid_argument` */
   constructor(settings: CircuitSettings, clock: Clock, onChange?: (state: CircuitState) => void) {
@@ -69,6 +72,18 @@ export class Circuit {
   /** Asks to call: 0 = go; otherwise the milliseconds until it is worth asking again, at least 1. */
   admit(): number {
     return this.#state === "closed" ? 0 : this.#admitProbe();
+  }
+
+  /** The failures that opened the circuit, at most five, the latest last. */
+  get causes(): readonly string[] {
+    return [...this.#causes];
+  }
+
+  /** Names a failure that is about to be recorded. */
+  noteCause(cause: string): void {
+    if (this.#state === "open") return;
+    this.#causes.push(cause);
+    if (this.#causes.length > Math.min(this.#threshold, MAX_CAUSES)) this.#causes.shift();
   }
 
   /** Tells how an admitted call ended. */
@@ -142,6 +157,7 @@ export class Circuit {
     this.#successBuckets.fill(0);
     this.#failures = 0;
     this.#successes = 0;
+    this.#causes.length = 0;
   }
 
   #enter(state: CircuitState): void {
@@ -150,19 +166,20 @@ export class Circuit {
   }
 }
 
-/** Codes that say the tool could not be reached, whoever threw them. */
-const INFRASTRUCTURE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_error", "rate_limited", "unavailable"]);
+/** Codes that say that a dependency is unwell, whoever threw them. */
+const UNWELL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_error", "rate_limited", "unavailable"]);
 
 /**
- * What a call's end says about the health of its tool.
+ * What a call's end says about the health of what its tool depends on.
  *
- * Timeouts, failed connections and exceptions nobody meant are failures. Everything the model, a rule or the
- * caller did, and what a tool threw on purpose (`thrownByTool`) as its answer, says nothing.
+ * Timeouts, failed connections, rate limits and answers of a server that is broken are failures. Any other error, also an exception
+ * that says nothing of its kind, may be about this one call, and says nothing about the next.
+ *
+ * @param serverFailed the error is the answer of a server that is broken, such as HTTP 500
  */
-export function circuitOutcome(error: ToolError | undefined, thrownByTool: boolean): CircuitOutcome {
+export function circuitOutcome(error: ToolError | undefined, serverFailed: boolean): CircuitOutcome {
   if (error === undefined) return "success";
-  if (INFRASTRUCTURE.has(error.code)) return "failure";
-  return error.code === "execution_failed" && !thrownByTool ? "failure" : "ignored";
+  return serverFailed || UNWELL.has(error.code) ? "failure" : "ignored";
 }
 
 function checked(name: string, value: number, fits: (value: number) => boolean, wanted: string, minimum: number): number {

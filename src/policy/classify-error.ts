@@ -76,8 +76,13 @@ function bySystemCode(link: unknown): Finding | undefined {
   const code = readOwnField(link, "code");
   if (typeof code !== "string") return undefined;
   if (code === "ABORT_ERR" || code === "UND_ERR_ABORTED") return { code: "execution_failed" };
+  if (ACCESS_REFUSED.has(code)) return REFUSED;
   return CONNECTION_FAILED.has(code) ? { code: "network_error" } : undefined;
 }
+
+/** The operating system or Node's permission model does not let the process do this. */
+const ACCESS_REFUSED: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ERR_ACCESS_DENIED"]);
+const REFUSED: Finding = { code: "permission_denied", retryable: false };
 
 /** Answers that ask for another try. 529 is what some model providers answer when they are overloaded. */
 const TEMPORARY_STATUS: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
@@ -94,6 +99,7 @@ function byStatus(link: unknown): Finding | undefined {
   const response = readField(link, "response");
   const status = statusOf(link) ?? statusOf(response);
   if (status === undefined) return undefined;
+  if (status === 401 || status === 403) return REFUSED;
   const code = TEMPORARY_STATUS.get(status);
   // Any other refusal is final, whatever words its message uses; a plain 500 is judged by its words.
   if (code === undefined) return status < 500 ? { code: "execution_failed", retryable: false } : undefined;
@@ -104,6 +110,20 @@ function byStatus(link: unknown): Finding | undefined {
 function statusOf(holder: unknown): number | undefined {
   const status = readField(holder, "status") ?? readField(holder, "statusCode");
   return typeof status === "number" && status >= 400 && status <= 599 ? status : undefined;
+}
+
+/** Answers from 500 on that refuse this one request: it is the request that is at fault, not the server. */
+const REFUSALS: ReadonlySet<number> = new Set([501, 505]);
+
+/** True where the error, or what caused it, is the HTTP answer of a server that is broken. */
+export function isServerFailure(error: ToolError): boolean {
+  let link: unknown = error;
+  for (let depth = 0; depth <= MAX_CAUSES && link !== undefined && link !== null; depth++) {
+    const status = statusOf(link) ?? statusOf(readField(link, "response"));
+    if (status !== undefined) return status >= 500 && !REFUSALS.has(status);
+    link = readField(link, "cause");
+  }
+  return false;
 }
 
 /**

@@ -5,8 +5,12 @@ import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
 
 const MARK = "data:image/";
+/** Sticky, and without the data: a pattern that takes in megabytes overflows the stack of the engine that matches it. */
+const HEAD = /data:(image\/[a-z0-9.+-]{1,40});base64,/uy;
+const BEYOND_BASE64 = /[^A-Za-z0-9+/]/gu;
+const PADDING = /={0,2}/uy;
 /** Base64 of fewer characters is no image. */
-const DATA_URL = /data:(image\/[a-z0-9.+-]{1,40});base64,([A-Za-z0-9+/]{16,}={0,2})/gu;
+const MIN_BASE64_CHARS = 16;
 /** The images that every provider takes, and how their base64 begins: one image that is none has every later request refused. */
 const BEGINNINGS: ReadonlyMap<string, string> = new Map([
   ["image/png", "iVBORw0KGgo"],
@@ -44,12 +48,25 @@ class Lifted {
   found = false;
 
   inText(text: string): string {
-    return text.replaceAll(DATA_URL, (_, mediaType: string, data: string) => {
-      this.found = true;
-      if (this.images.length >= MAX_IMAGES || !isImage(mediaType, data)) return "[image]";
-      this.images.push({ type: "image", mediaType, data });
-      return `[image ${this.images.length}]`;
-    });
+    let shown = "";
+    let kept = 0;
+    for (let at = text.indexOf(MARK); at !== -1; at = text.indexOf(MARK, at)) {
+      const url = readDataUrl(text, at);
+      if (url === undefined) {
+        at += MARK.length;
+        continue;
+      }
+      shown += text.slice(kept, at) + this.#lift(url);
+      at = kept = url.end;
+    }
+    return kept === 0 ? text : shown + text.slice(kept);
+  }
+
+  #lift({ mediaType, data }: DataUrl): string {
+    this.found = true;
+    if (this.images.length >= MAX_IMAGES || !isImage(mediaType, data)) return "[image]";
+    this.images.push({ type: "image", mediaType, data });
+    return `[image ${this.images.length}]`;
   }
 
   inJson(value: JsonValue): JsonValue {
@@ -58,6 +75,26 @@ class Lifted {
     if (!isJsonObject(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.inJson(item)]));
   }
+}
+
+interface DataUrl {
+  readonly mediaType: string;
+  readonly data: string;
+  /** Where the text goes on. */
+  readonly end: number;
+}
+
+function readDataUrl(text: string, at: number): DataUrl | undefined {
+  HEAD.lastIndex = at;
+  const mediaType = HEAD.exec(text)?.[1];
+  if (mediaType === undefined) return undefined;
+  const start = HEAD.lastIndex;
+  BEYOND_BASE64.lastIndex = start;
+  const dataEnd = BEYOND_BASE64.exec(text)?.index ?? text.length;
+  if (dataEnd - start < MIN_BASE64_CHARS) return undefined;
+  PADDING.lastIndex = dataEnd;
+  const end = dataEnd + (PADDING.exec(text)?.[0].length ?? 0);
+  return { mediaType, data: text.slice(start, end), end };
 }
 
 function isImage(mediaType: string, data: string): boolean {

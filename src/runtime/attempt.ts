@@ -6,8 +6,8 @@ import { Job } from "../core/job.ts";
 import { NoAnswer } from "../core/no-answer.ts";
 import { StandInError } from "../core/stand-in-error.ts";
 import { circuitOutcome } from "../policy/circuit.ts";
-import type { Circuit, CircuitOutcome } from "../policy/circuit.ts";
-import { classifyError } from "../policy/classify-error.ts";
+import type { Circuit } from "../policy/circuit.ts";
+import { classifyError, isServerFailure } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
 import type { WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
@@ -19,7 +19,7 @@ import type { CallRun, StepEnd } from "./call-run.ts";
 import { withinLayer } from "./caller-layer.ts";
 import { followJob } from "./follow-job.ts";
 import { release } from "./hold.ts";
-import { askWithFault, faultIsOver, isPretended, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
+import { askWithFault, faultIsOver, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
 import type { Orphan } from "./orphan.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
@@ -131,6 +131,7 @@ function proceed(run: CallRun, found: Found): StepEnd | Promise<StepEnd> {
 }
 
 function circuitOpen(run: CallRun, waitMs: number): ToolError {
+  const causes = circuitOf(run)?.causes ?? [];
   return new ToolError(
     "circuit_open",
     `${run.toolName} failed so often of late that calls are refused for another ${Math.ceil(waitMs)} ms.`,
@@ -138,6 +139,7 @@ function circuitOpen(run: CallRun, waitMs: number): ToolError {
       retryAfterMs: Math.ceil(waitMs),
       retryable: false,
       hint: "Use another tool, or try again later.",
+      ...(causes.length === 0 ? {} : { details: [`The latest failures: ${causes.join(", ")}.`] }),
     },
   );
 }
@@ -226,7 +228,7 @@ class AnswerOutcome implements WaitOutcome<unknown, StepEnd> {
   ended(error: ToolError): StepEnd {
     this.#context.end(error);
     writeEnded(this.#run);
-    circuitOf(this.#run)?.record(healthOf(this.#run, error, false));
+    recordFailure(this.#run, error);
     this.#orphan = abandon(this.#run);
     return error;
   }
@@ -271,7 +273,7 @@ function attemptFailed(run: CallRun, context: AttemptContext, thrown: unknown): 
   release(run);
   const error = classifyError(thrown);
   noteAnswer(run, error, error === thrown);
-  circuitOf(run)?.record(healthOf(run, error, error === thrown));
+  recordFailure(run, error);
   return error;
 }
 
@@ -284,8 +286,13 @@ function noteAnswer(run: CallRun, error: ToolError, isMeant: boolean): void {
   run.fidelity = error instanceof StandInError && FIDELITIES.includes(error.fidelity) ? error.fidelity : undefined;
 }
 
-function healthOf(run: CallRun, error: ToolError, thrownByTool: boolean): CircuitOutcome {
-  return isPretended(run) ? "ignored" : circuitOutcome(error, thrownByTool);
+/** A failure that was put in on purpose says nothing about what the tool depends on. */
+function recordFailure(run: CallRun, error: ToolError): void {
+  const circuit = circuitOf(run);
+  if (circuit === undefined) return;
+  const outcome = isPutIn(run) ? "ignored" : circuitOutcome(error, isServerFailure(error));
+  if (outcome === "failure") circuit.noteCause(`${run.callId}: ${error.code}`);
+  circuit.record(outcome);
 }
 
 function reportBlock(run: CallRun, blockedMs: number): void {

@@ -276,11 +276,11 @@ function watch(answer: Answer, runs: readonly CallRun[]): void {
   else check(answer);
 }
 
-/** Failures of execution fail a batch; what the model can mend (input, names, permissions) and timeouts stay results. */
+/** Failures of execution fail a batch, also where a handler was denied what it needed halfway; what the model can mend (input, names, permissions) and timeouts stay results. */
 function failsTheBatch(result: ToolResult): boolean {
   if (result.status !== "error" || result.error === undefined) return false;
   const { category } = ERROR_CODES[result.error.code];
-  return category === "execution" || category === "network";
+  return category === "execution" || category === "network" || (category === "permission" && result.error.outcome !== "not_started");
 }
 
 function cancelAll(runs: readonly CallRun[], reason: string): void {

@@ -176,6 +176,7 @@ export class CallRun implements Interruptible {
   /** `raw` has its answer, and nothing need be run. */
   isAnswered = false;
   #idempotencyKey: string | undefined;
+  #holdsProcess = false;
 
   constructor(parts: CallParts, turn: Turn, options: CallOptions, call: ToolCall, earlier?: EarlierRun) {
     this.parts = parts;
@@ -243,6 +244,19 @@ export class CallRun implements Interruptible {
       outcome: this.attempts === 0 ? "not_started" : "unknown",
     });
     this.wait?.interrupt(this.cancelled);
+  }
+
+  /** Keeps the process alive until `letProcessEnd`: somebody waits for the result. */
+  keepProcess(): void {
+    if (this.#holdsProcess) return;
+    this.#holdsProcess = true;
+    this.clock.hold?.();
+  }
+
+  letProcessEnd(): void {
+    if (!this.#holdsProcess) return;
+    this.#holdsProcess = false;
+    this.clock.release?.();
   }
 
   /** Passes an event to listeners. */

@@ -21,6 +21,7 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   if (run.read !== undefined) endRead(run, end);
   const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
   if (run.parts.afterHooks.length === 0 || run.registered === undefined) return recordResult(run, result);
+  run.keepProcess();
   return showHooks(run, result).then((shown) => recordResult(run, shown));
 }
 
@@ -111,6 +112,7 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   Object.freeze(result.warnings);
   run.result = Object.freeze(result);
   run.parts.running.delete(run.callId);
+  run.letProcessEnd();
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;
   const isWrittenDown = run.route?.rung === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);

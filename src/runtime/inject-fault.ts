@@ -100,9 +100,11 @@ export function plannedTimeout(run: CallRun, error: ToolError): ToolError {
   return plannedError({ ...rule, retryable: error.retryable && rule.retryable !== false }, error.code, error.message);
 }
 
-/** A fault that was put into something that only stands in for the tool: it says nothing of the tool. */
-export function isPretended(run: CallRun): boolean {
-  return run.faults?.met !== undefined && !isLive(run);
+/** What went wrong with this attempt was put in on purpose, or into something that only stands in for the tool. */
+export function isPutIn(run: CallRun): boolean {
+  const { faults } = run;
+  if (faults?.met === undefined) return false;
+  return !isLive(run) || (faults.drawn !== null && faults.drawn !== undefined && run.attempts <= (faults.drawn.rule.attempts ?? Infinity));
 }
 
 function isLive({ route }: CallRun): boolean {

@@ -33,13 +33,17 @@ const EXECUTION: readonly Step[] = [reconcileCall, askApproval, takePlace, begin
 
 /** Runs the admission steps; the result is the error that ends the call, or undefined when it may run. */
 export function admitCall(run: CallRun): StepEnd | Promise<StepEnd> {
-  return drive(run, ADMISSION, 0);
+  const end = drive(run, ADMISSION, 0);
+  if (end instanceof Promise) run.keepProcess();
+  return end;
 }
 
-/** Runs an admitted call to its result. Never throws or rejects. */
+/** Runs an admitted call to its result. Never throws or rejects. While it is waited for, the process stays alive. */
 export function executeCall(run: CallRun): ToolResult | Promise<ToolResult> {
   const end = drive(run, EXECUTION, 0);
-  return end instanceof Promise ? end.then((error) => finishCall(run, error)) : finishCall(run, end);
+  if (!(end instanceof Promise)) return finishCall(run, end);
+  run.keepProcess();
+  return end.then((error) => finishCall(run, error));
 }
 
 function drive(run: CallRun, steps: readonly Step[], from: number): StepEnd | Promise<StepEnd> {

@@ -201,7 +201,9 @@ export class Round {
 
   #take(run: CallRun, { answer }: Admission): void {
     const index = this.#answers.push(answer) - 1;
-    if (answer === undefined && this.#mayStart(run)) this.#answers[index] = executeCall(run);
+    if (answer !== undefined) return;
+    if (this.#mayStart(run)) this.#answers[index] = executeCall(run);
+    else run.letProcessEnd(); // until the round is ended, nobody waits for it
   }
 
   /** Whether the call may run before the message is known to be whole. One that may not keeps its place in line before later ones. */

@@ -157,13 +157,35 @@ summary
     });
   });
 
-  test("a handler that ends the process does not pass for an answer", async () => {
-    const tool = '{ name: "leave", description: "Leaves.", inputSchema: {}, execute: () => process.exit(0) }';
+  test.each([0, 3, 13])("a handler that ends the process with %i does not pass for an answer", async (code) => {
+    const tool = `{ name: "leave", description: "Leaves.", inputSchema: {}, execute: () => process.exit(${code}) }`;
     const folder = folderWith({ "haft.toml": '[toolsets.m]\ntype = "module"\npath = "m.mjs"\n', "m.mjs": `export default ${tool};` });
     expect(await haft(["call", "leave"], { folder })).toEqual({
       exitCode: 1,
       stdout: "",
-      stderr: "haft: A handler ended the process before the command was done.\n",
+      stderr: `haft: ${code === 13 ? "The process ended" : "A handler ended the process"} before the command was done.\n`,
+    });
+  });
+
+  test("a call that waits for an abandoned handler has its result, and so has the command", async () => {
+    const tools = `const late = () => new Promise((resolve) => setTimeout(resolve, 400).unref());
+      export const slow = { name: "slow", description: "Answers late.", inputSchema: {}, timeoutMs: 50, execute: late };
+      export const stuck = { ...slow, name: "stuck", effects: { writes: ["k"], idempotent: true }, maxAttempts: 2 };
+      export const next = { name: "next", description: "Answers.", inputSchema: {}, execute: () => "done" };`;
+    const folder = folderWith({
+      "haft.toml": '[toolsets.m]\ntype = "module"\npath = "m.mjs"\n',
+      "m.mjs": tools,
+      "calls.jsonl": `${JSON.stringify({ role: "assistant", content: "", calls: [{ name: "m::slow" }, { name: "m::next" }] })}\n`,
+    });
+    const ran = await haft(["run", "calls.jsonl", "--json"], { folder });
+    expect({ exitCode: ran.exitCode, statuses: [...ran.stdout.matchAll(/"status":"(\w+)"/gu)].map(([, status]) => status) }).toEqual({
+      exitCode: 0,
+      statuses: ["error", "ok"],
+    });
+    const called = await haft(["call", "m::stuck", "--json"], { folder });
+    expect({ exitCode: called.exitCode, result: JSON.parse(called.stdout) }).toMatchObject({
+      exitCode: 7,
+      result: { status: "error", attempts: 2, error: { code: "timeout" } },
     });
   });
 });

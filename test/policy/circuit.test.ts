@@ -155,12 +155,23 @@ test.each([
   expect(() => new Circuit(settings, new FakeClock())).toThrow(message);
 });
 
-test("F3.36 only what says that a tool cannot be reached counts as a failure", () => {
+test("F3.36 only what says that a dependency is unwell counts as a failure", () => {
   const codes = Object.keys(ERROR_CODES) as ErrorCode[]; // the keys of the table are its codes
-  const failures = (thrownByTool: boolean): readonly string[] =>
-    codes.filter((code) => circuitOutcome(new ToolError(code, "x"), thrownByTool) === "failure");
-  expect(failures(true)).toEqual(["unavailable", "timeout", "network_error", "rate_limited"]);
-  expect(failures(false)).toEqual(["unavailable", "timeout", "network_error", "rate_limited", "execution_failed"]);
+  const failures = codes.filter((code) => circuitOutcome(new ToolError(code, "x"), false) === "failure");
+  expect(failures).toEqual(["unavailable", "timeout", "network_error", "rate_limited"]);
   expect(circuitOutcome(undefined, false)).toBe("success");
+  expect(circuitOutcome(new ToolError("execution_failed", "HTTP 500"), true)).toBe("failure");
   expect(circuitOutcome(new ToolError("invalid_input", "x"), false)).toBe("ignored");
+});
+
+test("a circuit names the latest failures that opened it, and forgets them when it closes", async () => {
+  const { clock, circuit } = setUp({ failures: 2 });
+  for (const cause of ["a", "b", "c"]) {
+    circuit.noteCause(cause);
+    circuit.record("failure");
+  }
+  expect(circuit.causes).toEqual(["a", "b"]);
+  await clock.advance(30_000);
+  call(circuit, "success");
+  expect({ state: circuit.state, causes: circuit.causes }).toEqual({ state: "closed", causes: [] });
 });

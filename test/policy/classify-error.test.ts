@@ -230,3 +230,17 @@ describe("F3.13 a plain exception is judged by its words:", () => {
     expect(verdict(thrown)).toEqual({ code: "execution_failed", retryable: false, outcome: "unknown" });
   });
 });
+
+describe("F4.24 a handler that is denied access ends with permission_denied", () => {
+  test.each([
+    ["a file that may not be read", Object.assign(new Error("EACCES: permission denied, open '/etc/shadow'"), { code: "EACCES" })],
+    ["an operation that is not permitted", Object.assign(new Error("EPERM: operation not permitted"), { code: "EPERM" })],
+    ["Node's permission model", Object.assign(new Error("Access to this API has been restricted"), { code: "ERR_ACCESS_DENIED" })],
+    ["HTTP 401", Object.assign(new Error("Unauthorized"), { status: 401 })],
+    ["HTTP 403 of a response", Object.assign(new Error("Request failed"), { response: { status: 403 } })],
+    ["a cause", new Error("could not save", { cause: Object.assign(new Error("denied"), { code: "EACCES" }) })],
+  ])("%s", (_, thrown) => {
+    const { code, retryable, outcome } = classifyError(thrown);
+    expect({ code, retryable, outcome }).toEqual({ code: "permission_denied", retryable: false, outcome: "unknown" });
+  });
+});

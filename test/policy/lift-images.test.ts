@@ -62,4 +62,12 @@ describe("F1.19 an image that comes as a data URL", () => {
     expect(JSON.stringify(openAi.at(-1))).toContain(`"image_url":{"url":"${URL}"}`);
     await runtime.close();
   });
+
+  test("of many megabytes is part of the answer like any other", async () => {
+    const data = `/9j/${"A".repeat(6_000_000 - 4)}`;
+    const execute = (): unknown => ({ photo: `data:image/jpeg;base64,${data}` });
+    const runtime = createRuntime({ tools: [{ name: "photo", description: "", inputSchema: {}, execute }] });
+    const { status, content } = await runtime.execute({ name: "photo" });
+    expect({ status, types: content?.map(({ type }) => type) }).toEqual({ status: "ok", types: ["text", "image"] });
+  });
 });

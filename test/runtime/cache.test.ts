@@ -124,7 +124,7 @@ describe("a hit", () => {
 
   test("F3.15 it answers while the circuit of its tool is open; other calls are refused", async () => {
     let down = false;
-    const read = tool("read", () => (down ? Promise.reject(new Error("down")) : "up"), {
+    const read = tool("read", () => (down ? Promise.reject(new ToolError("network_error", "down")) : "up"), {
       effects: readOnly("a"),
       cache: "runtime",
       maxAttempts: 1,

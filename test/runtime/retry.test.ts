@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
+import type { ToolResult } from "../../src/core/result.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
 const reset = (): never => {
@@ -147,6 +148,51 @@ test("F3.36 B15 a circuit opens on failures, refuses fast, probes once, and clos
   expect(waiting.filter((result) => result.status === "ok").length).toBe(1);
   expect((await runtime.execute({ name: "down" })).output).toBe("up");
   expect(events.filter((event) => event.type === "circuit-change").map((event) => event.state)).toEqual(["open", "half-open", "closed"]);
+});
+
+describe("F3.36 what opens the circuit that all sessions share", () => {
+  const thrown: Readonly<Record<string, unknown>> = {
+    "an Error": new Error("user not found"),
+    "an error of its own class": Object.assign(new Error("sold out"), { name: "SoldOutError", code: "SOLD_OUT" }),
+    "a mistake in its code": new TypeError("Cannot read properties of undefined (reading 'id')"),
+    "something that is no error": "no such order",
+    "a ToolError": new ToolError("execution_failed", "no such order"),
+    "a refused request": Object.assign(new Error("Not Found"), { status: 404 }),
+    "missing rights": Object.assign(new Error("Forbidden"), { status: 403 }),
+    "a refused file": Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" }),
+  };
+  const unwell: Readonly<Record<string, unknown>> = {
+    "a lost connection": Object.assign(new Error("reset"), { code: "ECONNRESET" }),
+    "a broken server": Object.assign(new Error("Internal Server Error"), { status: 500 }),
+    "a broken server, wrapped": new Error("fetch failed", { cause: { response: { status: 500 } } }),
+    "a server that is overloaded": Object.assign(new Error("Overloaded"), { statusCode: 529 }),
+    "a ToolError of a dependency": new ToolError("unavailable", "the database is not there"),
+  };
+
+  async function sixthOf(what: unknown): Promise<ToolResult> {
+    const { runtime } = testRuntime({
+      maxAttempts: 1,
+      tools: [
+        tool("find", () => {
+          throw what;
+        }),
+      ],
+    });
+    for (let n = 0; n < 5; n++) await runtime.session(`s${n}`).execute({ name: "find" });
+    return runtime.session("s5").execute({ name: "find" });
+  }
+
+  test.each(Object.keys(thrown))("not %s", async (what) => {
+    expect((await sixthOf(thrown[what])).error?.code).not.toBe("circuit_open");
+  });
+
+  test.each(Object.keys(unwell))("%s, and its error names the calls that failed", async (what) => {
+    const { error } = await sixthOf(unwell[what]);
+    expect({ code: error?.code, details: error?.details }).toEqual({
+      code: "circuit_open",
+      details: [expect.stringMatching(/^The latest failures: (?:call_\w+: \w+(?:, |\.$)){5}/u)],
+    });
+  });
 });
 
 test("F3.36 errors a tool throws on purpose do not open its circuit", async () => {

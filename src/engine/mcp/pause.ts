@@ -21,7 +21,7 @@ export async function within<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const limit = new AbortController();
-  const clear = clock.timer(() => limit.abort(new Error("it did not answer in time")), limitMs, { background: true });
+  const clear = clock.timer(() => limit.abort(new Error("it did not answer in time")), limitMs);
   try {
     return await work(outer === undefined ? limit.signal : AbortSignal.any([outer, limit.signal]));
   } finally {

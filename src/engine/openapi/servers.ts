@@ -61,7 +61,7 @@ export class Servers {
     // Without an address of the document, a relative one says nothing; that is no fault.
     if (url === null && this.#home === undefined && !/^[a-z][a-z0-9+.-]*:/iu.test(address)) return undefined;
     const isWhole = url !== null && HTTP.test(url.href) && !/[{}]|%7[bd]/iu.test(url.href);
-    if (isWhole && url.username === "" && url.password === "") return url.origin + url.pathname.replace(/\/+$/u, "");
+    if (isWhole && url.username === "" && url.password === "") return url.origin + url.pathname.replace(/(?<!\/)\/+$/u, "");
     const shown = url === null || url.username + url.password === "" ? quote(address) : "an address with a user name";
     this.#document.warnings.add(
       place,

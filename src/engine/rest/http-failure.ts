@@ -20,8 +20,13 @@ interface Meaning {
 
 const REFUSED: Meaning = { code: "execution_failed", retryable: false, outcome: "failed" };
 
+/** The credentials that were sent do not allow this. */
+const DENIED: Meaning = { code: "permission_denied", retryable: false, outcome: "failed" };
+
 /** Answers that mean something else than that the request was refused (4xx) or came to grief (5xx). */
 const MEANINGS: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
+  [401, DENIED],
+  [403, DENIED],
   [408, { code: "timeout", retryable: true, outcome: "unknown" }],
   [424, { code: "execution_failed", retryable: false, outcome: "unknown" }],
   [425, { code: "network_error", retryable: true, outcome: "not_started" }],
@@ -50,6 +55,7 @@ export async function httpFailure(response: HttpResponse, sent: string, clock: C
   return new ToolError(code, `HTTP ${status}: ${said}${auth}`, {
     retryable,
     outcome,
+    cause: { status },
     ...(text.length > MAX_MESSAGE ? { details: [excerpt(text, MAX_DETAILS)] } : {}),
     ...(retryable && retryAfterMs !== undefined ? { retryAfterMs } : {}),
   });

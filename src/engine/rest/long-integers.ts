@@ -2,7 +2,7 @@
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const NUMBER = /-?\d+(?:[.eE+-]|\d)*/uy;
+const NUMBER = /-?\d[\d.eE+-]*/uy;
 
 /**
  * The text with every such integer replaced; strings are left alone. What is no JSON comes out as no JSON.

@@ -70,7 +70,7 @@ export class TokenKeeper {
   async #fetch(): Promise<AccessToken> {
     const { client, clock, onToken } = this.#ports;
     const late = new AbortController();
-    const stop = clock.timer(() => late.abort(), FETCH_TIMEOUT_MS, { background: true });
+    const stop = clock.timer(() => late.abort(), FETCH_TIMEOUT_MS);
     try {
       const signal = AbortSignal.any([late.signal, this.#closing.signal]);
       const response = await client.request({ ...tokenRequest(this.#auth), secretHeaders: [], keepRedirect: true, signal });

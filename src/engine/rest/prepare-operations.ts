@@ -111,7 +111,7 @@ function baseOf({ server }: HttpOperation, { baseUrl }: RestOptions, documentOri
   if (address === undefined || !URL.canParse(address)) return undefined;
   const url = new URL(address);
   const usable = (url.protocol === "http:" || url.protocol === "https:") && url.username === "" && url.password === "";
-  return usable ? url.origin + url.pathname.replace(/\/+$/u, "") : undefined;
+  return usable ? url.origin + url.pathname.replace(/(?<!\/)\/+$/u, "") : undefined;
 }
 
 /** That of most operations, so that one with a server of its own does not decide for all. */

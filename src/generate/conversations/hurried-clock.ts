@@ -46,6 +46,14 @@ class SkippingClock implements HurriedClock {
     return this.#real.wallTime();
   }
 
+  hold(): void {
+    this.#real.hold?.();
+  }
+
+  release(): void {
+    this.#real.release?.();
+  }
+
   timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void {
     if (this.#hurrying === 0 || options?.background === true) return this.#real.timer(fire, delayMs, options);
     const timer: Timer = { dueAt: this.now() + Math.max(0, delayMs), fire };

@@ -50,6 +50,6 @@ function isJson(contentType: string | null): boolean {
   const [type = "", ...parameters] = (contentType ?? "")
     .toLowerCase()
     .split(";")
-    .map((part) => part.replaceAll(/^[ \t]+|[ \t]+$/gu, ""));
+    .map((part) => part.replaceAll(/^[ \t]+|(?<![ \t])[ \t]+$/gu, ""));
   return type === "application/json" && parameters.every((parameter) => /^charset="?utf-?8"?$/u.test(parameter));
 }

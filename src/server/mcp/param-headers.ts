@@ -13,7 +13,7 @@ interface ParamHeader {
 const KEYWORD = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u;
 const ENCODED = /^=\?base64\?(.*)\?=$/su;
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/u;
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/u;
 const MAX_DEPTH = 8;
 
 /**
@@ -56,7 +56,7 @@ function textAt(args: unknown, path: readonly string[]): string | undefined {
 function decode(sent: string): string | undefined {
   const encoded = ENCODED.exec(sent)?.[1];
   if (encoded === undefined) return sent;
-  return BASE64.test(encoded) ? Buffer.from(encoded, "base64").toString("utf8") : undefined;
+  return BASE64.test(encoded) && encoded.length % 4 === 0 ? Buffer.from(encoded, "base64").toString("utf8") : undefined;
 }
 
 /** The tool and arguments of a `tools/call`, and its id; undefined for every other message. */

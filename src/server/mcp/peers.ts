@@ -153,7 +153,7 @@ export class Peers {
     const stop = new AbortController();
     const { clock } = this.#settings;
     const late = (): void => stop.abort(new ToolError("timeout", `no answer within ${LIST_TIMEOUT_MS / 1_000} s`));
-    const forget = clock.timer(late, LIST_TIMEOUT_MS, { background: true });
+    const forget = clock.timer(late, LIST_TIMEOUT_MS);
     const { signal } = stop;
     const entries: Entry[] = [];
     try {

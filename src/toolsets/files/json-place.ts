@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { plural, typeInWords } from "../../core/wording.ts";
 
 const MAX_STEPS = 64;
+const MAX_PLACE_CHARS = 16_384;
 const MAX_NAMED_KEYS = 20;
 
 /** A key, or an index that was written in brackets. */
@@ -19,6 +20,7 @@ const STEP = /\.?([^.[\]"]+)|\[(\d{1,9})\]|\[("(?:[^"\\]|\\.)*")\]/uy;
  * @throws ToolError `invalid_input`
  */
 export function parsePlace(text: string): readonly Step[] {
+  if (text.length > MAX_PLACE_CHARS) throw new ToolError("invalid_input", `The place has more than ${MAX_PLACE_CHARS} characters.`);
   const steps: Step[] = [];
   STEP.lastIndex = text.startsWith("$") ? 1 : 0;
   while (STEP.lastIndex < text.length) {

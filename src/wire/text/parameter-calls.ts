@@ -160,7 +160,7 @@ const PAIRS = new MarkerSet(["<arg_key>", "</arg_key>", "<arg_value>", "</arg_va
 export const keyValueCall: CallReader = function* (place) {
   const { input } = place;
   yield* input.space();
-  const name = (yield* input.while(NAME_OF_PAIRS, MAX_TAG)).replace(/(?:\\n)+$/u, "");
+  const name = (yield* input.while(NAME_OF_PAIRS, MAX_TAG)).replace(/(?<!\\n)(?:\\n)+$/u, "");
   if (name === "" || !place.knows(name)) return false;
   yield* input.space();
   if (yield* input.take("<tool_sep>")) yield* input.space();

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { readTree } from "./source-tree.ts";
+
+/** The timers that let the process end, and why no caller waits for what they do. */
+const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
+  "src/documents/watch-files.ts": "looks at changed files; a refresh reads them all the same",
+  "src/engine/lazy-server.ts": "ends a server that no call uses",
+  "src/engine/mcp.ts": "lists tools again that may be out of date",
+  "src/engine/mcp/change-stream.ts": "opens a stream of changes again",
+  "src/net/response.ts": "drops a body that nobody reads",
+  "src/runtime/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
+  "src/runtime/toolsets/toolset-lifecycle.ts": "lists the tools of an engine again, as it asked for",
+  "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",
+  "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
+};
+
+test("a timer lets the process end only where no caller waits for it", () => {
+  const found = [...readTree("src/**/*.ts")].filter(([, text]) => /\bbackground: true\b/u.test(text)).map(([path]) => path);
+  expect(found).toEqual(Object.keys(BACKGROUND_TIMERS));
+});
+
+test("timers are set and let go of in the ports alone, and in a thread of its own", () => {
+  const found = [...readTree("src/**/*.ts")].filter(([, text]) => /\bset(?:Timeout|Interval)\(/u.test(text)).map(([path]) => path);
+  expect(found).toEqual(["src/core/system-ports.ts", "src/store/sqlite-worker.ts"]);
+});

@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { safeText, oneLine, wrap } from "../../src/cli/terminal-text.ts";
+import { copyJson } from "../../src/core/json.ts";
+import { findJsonFault } from "../../src/core/json-fault.ts";
+import { parseJson } from "../../src/core/parse-json.ts";
+import { readEvent } from "../../src/core/read-event.ts";
+import { isToolError } from "../../src/core/error.ts";
+import { printable } from "../../src/engine/mcp/last-words.ts";
+import { parseMessage } from "../../src/engine/mcp/message.ts";
+import { excerpt } from "../../src/engine/rest/answer-text.ts";
+import { readBase64 } from "../../src/engine/rest/base64.ts";
+import { replaceLongIntegers } from "../../src/engine/rest/long-integers.ts";
+import { estimateBytes } from "../../src/policy/estimate-bytes.ts";
+import { liftImages } from "../../src/policy/lift-images.ts";
+import { ResultKeeper } from "../../src/policy/result-keeper.ts";
+import { suspiciousText } from "../../src/policy/suspicious-text.ts";
+import { truncateResult } from "../../src/policy/truncate-result.ts";
+import { visibleJson } from "../../src/policy/visible-text.ts";
+import { weighJson } from "../../src/policy/weigh.ts";
+import { coerceText, foldKey } from "../../src/schema/coerce.ts";
+import { fixJsonText } from "../../src/schema/fix-json-text.ts";
+import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
+import { readPartialJson } from "../../src/schema/partial-json.ts";
+import { parsePlace } from "../../src/toolsets/files/json-place.ts";
+import { readLiteral } from "../../src/wire/text/literal.ts";
+import { guessValue } from "../../src/wire/text/typed-value.ts";
+
+const CHARS = 8 * 1024 * 1024;
+
+/** Text that goes on for megabytes, each in a way that some pattern repeats. */
+const TEXTS: Readonly<Record<string, string>> = {
+  letters: "A".repeat(CHARS),
+  digits: `1${"0".repeat(CHARS)}`,
+  "digits with dots": "1.".repeat(CHARS / 2),
+  spaces: `${" ".repeat(CHARS)}x`,
+  "line ends": "\n".repeat(CHARS),
+  backslashes: "\\".repeat(CHARS),
+  quotes: '"'.repeat(CHARS),
+  "an open string": `"${"a".repeat(CHARS)}`,
+  "a string of escapes": `"${String.raw`\u0061`.repeat(CHARS / 8)}"`,
+  brackets: "[".repeat(CHARS),
+  "brackets and quotes": '["'.repeat(CHARS / 2),
+  "open tags": "<a".repeat(CHARS / 2),
+  colons: "a:".repeat(CHARS / 2),
+  "escape sequences": "\u001b[0;".repeat(CHARS / 8),
+  "an image": `data:image/jpeg;base64,/9j/${"A".repeat(CHARS)}`,
+  "many images": "data:image/png;base64,iVBORw0KGgoAAAAA ".repeat(CHARS / 64),
+  "half images": "data:image/png;base64,".repeat(CHARS / 32),
+  "a JSON Pointer": `/${"a".repeat(CHARS)}`,
+  "a path": `$["${"a".repeat(CHARS)}"]`,
+  emoji: "😀".repeat(CHARS / 2),
+};
+
+const STATE_CHANGE = { type: "state-change", sessionId: "s", turnId: "t", callId: "c", at: 0, toolset: "notes", key: "k" };
+const kept = new ResultKeeper({});
+const handle = kept.keep("session", "call", { a: 1 }, undefined);
+
+/** What reads text that models, tools, servers and files give, however long. */
+const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+  liftImages: (text) => liftImages({ text }, undefined),
+  truncateResult: (text) => truncateResult({ text }, undefined, 32_768, () => ""),
+  weighJson: (text) => weighJson({ text }),
+  visibleJson: (text) => visibleJson(text),
+  estimateBytes: (text) => estimateBytes([{ role: "user", content: text, at: 0 }]),
+  suspiciousText: (text) => suspiciousText({ name: "t", description: text.slice(0, CHARS / 16), inputSchema: {} }),
+  copyJson: (text) => copyJson({ text }),
+  parseJson: (text) => parseJson(text),
+  findJsonFault: (text) => findJsonFault(text),
+  readEvent: (text) => readEvent({ ...STATE_CHANGE, patch: [{ op: "remove", path: text }] }, "it"),
+  readPartialJson: (text) => readPartialJson(text),
+  fixJsonText: (text) => fixJsonText(text),
+  mendJsonText: (text) => mendJsonText(text),
+  coerceText: (text) => coerceText(text, ["number", "integer", "boolean", "null"]),
+  foldKey: (text) => foldKey(text),
+  readLiteral: (text) => readLiteral(text),
+  guessValue: (text) => guessValue(text),
+  parsePlace: (text) => parsePlace(text),
+  readBase64: (text) => readBase64(text, "file"),
+  replaceLongIntegers: (text) => replaceLongIntegers(`[1234567890123456789,${text}]`, (digits) => `"${digits}"`),
+  excerpt: (text) => excerpt(text, 200),
+  printable: (text) => printable(text),
+  parseMessage: (text) => parseMessage(text),
+  safeText: (text) => safeText(text),
+  oneLine: (text) => oneLine(text, 80),
+  wrap: (text) => wrap(text, 80),
+  "read_result, its path": (text) => kept.read("session", handle, { path: text }),
+};
+
+describe("F1.19 text of some megabytes is read, or refused", () => {
+  test.each(Object.keys(READERS))("by %s, whatever is in it", (reader) => {
+    const outcomes = Object.entries(TEXTS).map(([name, text]) => `${name}: ${outcome(() => READERS[reader]?.(text))}`);
+    expect(outcomes.filter((line) => !/: (?:read|refused)$/u.test(line))).toEqual([]);
+  });
+
+  test("by liftImages, with an image of 32 MB", () => {
+    const data = `/9j/${"A".repeat(4 * CHARS - 4)}`;
+    const lifted = liftImages(`a photo: data:image/jpeg;base64,${data}.`, undefined);
+    expect(lifted?.map((part) => (part.type === "image" ? part.data.length : part))).toEqual([
+      { type: "text", text: "a photo: [image 1]." },
+      data.length,
+    ]);
+  });
+});
+
+function outcome(read: () => unknown): string {
+  try {
+    read();
+    return "read";
+  } catch (thrown: unknown) {
+    return isToolError(thrown) ? "refused" : `threw ${String(thrown)}`;
+  }
+}
