@@ -116,6 +116,8 @@ export interface ModelReply {
   readonly native?: NativeMessage;
   /** Every reply of a request that asked for several, this one included, in the provider's order. */
   readonly candidates?: readonly ReplyCandidate[];
+  /** What was odd about the message, for people; left out where nothing was. */
+  readonly warnings?: readonly string[];
   /** As the provider names it. */
   readonly model?: string;
   readonly id?: string;

@@ -6,12 +6,12 @@ import type { AssistantStep } from "../wire/conversation-steps.ts";
 import { textFormat } from "../wire/text/formats.ts";
 import type { DecodeTextOptions, TextDecoding, TextFormat, WrittenCall } from "../wire/text/text-format.ts";
 
-export interface TextToolsOptions extends Pick<DecodeTextOptions, "thinking" | "unknownTools" | "maxChars"> {
+export interface TextToolsOptions extends Pick<DecodeTextOptions, "thinking" | "unknownTools" | "bodyArguments" | "maxChars"> {
   /** The name of one, or one of your own. */
   readonly format: string | TextFormat;
   /** For people. @default the model's name */
   readonly name?: string;
-  /** Told what was odd about the calls of a message, once at its end. */
+  /** Called with what was odd about the calls of a message, once at its end; it is `warnings` of the reply as well. */
   readonly onWarnings?: (warnings: readonly string[]) => void;
 }
 
@@ -66,10 +66,11 @@ class TextToolsModel implements Model {
   }
 
   #decode(tools: readonly ModelTool[]): TextDecoding {
-    const { thinking, unknownTools, maxChars } = this.#options;
+    const { thinking, unknownTools, bodyArguments, maxChars } = this.#options;
     return this.#format.decodeText({
       tools,
       ...(thinking === undefined ? {} : { thinking }),
+      ...(bodyArguments === undefined ? {} : { bodyArguments }),
       ...(maxChars === undefined ? {} : { maxChars }),
       ...(tools.length === 0 ? { unknownTools: "text" } : unknownTools === undefined ? {} : { unknownTools }),
     });

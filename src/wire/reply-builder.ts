@@ -65,6 +65,7 @@ export class ReplyBuilder {
   #media: ContentPart[] = [];
   #text: string[] = [];
   #reasoning: string[] = [];
+  #warnings: string[] = [];
   #chars = 0;
   #finish: FinishReason | undefined;
   #finishDetail: string | undefined;
@@ -109,6 +110,11 @@ export class ReplyBuilder {
   /** How probable more tokens of a reply were; the number of the first is 0. */
   logProbability(index: number, sum: number): void {
     this.#candidates.addLogProbability(index, sum);
+  }
+
+  /** What was odd about the message, for people. */
+  warn(warning: string): void {
+    this.#warnings.push(warning);
   }
 
   media(part: ContentPart): void {
@@ -218,6 +224,7 @@ export class ReplyBuilder {
     this.#sealed = [];
     this.#providerCalls = [];
     this.#media = [];
+    this.#warnings = [];
     this.#text = [];
     this.#reasoning = [];
     this.#chars = 0;
@@ -252,6 +259,7 @@ export class ReplyBuilder {
       usage: readUsage(this.#usage),
       ...(this.#native === undefined || this.#expanded || !endedOrPaused(finish) ? {} : { native: this.#native }),
       ...(candidates === undefined ? {} : { candidates }),
+      ...(this.#warnings.length === 0 ? {} : { warnings: [...this.#warnings] }),
       ...this.#about,
     };
     this.#tell({ type: "reply-end", reply });

@@ -186,6 +186,25 @@ describe("H07 calls of a stream are known however a server names their pieces", 
       [{ name: "a", input: { x: 1 } }],
     ],
     [
+      "an empty custom call beside a function, as Snowflake Cortex sends it",
+      [
+        calls({ index: 0, id: "1", type: "function", custom: {}, function: { name: "a", arguments: "" } }),
+        calls({ index: 0, custom: {}, function: { arguments: '{"x":' } }),
+        calls({ index: 0, type: "function", custom: { name: "", input: "" }, function: { arguments: "1}" } }),
+        end,
+      ],
+      [{ id: "1", name: "a", input: { x: 1 } }],
+    ],
+    [
+      "an empty function beside a custom call",
+      [
+        calls({ index: 0, id: "1", type: "custom", function: {}, custom: { name: "q", input: "SELECT " } }),
+        calls({ index: 0, function: {}, custom: { input: "{" } }),
+        end,
+      ],
+      [{ id: "1", name: "q", input: { input: "SELECT {" }, kind: "custom" }],
+    ],
+    [
       "a custom call",
       [
         calls({ index: 0, id: "1", type: "custom", custom: { name: "q", input: "" } }),
@@ -201,6 +220,12 @@ describe("H07 calls of a stream are known however a server names their pieces", 
     expect(events.flatMap((event) => (event.type === "call-seal" ? [event.call] : []))).toEqual(expected);
     expect(replyOf(events).finish).toBe("calls");
   });
+});
+
+test("a whole message with an empty custom call beside a function calls the function", () => {
+  const call = { id: "1", type: "function", function: { name: "a", arguments: '{"x":1}' } };
+  for (const custom of [{}, null, { name: "", input: "" }])
+    expect(format.decodeReply(whole({ tool_calls: [{ ...call, custom }] })).calls).toEqual([{ id: "1", name: "a", input: { x: 1 } }]);
 });
 
 test("H07 calls are the same however their arguments are cut and mixed", () => {

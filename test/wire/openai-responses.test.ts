@@ -326,6 +326,25 @@ describe("streams", () => {
     expect(replyTo([added, done, completed, { type: "response.output_text.delta", output_index: 3, delta: "more" }]).text).toBe("");
   });
 
+  test("a text that is other at its end than what was streamed is not joined with it, and the reply says so", () => {
+    const delta = { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: "Hello there" };
+    for (const [text, warned] of [
+      ["Goodbye, friend", true],
+      ["Hello", true],
+      ["Hello there, friend", false],
+      ["", false],
+    ] as const) {
+      const item = { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text }] };
+      const pieces = [
+        delta,
+        { type: "response.output_item.done", output_index: 0, item },
+        { ...completed, response: { ...completed.response, output: [item] } },
+      ];
+      const { text: said, warnings } = replyTo(pieces);
+      expect([said, warnings?.length]).toEqual([warned || text === "" ? "Hello there" : text, warned ? 1 : undefined]);
+    }
+  });
+
   test("text and reasoning are the same whole and streamed, parts of reasoning apart", () => {
     const reasoning = {
       type: "reasoning",

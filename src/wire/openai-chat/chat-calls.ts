@@ -152,9 +152,9 @@ export class ChatCalls {
 }
 
 function readPiece(entry: JsonObject): Piece {
-  const { index, id, type, function: plain, custom } = entry;
-  const isCustom = isJsonObject(custom) || type === "custom";
-  const said = isJsonObject(custom) ? custom : isJsonObject(plain) ? plain : entry;
+  const { index, id, function: plain, custom } = entry;
+  const isCustom = isCustomPiece(entry);
+  const [said = entry] = (isCustom ? [custom, plain] : [plain, custom]).filter(isJsonObject);
   const { name } = said;
   return {
     index: typeof index === "number" ? index : undefined,
@@ -163,6 +163,16 @@ function readPiece(entry: JsonObject): Piece {
     custom: isCustom,
     input: said["arguments"] ?? said["input"],
   };
+}
+
+/** By its type, else by which of the two says anything: some servers send both, one of them empty. */
+function isCustomPiece({ type, function: plain, custom }: JsonObject): boolean {
+  if (type === "custom" || type === "function") return type === "custom";
+  return saysAnything(custom) && !saysAnything(plain);
+}
+
+function saysAnything(holder: JsonValue | undefined): boolean {
+  return isJsonObject(holder) && Object.keys(holder).length > 0;
 }
 
 function isWhole(call: ChatCall): boolean {

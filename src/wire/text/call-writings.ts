@@ -99,6 +99,24 @@ export function gemmaWriting([open, close]: readonly [string, string], quote: st
   return { call: ({ name, input }) => `${open}call:${name}${write(isJsonObject(input) ? input : { value: input })}${close}` };
 }
 
+/** Arguments in tags of their names, which nest, and a token before each tag. */
+export function nestedWriting(token: string): TextWriting {
+  const tag = (name: string, inside: string): string => `${token}<${name}>${inside}${token}</${name}>`;
+  const write = (value: JsonValue): string => {
+    if (isJsonArray(value)) return value.map((item) => tag("item", write(item))).join("");
+    if (isJsonObject(value)) return all(value);
+    return plain(value).replaceAll(token, "");
+  };
+  const all = (input: JsonValue): string =>
+    members(input)
+      .map(([key, value]) => tag(key, write(value)))
+      .join("");
+  return {
+    call: ({ name, input }) => `${token}<invoke name="${name}">${all(input)}${token}</invoke>`,
+    around: [`${token}<tool_call>\n`, "\n", `\n${token}</tool_call>`],
+  };
+}
+
 export const REACT_WRITING: TextWriting = {
   call: ({ name, input }) => `Action: ${name}\nAction Input: ${spacedJson(input)}`,
   answer: ["Observation: ", ""],
@@ -133,7 +151,7 @@ function writeLines({ name, input }: WrittenCall, delimiters: Delimiters): strin
     .filter((value) => value !== body)
     .map(([key, text]) => `${prefix}${key}${separator}${text.replaceAll(/\r?\n/gu, " ")}`);
   const text = body?.[1] ?? "";
-  const apart = text.startsWith(prefix) || /^\r?\n/u.test(text) ? [""] : []; // else its first line would be read as something else
+  const apart = text.trim() === "" || /^\r?\n/u.test(text) || text.trimStart().startsWith(prefix.trimStart()) ? [prefix] : []; // else its first line would be read as something else
   return [open, ...lines, ...(body === undefined ? [] : [...apart, text]), close].join("\n");
 }
 

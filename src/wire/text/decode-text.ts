@@ -2,57 +2,24 @@
 import { ToolError } from "../../core/error.ts";
 import { endedWell } from "../../core/model.ts";
 import type { ModelEvent, ModelTool } from "../../core/model.ts";
-import { providerName } from "../provider-name.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import { CodeSpan } from "./code-span.ts";
-import { MarkerSet } from "./marker-set.ts";
+import { rolesOf } from "./grammar-roles.ts";
+import type { Role, Roles, ThinkingEnd } from "./grammar-roles.ts";
+import { readRepeated } from "./literal.ts";
 import type { DecodeTextOptions, TextDecoding, TextEnding } from "./text-format.ts";
 import type { CallMark, ReadCall, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import { TextInput } from "./text-input.ts";
 import type { Reading } from "./text-input.ts";
+import { ToolNames } from "./tool-names.ts";
 
 const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;
 const MAX_CALLS = 1_024;
 const MAX_NAME = 256;
-const DEFAULT_THINKING: TextGrammar["thinking"] = [["<think>", "</think>"]];
 const NO_TOOLS: readonly ModelTool[] = [];
-
-type Role =
-  | { readonly kind: "call"; readonly call: CallMark }
-  | { readonly kind: "before" | "after" | "unsaid" }
-  | { readonly kind: "thinking" | "hidden"; readonly close: MarkerSet };
 
 export function decodeText(grammar: TextGrammar, options: DecodeTextOptions = {}): TextDecoding {
   return new TextReader(grammar, options);
-}
-
-/** What each mark of a grammar means, found out once. */
-interface Roles {
-  readonly marks: MarkerSet;
-  readonly roles: ReadonlyMap<string, Role>;
-}
-
-const known = new WeakMap<TextGrammar, Map<boolean, Roles>>();
-
-function rolesOf(grammar: TextGrammar, keepThinking: boolean): Roles {
-  const kept = known.get(grammar) ?? new Map<boolean, Roles>();
-  known.set(grammar, kept);
-  const found = kept.get(keepThinking) ?? readRoles(grammar, keepThinking);
-  kept.set(keepThinking, found);
-  return found;
-}
-
-function readRoles(grammar: TextGrammar, keepThinking: boolean): Roles {
-  const roles = new Map<string, Role>();
-  for (const mark of grammar.unsaid ?? []) roles.set(mark, { kind: "unsaid" });
-  for (const mark of grammar.after ?? []) roles.set(mark, { kind: "after" });
-  for (const mark of grammar.before ?? []) roles.set(mark, { kind: "before" });
-  for (const [open, close] of grammar.hidden ?? []) roles.set(open, { kind: "hidden", close: new MarkerSet([close]) });
-  if (!keepThinking)
-    for (const [open, close] of grammar.thinking ?? DEFAULT_THINKING ?? [])
-      roles.set(open, { kind: "thinking", close: new MarkerSet([close, ...(grammar.thinkingEnds ?? [])]) });
-  for (const call of grammar.calls) roles.set(call.mark, { kind: "call", call });
-  return { marks: new MarkerSet(roles.keys()), roles };
 }
 
 class TextReader implements TextDecoding, ReadPlace {
@@ -61,13 +28,20 @@ class TextReader implements TextDecoding, ReadPlace {
   readonly #grammar: TextGrammar;
   readonly #options: DecodeTextOptions;
   readonly #roles: Roles;
-  readonly #tools: ReadonlyMap<string, ModelTool>;
+  readonly #keepThinking: boolean;
+  readonly #tools: ToolNames;
   readonly #builder: ReplyBuilder;
   readonly #warnings: string[] = [];
   readonly #code = new CodeSpan();
   readonly #run: Reading<void>;
+  /** Kinds of thinking that no mark closes any more. */
+  readonly #neverClosed = new Set<ThinkingEnd>();
   #charsLeft: number;
   #calls = 0;
+  #thought = false;
+  /** A mark was text, as no call stood behind it: the mark that ends the call is text as well. */
+  #failed = false;
+  #unknownTools: "text" | "call" = "call";
   /** Read as the beginning of a call, before what the input keeps. */
   #held = "";
   /** Marks that are nothing if a call follows, with the white space behind them. */
@@ -78,7 +52,6 @@ class TextReader implements TextDecoding, ReadPlace {
   #said: string[] = [];
   #skipSpace = false;
   #silent = true;
-  #afterCall = false;
   #cutOff = false;
   #ended = false;
 
@@ -86,11 +59,11 @@ class TextReader implements TextDecoding, ReadPlace {
     const { tools = NO_TOOLS, thinking = "split", maxChars = DEFAULT_MAX_CHARS } = options;
     this.#grammar = grammar;
     this.#options = options;
-    this.#roles = rolesOf(grammar, thinking === "keep");
+    this.#roles = rolesOf(grammar);
+    this.#keepThinking = thinking === "keep";
     this.anyTool = options.tools === undefined;
-    this.#tools = toolsByName(tools);
-    const toolNames = new Map(Array.from(this.#tools, ([name, tool]) => [name, tool.name]));
-    this.#builder = new ReplyBuilder({ toolNames, maxChars });
+    this.#tools = new ToolNames(tools);
+    this.#builder = new ReplyBuilder({ toolNames: this.#tools.qualified(), maxChars });
     this.#charsLeft = maxChars;
     this.#run = this.#read();
     this.#run.next();
@@ -98,6 +71,10 @@ class TextReader implements TextDecoding, ReadPlace {
 
   get warnings(): readonly string[] {
     return this.#warnings;
+  }
+
+  get bodyArguments(): Readonly<Record<string, string>> {
+    return this.#options.bodyArguments ?? {};
   }
 
   get silent(): boolean {
@@ -133,33 +110,40 @@ class TextReader implements TextDecoding, ReadPlace {
   }
 
   tool(name: string): ModelTool | undefined {
-    return this.#tools.get(bareName(name)) ?? this.#tools.get(name);
+    return this.#tools.get(name);
+  }
+
+  has(name: string): boolean {
+    return this.#tools.has(name);
   }
 
   knows(name: string): boolean {
     if (name === "" || name.length > MAX_NAME) return false;
-    const unknown = this.#options.unknownTools ?? this.#grammar.unknownTools ?? "call";
-    return this.anyTool || unknown === "call" || this.tool(name) !== undefined;
+    return this.anyTool || (this.#options.unknownTools ?? this.#unknownTools) === "call" || this.#tools.has(name);
   }
 
   accept({ name, input, id, reasoning }: ReadCall): boolean {
     if (this.#calls >= MAX_CALLS || !this.knows(name) || (this.#cutOff && this.input.ended)) return false;
     const key = this.#calls++;
+    this.#failed = false;
     this.#tell();
     this.#pending = "";
     if (this.#silent) this.#space = "";
     this.#held = "";
     this.input.mark();
-    this.#afterCall = true;
     this.#builder.open(key, { name, id, reasoning });
-    if (typeof input === "string") this.#builder.argumentText(key, input);
-    else this.#builder.setInput(key, input);
+    if (typeof input === "string") {
+      const repeated = readRepeated(input);
+      if (repeated !== undefined) this.warn(`The call of ${JSON.stringify(name)} has ${JSON.stringify(repeated.key)} twice in one object.`);
+      this.#builder.argumentText(key, input);
+    } else this.#builder.setInput(key, input);
     this.#builder.seal(key);
     return true;
   }
 
   warn(warning: string): void {
     this.#warnings.push(warning);
+    this.#builder.warn(warning);
   }
 
   settle(): void {
@@ -174,6 +158,10 @@ class TextReader implements TextDecoding, ReadPlace {
 
   say(text: string): void {
     this.#code.feed(text);
+    this.#say(text);
+  }
+
+  #say(text: string): void {
     const begun = this.#skipSpace ? text.trimStart() : text;
     const words = begun.trimEnd();
     if (words === "") {
@@ -181,13 +169,15 @@ class TextReader implements TextDecoding, ReadPlace {
       else this.#pending += begun;
       return;
     }
-    if (this.#space !== "" || this.#pending !== "") this.#said.push(this.#space, this.#pending);
-    this.#said.push(words);
+    this.#said.push(this.#space, this.#unusedMarks, words);
     this.#pending = "";
     this.#space = words.length < begun.length ? begun.slice(words.length) : "";
     this.#skipSpace = false;
     this.#silent = false;
-    this.#afterCall = false;
+  }
+
+  get #unusedMarks(): string {
+    return this.#reached ? this.#pending.slice(this.#pending.trimEnd().length) : this.#pending;
   }
 
   /** Makes one event of what was said. */
@@ -199,11 +189,10 @@ class TextReader implements TextDecoding, ReadPlace {
 
   *#read(): Reading<void> {
     const say = (text: string): void => this.say(text);
-    const { thinking = DEFAULT_THINKING ?? [], start } = this.#grammar;
-    const [first] = thinking;
-    const begun = this.#options.thinking === "begun" ? first : undefined;
-    if (begun !== undefined) yield* this.#think(begun[0], new MarkerSet([begun[1], ...(this.#grammar.thinkingEnds ?? [])]));
-    if (start !== undefined) yield* this.#call("", { mark: "", read: start });
+    if (this.#options.thinking === "begun" && this.#roles.thinking.length > 0) yield* this.#begun();
+    this.input.mark();
+    const { start } = this.#grammar;
+    if (start !== undefined) yield* this.#call("", { mark: "", ...start });
     for (;;) {
       const mark = yield* this.input.until(this.#roles.marks, say);
       this.input.mark();
@@ -221,16 +210,23 @@ class TextReader implements TextDecoding, ReadPlace {
       else this.say(mark);
     } else if (role.kind === "thinking") {
       if (this.#code.quoted) this.say(mark);
-      else yield* this.#think("", role.close);
+      else yield* this.#think(role.end, mark);
     } else if (role.kind === "hidden") {
       const { marker, text } = yield* this.input.textUntil(role.close);
       if (marker === undefined) this.say(mark + text);
     } else if (role.kind === "before") {
+      if (this.#code.quoted) return this.say(mark);
       this.#pending += mark;
       this.#code.feed(mark);
-    } else if (role.kind === "after" && !this.#afterCall) {
-      this.say(mark);
-    }
+    } else if (role.kind === "after") {
+      if (!this.#reached || this.#failed || this.#code.quoted) this.say(mark);
+      this.#failed = false;
+    } else if (role.kind === "thinking-close" && (this.#keepThinking || this.#code.quoted)) this.say(mark);
+  }
+
+  /** The message has a call or thinking: what looks like a mark of the format is one, and nothing that people should read. */
+  get #reached(): boolean {
+    return this.#calls > 0 || this.#thought;
   }
 
   #counts({ where = "anywhere" }: CallMark): boolean {
@@ -239,23 +235,47 @@ class TextReader implements TextDecoding, ReadPlace {
     return !this.#code.quoted && (where === "prose" || this.#code.beginsLine);
   }
 
-  *#call(mark: string, { read, wraps = false }: CallMark): Reading<void> {
+  *#call(mark: string, { read, wraps = false, unknownTools }: CallMark): Reading<void> {
+    this.#unknownTools = unknownTools ?? this.#grammar.unknownTools ?? "call";
     this.#held = mark;
     if (!(yield* read(this, mark))) {
       const text = this.#held + this.input.kept();
-      if (wraps && text.trim() === mark) this.#pending += text;
-      else this.say(text);
+      const around = wraps && text.startsWith(mark) ? mark : "";
+      this.#pending += around;
+      this.#code.feed(around);
+      this.say(text.slice(around.length));
+      this.#failed = mark !== around;
     }
     this.#held = "";
   }
 
-  /** Thinking streams; white space around it does not belong to it. */
-  *#think(open: string, close: MarkerSet): Reading<void> {
-    if (open !== "" && (yield* this.input.peek()) === open.charAt(0)) yield* this.input.take(open);
+  /** Thinking that the prompt opened; some models open it once more. */
+  *#begun(): Reading<void> {
+    yield* this.input.space();
+    for (const [open] of this.#roles.thinking) if (yield* this.input.take(open)) break;
+    this.input.mark();
+    yield* this.#think(this.#roles.begun, "");
+  }
+
+  /** Thinking streams; white space around it does not belong to it. What is kept as text is kept as it is. */
+  *#think(end: ThinkingEnd, open: string): Reading<void> {
+    const tell = this.#keepThinking ? (text: string): void => this.#say(text) : this.#thinker();
+    if (this.#keepThinking) this.#say(open);
+    this.#thought = true;
+    const marker = yield* this.input.until(end.ends, (text) => {
+      this.input.mark();
+      tell(text);
+    });
+    if (marker !== undefined && !end.closing.has(marker)) return yield* this.#endThinking(end, marker, tell);
+    if (this.#keepThinking) this.#say(marker ?? "");
+    else this.#afterThinking();
+  }
+
+  /** Told of pieces of thinking, of which it leaves out the white space around the whole. */
+  #thinker(): (text: string) => void {
     let begun = false;
     let space = "";
-    const marker = yield* this.input.until(close, (piece) => {
-      this.input.mark();
+    return (piece) => {
       const text = begun ? piece : piece.trimStart();
       const words = text.trimEnd();
       if (words === "") {
@@ -265,30 +285,35 @@ class TextReader implements TextDecoding, ReadPlace {
       begun = true;
       this.think(space + words);
       space = text.slice(words.length);
-    });
+    };
+  }
+
+  #afterThinking(): void {
     if (this.#silent) this.#space = "";
     this.#skipSpace = this.#silent;
-    const role = marker === undefined ? undefined : this.#roles.roles.get(marker);
-    if (marker === undefined || role === undefined || this.#grammar.thinkingEnds?.includes(marker) !== true) return;
+  }
+
+  /** At a mark that ends thinking without closing it. Where it is closed all the same, what stands between is thinking, calls included. */
+  *#endThinking(end: ThinkingEnd, mark: string, tell: (text: string) => void): Reading<void> {
+    if (!this.#neverClosed.has(end)) {
+      const { text, marker } = yield* this.input.textUntil(end.closes);
+      if (marker !== undefined) {
+        tell(mark + text);
+        if (this.#keepThinking) this.#say(marker);
+        else this.#afterThinking();
+        return;
+      }
+      this.#neverClosed.add(end);
+      this.input.restore(text);
+    }
+    if (!this.#keepThinking) this.#afterThinking();
     this.input.mark();
-    yield* this.#mark(marker, role);
+    const role = this.#roles.roles.get(mark);
+    if (role !== undefined) yield* this.#mark(mark, role);
   }
 
   #flush(): void {
-    if (this.#pending !== "" || this.#calls === 0) this.#said.push(this.#space, this.#pending);
+    if (this.#calls === 0) this.#said.push(this.#space, this.#unusedMarks);
     this.#tell();
   }
-}
-
-/** Tools by every name a model may know them by. */
-function toolsByName(tools: readonly ModelTool[]): ReadonlyMap<string, ModelTool> {
-  const byName = new Map<string, ModelTool>();
-  for (const tool of tools) byName.set(providerName(tool.name, tool.fingerprint), tool);
-  for (const tool of tools) for (const name of [tool.name, bareName(tool.name)]) if (!byName.has(name)) byName.set(name, tool);
-  return byName;
-}
-
-function bareName(name: string): string {
-  if (name.startsWith("functions.")) return name.slice("functions.".length);
-  return name.startsWith("default::") ? name.slice("default::".length) : name;
 }

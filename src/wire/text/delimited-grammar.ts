@@ -1,10 +1,11 @@
 /** Calls between delimiters of one's choice that bear the tool's name: `[/read]…[read/]`, `<read path="x"/>`, and any like them. */
+import { splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./parameter-calls.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { argumentNames } from "./typed-value.ts";
+import { allowsType, argumentNames, propertySchema } from "./typed-value.ts";
 
 export interface Delimiters {
   /** Before a name. */
@@ -19,7 +20,7 @@ export interface Delimiters {
   readonly prefix?: string;
   /** Between key and value of an argument line. @default "=" */
   readonly separator?: string;
-  /** By tool, the argument that the body is. @default `content`, or the one argument that is left */
+  /** By tool, the argument that the body is. @default `content`, the one required argument that is left, or the only one that can be text */
   readonly bodyArguments?: Readonly<Record<string, string>>;
 }
 
@@ -59,7 +60,7 @@ export function delimitedGrammar(delimiters: Delimiters): TextGrammar {
   };
 }
 
-const NAME = /[\p{L}\p{N}_.:-]/u;
+const NAME = /[\p{L}\p{M}\p{N}_.:-]/u;
 const MAX_NAME = 256;
 const KEY = /[^\s"'<>=]/u;
 const DEFAULT_BODY = "content";
@@ -90,7 +91,9 @@ function* readAttributes(place: ReadPlace, values: TextArguments, { end }: Delim
     if (yield* input.take(`/${end}`)) return "whole";
     if (yield* input.take(end)) return true;
     const key = space === "" ? "" : yield* input.while(KEY, MAX_NAME);
+    yield* input.while(/\s/u, MAX_NAME);
     if (key === "" || !(yield* input.take("="))) return false;
+    yield* input.while(/\s/u, MAX_NAME);
     const quote = yield* input.peek();
     if (quote !== '"' && quote !== "'") return false;
     yield* input.take(quote);
@@ -120,27 +123,44 @@ interface Inside {
 
 /** Argument lines and the body behind them; undefined where the end is missing. */
 function* readInside(place: ReadPlace, values: TextArguments, { delimiters, close }: Inside): Reading<string | undefined> {
-  const { prefix = "@@", separator = "=" } = delimiters;
-  const ends = new MarkerSet([close]);
-  if (delimiters.arguments === "lines") {
-    const lineEnds = new MarkerSet(["\n", close]);
-    yield* readNewline(place);
-    while (yield* place.input.take(prefix)) {
-      const { text, marker } = yield* place.input.textUntil(lineEnds);
-      if (marker === undefined) return undefined;
-      const at = text.indexOf(separator);
-      const key = (at < 0 ? text : text.slice(0, at)).trim();
-      if (key !== "") values.set(key, at < 0 ? "" : text.slice(at + separator.length).replace(/\r$/u, ""));
-      if (marker === close) return "";
-    }
-  }
-  const { text, marker } = yield* place.input.textUntil(ends);
-  return marker === undefined ? undefined : text.replace(/^\r?\n/u, "").replace(/\r?\n$/u, "");
+  const head: Head | undefined = delimiters.arguments === "lines" ? yield* readLines(place, values, { delimiters, close }) : NO_LINES;
+  if (head === undefined || head.end === "call") return head && "";
+  const { text, marker } = yield* place.input.textUntil(new MarkerSet([close]));
+  if (marker === undefined) return undefined;
+  const body = head.space + text;
+  if (head.end === "mark") return body.replace(LAST_LINE_END, "");
+  return body.trim() === "" ? "" : body.replace(FIRST_LINE_END, "").replace(LAST_LINE_END, "");
 }
 
-function* readNewline({ input }: ReadPlace): Reading<void> {
-  yield* input.take("\r");
-  yield* input.take("\n");
+const FIRST_LINE_END = /^\r?\n/u;
+const LAST_LINE_END = /\r?\n$/u;
+
+interface Head {
+  /** What ended the argument lines: the end of the call, a line of the prefix alone, or the body. */
+  readonly end: "call" | "mark" | "body";
+  /** What was read of the body. */
+  readonly space: string;
+}
+
+const NO_LINES: Head = { end: "body", space: "" };
+
+/** Argument lines, indented or not, with blank lines between; undefined where the last one has no end. */
+function* readLines({ input }: ReadPlace, values: TextArguments, { delimiters, close }: Inside): Reading<Head | undefined> {
+  const { prefix = "@@", separator = "=" } = delimiters;
+  const lineEnds = new MarkerSet(["\n", close]);
+  const start = prefix.trimStart();
+  for (let lines = 0; ; lines++) {
+    const space = start === "" ? "" : yield* input.while(/\s/u);
+    if (!(yield* input.take(start === "" ? prefix : start)))
+      return { end: "body", space: lines === 0 ? space.replace(FIRST_LINE_END, "") : space };
+    const { text, marker } = yield* input.textUntil(lineEnds);
+    if (marker === undefined) return undefined;
+    const at = text.indexOf(separator);
+    const key = (at < 0 ? text : text.slice(0, at)).trim();
+    if (key !== "") values.set(key, at < 0 ? "" : text.slice(at + separator.length).trim());
+    if (marker === close) return { end: "call", space: "" };
+    if (key === "" && at < 0) return { end: "mark", space: "" };
+  }
 }
 
 interface Body {
@@ -149,24 +169,31 @@ interface Body {
   readonly delimiters: Delimiters;
 }
 
-/** A body beside the argument it stands for is kept as `body`, and told of. */
+/** A body that stands for no argument, or for one that is there already, is kept under a name of its own and told of. */
 function setBody(place: ReadPlace, values: TextArguments, { name, body, delimiters }: Body): void {
   const argument = bodyArgument(place, values, { name, body, delimiters });
-  if (!values.has(argument)) return values.set(argument, body);
+  if (argument !== undefined && !values.has(argument)) return values.set(argument, body);
   if (body.trim() === "") return undefined;
-  let free = "body";
+  let free = argument === undefined ? DEFAULT_BODY : "body";
   for (let count = 2; values.has(free); count++) free = `body_${count}`;
   values.setValue(free, body);
-  place.warn(
-    `The call of ${JSON.stringify(name)} has both a body and the argument ${JSON.stringify(argument)}; the body is kept as ${JSON.stringify(free)}.`,
-  );
+  const why =
+    argument === undefined ? "a body, and no argument that it stands for" : `both a body and the argument ${JSON.stringify(argument)}`;
+  place.warn(`The call of ${JSON.stringify(name)} has ${why}; the body is kept as ${JSON.stringify(free)}.`);
 }
 
-function bodyArgument(place: ReadPlace, values: TextArguments, { name, delimiters: { bodyArguments = {} } }: Body): string {
+/** By name where one is named; else `content`, the one required argument that is left, or the only one that can be text. */
+function bodyArgument(place: ReadPlace, values: TextArguments, { name, delimiters }: Body): string | undefined {
   const tool = place.tool(name);
-  for (const one of [name, tool?.name ?? name]) if (Object.hasOwn(bodyArguments, one)) return bodyArguments[one] ?? DEFAULT_BODY;
-  const { all, required } = argumentNames(tool?.inputSchema);
+  for (const given of [place.bodyArguments, delimiters.bodyArguments ?? {}])
+    for (const one of tool === undefined ? [name] : [name, tool.name, splitName(tool.name).name])
+      if (Object.hasOwn(given, one)) return given[one];
+  const { schema } = values;
+  const { all, required } = argumentNames(schema);
   if (all.length === 0 || all.includes(DEFAULT_BODY)) return DEFAULT_BODY;
   const left = required.filter((key) => !values.has(key));
-  return (left.length === 1 ? left[0] : all.length === 1 ? all[0] : undefined) ?? DEFAULT_BODY;
+  if (left.length === 1) return left[0];
+  if (all.length === 1) return all[0];
+  const textual = all.filter((key) => !values.has(key) && allowsType(propertySchema(schema, key), schema, "string"));
+  return textual.length === 1 ? textual[0] : undefined;
 }

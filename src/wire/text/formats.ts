@@ -12,15 +12,18 @@ import {
   gemmaWriting,
   jsonWriting,
   namedWriting,
+  nestedWriting,
   parameterWriting,
   pythonicWriting,
 } from "./call-writings.ts";
+import { DEFAULT_THINKING } from "./grammar-roles.ts";
 import { HARMONY } from "./harmony-grammar.ts";
+import { MINIMAX_M3, TOKEN } from "./minimax-m3-grammar.ts";
 import * as json from "./json-grammars.ts";
 import { REACT } from "./react-grammar.ts";
 import * as tag from "./tag-grammars.ts";
 import type { TextFormat } from "./text-format.ts";
-import type { CallMark, TextGrammar } from "./text-grammar.ts";
+import type { CallMark, TextGrammar, ThinkingMarks } from "./text-grammar.ts";
 import * as token from "./token-grammars.ts";
 import { describeTools, fitName, plainName, writeCalls, writeResults } from "./write-text.ts";
 import type { NameOf, TextWriting } from "./write-text.ts";
@@ -50,7 +53,11 @@ function makeFormat(name: string, { grammar, writing, nameOf = fitName }: Format
  */
 export function delimitedFormat(name: string, delimiters: Delimiters): TextFormat {
   checkDelimiters(name, delimiters);
-  return makeFormat(name, { grammar: delimitedGrammar(delimiters), writing: delimitedWriting(delimiters), nameOf: plainName });
+  return makeFormat(name, delimitedParts(delimiters));
+}
+
+function delimitedParts(delimiters: Delimiters): FormatParts {
+  return { grammar: delimitedGrammar(delimiters), writing: delimitedWriting(delimiters), nameOf: plainName };
 }
 
 const TOOL_RESPONSE = ["<tool_response>\n", "\n</tool_response>"] as const;
@@ -65,52 +72,7 @@ const V3_WRITING = namedWriting(["<｜tool▁call▁begin｜>function<｜tool▁
   around: ["<｜tool▁calls▁begin｜>", "\n", "<｜tool▁calls▁end｜>"],
 });
 
-/** Everything whose marks are its own, at once. */
-const AUTO = merged([
-  tag.TOOL_CALL_TAG,
-  tag.SEED_OSS,
-  tag.STEP_3,
-  token.KIMI_K2,
-  token.DEEPSEEK,
-  token.DEEPSEEK_DSML,
-  token.MISTRAL,
-  token.SOLAR,
-  json.LFM2,
-  json.GEMMA_4,
-  json.FUNCTION_GEMMA,
-  json.GRANITE,
-  json.TOOL_CALLS_LIST,
-  json.INTERNLM_2,
-  json.APERTUS,
-  json.LONGCAT,
-  json.NEMOTRON_2,
-  json.COMMAND_R7B,
-  json.OLMO_3,
-  tag.INVOKE_TAG,
-  HARMONY,
-]);
-
-/** The first to have a mark keeps it; a mark that begins calls in one format and stands before them in another does both. */
-function merged(grammars: readonly TextGrammar[]): TextGrammar {
-  const calls = new Map<string, CallMark>();
-  const before = new Set(grammars.flatMap((grammar) => grammar.before ?? []));
-  for (const grammar of grammars)
-    for (const call of grammar.calls) if (!calls.has(call.mark)) calls.set(call.mark, { ...call, wraps: before.has(call.mark) });
-  const list = (read: (grammar: TextGrammar) => readonly string[] | undefined): readonly string[] => [
-    ...new Set(grammars.flatMap((grammar) => read(grammar) ?? [])),
-  ];
-  return {
-    calls: [...calls.values()],
-    before: [...before],
-    after: list((grammar) => grammar.after),
-    unsaid: list((grammar) => grammar.unsaid),
-    thinking: [["<think>", "</think>"], ...grammars.flatMap((grammar) => grammar.thinking ?? [])],
-    hidden: grammars.flatMap((grammar) => grammar.hidden ?? []),
-  };
-}
-
 const PARTS: Readonly<Record<string, FormatParts>> = {
-  auto: { grammar: AUTO, writing: HERMES_WRITING },
   json: { grammar: json.JSON_CONTENT, writing: FALLBACK_WRITING, nameOf: plainName },
   react: { grammar: REACT, writing: REACT_WRITING, nameOf: plainName },
   hermes: { grammar: tag.TOOL_CALL_TAG, writing: HERMES_WRITING },
@@ -157,12 +119,14 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   granite: { grammar: json.GRANITE, writing: jsonWriting(["<|tool_call|>[", ", ", "]"]) },
   "granite-20b": { grammar: json.GRANITE_20B, writing: jsonWriting(["<function_call> ", "\n<function_call> ", ""]) },
   xlam: { grammar: json.XLAM, writing: jsonWriting(["[", ", ", "]"]) },
+  // before minimax-m1, which has the same mark and reads less behind it
+  "tool-calls": { grammar: json.TOOL_CALLS_LIST, writing: jsonWriting(["<tool_calls>[", ", ", "]</tool_calls>"]) },
   "minimax-m1": { grammar: json.MINIMAX_M1, writing: jsonWriting(["<tool_calls>\n", "\n", "\n</tool_calls>"]) },
   "minimax-m2": {
     grammar: tag.MINIMAX_M2,
     writing: parameterWriting(INVOKE_TAGS, { around: ["<minimax:tool_call>\n", "\n", "\n</minimax:tool_call>"] }),
   },
-  "tool-calls": { grammar: json.TOOL_CALLS_LIST, writing: jsonWriting(["<tool_calls>[", ", ", "]</tool_calls>"]) },
+  "minimax-m3": { grammar: MINIMAX_M3, writing: nestedWriting(TOKEN) },
   "internlm-2": {
     grammar: json.INTERNLM_2,
     writing: jsonWriting(["<|action_start|><|plugin|>", "<|action_end|>\n<|action_start|><|plugin|>", "<|action_end|>"], {
@@ -182,6 +146,10 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   "command-r7b": {
     grammar: json.COMMAND_R7B,
     writing: jsonWriting(["<|START_ACTION|>[", ", ", "]<|END_ACTION|>"], { keys: ["tool_name", "parameters"] }),
+  },
+  "command-r-plus": {
+    grammar: json.COMMAND_R_PLUS,
+    writing: jsonWriting(["Action: ```json\n[\n    ", ",\n    ", "\n]\n```"], { keys: ["tool_name", "parameters"] }),
   },
   "seed-oss": {
     grammar: tag.SEED_OSS,
@@ -219,17 +187,62 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   },
 };
 
-/** By name. `auto` reads all whose marks are their own, and writes `hermes`. */
-export const TEXT_FORMATS: ReadonlyMap<string, TextFormat> = new Map([
-  ["bracket", delimitedFormat("bracket", BRACKETS)],
-  ["xml", delimitedFormat("xml", TAGS)],
-  ...Object.entries(PARTS).map(([name, parts]): [string, TextFormat] => [name, makeFormat(name, parts)]),
+/** Everything whose marks are its own, at once. */
+const AUTO = merged(Object.values(PARTS).map(({ grammar }) => grammar));
+
+/** The first to have a mark keeps it; a mark that begins calls in one format and stands before them in another does both. */
+function merged(grammars: readonly TextGrammar[]): TextGrammar {
+  const calls = new Map<string, CallMark>();
+  const before = new Set(grammars.flatMap((grammar) => grammar.before ?? []));
+  for (const { calls: marks, unknownTools = "call" } of grammars)
+    for (const call of marks)
+      if ((call.where ?? "anywhere") === "anywhere" && call.shared !== true && !calls.has(call.mark))
+        calls.set(call.mark, { unknownTools, ...call, wraps: before.has(call.mark) });
+  const list = (read: (grammar: TextGrammar) => readonly string[] | undefined): readonly string[] => [
+    ...new Set(grammars.flatMap((grammar) => read(grammar) ?? [])),
+  ];
+  const [start] = grammars.flatMap((grammar) => (grammar.start === undefined || grammar.start.shared === true ? [] : [grammar.start]));
+  return {
+    calls: [...calls.values()],
+    before: [...before],
+    after: list((grammar) => grammar.after),
+    unsaid: list((grammar) => grammar.unsaid),
+    thinking: mergedThinking(grammars),
+    thinkingEnds: list((grammar) => grammar.thinkingEnds),
+    hidden: grammars.flatMap((grammar) => grammar.hidden ?? []),
+    ...(start === undefined ? {} : { start }),
+  };
+}
+
+/** A mark that opens thinking is closed by whatever closes it in any format. */
+function mergedThinking(grammars: readonly TextGrammar[]): readonly ThinkingMarks[] {
+  const closes = new Map<string, readonly string[]>();
+  for (const [open, ...ends] of [...DEFAULT_THINKING, ...grammars.flatMap((grammar) => grammar.thinking ?? [])])
+    closes.set(open, [...new Set([...(closes.get(open) ?? []), ...ends])]);
+  return Array.from(closes, ([open, ends]): ThinkingMarks => [open, ...ends]);
+}
+
+const ALL: ReadonlyMap<string, FormatParts> = new Map([
+  ["bracket", delimitedParts(BRACKETS)],
+  ["xml", delimitedParts(TAGS)],
+  ["auto", { grammar: AUTO, writing: HERMES_WRITING }],
+  ...Object.entries(PARTS),
 ]);
+
+/** By name. `auto` reads all whose marks are their own, and writes `hermes`. */
+export const TEXT_FORMATS: ReadonlyMap<string, TextFormat> = new Map(Array.from(ALL, ([name, parts]) => [name, makeFormat(name, parts)]));
+
+/** @throws ToolError `invalid_argument` for a name that no format has */
+export function grammarOf(name: string): TextGrammar {
+  return ALL.get(name)?.grammar ?? fail(name);
+}
 
 /** @throws ToolError `invalid_argument` for a name that no format has */
 export function textFormat(name: string): TextFormat {
-  const format = TEXT_FORMATS.get(name);
-  if (format !== undefined) return format;
+  return TEXT_FORMATS.get(name) ?? fail(name);
+}
+
+function fail(name: string): never {
   const hint = `Formats: ${[...TEXT_FORMATS.keys()].join(", ")}.`;
   throw new ToolError("invalid_argument", `There is no text format ${JSON.stringify(name)}.`, { hint });
 }

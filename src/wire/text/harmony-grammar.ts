@@ -1,9 +1,9 @@
 /** gpt-oss: messages in channels; a call is a message to a function. @see https://cookbook.openai.com/articles/openai-harmony */
-import { isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { readValue } from "./typed-value.ts";
+import { readObject } from "./typed-value.ts";
 
 const HEAD_ENDS = new MarkerSet(["<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|start|>"]);
 const BODY_ENDS = new MarkerSet(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]);
@@ -18,13 +18,12 @@ const message: CallReader = function* (place, mark) {
     const { text: head, marker } = yield* place.input.textUntil(HEAD_ENDS);
     if (marker === undefined && UNFINISHED_HEAD.test(head)) return true;
     if (marker !== "<|message|>") return false;
-    const channel = /(?:^|<\|channel\|>)\s*(\w+)/u.exec(open === "<|channel|>" ? head : head.slice(head.indexOf("<|channel|>")))?.[1];
     const recipient = open === "to=" ? /^[^\s<]+/u.exec(head)?.[0] : /\bto=([^\s<]+)/u.exec(head)?.[1];
     if (recipient !== undefined && recipient !== "assistant") {
       const body: CallBody | undefined = yield* readBody(place, /\bjson\s*$/u.test(head));
       if (body === undefined || !place.accept({ name: recipient.replace(/^functions\./u, ""), input: body.input })) return false;
       open = body.end;
-    } else if (channel === "analysis") {
+    } else if (isAnalysis(head, open)) {
       open = yield* place.input.until(BODY_ENDS, (text) => {
         place.input.mark();
         place.think(text);
@@ -35,11 +34,17 @@ const message: CallReader = function* (place, mark) {
   return true;
 };
 
+/** A head that names several channels by mistake is thinking if one of them is. */
+function isAnalysis(head: string, open: string): boolean {
+  const [first, ...channels] = head.split("<|channel|>");
+  return [...(open === "<|channel|>" ? [first ?? ""] : []), ...channels].some((channel) => /^\s*analysis\b/u.test(channel));
+}
+
 /** What ends a call for sure: all else may begin where one was left unfinished. */
 const CALL_ENDS: ReadonlySet<string> = new Set(["<|call|>", "<|end|>", "<|return|>"]);
 
 interface CallBody {
-  readonly input: ReturnType<typeof readValue> & ({} | null);
+  readonly input: JsonValue;
   readonly end: string | undefined;
 }
 
@@ -52,9 +57,7 @@ function* readBody({ input }: ReadPlace, json: boolean): Reading<CallBody | unde
   }
   const text = yield* input.nested();
   if (text === undefined) return undefined;
-  const value = readValue(text);
-  const { marker } = { marker: yield* readEnd({ input }) };
-  return { input: isJsonObject(value) ? value : text, end: marker };
+  return { input: readObject(text), end: yield* readEnd({ input }) };
 }
 
 /** The mark that stands right behind a call. */
@@ -65,11 +68,18 @@ function* readEnd({ input }: Pick<ReadPlace, "input">): Reading<string | undefin
   return undefined;
 }
 
-/** The prompt ends behind `<|start|>assistant`: a message may begin with whom it is for. */
+/** The prompt ends behind `<|start|>assistant`: a message may begin with whom it is for, and its next mark stands right behind. */
 const begun: CallReader = function* (place) {
-  yield* place.input.take("assistant");
-  yield* place.input.take(" ");
-  return (yield* place.input.take("to=")) && (yield* message(place, "to="));
+  const { input } = place;
+  yield* input.take("assistant");
+  yield* input.take(" ");
+  if (!(yield* input.stands("to="))) return false;
+  let ahead = "to=".length;
+  while (/[^\s<]/u.test(input.seen(ahead) ?? (yield* input.peek(ahead)))) ahead++;
+  ahead += yield* input.spacesAt(ahead, 1);
+  if ((yield* input.peek(ahead)) !== "<" || (yield* input.peek(ahead + 1)) !== "|") return false;
+  yield* input.take("to=");
+  return yield* message(place, "to=");
 };
 
 export const HARMONY: TextGrammar = {
@@ -79,5 +89,5 @@ export const HARMONY: TextGrammar = {
   ],
   unsaid: ["<|end|>", "<|return|>", "<|call|>"],
   thinking: [],
-  start: begun,
+  start: { read: begun },
 };

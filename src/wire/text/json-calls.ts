@@ -1,11 +1,11 @@
 /** Calls that are JSON objects: `{"name": …, "arguments": {…}}` in all its spellings, alone or in a list, behind a mark or in the open. */
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { readRepeated } from "./literal.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { readValue } from "./typed-value.ts";
+import { beginsLikeObject, readObject, readValue } from "./typed-value.ts";
 
 const NAME_KEYS = ["name", "tool", "tool_name", "function_name", "function", "action"] as const;
 const INPUT_KEYS = ["arguments", "parameters", "args", "input", "action_input"] as const;
@@ -32,6 +32,8 @@ export interface JsonCallsOptions {
   readonly keyed?: boolean;
   /** Only JSON on one line is a call. */
   readonly oneLine?: boolean;
+  /** Names that stand for no call, unless a tool has them. */
+  readonly ignored?: ReadonlySet<string>;
   /** Where there is neither `{` nor `[`, what else may be read. */
   readonly otherwise?: CallReader;
 }
@@ -93,15 +95,34 @@ function* readList({ input }: ReadPlace, read: ReadJson, stops: MarkerSet): Read
   }
 }
 
-function acceptJson(text: string | undefined, place: ReadPlace, { keyed = false, oneLine = false }: JsonCallsOptions): boolean {
+function acceptJson(text: string | undefined, place: ReadPlace, options: JsonCallsOptions): boolean {
+  const { keyed = false, oneLine = false, ignored } = options;
   if (text === undefined || (oneLine && text.includes("\n"))) return false;
-  const value = readValue(text);
-  const calls = keyed ? keyedCalls(value) : callsOf(value, { loose: true });
-  return calls !== undefined && acceptAll(calls, place);
+  const calls = readCalls(text, (value) => (keyed ? keyedCalls(value) : callsOf(value, { loose: true })));
+  return calls !== undefined && acceptAll(calls, place, ignored);
 }
 
-function acceptAll(calls: readonly ReadCall[], place: ReadPlace): boolean {
-  return calls.length > 0 && calls.every(({ name }) => place.knows(name)) && calls.map((call) => place.accept(call)).every(Boolean);
+/** The calls in a text. Arguments that hold a key twice are text, for the runtime to refuse. */
+function readCalls(
+  text: string,
+  callsIn: (value: JsonValue | undefined) => readonly ReadCall[] | undefined,
+): readonly ReadCall[] | undefined {
+  const value = readValue(text);
+  if (value !== undefined) return callsIn(value);
+  const repeated = readRepeated(text);
+  const calls = callsIn(repeated?.value);
+  if (repeated === undefined || calls === undefined) return undefined;
+  const { value: whole, repeats } = repeated;
+  const inArguments = calls.some(({ input }) => repeats.within(input));
+  return calls.map((call) => {
+    const input = inArguments ? call.input : whole;
+    return repeats.within(input) ? { ...call, input: repeats.textOf(input) } : call;
+  });
+}
+
+function acceptAll(all: readonly ReadCall[], place: ReadPlace, ignored?: ReadonlySet<string>): boolean {
+  const calls = ignored === undefined ? all : all.filter(({ name }) => !ignored.has(name) || place.has(name));
+  return all.length > 0 && calls.every(({ name }) => place.knows(name)) && calls.map((call) => place.accept(call)).every(Boolean);
 }
 
 /** JSON in the open, its first bracket being the mark: read only if it begins like a call. */
@@ -111,9 +132,13 @@ export const openJsonCalls: CallReader = function* (place, mark) {
   if (inner >= 0 && (input.seen(inner) ?? (yield* input.peek(inner))) !== "{") return false;
   if (!(yield* beginsLikeCall(place, inner + 1))) return false;
   if (mark === "[") return yield* readOpenList(place);
-  const value = readValue((yield* input.nested("{")) ?? "");
-  if (sayResponse(value, place)) return true;
-  const calls = callsOf(value, { loose: false });
+  const text = (yield* input.nested("{")) ?? "";
+  let said = false;
+  const calls = readCalls(text, (value) => {
+    said = sayResponse(value, place);
+    return said ? undefined : callsOf(value, { loose: false });
+  });
+  if (said) return true;
   if (calls === undefined || !acceptAll(calls, place)) return false;
   yield* skipSeparator(place);
   return true;
@@ -129,7 +154,7 @@ function sayResponse(value: JsonValue | undefined, place: ReadPlace): boolean {
 function* readOpenList(place: ReadPlace): Reading<boolean> {
   const { input } = place;
   const read = (text: string | undefined): boolean => {
-    const calls = callsOf(readValue(text ?? ""), { loose: false });
+    const calls = readCalls(text ?? "", (value) => callsOf(value, { loose: false }));
     return calls !== undefined && acceptAll(calls, place);
   };
   let found = false;
@@ -201,16 +226,12 @@ function callOf(value: JsonValue, looseness: Looseness): ReadCall | undefined {
   };
 }
 
-/** Arguments are an object, or the text of one. */
-function objectOf(value: JsonValue): JsonObject | undefined {
+/** Arguments are an object, or the text of one; text that begins like one is for the runtime to mend or refuse. */
+function objectOf(value: JsonValue): JsonObject | string | undefined {
   if (isJsonObject(value)) return value;
   if (typeof value !== "string") return undefined;
-  try {
-    const inner = parseJson(value);
-    return isJsonObject(inner) ? inner : undefined;
-  } catch {
-    return undefined;
-  }
+  const inner = readObject(value);
+  return isJsonObject(inner) ? inner : beginsLikeObject(value) ? value : undefined;
 }
 
 function keyedCalls(value: JsonValue | undefined): readonly ReadCall[] | undefined {

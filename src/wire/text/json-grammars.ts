@@ -1,6 +1,6 @@
 /** Formats whose calls are JSON, behind marks of their own or in the open. */
 import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
-import { gemmaCall, openPythonicCalls, pythonTagCalls, pythonicCalls } from "./pythonic-calls.ts";
+import { gemmaCall, openPythonicCalls, pythonTag, pythonicCalls } from "./pythonic-calls.ts";
 import type { CallMark, CallReader, TextGrammar } from "./text-grammar.ts";
 
 const read = jsonCalls();
@@ -20,8 +20,6 @@ const OPEN_JSON: readonly CallMark[] = [
 
 /** JSON in the message itself: `{"tool", "parameters", "reasoning"}` or `{"name", "arguments"}`, at the beginning of a line. */
 export const JSON_CONTENT: TextGrammar = { calls: OPEN_JSON, unknownTools: "text" };
-
-const pythonTag: CallReader = jsonCalls({ otherwise: pythonTagCalls });
 
 /** Llama 3: one object, or several with `;` between them, wherever they stand. */
 export const LLAMA_3: TextGrammar = {
@@ -46,7 +44,7 @@ export const LLAMA_PYTHONIC: TextGrammar = {
     { mark: "[", read: openList, where: "prose", behind: [/[\p{L}_{]/u] },
     { mark: "<|tool_call_start|>", read: lfmCalls() },
     { mark: "<|python_start|>", read: pythonicCalls },
-    { mark: "<|python_tag|>", read: jsonCalls({ otherwise: pythonicCalls }) },
+    { mark: "<|python_tag|>", read: pythonTag },
   ],
   after: ["<|python_end|>", "<|tool_call_end|>"],
   unsaid: ["<|eom|>", "<|eot|>", "<|eom_id|>", "<|eot_id|>", "<|im_end|>"],
@@ -75,10 +73,14 @@ export const OLMO_3: TextGrammar = {
   after: ["</function_calls>"],
 };
 
+/** A channel is thinking, whether or not it is named `thought`. */
 export const GEMMA_4: TextGrammar = {
   calls: [{ mark: "<|tool_call>", read: gemmaCall(['<|"|>']) }],
   after: ["<tool_call|>", "<|tool_response>"],
-  thinking: [["<|channel>thought", "<channel|>"]],
+  thinking: [
+    ["<|channel>thought", "<channel|>"],
+    ["<|channel>", "<channel|>"],
+  ],
   unsaid: ["<turn|>", "<end_of_turn>"],
 };
 
@@ -89,7 +91,7 @@ export const FUNCTION_GEMMA: TextGrammar = {
 };
 
 /** Phi-4-mini and FireFunction. */
-export const FUNCTOOLS: TextGrammar = { calls: [{ mark: "functools", read }] };
+export const FUNCTOOLS: TextGrammar = { calls: [{ mark: "functools", read, behind: [/\[/u, /\{/u] }] };
 
 export const GRANITE = marked(["<|tool_call|>", "<tool_call>"], ["</tool_call>"], {
   unsaid: ["<response>", "</response>", "<|end_of_text|>"],
@@ -103,7 +105,7 @@ export const XLAM: TextGrammar = {
   calls: [
     { mark: "{", read: openJsonCalls, where: "prose", behind: [QUOTE] },
     { mark: "[", read: openJsonCalls, where: "prose", behind: [/\{/u, QUOTE] },
-    { mark: "```", read: fencedCalls },
+    { mark: "```", read: fencedCalls, shared: true },
     { mark: "[TOOL_CALLS]", read },
     { mark: "<tool_call>", read },
   ],
@@ -120,8 +122,8 @@ export const MINIMAX_M1: TextGrammar = {
 export const TOOL_CALLS_LIST = marked(["<tool_calls>"], ["</tool_calls>"], {
   unsaid: ["[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]"],
   thinking: [
-    ["<think>", "</think>"],
-    ["<thinking>", "</thinking>"],
+    ["<think>", "</think>", "[BEGIN FINAL RESPONSE]"],
+    ["<thinking>", "</thinking>", "[BEGIN FINAL RESPONSE]"],
   ],
 });
 
@@ -157,3 +159,15 @@ export const COMMAND_R7B = marked(["<|START_ACTION|>"], ["<|END_ACTION|>"], {
   unsaid: ["<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>", "<|END_OF_TURN_TOKEN|>"],
   thinking: [["<|START_THINKING|>", "<|END_THINKING|>"]],
 });
+
+/**
+ * Command R and R+: `Action:` and a fenced list; a call of `directly_answer` stands for none.
+ *
+ * @see https://docs.cohere.com/docs/prompting-command-r
+ */
+export const COMMAND_R_PLUS: TextGrammar = {
+  calls: [{ mark: "Action:", read: jsonCalls({ ignored: new Set(["directly_answer", "directly-answer"]) }), where: "line" }],
+  unsaid: ["<|START_OF_TURN_TOKEN|>", "<|CHATBOT_TOKEN|>", "<|END_OF_TURN_TOKEN|>"],
+  thinking: [],
+  unknownTools: "text",
+};

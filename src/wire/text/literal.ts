@@ -1,6 +1,6 @@
 /** Values as models write them: JSON, Python's literals, and strings between marks of a format's own. Read, never evaluated. */
 import type { JsonValue } from "../../core/json.ts";
-import { DEFAULT_MAX_DEPTH } from "../../core/json.ts";
+import { DEFAULT_MAX_DEPTH, isJsonArray } from "../../core/json.ts";
 
 export interface LiteralOptions {
   /** Further marks that begin and end a string, inside which nothing is escaped. */
@@ -16,11 +16,58 @@ export function readLiteral(text: string, options: LiteralOptions = {}): JsonVal
   return reader.done ? value : undefined;
 }
 
-/** The arguments in `(city="Paris", days=3)`, brackets included; undefined where one is no literal or has no name. */
-export function readKeywords(text: string): Readonly<Record<string, JsonValue>> | undefined {
-  const reader = new LiteralReader(text.slice(1), {});
+/** Reads a text in which a key stands twice in one object; undefined where none does, or the text is no literal. */
+export function readRepeated(text: string, options: LiteralOptions = {}): RepeatedKeys | undefined {
+  const repeats = new Repeats();
+  const reader = new LiteralReader(text, options, repeats);
+  const value = reader.value();
+  return value === undefined || !reader.done || repeats.key === undefined ? undefined : { key: repeats.key, value, repeats };
+}
+
+/** The arguments in `(city="Paris", days=3)`, brackets included, as JSON text where one stands twice; undefined where one is no literal or has no name. */
+export function readKeywords(text: string): Readonly<Record<string, JsonValue>> | string | undefined {
+  const repeats = new Repeats();
+  const reader = new LiteralReader(text.slice(1), {}, repeats);
   const values = reader.members(")", "=");
-  return reader.done ? values : undefined;
+  if (values === undefined || !reader.done) return undefined;
+  return repeats.key === undefined ? values : repeats.textOf(values);
+}
+
+export interface RepeatedKeys {
+  /** The first key that stands twice. */
+  readonly key: string;
+  /** The value with the last of its members of that key. */
+  readonly value: JsonValue;
+  readonly repeats: Repeats;
+}
+
+/** The objects of a text in which a key stands twice, as they were written. */
+export class Repeats {
+  readonly #texts = new WeakMap<object, string>();
+  key: string | undefined;
+
+  add(object: Readonly<Record<string, JsonValue>>, members: readonly (readonly [string, JsonValue])[]): void {
+    this.#texts.set(object, jsonMembers(members.map(([key, value]) => [key, this.textOf(value)])));
+  }
+
+  /** Whether a key stands twice somewhere in a value. */
+  within(value: JsonValue): boolean {
+    if (typeof value !== "object" || value === null) return false;
+    if (isJsonArray(value)) return value.some((item) => this.within(item));
+    return this.#texts.has(value) || Object.values(value).some((item) => this.within(item));
+  }
+
+  /** JSON text with every member. */
+  textOf(value: JsonValue): string {
+    if (typeof value !== "object" || value === null) return JSON.stringify(value);
+    if (isJsonArray(value)) return `[${value.map((item) => this.textOf(item)).join(", ")}]`;
+    return this.#texts.get(value) ?? jsonMembers(Object.entries(value).map(([key, item]) => [key, this.textOf(item)]));
+  }
+}
+
+/** An object as JSON text, of keys and of values that are JSON text already. */
+export function jsonMembers(members: readonly (readonly [key: string, json: string])[]): string {
+  return `{${members.map(([key, json]) => `${JSON.stringify(key)}: ${json}`).join(", ")}}`;
 }
 
 const CONSTANTS: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
@@ -52,7 +99,7 @@ const HEX_DIGITS: ReadonlyMap<string, number> = new Map([
 ]);
 const NUMBER = /^[-+]?(?:\d{1,64}(?:\.\d{0,64})?|\.\d{1,64})(?:[eE][-+]?\d{1,4})?$/u;
 const INTEGER = /^[-+]?\d+$/u;
-const NAME = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
+const NAME = /^[\p{L}_][\p{L}\p{M}\p{N}_-]*$/u;
 const END_OF_WORD = /[\s,:=()[\]{}"']/gu;
 const END_OF_BARE = /[,{}[\]]/gu;
 const NOT_SPACE = /\S/gu;
@@ -61,10 +108,13 @@ class LiteralReader {
   readonly #text: string;
   readonly #marks: readonly string[];
   readonly #bare: boolean;
+  readonly #repeats: Repeats | undefined;
   #at = 0;
   #depth = 0;
 
-  constructor(text: string, { marks = [], bare = false }: LiteralOptions) {
+  /** @param repeats takes in keys that stand twice; without it they are refused */
+  constructor(text: string, { marks = [], bare = false }: LiteralOptions, repeats?: Repeats) {
+    this.#repeats = repeats;
     this.#text = text;
     this.#marks = marks;
     this.#bare = bare;
@@ -92,16 +142,22 @@ class LiteralReader {
   /** `key: value` or `key=value`, up to the bracket that closes them. */
   members(close: string, between: string): Readonly<Record<string, JsonValue>> | undefined {
     const members = new Map<string, JsonValue>();
+    let all: [string, JsonValue][] | undefined;
     while (!this.#takes(close)) {
       if (members.size > 0 && !this.#takes(",")) return undefined;
       if (this.#takes(close)) break; // a comma may stand behind the last one
       const key = this.#key(between);
-      if (key === undefined || members.has(key) || !this.#takes(between)) return undefined;
+      if (key === undefined || (members.has(key) && this.#repeats === undefined) || !this.#takes(between)) return undefined;
       const value = this.value();
       if (value === undefined) return undefined;
+      if (all === undefined && members.has(key)) all = [...members];
+      all?.push([key, value]);
+      if (this.#repeats !== undefined && members.has(key)) this.#repeats.key ??= key;
       members.set(key, value);
     }
-    return Object.fromEntries(members);
+    const object = Object.fromEntries(members);
+    if (all !== undefined) this.#repeats?.add(object, all);
+    return object;
   }
 
   #items(close: string): readonly JsonValue[] | undefined {

@@ -5,13 +5,14 @@ import { jsonCalls } from "./json-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { readValue } from "./typed-value.ts";
+import { beginsLikeObject, readObject } from "./typed-value.ts";
 
 const FENCE = /[`a-z\s]/u;
 const MAX_FENCE = 32;
 const MAX_HEAD = 256;
 const HEAD = /[^{[<\n]/u;
-const NAME = /^[\p{L}\p{N}_.:/-]+$/u;
+const IN_HEAD = /[^<\n]/u;
+const NAME = /^[\p{L}\p{M}\p{N}_.:/-]+$/u;
 
 /** The arguments that stand here as text; empty for none, undefined where they do not end. A value that is not strict JSON is read leniently. */
 export function* readArgumentText(place: ReadPlace, close: readonly string[] = []): Reading<JsonValue | undefined> {
@@ -31,13 +32,11 @@ function stopsAt(close: readonly string[]): MarkerSet {
   return found;
 }
 
-/** Arguments that are no JSON are for the runtime to mend or refuse; braces around what has not even a key are none. */
+/** Braces around what has not even a key are no arguments. */
 function argumentsIn(text: string): JsonValue | undefined {
-  const value = readValue(text);
-  return isJsonObject(value) ? value : HAS_KEY.test(text) ? text : undefined;
+  const value = readObject(text);
+  return isJsonObject(value) || beginsLikeObject(text) ? value : undefined;
 }
-
-const HAS_KEY = /^\{\s{0,256}(?:["'\\]|[\w$-]{1,256}\s{0,16}[:=])/u;
 
 export interface NamedCallOptions {
   /** Between the name and the arguments. */
@@ -46,18 +45,21 @@ export interface NamedCallOptions {
   readonly close: readonly string[];
   /** What the head begins with before the separator, where the name stands behind it: `function`. */
   readonly kind?: string;
-  /** A name without its number is one only where a tool has it. @default false */
-  readonly numbered?: boolean;
+  /** Separators before which a name without its number is one only where a tool has it. */
+  readonly numbered?: readonly string[];
 }
 
 /** `name<sep>{…}<close>`, also as `function<sep>name` and a fence around the JSON; `functions.name:0` is the call's id too. */
-export function namedCall({ separators, close, kind, numbered = false }: NamedCallOptions): CallReader {
-  const heads = new MarkerSet([...separators, ...close]);
+export function namedCall({ separators, close, kind, numbered = [] }: NamedCallOptions): CallReader {
   const behind = namedBehind(close);
   return function* (place, mark) {
-    const { text: head, marker } = yield* place.input.textUntil(heads);
-    if (marker === undefined || !separators.includes(marker)) return false;
-    if (numbered && readHead(head.trim()).id === undefined && place.tool(head.trim()) === undefined) return false;
+    const { input } = place;
+    yield* input.space();
+    const head = yield* input.while(IN_HEAD, MAX_HEAD);
+    yield* input.space();
+    const separator = yield* takeAny(place, separators);
+    if (separator === undefined) return false;
+    if (numbered.includes(separator) && readHead(head.trim()).id === undefined && !place.has(head.trim())) return false;
     return yield* head.trim() === kind ? behind(place, mark) : argumentsOf(place, head, close);
   };
 }
@@ -80,6 +82,11 @@ function* argumentsOf(place: ReadPlace, head: string, close: readonly string[]):
   if (value === undefined || !place.accept({ name, id, input: value })) return false;
   yield* place.input.while(FENCE, MAX_FENCE);
   return true;
+}
+
+function* takeAny({ input }: ReadPlace, marks: readonly string[]): Reading<string | undefined> {
+  for (const mark of marks) if (yield* input.take(mark)) return mark;
+  return undefined;
 }
 
 function* standsAny({ input }: ReadPlace, marks: readonly string[]): Reading<boolean> {

@@ -1,23 +1,28 @@
 /** Calls whose arguments stand in tags of their own, as plain text: `<function=name><parameter=key>value</parameter></function>`. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { isJsonObject } from "../../core/json.ts";
+import { jsonMembers } from "./literal.ts";
 import { readArgumentText } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { argumentNames, guessValue, propertySchema, readValue, typedValue } from "./typed-value.ts";
+import { argumentNames, beginsLikeObject, guessValue, propertySchema, readObject, readValue, typedValue } from "./typed-value.ts";
 
 const MAX_TAG = 512;
 const IN_TAG = /[^<>\n]/u;
 const NAME = /^[^\s<>"'=]+$/u;
+
+type Written = { readonly value: JsonValue } | { readonly text: string };
 
 /** Arguments as they come, typed by the tool's schema. */
 export class TextArguments {
   readonly #place: ReadPlace;
   readonly #name: string;
   readonly #untyped: (text: string) => JsonValue;
-  /** Text is typed when all of it is there: a key may come a hundred thousand times. */
-  readonly #values = new Map<string, { readonly value: JsonValue } | { readonly text: string }>();
+  /** Text is typed when all of it is there. */
+  readonly #values = new Map<string, Written>();
+  /** What stands behind a key that was there already. */
+  readonly #again: [key: string, written: Written][] = [];
 
   /** @param untyped what becomes of text where the tool is not known */
   constructor(place: ReadPlace, name: string, untyped: (text: string) => JsonValue = guessValue) {
@@ -27,13 +32,11 @@ export class TextArguments {
   }
 
   set(key: string, text: string): void {
-    this.#values.delete(key); // the last one counts, where it stands
-    this.#values.set(key, { text });
+    this.#put(key, { text });
   }
 
   setValue(key: string, value: JsonValue): void {
-    this.#values.delete(key);
-    this.#values.set(key, { value });
+    this.#put(key, { value });
   }
 
   has(key: string): boolean {
@@ -41,25 +44,69 @@ export class TextArguments {
   }
 
   /** Only what the schema tells of; undefined where something required is missing. */
-  fitted(): Readonly<Record<string, JsonValue>> | undefined {
-    const schema = this.#place.tool(this.#name)?.inputSchema;
-    if (!isJsonObject(schema)) return this.all();
+  fitted(): JsonValue | undefined {
+    const { schema } = this;
+    if (schema === undefined) return this.all();
     const { all, required } = argumentNames(schema);
-    for (const key of this.#values.keys()) if (!all.includes(key)) this.#values.delete(key);
-    return required.every((key) => this.#values.has(key)) ? this.all() : undefined;
+    const unwrapped = this.#unwrapped(schema);
+    if (unwrapped !== undefined) return required.every((key) => hasKey(unwrapped, key)) ? unwrapped : undefined;
+    const unknown = [...this.#values.keys()].filter((key) => !all.includes(key));
+    if (!required.every((key) => this.#values.has(key))) return undefined;
+    for (const key of unknown) this.#values.delete(key);
+    if (unknown.length > 0) this.#place.warn(leftOut(this.#name, unknown));
+    return this.#written(schema, ([key]) => all.includes(key));
   }
 
-  all(): Readonly<Record<string, JsonValue>> {
+  /** JSON text where an argument stands twice: no format takes one of the two, and the runtime refuses it. */
+  all(): JsonValue {
+    const { schema } = this;
+    return (schema === undefined ? undefined : this.#unwrapped(schema)) ?? this.#written(schema, () => true);
+  }
+
+  get schema(): JsonObject | undefined {
     const schema = this.#place.tool(this.#name)?.inputSchema;
-    return Object.fromEntries(
-      Array.from(this.#values, ([key, read]) => [key, "value" in read ? read.value : this.#typed(key, read.text, schema)]),
-    );
+    return isJsonObject(schema) ? schema : undefined;
   }
 
-  #typed(key: string, text: string, schema: unknown): JsonValue {
-    if (schema === undefined) return this.#untyped(text);
-    return typedValue(text, propertySchema(schema, key), isJsonObject(schema) ? schema : undefined);
+  #put(key: string, written: Written): void {
+    if (this.#values.has(key)) this.#again.push([key, written]);
+    else this.#values.set(key, written);
   }
+
+  #written(schema: JsonObject | undefined, keep: (member: readonly [string, Written]) => boolean): JsonValue {
+    const members = [...this.#values, ...this.#again]
+      .filter(keep)
+      .map(([key, written]) => [key, this.#typed(key, written, schema)] as const);
+    if (members.length === this.#values.size) return Object.fromEntries(members);
+    return jsonMembers(members.map(([key, value]) => [key, JSON.stringify(value)]));
+  }
+
+  /** All arguments as JSON in one that the tool does not have. */
+  #unwrapped(schema: JsonObject): JsonValue | undefined {
+    const [only] = this.#values;
+    const { all } = argumentNames(schema);
+    if (only === undefined || this.#values.size > 1 || this.#again.length > 0 || all.length === 0) return undefined;
+    const [key, written] = only;
+    if (!WRAPPERS.has(key) || all.includes(key)) return undefined;
+    if ("value" in written) return isJsonObject(written.value) ? written.value : undefined;
+    return beginsLikeObject(written.text) || /^\s*\{\s*\}\s*$/u.test(written.text) ? readObject(written.text) : undefined;
+  }
+
+  #typed(key: string, written: Written, schema: JsonObject | undefined): JsonValue {
+    if ("value" in written) return written.value;
+    if (schema === undefined) return this.#untyped(written.text);
+    return typedValue(written.text, propertySchema(schema, key), schema);
+  }
+}
+
+const WRAPPERS: ReadonlySet<string> = new Set(["arguments", "parameters"]);
+
+function hasKey(value: JsonValue, key: string): boolean {
+  return !isJsonObject(value) || Object.hasOwn(value, key);
+}
+
+function leftOut(tool: string, keys: readonly string[]): string {
+  return `The call of ${JSON.stringify(tool)} has arguments that the tool does not have, which are left out: ${keys.join(", ")}.`;
 }
 
 export interface ParameterCallOptions {
@@ -69,17 +116,19 @@ export interface ParameterCallOptions {
   readonly open: string;
   /** The end of a parameter: `</parameter>`. */
   readonly end: string;
+  /** What of the opening tag the mark holds behind its first word: `name=`. */
+  readonly attribute?: string;
   /** Arguments that the schema does not tell of are left out, and a call without one it requires is text. @default false */
   readonly fit?: boolean;
 }
 
 /** The mark is the beginning of the call's tag, up to the name: `<function=` or `<invoke`, which bears `name="…"`. */
-export function parameterCall({ close, open, end, fit = false }: ParameterCallOptions): CallReader {
+export function parameterCall({ close, open, end, attribute = "", fit = false }: ParameterCallOptions): CallReader {
   const outside = new MarkerSet([open, close]);
   const inside = new MarkerSet([end, open, close]);
   return function* (place) {
     const { input } = place;
-    const name = tagName(yield* input.while(IN_TAG, MAX_TAG));
+    const name = tagName(attribute + (yield* input.while(IN_TAG, MAX_TAG)));
     if (name === undefined || !(yield* input.take(">")) || !place.knows(name)) return false;
     yield* input.space();
     if ((yield* input.peek()) === "{") return yield* jsonBody(place, name, outside);
@@ -153,7 +202,7 @@ function tagName(tag: string): string | undefined {
   return NAME.test(name) ? name : undefined;
 }
 
-const NAME_OF_PAIRS = /[\w.:/\-\\]/u;
+const NAME_OF_PAIRS = /[\p{L}\p{M}\p{N}_.:/\-\\]/u;
 const PAIRS = new MarkerSet(["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>", "<tool_call>"]);
 
 /** GLM: `name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>`, whichever tags were forgotten. */

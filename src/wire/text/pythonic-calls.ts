@@ -1,12 +1,12 @@
 /** Calls written as Python: `[get_weather(city="Paris"), ping()]`. Only literals are read; nothing is evaluated. */
-import type { JsonValue } from "../../core/json.ts";
-import { readKeywords, readLiteral } from "./literal.ts";
+import { readKeywords, readLiteral, readRepeated } from "./literal.ts";
+import { jsonCalls } from "./json-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
 import { isJsonObject } from "../../core/json.ts";
 
-const NAME = /[\p{L}\p{N}_.]/u;
+const NAME = /[\p{L}\p{M}\p{N}_.]/u;
 const BETWEEN = /[\s,;]/u;
 const MAX_NAME = 256;
 
@@ -56,27 +56,49 @@ function* readCall({ input }: ReadPlace): Reading<ReadCall | undefined> {
   return values === undefined ? undefined : { name, input: values };
 }
 
-/** Llama 3's built-in tools: `brave_search.call(query="…")`; everything else behind `<|python_tag|>` is code, if there is a tool for it. */
-export const pythonTagCalls: CallReader = function* (place) {
+const json = jsonCalls();
+
+/** Llama's token: JSON, calls as Python writes them, `brave_search.call(query="…")`; else code, if there is a tool for it. */
+export const pythonTag: CallReader = function* (place, mark) {
   const { input } = place;
   yield* input.space();
-  const head = yield* input.while(NAME, MAX_NAME);
-  if (head.endsWith(".call") && (yield* input.peek()) === "(") {
-    const values = readKeywords((yield* input.nested()) ?? "");
-    return values !== undefined && place.accept({ name: head.slice(0, -".call".length), input: values });
-  }
-  return !place.anyTool && (yield* readCode(place, head));
+  const inner = 1 + (yield* input.spacesAt(1, MAX_NAME));
+  const first = yield* input.peek();
+  const isJson = first === "{" || (first === "[" && (yield* input.peek(inner)) === "{");
+  return (yield* isJson ? json(place, mark) : taggedCalls(place)) || (yield* readCode(place));
 };
 
-/** Code as it stands, to the end of the turn. */
-export const pythonCode: CallReader = (place) => readCode(place, "");
+/** Calls of tools that are there; where one is for code, all other names are code. */
+function* taggedCalls(place: ReadPlace): Reading<boolean> {
+  const { input } = place;
+  yield* input.take("[");
+  let found = false;
+  for (;;) {
+    yield* input.while(BETWEEN);
+    const call = yield* readCall(place);
+    if (call === undefined) break;
+    const name = call.name.replace(/\.call$/u, "");
+    if (place.tool(name) === undefined && name === call.name && codeTool(place) !== undefined && !place.anyTool) break;
+    if (!place.accept({ ...call, name })) break;
+    found = true;
+  }
+  if (found) yield* input.take("]");
+  return found;
+}
 
-function* readCode(place: ReadPlace, head: string): Reading<boolean> {
-  const name = CODE_TOOLS.find((one) => place.tool(one) !== undefined) ?? (place.anyTool ? "python" : undefined);
+/** Code as it stands, to the end of the turn. */
+function* readCode(place: ReadPlace): Reading<boolean> {
+  const { input } = place;
+  const name = codeTool(place);
   if (name === undefined) return false;
-  const { text } = yield* place.input.textUntil(TURN_ENDS);
-  const code = (head + text).trim();
+  const begun = input.kept();
+  const { text } = yield* input.textUntil(TURN_ENDS);
+  const code = (begun + text).trim();
   return code !== "" && place.accept({ name, input: { code } });
+}
+
+function codeTool(place: ReadPlace): string | undefined {
+  return CODE_TOOLS.find((one) => place.tool(one) !== undefined) ?? (place.anyTool ? "python" : undefined);
 }
 
 const CODE_TOOLS = ["python", "ipython", "code_interpreter"] as const;
@@ -92,7 +114,11 @@ export function gemmaCall(marks: readonly string[]): CallReader {
     const name = (yield* input.while(/[^{\s<]/u, MAX_NAME)).trim();
     if (name === "" || (yield* input.peek()) !== "{") return false;
     const text = yield* input.nested("", { quotes });
-    const value: JsonValue | undefined = text === undefined ? undefined : readLiteral(text, { marks, bare: true });
-    return isJsonObject(value) && place.accept({ name, input: value });
+    if (text === undefined) return false;
+    const options = { marks, bare: true };
+    const value = readLiteral(text, options);
+    if (isJsonObject(value)) return place.accept({ name, input: value });
+    const repeated = readRepeated(text, options);
+    return repeated !== undefined && place.accept({ name, input: repeated.repeats.textOf(repeated.value) });
   };
 }

@@ -1,10 +1,9 @@
 /** ReAct: `Action:` and `Action Input:` lines. */
-import { isJsonObject } from "../../core/json.ts";
 import type { JsonValue } from "../../core/json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./parameter-calls.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
-import { argumentNames, readValue } from "./typed-value.ts";
+import { argumentNames, readObject } from "./typed-value.ts";
 
 const MAX_NAME = 256;
 const MAX_SPACE = 64;
@@ -26,8 +25,7 @@ const action: CallReader = function* (place) {
   }
   const text = yield* input.nested();
   if (text === undefined) return false;
-  const value = readValue(text);
-  if (!place.accept({ name, input: isJsonObject(value) ? value : text })) return false;
+  if (!place.accept({ name, input: readObject(text) })) return false;
   if (fenced) yield* input.while(/[\s`]/u, MAX_SPACE);
   return true;
 };

@@ -1,7 +1,7 @@
 /** Formats whose calls stand in tags: JSON in `<tool_call>`, or an argument a tag. */
 import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
 import { keyValueCall, parameterCall } from "./parameter-calls.ts";
-import { pythonCode } from "./pythonic-calls.ts";
+import { pythonTag } from "./pythonic-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 
 const FUNCTION = { close: "</function>", open: "<parameter", end: "</parameter>" } as const;
@@ -35,18 +35,17 @@ export const HERMES_LOOSE: TextGrammar = {
   ...TOOL_CALL_TAG,
   calls: [
     ...TOOL_CALL_TAG.calls,
-    { mark: "<function name=", read: nameTag() },
-    ...["<tool>", "<tools>", "<json>", "<xml>", "<JSON>", "<function_call>", "<response>"].map((mark) => ({ mark, read: json })),
+    { mark: "<function name=", read: parameterCall({ ...FUNCTION, attribute: "name=" }), shared: true },
+    ...["<tool>", "<tools>", "<json>", "<xml>", "<JSON>", "<function_call>", "<response>"].map((mark) => ({
+      mark,
+      read: json,
+      shared: true,
+    })),
     { mark: "{", read: openJsonCalls, where: "line", behind: [/["']/u] },
     { mark: "```", read: looseFence(), where: "line" },
   ],
   after: [...(TOOL_CALL_TAG.after ?? []), "</tool>", "</tools>", "</json>", "</xml>", "</JSON>", "</function_call>", "</response>"],
 };
-
-/** `<function name="x">`, the beginning of whose name is read already. */
-function nameTag(): CallReader {
-  return parameterCall(FUNCTION);
-}
 
 /** A fence around JSON, with or without a tag. */
 function looseFence(): CallReader {
@@ -102,7 +101,12 @@ export const STEP_3: TextGrammar = {
 };
 
 export const MINICPM_5: TextGrammar = {
-  calls: [{ mark: "<function", read: parameterCall({ close: "</function>", open: "<param", end: "</param>", fit: true }) }],
+  calls: [
+    {
+      mark: "<function name=",
+      read: parameterCall({ close: "</function>", open: "<param", end: "</param>", attribute: "name=", fit: true }),
+    },
+  ],
   after: ["</function>"],
   unknownTools: "text",
 };
@@ -111,7 +115,7 @@ export const MINICPM_5: TextGrammar = {
 export const FUNCTIONARY_3_1: TextGrammar = {
   calls: [
     { mark: "<function=", read: functionTag },
-    { mark: "<|python_tag|>", read: pythonCode },
+    { mark: "<|python_tag|>", read: pythonTag },
   ],
   after: ["</function>"],
   unsaid: ["<|eom_id|>", "<|eot_id|>"],

@@ -28,6 +28,13 @@ export interface DecodeTextOptions {
    * @default "split"
    */
   readonly thinking?: "split" | "begun" | "keep";
+  /**
+   * By tool, the argument that stands as the body of its call, for formats whose calls have one (`bracket`, `xml`). A body that stands for
+   * no argument is kept as `content`, and told of in `warnings`.
+   *
+   * @default the format's; else `content`, the one required argument that is left, or the only one that can be text
+   */
+  readonly bodyArguments?: Readonly<Record<string, string>>;
   /** Most characters of a message. @default 16_777_216 */
   readonly maxChars?: number;
 }
@@ -50,7 +57,7 @@ export interface TextDecoding {
   pushReasoning(text: string): readonly ModelEvent[];
   /** The message is over. A call that lacks its end is text. Returns at least `reply-end`, the first time. */
   end(ending?: TextEnding): readonly ModelEvent[];
-  /** What was odd about calls, for people: a body beside the argument it stands for. */
+  /** What was odd about calls, for people: a body beside the argument it stands for, a key that stands twice. Also in the reply. */
   readonly warnings: readonly string[];
 }
 

@@ -18,10 +18,14 @@ export interface ReadPlace {
   accept(call: ReadCall): boolean;
   /** Whether a call of this name would be made. */
   knows(name: string): boolean;
-  /** Undefined where no tools were named, or none has this name. */
+  /** Whether a tool has this name, or several have it as their bare one. */
+  has(name: string): boolean;
+  /** Undefined where no tools were named, or not one alone has this name. */
   tool(name: string): ModelTool | undefined;
   /** No tools were named. */
   readonly anyTool: boolean;
+  /** By tool, the argument that the body of its call is. */
+  readonly bodyArguments: Readonly<Record<string, string>>;
   /** Text of the message, and thinking. */
   say(text: string): void;
   think(text: string): void;
@@ -49,24 +53,31 @@ export interface CallMark {
   readonly behind?: readonly RegExp[];
   /** Where no call stands behind it, the mark is one that stands before calls. */
   readonly wraps?: boolean;
+  /** People and other programs write the mark, too: `auto` does not read it. @default false; what does not count `anywhere` is shared */
+  readonly shared?: boolean;
+  /** @default the grammar's */
+  readonly unknownTools?: "text" | "call";
 }
+
+/** Marks around thinking: the one that opens it, and each that closes it. */
+export type ThinkingMarks = readonly [open: string, ...closes: string[]];
 
 export interface TextGrammar {
   readonly calls: readonly CallMark[];
-  /** Marks around calls: nothing by themselves, text where no call follows. */
+  /** Marks around calls: nothing by themselves, text in a message that has neither a call nor thinking. */
   readonly before?: readonly string[];
-  /** Marks behind calls: left out there, text anywhere else. */
+  /** Marks behind calls: left out in a message that has a call or thinking, text in any other. */
   readonly after?: readonly string[];
   /** Marks that models say and nobody should read. */
   readonly unsaid?: readonly string[];
-  /** Pairs of marks around thinking. @default `<think>` and `</think>` */
-  readonly thinking?: readonly (readonly [open: string, close: string])[];
-  /** Marks that end thinking, too, and mean what they mean elsewhere. */
+  /** Marks around thinking. A token that closes where nothing is open is left out, a tag (`</think>`) is text. @default `<think>` and `</think>` */
+  readonly thinking?: readonly ThinkingMarks[];
+  /** Marks that end thinking which no mark closes later, and mean what they mean elsewhere: calls in thinking are thinking. */
   readonly thinkingEnds?: readonly string[];
   /** Pairs of marks around what is nobody's business. */
   readonly hidden?: readonly (readonly [open: string, close: string])[];
-  /** Reads the beginning of a message, before any mark. */
-  readonly start?: CallReader;
+  /** Reads the beginning of a message, before any mark; `shared` where people begin theirs so, too. */
+  readonly start?: Pick<CallMark, "read" | "shared">;
   /** @default "call" */
   readonly unknownTools?: "text" | "call";
 }

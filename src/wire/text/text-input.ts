@@ -28,6 +28,14 @@ export class TextInput {
     this.#ended = true;
   }
 
+  /** Puts back what was read last, to be read once more. A reader does so at most once for each kind of mark, so that time stays linear. */
+  restore(text: string): void {
+    this.#text = text + this.#text.slice(this.#at);
+    this.#at = 0;
+    this.#kept = [];
+    this.#keptFrom = 0;
+  }
+
   get ended(): boolean {
     return this.#ended;
   }

@@ -20,12 +20,20 @@ function deepseekTokens(words: string): readonly string[] {
 
 const DEEPSEEK_ENDS = [...deepseekTokens("tool call end"), ...deepseekTokens("tool calls end")];
 const DEEPSEEK_SEPARATORS = deepseekTokens("tool sep");
-const deepseekCall = namedCall({ separators: DEEPSEEK_SEPARATORS, close: DEEPSEEK_ENDS, kind: "function" });
+const KIMI_SEPARATORS = ["<|tool_call_argument_begin|>"];
+const KIMI_ENDS = ["<|tool_call_end|>", "<|tool_calls_section_end|>"];
+/** One reader for both families, as `<|tool_call_begin|>` is a mark of both. */
+const tokenCall = namedCall({
+  separators: [...DEEPSEEK_SEPARATORS, ...KIMI_SEPARATORS],
+  close: [...new Set([...DEEPSEEK_ENDS, ...KIMI_ENDS])],
+  kind: "function",
+  numbered: KIMI_SEPARATORS,
+});
 
 /** V3, R1 and V3.1. */
 export const DEEPSEEK: TextGrammar = {
   calls: [
-    ...deepseekTokens("tool call begin").map((mark) => ({ mark, read: deepseekCall })),
+    ...deepseekTokens("tool call begin").map((mark) => ({ mark, read: tokenCall })),
     ...DEEPSEEK_SEPARATORS.map((separator) => ({ mark: `function${separator}`, read: namedBehind(DEEPSEEK_ENDS) })),
   ],
   before: [...deepseekTokens("tool calls begin"), ...deepseekTokens("tool calls")],
@@ -48,16 +56,7 @@ export const DEEPSEEK_DSML: TextGrammar = {
 };
 
 export const KIMI_K2: TextGrammar = {
-  calls: [
-    {
-      mark: "<|tool_call_begin|>",
-      read: namedCall({
-        separators: ["<|tool_call_argument_begin|>"],
-        close: ["<|tool_call_end|>", "<|tool_calls_section_end|>"],
-        numbered: true,
-      }),
-    },
-  ],
+  calls: [{ mark: "<|tool_call_begin|>", read: tokenCall }],
   before: ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
   after: ["<|tool_call_end|>", "<|tool_calls_section_end|>", "<|tool_call_section_end|>"],
   unsaid: ["<|im_end|>"],
@@ -81,7 +80,7 @@ export const MISTRAL: TextGrammar = {
 const recipient: CallReader = function* (place) {
   const { input } = place;
   for (let marker: string | undefined = ">>>"; marker?.endsWith(">>>") === true;) {
-    const name = yield* input.while(/[\w.:-]/u, 256);
+    const name = yield* input.while(/[\p{L}\p{M}\p{N}_.:-]/u, 256);
     if (name === "" || !(yield* input.take("\n"))) return false;
     if (name === "all") return true;
     if (!place.knows(name)) return false;
@@ -100,8 +99,8 @@ const recipient: CallReader = function* (place) {
 const NEXT_RECIPIENT = new MarkerSet(["\n>>>", "<|eot_id|>"]);
 
 export const FUNCTIONARY_3_2: TextGrammar = {
-  calls: [{ mark: ">>>", read: recipient }],
-  start: recipient,
+  calls: [{ mark: ">>>", read: recipient, shared: true }],
+  start: { read: recipient, shared: true },
   unsaid: ["<|eot_id|>"],
 };
 

@@ -2,7 +2,7 @@
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
-import { readLiteral } from "./literal.ts";
+import { readLiteral, readRepeated } from "./literal.ts";
 
 /** Strict JSON first; then what Python would write. Undefined where it is neither. */
 export function readValue(text: string): JsonValue | undefined {
@@ -12,6 +12,21 @@ export function readValue(text: string): JsonValue | undefined {
     return readLiteral(text);
   }
 }
+
+/** Arguments as a model wrote them; text where they are no object, for the runtime to mend or refuse. A key that stands twice stays so. */
+export function readObject(text: string): JsonValue {
+  const value = readValue(text);
+  if (isJsonObject(value)) return value;
+  const repeated = readRepeated(text);
+  return repeated === undefined ? text : repeated.repeats.textOf(repeated.value);
+}
+
+/** Whether a text begins like an object with a key: braces around anything else are no arguments. */
+export function beginsLikeObject(text: string): boolean {
+  return HAS_KEY.test(text);
+}
+
+const HAS_KEY = /^\s{0,256}\{\s{0,256}(?:["'\\]|[\p{L}\p{M}\p{N}_$-]{1,256}\s{0,16}[:=])/u;
 
 /** Takes a text for what it looks like: JSON that is no string is that value, all else stays text. */
 export function guessValue(text: string): JsonValue {
@@ -105,6 +120,42 @@ export function propertySchema(schema: unknown, key: string): JsonValue | undefi
   const properties = isJsonObject(schema) ? schema["properties"] : undefined;
   return isJsonObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
 }
+
+/** Whether a schema allows a JSON type, or does not say. */
+export function allowsType(schema: JsonValue | undefined, root: JsonValue | undefined, type: string): boolean {
+  const types = typesOf(schema, root, MAX_STEPS);
+  return types.has(type) || types.has("any");
+}
+
+/** The schema of a member of a nested object: its own, or that of one of its choices. */
+export function memberSchema(schema: JsonValue | undefined, root: JsonValue | undefined, key: string): JsonValue | undefined {
+  return partOf(schema, root, (one) => propertySchema(one, key));
+}
+
+/** The schema of the items of an array. */
+export function itemSchema(schema: JsonValue | undefined, root: JsonValue | undefined): JsonValue | undefined {
+  return partOf(schema, root, ({ items }) => items);
+}
+
+function partOf(
+  schema: JsonValue | undefined,
+  root: JsonValue | undefined,
+  read: (schema: JsonObject) => JsonValue | undefined,
+  steps = MAX_STEPS,
+): JsonValue | undefined {
+  if (steps <= 0 || !isJsonObject(schema)) return undefined;
+  const { $ref, anyOf, oneOf, allOf } = schema;
+  if (typeof $ref === "string") return partOf(resolve($ref, root), root, read, steps - 1);
+  const found = read(schema);
+  if (found !== undefined) return found;
+  for (const one of [anyOf, oneOf, allOf].find(isJsonArray)?.slice(0, MAX_CHOICES) ?? []) {
+    const part = partOf(one, root, read, steps - 4);
+    if (part !== undefined) return part;
+  }
+  return undefined;
+}
+
+const MAX_CHOICES = 16;
 
 /** The names of all arguments a schema tells of, and of those it requires. */
 export function argumentNames(schema: unknown): { readonly all: readonly string[]; readonly required: readonly string[] } {

@@ -112,7 +112,7 @@ export type NameOf = (tool: Pick<ModelTool, "name" | "fingerprint">) => string;
 
 export const plainName: NameOf = ({ name, fingerprint }) =>
   fingerprint === undefined && PLAIN.test(name) ? name.replace(/^default::/u, "") : providerName(name, fingerprint);
-const PLAIN = /^[\p{L}_][\p{L}\p{N}_.:-]*$/u;
+const PLAIN = /^[\p{L}_][\p{L}\p{M}\p{N}_.:-]*$/u;
 
 export const fitName: NameOf = ({ name, fingerprint }) => providerName(name, fingerprint);
 

@@ -57,7 +57,8 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
   [/qwen_?3_?coder|step_?3p?_?5|nemotron.*3/, "qwen3-coder"],
   [/hermes|qwen|mimo|exaone/, "hermes"],
   [/glm|hy_?v3/, "glm"],
-  [/rwkv|command_r_plus|mini_cpm_?3/, "json"],
+  [/command_?r_?plus/, "command-r-plus"],
+  [/rwkv|mini_cpm_?3/, "json"],
   [/llama/, "llama-3"],
   [/mistral|ministral|magistral|devstral/, "mistral"],
   [/kimi/, "kimi-k2"],
@@ -66,6 +67,7 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
   [/gpt_?oss|harmony|openai/, "harmony"],
   [/granite_?20b/, "granite-20b"],
   [/granite/, "granite"],
+  [/minimax_?m3/, "minimax-m3"],
   [/minimax_?m2/, "minimax-m2"],
   [/minimax/, "minimax-m1"],
   [/jamba|hunyuan|apriel/, "tool-calls"],
@@ -83,7 +85,7 @@ const FORMATS: readonly (readonly [RegExp, string])[] = [
   [/xlam|json/, "xlam"],
 ];
 
-function formatOf(row: Row): string {
+export function formatOf(row: Row): string {
   const words = row.format
     .replaceAll(/([a-z0-9])([A-Z])/gu, "$1_$2")
     .toLowerCase()
@@ -117,8 +119,8 @@ export interface RowReply {
   readonly before: string;
 }
 
-export function decodeRow(row: Row, pieces: readonly string[]): RowReply {
-  const decoding = textFormat(formatOf(row)).decodeText(optionsOf(row));
+export function decodeRow(row: Row, pieces: readonly string[], format: string = formatOf(row)): RowReply {
+  const decoding = textFormat(format).decodeText(optionsOf(row));
   const events: ModelEvent[] = pieces.flatMap((piece) => [...decoding.push(piece)]);
   events.push(...decoding.end());
   let before = "";

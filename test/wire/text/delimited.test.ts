@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { openAiChat } from "../../../src/wire/openai-chat.ts";
 import type { Delimiters } from "../../../src/wire/text/delimited-grammar.ts";
 import { delimitedFormat, textFormat } from "../../../src/wire/text/formats.ts";
-import { readPieces, readText, cut } from "./reading.ts";
+import { readPieces, readText, cut, tool } from "./reading.ts";
 
 const bracket = textFormat("bracket");
 const xml = textFormat("xml");
@@ -64,6 +64,38 @@ describe("what is called", () => {
     expect(readText(bracket, "[/bash]ls -l[bash/]")[0]).toEqual([["bash", { command: "ls -l" }]]);
     expect(readText(mapped, "[/read]a.txt[read/]")[0]).toEqual([["read", { path: "a.txt" }]]);
     expect(readText(bracket, "[/my-tool]text[my-tool/]")[0]).toEqual([["my-tool", { content: "text" }]]);
+  });
+
+  test("F1.37 blank lines, indents and spaces around keys and values are no part of arguments", () => {
+    const call = [["write", { path: "n.txt", content: "hello" }]];
+    for (const text of [
+      "[/write]\n@@path=n.txt\n\n@@content=hello\n[write/]",
+      "[/write]\n\n  @@ path = n.txt \n\n\t@@content=hello\r\n\n[write/]",
+      "[/write]  \r\n@@path=n.txt\r\n\r\nhello\r\n[write/]",
+      "[/write] @@path=n.txt\nhello[write/]",
+    ])
+      expect(readText(bracket, text)).toEqual([call, "", ""]);
+    expect(readText(bracket, "[/write]\n@@path=a\n@@\n\n @@content=x\n\n[write/]")[0]).toEqual([
+      ["write", { path: "a", content: "\n @@content=x\n" }],
+    ]);
+    expect(readText(xml, "<write path = 'n.txt'\n content= \"hello\" />")[0]).toEqual(call);
+  });
+
+  test("F1.38 the body is the only argument that can be text, and one that stands for none is kept and told of", () => {
+    const tools = [
+      tool("files::list", { path: { type: "string" }, depth: { type: "integer" } }),
+      tool("mail::send", { subject: { type: "string" }, text: { type: "string" } }),
+    ];
+    expect(readText(bracket, "[/files::list]src[files::list/]", { tools })[0]).toEqual([["files::list", { path: "src" }]]);
+    expect(readText(xml, '<list depth="2">src</list>', { tools })[0]).toEqual([["files::list", { depth: 2, path: "src" }]]);
+    const { reply, warnings } = readPieces(bracket, ["[/mail::send]Hi[mail::send/]"], { tools });
+    expect(reply.calls).toEqual([{ name: "mail::send", input: { content: "Hi" } }]);
+    expect(warnings).toEqual(['The call of "mail::send" has a body, and no argument that it stands for; the body is kept as "content".']);
+    expect(reply.warnings).toEqual(warnings);
+    for (const name of ["mail::send", "send"])
+      expect(readText(bracket, `[/${name}]Hi[${name}/]`, { tools, bodyArguments: { "mail::send": "text" } })[0]).toEqual([
+        ["mail::send", { text: "Hi" }],
+      ]);
   });
 
   test("F1.38 a body beside its argument is kept and told of", () => {

@@ -123,6 +123,12 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   ],
   "kimi-k2": [
     {
+      says: '<think>Hm.<|tool_calls_section_begin|><|tool_call_begin|>read:0<|tool_call_argument_begin|>{"path": "a"}<|tool_call_end|><|tool_calls_section_end|> so</think>No.',
+      text: "No.",
+      thinking:
+        'Hm.<|tool_calls_section_begin|><|tool_call_begin|>read:0<|tool_call_argument_begin|>{"path": "a"}<|tool_call_end|><|tool_calls_section_end|> so',
+    },
+    {
       says: 'So: <|tool_calls_section_begin|><|tool_call_begin|>functions.read:0<|tool_call_argument_begin|>{"path": "a"}<|tool_call_end|><|tool_calls_section_end|>',
       calls: [{ id: "functions.read:0", ...READ }],
       text: "So:",
@@ -138,6 +144,12 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   harmony: [
+    {
+      says: "<|channel|>commentary<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Done.",
+      text: "Done.",
+      thinking: "Hm.",
+    },
+    { says: " to=do the dishes, said <|the> note", text: " to=do the dishes, said <|the> note" },
     {
       says: "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Done.<|return|>",
       text: "Done.",
@@ -161,6 +173,9 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     { says: ' to=functions.read<|channel|>commentary json<|message|>{"path": "a"}', calls: [READ] },
   ],
   "gemma-4": [
+    { says: "<|channel>\nHm.<channel|>Done.", text: "Done.", thinking: "Hm." },
+    { says: "<|channel>thought\nHm.<channel|>Done.<channel|>", text: "Done.", thinking: "Hm." },
+    { says: "Done.<channel|>", text: "Done." },
     {
       says: '<|tool_call>call:get_weather{city:<|"|>"R" {x<|"|>,tags:[<|"|>a<|"|>],days:2}<tool_call|>',
       calls: [{ name: "get_weather", input: { city: '"R" {x', tags: ["a"], days: 2 } }],
@@ -184,6 +199,10 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       thinking: "Hm.",
     },
   ],
+  "functionary-3.1": [
+    { says: '<|python_tag|>[read(path="a"), bash(command="ls")]', calls: [READ, LIST] },
+    { says: `<|python_tag|>${READ_JSON}<|eom_id|>`, calls: [READ] },
+  ],
   "functionary-3.2": [{ says: 'all\nI read.\n>>>read\n{"path": "a"}', calls: [READ], text: "I read." }],
   "seed-oss": [
     {
@@ -199,10 +218,54 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   "minicpm-5": [
+    { says: `<function name="read"><param name="arguments">{"path": "a"}</param></function>`, calls: [READ] },
+    { says: `<function name="bash"><param name="arguments">{"command": "ls"}</param></function>`, calls: [LIST] },
     { says: '<function name="bash"><param name="command"><![CDATA[ls]]></param><param name="more">x</param></function>', calls: [LIST] },
     {
       says: '<function name="bash"><param name="more">x</param></function>',
       text: '<function name="bash"><param name="more">x</param></function>',
+    },
+  ],
+  "minimax-m3": [
+    {
+      says: '<mm:think>Hm.</mm:think>\nI look.]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="get_weather">\n]<]minimax[>[<city>Bonn <b>]<]minimax[>[</city>\n]<]minimax[>[<days>3]<]minimax[>[</days>\n]<]minimax[>[<tags>]<]minimax[>[<item>a]<]minimax[>[</item>]<]minimax[>[<item>5]<]minimax[>[</item>]<]minimax[>[</tags>\n]<]minimax[>[<deep>]<]minimax[>[<x>]<]minimax[>[<y>true]<]minimax[>[</y>]<]minimax[>[</x>]<]minimax[>[</deep>\n]<]minimax[>[</invoke>\n]<]minimax[>[<invoke name="bash">]<]minimax[>[<command>ls]<]minimax[>[</command>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>',
+      calls: [{ name: "get_weather", input: { city: "Bonn <b>", days: 3, tags: ["a", 5], deep: { x: { y: true } } } }, LIST],
+      text: "I look.",
+      thinking: "Hm.",
+    },
+    {
+      says: ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="write">]<]minimax[>[<path>a</path>]<]minimax[>[<content>b</content>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>',
+      calls: [{ name: "write", input: { path: "a", content: "b" } }],
+    },
+    {
+      says: ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<tags>]<]minimax[>[</tags>]<]minimax[>[<deep>]<]minimax[>[</deep>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>',
+      calls: [{ name: "get_weather", input: { tags: [], deep: {} } }],
+    },
+    {
+      says: ']<]minimax[>[<invoke name="read">]<]minimax[>[<path>]<]minimax[>[<invoke name="read">]<]minimax[>[<path>a]<]minimax[>[</path>]<]minimax[>[</invoke>',
+      calls: [READ],
+      text: ']<]minimax[>[<invoke name="read">]<]minimax[>[<path>',
+    },
+    {
+      says: ']<]minimax[>[<invoke name="read">]<]minimax[>[<path>a]<]minimax[>[</invoke>',
+      text: ']<]minimax[>[<invoke name="read">]<]minimax[>[<path>a]<]minimax[>[</invoke>',
+    },
+  ],
+  "command-r-plus": [
+    {
+      says: 'Plan: I read.\nAction: ```json\n[\n    {\n        "tool_name": "read",\n        "parameters": {\n            "path": "a"\n        }\n    },\n    {"tool_name": "bash", "parameters": {"command": "ls"}}\n]\n```',
+      calls: [READ, LIST],
+      text: "Plan: I read.",
+    },
+    { says: 'Action: ```json\n[\n    {\n        "tool_name": "directly_answer",\n        "parameters": {}\n    }\n]\n```' },
+    { says: "Action: none.", text: "Action: none." },
+  ],
+  "tool-calls": [
+    {
+      says: `<think>Hm.[BEGIN FINAL RESPONSE]\nSo.<tool_calls>[${READ_JSON}]</tool_calls>\n[END FINAL RESPONSE]`,
+      calls: [READ],
+      text: "So.",
+      thinking: "Hm.",
     },
   ],
   "minimax-m1": [
@@ -253,6 +316,13 @@ describe.each(Object.entries(ROWS))("%s", (name, rows) => {
       { numRuns: 20 },
     );
   });
+});
+
+test("F1.37 arguments that are left out as the tool does not have them are told of", () => {
+  const says = '<function name="bash"><param name="command">ls</param><param name="more">x</param></function>';
+  const { reply, warnings } = readPieces(textFormat("minicpm-5"), [says]);
+  expect(warnings).toEqual(['The call of "bash" has arguments that the tool does not have, which are left out: more.']);
+  expect(reply.warnings).toEqual(warnings);
 });
 
 test("F1.37 code behind Llama's token calls the tool for code where there is one, and is text elsewhere", () => {

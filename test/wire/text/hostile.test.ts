@@ -17,19 +17,41 @@ const OPENERS = [
   "<|start|>assistant<|channel|>commentary to=functions.bash<|message|>",
   "[/write]\n@@path=",
   "[{",
+  ']<]minimax[>[<invoke name="bash">]<]minimax[>[<a>',
+  "<|python_tag|>[a(",
+  "[/bash]\n\n",
 ];
 
 describe("A19 a megabyte of openings", () => {
-  test.each(["auto", "bracket", "xml", "json", "react", "hermes", "mistral", "deepseek", "llama-3", "pythonic", "harmony"])(
-    "A19 %s: no call, and the text unchanged",
-    (name) => {
-      for (const opener of OPENERS) {
-        const text = opener.repeat(Math.ceil(MEGABYTE / opener.length));
-        const [calls, said] = readText(textFormat(name), text);
-        expect([calls, said === text]).toEqual([[], true]);
-      }
-    },
-  );
+  test.each([
+    "auto",
+    "bracket",
+    "xml",
+    "json",
+    "react",
+    "hermes",
+    "mistral",
+    "deepseek",
+    "llama-3",
+    "pythonic",
+    "harmony",
+    "kimi-k2",
+    "minimax-m3",
+    "command-r-plus",
+  ])("A19 %s: no call, and the text unchanged", (name) => {
+    for (const opener of OPENERS) {
+      const text = opener.repeat(Math.ceil(MEGABYTE / opener.length));
+      const [calls, said] = readText(textFormat(name), text);
+      expect([calls, said === text]).toEqual([[], true]);
+    }
+  });
+
+  test("A19 thinking that is opened and ended over and over is read in one pass", () => {
+    const opener = "<think>x<|tool_calls_section_begin|>◁think▷";
+    for (const name of ["auto", "kimi-k2"])
+      for (const thinking of ["split", "begun", "keep"] as const)
+        expect(readText(textFormat(name), opener.repeat(MEGABYTE / opener.length), { thinking })[0]).toEqual([]);
+  });
 
   test("A19 brackets nested a hundred thousand deep are text", () => {
     const deep = "[".repeat(100_000);

@@ -37,9 +37,10 @@ test("F1.37 marks of one's own delimit strings in which nothing is escaped, and 
   });
 });
 
-test("F1.37 keyword arguments have names, each once", () => {
+test("F1.37 keyword arguments have names; where one stands twice they are JSON text with both", () => {
   expect(readKeywords(`(a=1, b="x", )`)).toEqual({ a: 1, b: "x" });
-  for (const text of ["(1)", "(a=1, a=2)", "(a=f())", "(a)", "(**a)"]) expect(readKeywords(text)).toBeUndefined();
+  expect(readKeywords("(a=1, b={'c': 1, 'c': None}, a=[2])")).toBe('{"a": 1, "b": {"c": 1, "c": null}, "a": [2]}');
+  for (const text of ["(1)", "(a=f())", "(a)", "(**a)"]) expect(readKeywords(text)).toBeUndefined();
 });
 
 test("F1.39 text becomes what its schema asks for", () => {

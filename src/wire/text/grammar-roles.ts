@@ -1,0 +1,58 @@
+/** What each mark of a grammar means, found out once for each grammar. */
+import { MarkerSet } from "./marker-set.ts";
+import type { CallMark, TextGrammar, ThinkingMarks } from "./text-grammar.ts";
+
+/** How a stretch of thinking ends. */
+export interface ThinkingEnd {
+  /** The marks that close it, and those that end it because what they begin cannot be thinking. */
+  readonly ends: MarkerSet;
+  readonly closes: MarkerSet;
+  readonly closing: ReadonlySet<string>;
+}
+
+export type Role =
+  | { readonly kind: "call"; readonly call: CallMark }
+  | { readonly kind: "before" | "after" | "unsaid" | "thinking-close" }
+  | { readonly kind: "thinking"; readonly end: ThinkingEnd }
+  | { readonly kind: "hidden"; readonly close: MarkerSet };
+
+export interface Roles {
+  readonly marks: MarkerSet;
+  readonly roles: ReadonlyMap<string, Role>;
+  readonly thinking: readonly ThinkingMarks[];
+  /** How thinking ends that the prompt opened: by whichever pair. */
+  readonly begun: ThinkingEnd;
+}
+
+export const DEFAULT_THINKING: readonly ThinkingMarks[] = [["<think>", "</think>"]];
+
+const known = new WeakMap<TextGrammar, Roles>();
+
+export function rolesOf(grammar: TextGrammar): Roles {
+  const found = known.get(grammar) ?? readRoles(grammar);
+  known.set(grammar, found);
+  return found;
+}
+
+/** Where a mark means several things, the last of these counts: a call before a pair, a pair before what stands around calls. */
+function readRoles(grammar: TextGrammar): Roles {
+  const { thinking = DEFAULT_THINKING, thinkingEnds = [] } = grammar;
+  const roles = new Map<string, Role>();
+  for (const [, ...closes] of thinking)
+    for (const close of closes) if (!close.startsWith("</")) roles.set(close, { kind: "thinking-close" }); // tags are written by people, too
+  for (const mark of grammar.unsaid ?? []) roles.set(mark, { kind: "unsaid" });
+  for (const mark of grammar.after ?? []) roles.set(mark, { kind: "after" });
+  for (const mark of grammar.before ?? []) roles.set(mark, { kind: "before" });
+  for (const [open, close] of grammar.hidden ?? []) roles.set(open, { kind: "hidden", close: new MarkerSet([close]) });
+  for (const [open, ...closes] of thinking) roles.set(open, { kind: "thinking", end: thinkingEnd(closes, thinkingEnds) });
+  for (const call of grammar.calls) roles.set(call.mark, { kind: "call", call });
+  const begun = thinkingEnd(
+    thinking.flatMap(([, ...closes]) => closes),
+    thinkingEnds,
+  );
+  return { marks: new MarkerSet(roles.keys()), roles, thinking, begun };
+}
+
+function thinkingEnd(closes: readonly string[], ends: readonly string[]): ThinkingEnd {
+  return { ends: new MarkerSet([...closes, ...ends]), closes: new MarkerSet(closes), closing: new Set(closes) };
+}
