@@ -1,10 +1,9 @@
 /** Tools for the OpenAI Agents SDK, and its tools for us. */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { resultText } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, foreignTool } from "./bridge.ts";
+import { askApproval, bridgedTools, foreignTool, offeredText } from "./bridge.ts";
 import type { AdapterOptions } from "./bridge.ts";
 
 export interface OpenAiAgentsFields {
@@ -49,7 +48,7 @@ export function toOpenAiAgentsTools<Made>(
       parameters: parametersOf(inputSchema),
       strict: false,
       execute: async (input, _context, details) =>
-        resultText(await call(input, { id: details?.toolCall?.callId, signal: details?.signal })),
+        offeredText(await call(input, { id: details?.toolCall?.callId, signal: details?.signal })),
     }),
   );
 }

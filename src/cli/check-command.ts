@@ -5,6 +5,7 @@ import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { strangersOf, suspicions } from "./strangers.ts";
 import { columnFor, plural, safeJson, safeText, wrap } from "./terminal-text.ts";
+import { allTools } from "./tool-words.ts";
 
 /** For a configuration that can be read, but has toolsets or tools that cannot be used. */
 const EXIT_PROBLEMS = 3;
@@ -43,6 +44,8 @@ interface ToolsetCheck {
   readonly name: string;
   readonly enabled: boolean;
   readonly tools: number;
+  /** How many of them the permission rules deny. Left out where none is. */
+  readonly denied?: number;
   readonly problems: readonly string[];
   /** What seems to be meant for the model, tool by tool. Left out where nothing does. */
   readonly suspicious?: readonly string[];
@@ -59,8 +62,9 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
   const strangers = strangersOf({ config });
   const quarantined = registry.check();
   return [...enabled].map(([name, isEnabled]) => {
-    const tools = registry.list(name);
+    const tools = allTools(registry, name);
     const failures = report.failed.filter(({ toolset }) => toolset === name).map(({ error }) => failureText(name, error));
+    const denied = tools.filter((tool) => tool.denied !== undefined).length;
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
     const suspicious = tools.flatMap((tool) => suspicions(tool, strangers).map((finding) => `${tool.tool.name}: ${finding}`));
@@ -68,6 +72,7 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
       name,
       enabled: isEnabled,
       tools: tools.length,
+      ...(denied === 0 ? {} : { denied }),
       problems: [...failures, ...broken],
       ...(suspicious.length === 0 ? {} : { suspicious }),
     };
@@ -85,9 +90,9 @@ function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said,
     checks.map((check) => safeText(check.name)),
     Infinity,
   );
-  for (const { name, enabled, tools, problems, suspicious = [] } of checks) {
+  for (const { name, enabled, tools, denied = 0, problems, suspicious = [] } of checks) {
     const mark = enabled ? (problems.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")) : out.paint("dim", "-");
-    const words = enabled ? plural(tools, "tool") : "disabled";
+    const words = enabled ? `${plural(tools, "tool")}${denied === 0 ? "" : `, ${denied} denied`}` : "disabled";
     out.write(`${mark} ${safeText(name).padEnd(column)}  ${words}\n`);
     for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.write(`    ${out.paint("red", line)}\n`);
     for (const line of suspicious.flatMap((finding) => wrap(`! ${finding}`, out.width - 4)))

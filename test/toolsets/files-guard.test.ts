@@ -314,7 +314,7 @@ describe("G04 writes that become code", () => {
     for (const [name, input] of TOUCHES.slice(5)) {
       expect(await workspace.refusal(name, { ...input, path })).toMatchObject({
         code: "permission_denied",
-        hint: expect.stringContaining("allowSensitive"),
+        operatorHint: expect.stringContaining("allowSensitive"),
       });
     }
     expect(readdirSync(workspace.root)).toEqual([]);

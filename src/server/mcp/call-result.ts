@@ -5,6 +5,7 @@ import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { resultText } from "../../core/result.ts";
 import type { ToolResult } from "../../core/result.ts";
+import { providerName } from "../../wire/provider-name.ts";
 import type { Tool } from "../../core/tool.ts";
 
 export interface CallAnswer {
@@ -23,7 +24,7 @@ export interface CallAnswer {
  */
 export function toCallAnswer(result: ToolResult, tool: Tool | undefined): CallAnswer {
   const meta = metaOf(result);
-  if (result.status !== "ok") return { content: [{ type: "text", text: resultText(result) }], isError: true, ...meta };
+  if (result.status !== "ok") return { content: [{ type: "text", text: resultText(result, (name) => providerName(name)) }], isError: true, ...meta };
   const { output, content, truncation } = result;
   const parts = content === undefined ? textOf(output) : content.map(toBlock);
   if (output === undefined) return { content: parts, ...meta };

@@ -82,7 +82,8 @@ export class Workspace {
       const segments = shown.split("/").filter((segment) => segment !== "");
       if (!isSensitive(segments) || this.#allowed.some((allows) => allows(segments))) continue;
       throw new ToolError("permission_denied", `${JSON.stringify(shown)} may not be changed: other programs run or obey it.`, {
-        hint: "Ask the user to change it, or to allow it with the option allowSensitive.",
+        hint: "Ask the user to change it.",
+        operatorHint: "The option allowSensitive lets it through.",
       });
     }
     return place;
