@@ -14,7 +14,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
-import { ProviderNames } from "../wire/provider-name.ts";
+import { ProviderNames, providerName } from "../wire/provider-name.ts";
 
 export interface AdapterOptions {
   /** Where the calls are kept, and whose state they share. @default each call stands alone */
@@ -78,16 +78,21 @@ export function bridgedTools(runtime: Runtime, { session, only }: AdapterOptions
   });
 }
 
+/** What the model reads of a result, with tools named as the framework was given them. */
+export function offeredText(result: ToolResult): string {
+  return resultText(result, (name) => providerName(name));
+}
+
 /** The answer as JSON; as text where the model is shown something else than that. @throws Error with what the model reads, where there is none */
 export function outputOf(result: ToolResult): JsonValue {
   refuseError(result);
-  return result.content === undefined && result.output !== undefined ? result.output : resultText(result);
+  return result.content === undefined && result.output !== undefined ? result.output : offeredText(result);
 }
 
 /** @throws Error with what the model reads of a call that has no answer. Frameworks put "Error: " before it, so it begins with the code */
 export function refuseError(result: ToolResult): void {
   if (result.status === "ok" || result.status === "partial") return;
-  throw new Error(resultText(result).replace(/^Error \((\w+)\): /u, "$1: "), { cause: result.error });
+  throw new Error(offeredText(result).replace(/^Error \((\w+)\): /u, "$1: "), { cause: result.error });
 }
 
 /** A JSON Schema that is a Standard Schema too, and lets everything through: the runtime checks, mends and refuses by itself. */

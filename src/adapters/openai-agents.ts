@@ -1,10 +1,9 @@
 /** Tools for the OpenAI Agents SDK, and its tools for us. */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { resultText } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, foreignTool } from "./bridge.ts";
+import { askApproval, bridgedTools, foreignTool, offeredText } from "./bridge.ts";
 import type { AdapterOptions } from "./bridge.ts";
 
 export interface OpenAiAgentsFields {
@@ -54,7 +53,7 @@ export function toOpenAiAgentsTools<Made>(
       execute: async (input, context, details) => {
         const id = details?.toolCall?.callId;
         const approved = needsApproval && id !== undefined && wasApproved(context, name, id);
-        return resultText(await call(input, { id, signal: details?.signal, approved }));
+        return offeredText(await call(input, { id, signal: details?.signal, approved }));
       },
     }),
   );

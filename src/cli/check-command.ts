@@ -9,6 +9,7 @@ import { strangersOf, suspicions } from "./strangers.ts";
 import { columnFor, safeJson, safeText, wrap } from "./terminal-text.ts";
 import { padColumns } from "./text-width.ts";
 import { cautionsOf } from "./tool-cautions.ts";
+import { allTools } from "./tool-words.ts";
 
 /** For a configuration that can be read, but has toolsets or tools that cannot be used. */
 const EXIT_PROBLEMS = 3;
@@ -47,6 +48,8 @@ interface ToolsetCheck {
   readonly name: string;
   readonly enabled: boolean;
   readonly tools: number;
+  /** How many of them the permission rules deny. Left out where none is. */
+  readonly denied?: number;
   readonly problems: readonly string[];
   /** Tools that are not called because they are not as they were pinned. Left out where there are none. */
   readonly blocked?: readonly string[];
@@ -68,8 +71,9 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
   const blocked = Map.groupBy(blockedTools(registry), ({ toolset }) => toolset.name);
   const quarantined = registry.check();
   return [...enabled].map(([name, isEnabled]) => {
-    const tools = registry.list(name);
+    const tools = allTools(registry, name);
     const failures = report.failed.filter(({ toolset }) => toolset === name).map(({ error }) => failureText(name, error));
+    const denied = tools.filter((tool) => tool.denied !== undefined).length;
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
     const cautions = cautionsOf(tools, config);
@@ -79,6 +83,7 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
       name,
       enabled: isEnabled,
       tools: tools.length,
+      ...(denied === 0 ? {} : { denied }),
       problems: [...failures, ...broken, ...held.map(blockedText)],
       ...(held.length === 0 ? {} : { blocked: held.map(({ qualifiedName }) => qualifiedName) }),
       ...(cautions.length === 0 ? {} : { cautions }),
@@ -98,9 +103,9 @@ function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said,
     checks.map((check) => safeText(check.name)),
     Infinity,
   );
-  for (const { name, enabled, tools, problems, cautions = [], suspicious = [] } of checks) {
+  for (const { name, enabled, tools, denied = 0, problems, cautions = [], suspicious = [] } of checks) {
     const mark = enabled ? (problems.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")) : out.paint("dim", "-");
-    const words = enabled ? plural(tools, "tool") : "disabled";
+    const words = enabled ? `${plural(tools, "tool")}${denied === 0 ? "" : `, ${denied} denied`}` : "disabled";
     out.print(`${mark} ${padColumns(safeText(name), column)}  ${words}`);
     for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.print(`    ${out.paint("red", line)}`);
     for (const line of [...cautions, ...suspicious].flatMap((finding) => wrap(`! ${finding}`, out.width - 4)))

@@ -6,7 +6,7 @@ import type { JsonSchema } from "../core/tool.ts";
 import { stateOf } from "../engine/known-tools.ts";
 import type { ServerState } from "../engine/lazy-server.ts";
 import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
-import { toolDefinition } from "../runtime/registry/tool-definition.ts";
+import type { Registry } from "../runtime/registry/registry.ts";
 import type { Command } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
 import { strangersOf, suspicions } from "./strangers.ts";
@@ -14,7 +14,7 @@ import { columnFor, duration, safeJson, safeText, wrap, wrapBehind } from "./ter
 import type { Screen } from "./terminal-text.ts";
 import { padColumns } from "./text-width.ts";
 import { mayBeRepeated, retryCaution } from "./tool-cautions.ts";
-import { effectWord } from "./tool-words.ts";
+import { definitionOf, effectWord } from "./tool-words.ts";
 
 export const infoCommand: Command = {
   name: "info",
@@ -30,8 +30,7 @@ export const infoCommand: Command = {
   async run(context) {
     const [name = ""] = context.args;
     return withRuntime(context, { only: toolsetOf(name) }, (open) => {
-      const tools = open.runtime.registry.resolve(name);
-      if (tools instanceof ToolError) throw tools;
+      const tools = toolsNamed(open.runtime.registry, name);
       const strangers = strangersOf(open);
       const texts = tools.map((tool) => {
         const suspicious = suspicions(tool, strangers);
@@ -44,9 +43,18 @@ export const infoCommand: Command = {
   },
 };
 
+/** As `Registry.resolve`, and those that the permission rules deny: whoever wrote the rules may look at them. */
+function toolsNamed(registry: Registry, name: string): readonly RegisteredTool[] {
+  const found = registry.resolve(name);
+  if (!(found instanceof ToolError)) return found;
+  const denied = registry.overloads(name).filter((registered) => registered.denied !== undefined);
+  if (denied.length === 0) throw found;
+  return denied;
+}
+
 function jsonOf(registered: RegisteredTool, suspicious: readonly string[]): string {
   return safeJson({
-    ...toolDefinition(registered),
+    ...definitionOf(registered),
     settings: registered.settings,
     ...(suspicious.length === 0 ? {} : { suspicious }),
   });
@@ -57,6 +65,7 @@ function describe(registered: RegisteredTool, suspicious: readonly string[], { p
   const caution = retryCaution(registered);
   const limit = (ms: number): string => (ms === 0 ? "no limit" : duration(ms));
   const facts = [
+    ["Denied", registered.denied ?? ""],
     ["Effects", effectsOf(registered)],
     ["Time", `${limit(settings.timeoutMs)} for an attempt, ${limit(settings.deadlineMs)} for the call with its waits and retries`],
     ["Attempts", attemptsOf(registered)],

@@ -7,7 +7,7 @@ import type { Command, CommandContext } from "./command.ts";
 import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { safeText } from "./terminal-text.ts";
-import { printTools } from "./tool-words.ts";
+import { allTools, printTools } from "./tool-words.ts";
 
 export const listCommand: Command = {
   name: "list",
@@ -15,8 +15,10 @@ export const listCommand: Command = {
   summary: "List the tools, or those of one toolset.",
   details: [
     "One line a tool: its name, what a call does (pure, reads, writes, destructive,",
-    "undeclared) and its description. Tools of a toolset that does not open, and those",
-    "that are not as they were pinned, are left out, and standard error says why.",
+    "undeclared) and its description. A tool that the permission rules deny is marked",
+    "as denied: no model and no client is shown it. Tools of a toolset that does not",
+    "open, and those that are not as they were pinned, are left out, and standard error",
+    "says why.",
   ],
   args: [0, 1],
   options: ["config"],
@@ -25,7 +27,7 @@ export const listCommand: Command = {
     const [toolset] = context.args;
     return withRuntime(context, { only: toolset }, (open) => {
       if (toolset !== undefined) checkToolset(toolset, open);
-      printTools(context, open.runtime.registry.list(toolset));
+      printTools(context, allTools(open.runtime.registry, toolset));
       noteBlocked(context, open.runtime.registry, toolset);
       if (context.out.isTerminal && !context.options.json) noteKnown(context, open, toolset);
       return 0;

@@ -11,6 +11,7 @@ import type { ToolOrigin } from "../config/tool-origin.ts";
 import { stateOf } from "../engine/known-tools.ts";
 import type { LockData } from "../policy/pinned-tool.ts";
 import { nearNames } from "../runtime/registry/near-names.ts";
+import { allTools } from "./tool-words.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { warn, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
@@ -136,7 +137,7 @@ async function seenToolsets(
   for (const { name, engine } of runtime.registry.toolsets()) {
     if (!names.includes(name) || report.failed.some(({ toolset }) => toolset === name)) continue;
     const listed = engine !== undefined && stateOf(engine) === "known" ? await engine.list?.(context.signal) : undefined;
-    const tools = listed ?? runtime.registry.list(name).map(({ tool }) => tool);
+    const tools = listed ?? allTools(runtime.registry, name).map(({ tool }) => tool);
     seen.push({ name, source: origins.get(name)?.source, tools });
   }
   return seen;

@@ -2,7 +2,7 @@
 import { relative } from "node:path";
 import type { Approver } from "../core/ask.ts";
 import { splitName } from "../core/call.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 import type { EventListener } from "../core/event.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
@@ -139,7 +139,7 @@ function noteFailures(context: CommandContext, report: OpenReport, { only, repor
     if (toolset === only)
       throw new ToolError("unavailable", failureText(toolset, error), {
         details: error.details,
-        ...(error.hint === undefined ? {} : { hint: error.hint }),
+        ...hintsOf(error),
         cause: error,
       });
     if (reportFailures !== false) warn(context, failureText(toolset, error));

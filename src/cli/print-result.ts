@@ -74,7 +74,7 @@ function answerParts(result: ToolResult, left: number, width: number): AnswerPar
 function errorParts(result: ToolResult, error: ErrorInfo, width: number): AnswerParts {
   const { error: _error, ...answer } = result;
   const text = cut(resultText(answer), MAX_NOTE_LENGTH);
-  const parts = [error.message, ...(error.details ?? []), error.hint ?? "", text].filter((part) => part !== "");
+  const parts = [error.message, ...(error.details ?? []), error.operatorHint ?? error.hint ?? "", text].filter((part) => part !== "");
   return { line: error.code, block: parts.flatMap((part) => wrap(part, width)) };
 }
 
@@ -87,7 +87,8 @@ export function repairText(repair: Repair): string {
 export function errorLines(error: ErrorInfo, { paint }: Pick<Screen, "paint">): string {
   const { headline, details } = withoutRepetition(error);
   const lines = [`${paint("red", `haft: ${error.code}:`)} ${safeText(headline)}`, ...details.map((detail) => `  ${safeText(detail)}`)];
-  if (error.hint !== undefined) lines.push(`  ${safeText(error.hint)}`);
+  const hint = error.operatorHint ?? error.hint;
+  if (hint !== undefined) lines.push(`  ${safeText(hint)}`);
   return lines.join("\n");
 }
 

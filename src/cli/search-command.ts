@@ -14,7 +14,8 @@ export const searchCommand: Command = {
   summary: "Search the tools by words or by tag.",
   details: [
     "The words are looked for in names, titles, tags and descriptions: one is enough,",
-    "more and rarer ones rank higher. Exits with 1 when nothing is found.",
+    "more and rarer ones rank higher. A tool that the permission rules deny is marked",
+    "as denied. Exits with 1 when nothing is found.",
   ],
   args: [0, Infinity],
   options: ["config", "tag", "all-tags", "limit"],
@@ -28,7 +29,7 @@ export const searchCommand: Command = {
       });
     }
     return withRuntime(context, {}, ({ runtime }) => {
-      const found = runtime.registry.search({ text, tags: tag, matchAllTags: allTags, limit: limit ?? DEFAULT_LIMIT });
+      const found = runtime.registry.search({ text, tags: tag, matchAllTags: allTags, limit: limit ?? DEFAULT_LIMIT, denied: true });
       printTools(context, found);
       noteBlocked(context, runtime.registry);
       return found.length > 0 ? 0 : EXIT_NOTHING_FOUND;

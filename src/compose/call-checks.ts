@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { declaresNoWrites } from "../core/effects.ts";
 import type { ModelCall } from "../core/model.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { OfferedName, ToolResult } from "../core/result.ts";
 import type { ToolCategory } from "../core/tool.ts";
 import { plural } from "../core/wording.ts";
 import type { LoopBudget } from "../policy/loop-budget.ts";
@@ -19,6 +19,8 @@ export interface CallChecksOptions {
   readonly registry: Registry;
   /** The program's own refusals. */
   readonly refuse: (call: ModelCall) => ToolError | undefined;
+  /** How the model was given its tools. */
+  readonly offeredName: OfferedName;
 }
 
 /** What the calls of a round came to, as far as the loop looks at it. */
@@ -37,7 +39,7 @@ export class CallChecks {
   constructor(options: CallChecksOptions) {
     const { repeat } = options.limits;
     this.#options = options;
-    this.#guard = repeat === false ? undefined : new RepeatGuard(repeat);
+    this.#guard = repeat === false ? undefined : new RepeatGuard(repeat, options.offeredName);
   }
 
   /** Why the call is not to be run; it counts in the budget when it is. @param index its place in the message */

@@ -12,6 +12,7 @@ import { LoopBudget } from "../policy/loop-budget.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import type { ProgressListener } from "../runtime/execute-options.ts";
 import type { SessionTurn } from "../runtime/session/runtime-session.ts";
+import { providerName } from "../wire/provider-name.ts";
 import { CallChecks } from "./call-checks.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
 import { loopContinues } from "./loop-continues.ts";
@@ -90,7 +91,9 @@ export class LoopRun {
     this.#startedAt = ports.clock.now();
     this.#budget = new LoopBudget(limits.budget, ports.clock);
     const refuse = options.refuse ?? (() => undefined);
-    this.#checks = new CallChecks({ limits, budget: this.#budget, registry, refuse: (call) => refuse(call, this.#round) });
+    // a model without a wire format of its own writes calls as text, under the names that its tools have here
+    const offeredName = (name: string): string => (options.model.format === undefined ? name : providerName(name));
+    this.#checks = new CallChecks({ limits, budget: this.#budget, registry, offeredName, refuse: (call) => refuse(call, this.#round) });
     this.#host = this.#makeHost();
   }
 

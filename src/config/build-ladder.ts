@@ -1,6 +1,6 @@
 /** Makes of a configuration who answers in place of tools, and what goes wrong on purpose. */
 import type { Engine } from "../core/engine.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { rungList } from "../core/rung.ts";
@@ -216,7 +216,7 @@ function unanswering(error: ToolError): Engine {
       throw new ToolError("unavailable", `No model can stand in: ${error.message}`, {
         retryable: false,
         outcome: "not_started",
-        ...present({ hint: error.hint }),
+        ...hintsOf(error),
       });
     },
   };

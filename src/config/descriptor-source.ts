@@ -134,7 +134,7 @@ class DescriptorLoader {
     if (trusted === undefined || !needsTrust(descriptor) || trusted.has(descriptor.digest)) return descriptor;
     throw new ToolError("permission_denied", `${path} is not as it was when it was trusted.`, {
       details: [...descriptor.starts, ...descriptor.sends, ...descriptor.widens],
-      hint: "Read it; then run haft trust.",
+      operatorHint: "Read it; then run haft trust.",
     });
   }
 

@@ -126,7 +126,7 @@ function unusableEngine(name: string, kind: string, { reason, hint }: { readonly
   const missing = (): never => {
     throw new ToolError("unavailable", `Engine ${JSON.stringify(name)} cannot be used: ${reason}`, {
       outcome: "not_started",
-      ...present({ hint }),
+      ...present({ operatorHint: hint }),
     });
   };
   return { kind, open: async () => missing(), call: missing };

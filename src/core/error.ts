@@ -9,17 +9,26 @@ export interface ErrorInfo {
   readonly message: string;
   readonly retryable: boolean;
   readonly outcome: Outcome;
-  /** What would work instead. */
+  /** What would work instead, for the model. Names no setting of the program, and no way round a gate. */
   readonly hint?: string;
+  /** What whoever runs the program could change. Never shown to a model. */
+  readonly operatorHint?: string;
   /** One line per problem, e.g. each schema violation with its `$` path; at most 20. */
   readonly details?: readonly string[];
+  /** Qualified names that stand in these texts. A model reads in their place the names that it was given the tools under. */
+  readonly toolNames?: readonly string[];
   /** Wait at least this long before trying again. */
   readonly retryAfterMs?: number;
 }
 
 export interface ToolErrorOptions {
+  /** For the model: shown to it with the message. */
   readonly hint?: string;
+  /** For whoever runs the program: settings, commands, options. Never shown to a model. */
+  readonly operatorHint?: string;
   readonly details?: readonly string[];
+  /** Qualified names of tools in message, hint and details, beside that of the tool that was called. */
+  readonly toolNames?: readonly string[];
   readonly retryable?: boolean;
   readonly outcome?: Outcome;
   readonly retryAfterMs?: number;
@@ -28,6 +37,7 @@ export interface ToolErrorOptions {
 
 export const MAX_MESSAGE_LENGTH = 4096;
 const MAX_DETAILS = 20;
+const NO_NAMES: readonly string[] = Object.freeze([]);
 
 /**
  * The one error class. Handlers throw it to choose code, retryability, outcome and hint;
@@ -39,7 +49,9 @@ export class ToolError extends Error {
   readonly retryable: boolean;
   readonly outcome: Outcome;
   readonly hint: string | undefined;
+  readonly operatorHint: string | undefined;
   readonly details: readonly string[];
+  readonly toolNames: readonly string[];
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, options: ToolErrorOptions = {}) {
@@ -49,7 +61,9 @@ export class ToolError extends Error {
     this.retryable = options.retryable ?? info.retryable;
     this.outcome = options.outcome ?? info.outcome;
     this.hint = options.hint;
+    this.operatorHint = options.operatorHint;
     this.details = Object.freeze((options.details ?? []).slice(0, MAX_DETAILS).map(cut));
+    this.toolNames = options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.slice(0, MAX_DETAILS));
     this.retryAfterMs = options.retryAfterMs;
   }
 
@@ -70,17 +84,50 @@ export class ToolError extends Error {
   }
 }
 
-/** What `toJSON` gives, whatever a subclass makes of that. */
+/**
+ * What `toJSON` gives, whatever a subclass makes of that. The hint of a mistake in the program, its configuration or its store is an
+ * `operatorHint` there: a result shows `hint` to a model.
+ */
 export function errorInfo(error: ToolError): ErrorInfo {
   return {
     code: error.code,
     message: error.message,
     retryable: error.retryable,
     outcome: error.outcome,
-    ...(error.hint === undefined ? {} : { hint: error.hint }),
     ...(error.details.length === 0 ? {} : { details: error.details }),
+    ...(NOT_FOR_MODELS.has(error.code) ? hintsOf({ operatorHint: bothHints(error), toolNames: error.toolNames }) : hintsOf(error)),
     ...(error.retryAfterMs === undefined || !Number.isFinite(error.retryAfterMs) ? {} : { retryAfterMs: error.retryAfterMs }),
   };
+}
+
+/** The texts for those who can do something about an error, as options of another error that passes them on. */
+export function hintsOf({ hint, operatorHint, toolNames = NO_NAMES }: Hints): Pick<ErrorInfo, "hint" | "operatorHint" | "toolNames"> {
+  return {
+    ...(hint === undefined ? {} : { hint }),
+    ...(operatorHint === undefined ? {} : { operatorHint }),
+    ...(toolNames.length === 0 ? {} : { toolNames }),
+  };
+}
+
+/** Codes of mistakes in a program, its files and its store: whatever is said about them is said to people. */
+const NOT_FOR_MODELS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "invalid_argument",
+  "invalid_config",
+  "invalid_schema",
+  "duplicate",
+  "store_failed",
+  "corrupt_record",
+  "conflict",
+]);
+
+function bothHints({ hint, operatorHint }: ToolError): string | undefined {
+  return hint === undefined || operatorHint === undefined ? (hint ?? operatorHint) : `${hint} ${operatorHint}`;
+}
+
+interface Hints {
+  readonly hint?: string | undefined;
+  readonly operatorHint?: string | undefined;
+  readonly toolNames?: readonly string[];
 }
 
 /** A ToolError whose fields can be read and are what they should be: not a proxy with traps, not a bare prototype. Never throws. */
@@ -92,7 +139,7 @@ export function isToolError(thrown: unknown): thrown is ToolError {
   }
 }
 
-function isSound({ code, message, retryable, outcome, hint, details, retryAfterMs }: ToolError): boolean {
+function isSound({ code, message, retryable, outcome, hint, operatorHint, details, toolNames, retryAfterMs }: ToolError): boolean {
   return (
     Object.hasOwn(ERROR_CODES, code) &&
     typeof message === "string" &&
@@ -100,6 +147,9 @@ function isSound({ code, message, retryable, outcome, hint, details, retryAfterM
     typeof retryable === "boolean" &&
     OUTCOMES.has(outcome) &&
     (hint === undefined || typeof hint === "string") &&
+    (operatorHint === undefined || typeof operatorHint === "string") &&
+    Array.isArray(toolNames) &&
+    toolNames.every((name) => typeof name === "string") &&
     Array.isArray(details) &&
     details.every((detail) => typeof detail === "string") &&
     (retryAfterMs === undefined || typeof retryAfterMs === "number")

@@ -81,6 +81,8 @@ const error = shape({
   retryable: truth,
   outcome: oneOf(["not_started", "failed", "unknown"]),
   hint: optional(anyText),
+  operatorHint: optional(anyText),
+  toolNames: optional(listOf(name, MAX_DETAILS)),
   details: optional(listOf(anyText, MAX_DETAILS)),
   retryAfterMs: optional(numberOf(-Number.MAX_VALUE, Number.MAX_VALUE)),
 });

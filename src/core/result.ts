@@ -66,10 +66,20 @@ export interface ToolResult {
   readonly metadata?: JsonObject;
 }
 
-/** What a model reads of a result: the answer, or what went wrong and what would work. */
-export function resultText(result: ToolResult): string {
+/** The name that a model was given a tool under, by its qualified name. */
+export type OfferedName = (qualifiedName: string) => string;
+
+/**
+ * What a model reads of a result: the answer, or what went wrong and what would work.
+ *
+ * An error's `operatorHint` is not part of it. With `offeredName`, tools are named in an error as the model was given them.
+ */
+export function resultText(result: ToolResult, offeredName?: OfferedName): string {
   const parts: string[] = [];
-  if (result.error !== undefined) parts.push(errorText(result.error));
+  if (result.error !== undefined) {
+    const text = errorText(result.error);
+    parts.push(offeredName === undefined ? text : renameTools(text, [result.name, ...(result.error.toolNames ?? [])], offeredName));
+  }
   if (result.content === undefined) {
     if (result.output !== undefined) parts.push(valueText(result.output));
   } else {
@@ -84,6 +94,27 @@ function errorText(error: ErrorInfo): string {
   if (error.hint !== undefined) lines.push(`Hint: ${error.hint}`);
   return lines.join("\n");
 }
+
+/** Whole names only: `todo::list` is not looked for in `todo::list_all`. */
+function renameTools(text: string, names: readonly string[], offeredName: OfferedName): string {
+  let renamed = text;
+  for (const name of new Set(names)) {
+    const offered = offeredName(name);
+    if (name === "" || offered === name) continue;
+    let from = 0;
+    for (let at = renamed.indexOf(name); at >= 0; at = renamed.indexOf(name, from)) {
+      from = at + name.length;
+      if (NAME_CHARACTER.test(renamed.charAt(at - 1)) || CONTINUES.test(renamed.slice(from, from + 2))) continue;
+      renamed = `${renamed.slice(0, at)}${offered}${renamed.slice(from)}`;
+      from = at + offered.length;
+    }
+  }
+  return renamed;
+}
+
+const NAME_CHARACTER = /[\p{L}\p{N}_:.-]/u;
+/** A full stop ends a sentence, or goes on with a name. */
+const CONTINUES = /^(?:[\p{L}\p{N}_-]|[.:][\p{L}\p{N}_:-])/u;
 
 /** What a model reads of a part where it cannot be shown images, sound or files: never their bytes. */
 export function partText(part: ContentPart): string {

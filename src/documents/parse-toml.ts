@@ -14,7 +14,11 @@ export function parseToml(text: string, file: string): ParsedFile {
     return { value, positions: tomlPositions(text, decodeKey) };
   } catch (error: unknown) {
     if (!(error instanceof TomlError)) throw error;
-    const problem = error.message.split("\n", 1)[0]?.replace("Invalid TOML document: ", "").replace(/(?<!\.)\.+$/u, "") ?? "";
+    const problem =
+      error.message
+        .split("\n", 1)[0]
+        ?.replace("Invalid TOML document: ", "")
+        .replace(/(?<!\.)\.+$/u, "") ?? "";
     throw syntaxError(file, error, `not valid TOML: ${problem}.`, error);
   }
 }

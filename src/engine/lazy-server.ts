@@ -1,7 +1,7 @@
 /** The life of a server that is started when it is needed: what is known of it, its one start at a time, its idle end. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest, EngineSession } from "../core/engine.ts";
-import { ToolError, describeThrown } from "../core/error.ts";
+import { ToolError, describeThrown, hintsOf } from "../core/error.ts";
 import { Job } from "../core/job.ts";
 import type { Tool } from "../core/tool.ts";
 import { untilAborted } from "../core/until-aborted.ts";
@@ -175,7 +175,9 @@ export class LazyServer {
     const { openTimeoutMs } = this.#options;
     const late = new AbortController();
     const stop = (): void =>
-      late.abort(new ToolError("timeout", `It did not open within ${openTimeoutMs} ms.`, { hint: "Give it longer with openTimeoutMs." }));
+      late.abort(
+        new ToolError("timeout", `It did not open within ${openTimeoutMs} ms.`, { operatorHint: "Give it longer with openTimeoutMs." }),
+      );
     const cancel = openTimeoutMs === 0 ? undefined : context.clock.timer(stop, openTimeoutMs);
     try {
       const signal = AbortSignal.any([late.signal, this.#closing.signal]);
@@ -338,7 +340,7 @@ function notStarted(toolset: string, thrown: unknown): ToolError {
   return new ToolError(code, message, {
     outcome: "not_started",
     details: error.details,
-    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    ...hintsOf(error),
     cause: error,
   });
 }

@@ -156,7 +156,7 @@ function decidedOutput(contract: OutputContract, facts: JsonValue, toolName: str
     details: problems,
     retryable: false,
     outcome: "failed",
-    hint: "Let the reducer return facts that fit the output schema, or an object with some of its properties.",
+    operatorHint: "Let the reducer return facts that fit the output schema, or an object with some of its properties.",
   });
 }
 
@@ -191,7 +191,7 @@ function invalidReply(details: readonly string[]): ToolError {
     details,
     retryable: false,
     outcome: "failed",
-    hint: "Call it again, or let the engine try more often.",
+    operatorHint: "Call it again, or let the engine try more often.",
   });
 }
 

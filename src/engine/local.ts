@@ -19,7 +19,7 @@ function callHandler(request: EngineRequest, context: ToolContext): unknown {
   const { tool } = request;
   if (tool.execute === undefined) {
     throw new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has no handler: it is described here and run elsewhere.`, {
-      hint: "Give it an execute function, or put it in a toolset whose engine answers its calls.",
+      operatorHint: "Give it an execute function, or put it in a toolset whose engine answers its calls.",
     });
   }
   return tool.execute(request.parsed as never, context); // `never` accepts every handler; the schema vouches for the input

@@ -1,5 +1,5 @@
 /** Strikes secrets out of what is said about a server: the values of the variables that it was given. */
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 
 /** A shorter value of a variable is no secret, and would be struck out of ordinary words. */
 const MIN_SECRET_LENGTH = 6;
@@ -14,19 +14,21 @@ export function redactor(environment: Readonly<Record<string, string>> = {}): Re
   return (text) => secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, `[${name}]`), text);
 }
 
-/** The same error with nothing in its message, details and hint that `redact` takes out. */
+/** The same error with nothing in its message, details and hints that `redact` takes out. */
 export function redactError(error: ToolError, redact: Redact): ToolError {
   const message = redact(error.message);
   const details = error.details.map(redact);
   const hint = error.hint === undefined ? undefined : redact(error.hint);
-  const same = message === error.message && hint === error.hint && details.every((detail, index) => detail === error.details[index]);
+  const operatorHint = error.operatorHint === undefined ? undefined : redact(error.operatorHint);
+  const sameHints = hint === error.hint && operatorHint === error.operatorHint;
+  const same = message === error.message && sameHints && details.every((detail, index) => detail === error.details[index]);
   if (same && !isTold(error.cause, redact)) return error;
   // Without its cause, which would still say it.
   return new ToolError(error.code, message, {
     details,
     retryable: error.retryable,
     outcome: error.outcome,
-    ...(hint === undefined ? {} : { hint }),
+    ...hintsOf({ hint, operatorHint, toolNames: error.toolNames }),
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
   });
 }

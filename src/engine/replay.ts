@@ -4,7 +4,7 @@ import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 import type { FaultType } from "../core/fault.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import { NoAnswer } from "../core/no-answer.ts";
@@ -83,7 +83,7 @@ class ReplayEngine implements Engine {
     const answer = answers[given] ?? (this.#repeatLast ? answers.at(-1) : undefined);
     if (answer === undefined) {
       throw notRecorded(`${toolName} was recorded ${times(answers.length)} with this input, and is called once more.`, {
-        hint: "Give the replay repeatLast: true to hear the last answer again.",
+        operatorHint: "Give the replay repeatLast: true to hear the last answer again.",
       });
     }
     if (given < answers.length) state.update(stateKey, () => given + 1);
@@ -93,7 +93,8 @@ class ReplayEngine implements Engine {
   #unknownTool(toolName: string): ToolError {
     const known = [...this.#tools.keys()].slice(0, 10);
     return notRecorded(`The recording has no call of ${toolName}.`, {
-      hint: known.length === 0 ? "It has no calls at all." : `It has calls of ${known.join(", ")}${this.#tools.size > 10 ? ", …" : ""}.`,
+      operatorHint:
+        known.length === 0 ? "It has no calls at all." : `It has calls of ${known.join(", ")}${this.#tools.size > 10 ? ", …" : ""}.`,
     });
   }
 }
@@ -101,11 +102,11 @@ class ReplayEngine implements Engine {
 function unknownInput(toolName: string, details: readonly string[]): ToolError {
   return notRecorded(`The recording has no call of ${toolName} with this input. The nearest that it has differs.`, {
     details,
-    hint: 'Call it as it was recorded, or set match to "nearest" (--nearest on the command line).',
+    operatorHint: 'Call it as it was recorded, or set match to "nearest" (--nearest on the command line).',
   });
 }
 
-function notRecorded(message: string, options: { readonly hint: string; readonly details?: readonly string[] }): NoAnswer {
+function notRecorded(message: string, options: { readonly operatorHint: string; readonly details?: readonly string[] }): NoAnswer {
   return new NoAnswer("not_found", message, { ...options, retryable: false });
 }
 
@@ -137,17 +138,14 @@ function fidelityOf({ fidelity = "observed", fault, status }: ToolResult, isSame
 const SPOILING: ReadonlySet<string> = new Set<FaultType>(["unparseable_result", "empty_result", "partial_result"]);
 
 /** The same error, except that trying again is of no use. */
-function recordedError(
-  { code, message, outcome, hint, details = [] }: ErrorInfo,
-  fidelity: Fidelity,
-  differing: readonly string[],
-): ToolError {
+function recordedError(error: ErrorInfo, fidelity: Fidelity, differing: readonly string[]): ToolError {
+  const { code, message, outcome, details = [] } = error;
   return new StandInError(code, message, {
     fidelity,
     outcome,
     retryable: false,
     details: [...details, ...differing.map((line) => `Replayed from another call: ${line}`)],
-    ...(hint === undefined ? {} : { hint }),
+    ...hintsOf(error),
   });
 }
 

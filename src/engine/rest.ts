@@ -1,7 +1,7 @@
 /** Answers calls through an HTTP service, as its OpenAPI document describes it. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
@@ -127,7 +127,7 @@ class RestEngine implements Engine {
     const placed = this.#placedOf(request.tool);
     if (placed === undefined) {
       throw new ToolError("not_found", `The OpenAPI document has no operation ${JSON.stringify(request.tool.name)} any more.`, {
-        hint: "It was there before the last refresh.",
+        operatorHint: "It was there before the last refresh.",
       });
     }
     try {
@@ -280,8 +280,8 @@ function nameOfPair(pair: string): string {
 /** The service has done what was asked, whatever became of its answer. */
 function afterSuccess(error: ToolError): ToolError {
   if (error.outcome !== "not_started") return error;
-  const { code, message, retryable, hint, details } = error;
-  return new ToolError(code, message, { retryable, details, outcome: "unknown", cause: error, ...(hint === undefined ? {} : { hint }) });
+  const { code, message, retryable, details } = error;
+  return new ToolError(code, message, { retryable, details, outcome: "unknown", cause: error, ...hintsOf(error) });
 }
 
 async function readAuthorities(ca: string): Promise<string> {

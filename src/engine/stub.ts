@@ -140,7 +140,7 @@ class ListedStubs implements StubEngine {
     return new NoAnswer("not_found", what, {
       details: why,
       retryable: false,
-      hint: "Add a stub for it, or call it as one of them expects.",
+      operatorHint: "Add a stub for it, or call it as one of them expects.",
     });
   }
 }

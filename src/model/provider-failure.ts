@@ -113,7 +113,7 @@ export function providerFailure(answer: FailedAnswer, clock: Clock): ToolError {
   const given = code === "permission_denied" ? keyHint : hint;
   return new ToolError(code, `${model} answered HTTP ${status}${said.kind === "" ? "" : ` (${said.kind})`}: ${said.message}`, {
     ...(again === undefined ? {} : { retryable: again }),
-    ...(given === undefined || given === "" ? {} : { hint: given }),
+    ...(given === undefined || given === "" ? {} : { operatorHint: given }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(requestId === undefined ? {} : { details: [`The provider calls this request ${requestId}.`] }),
   });

@@ -115,7 +115,7 @@ class StreamReader {
 
 function redirected(model: string, status: number): ToolError {
   return new ToolError("model_failed", `${model} answered with a redirect (HTTP ${status}), which is not followed.`, {
-    hint: "Give the address it leads to as baseUrl, if that is the provider's.",
+    operatorHint: "Give the address it leads to as baseUrl, if that is the provider's.",
   });
 }
 
@@ -124,6 +124,6 @@ function notAnAnswer(model: string, text: string): ToolError {
   if (text.trim() === "") return new ToolError("model_failed", `${model} answered with an empty body.`, { retryable: true });
   const what = isHtml(text) ? "a web page" : "what is no answer of a model";
   return new ToolError("model_failed", `${model} answered with ${what}: ${excerpt(text, 200)}`, {
-    hint: "Check the base URL, and that nothing between here and the provider answers in its place.",
+    operatorHint: "Check the base URL, and that nothing between here and the provider answers in its place.",
   });
 }

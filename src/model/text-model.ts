@@ -138,7 +138,8 @@ class TextToolsModel implements Model {
     if (text === "") return [{ role: "assistant", at, content }];
     const both =
       content === "" ? text : typeof content === "string" ? `${content}\n${text}` : [...content, { type: "text" as const, text }];
-    const answers = this.#format.writeResults(named.map(({ id, name, result }) => ({ id, name, text: answerText(result) })));
+    const offeredName = (name: string): string => this.#format.nameOf({ name });
+    const answers = this.#format.writeResults(named.map(({ id, name, result }) => ({ id, name, text: answerText(result, offeredName) })));
     return [
       { role: "assistant", at, content: both },
       { role: "user", at: at + 1, content: answers },

@@ -146,7 +146,7 @@ function refuseHost(url: URL, why: string): ToolError {
 }
 
 function refused(message: string, hint?: string): ToolError {
-  return new ToolError("permission_denied", message, hint === undefined ? {} : { hint });
+  return new ToolError("permission_denied", message, hint === undefined ? {} : { operatorHint: hint });
 }
 
 function badEntry(entry: string): ToolError {

@@ -158,7 +158,7 @@ class Exchange {
     const message = `No connection to ${serverName(this.#hop.url)} within ${this.#ports.connectTimeoutMs} ms.`;
     return new ToolError("network_error", message, {
       outcome: "not_started",
-      hint: "Check that the server runs and can be reached from here.",
+      operatorHint: "Check that the server runs and can be reached from here.",
     });
   }
 }

@@ -5,7 +5,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { createSecureContext } from "node:tls";
 import type { SecureContext } from "node:tls";
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import { plural } from "../core/wording.ts";
@@ -131,12 +131,13 @@ function closed(url: URL, outcome: Outcome): ToolError {
 }
 
 /** The first server had the request and did something with it, if only to send it on. */
-function afterRedirect({ code, message, retryable, hint, cause }: ToolError): ToolError {
+function afterRedirect(error: ToolError): ToolError {
+  const { code, message, retryable, cause } = error;
   return new ToolError(code, `After a redirect: ${message}`, {
     retryable,
     outcome: "unknown",
     cause,
-    ...(hint === undefined ? {} : { hint }),
+    ...hintsOf(error),
   });
 }
 

@@ -59,7 +59,7 @@ export function networkFailure(server: string, thrown: unknown, outcome: Outcome
   return new ToolError("network_error", `${start}: ${text} (${code}).`, {
     outcome,
     cause: thrown,
-    ...(hint === undefined ? {} : { hint }),
+    ...(hint === undefined ? {} : { operatorHint: hint }),
     ...(retryable === undefined ? {} : { retryable }),
   });
 }

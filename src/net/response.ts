@@ -157,6 +157,7 @@ function readHeaders(raw: readonly string[]): ReadonlyMap<string, readonly strin
 function tooLarge(server: string, maxBytes: number): ToolError {
   return new ToolError("too_large", `The answer of ${server} is larger than ${maxBytes} bytes.`, {
     outcome: "unknown",
-    hint: "Ask for less, by a filter or page by page, or raise maxBytes.",
+    hint: "Ask for less, by a filter or page by page.",
+    operatorHint: "Or raise maxBytes.",
   });
 }

@@ -277,6 +277,8 @@ function cancelled(question: ApprovalQuestion): ToolError {
 
 function nobodyToAsk(question: ApprovalQuestion): ToolError {
   return new ToolError("approval_required", `${question.toolName} needs approval, and nobody is there to ask. ${question.reason}`, {
-    hint: 'Give the runtime an approver ("approval: { approve }"), list the tool under "approval: { never }", or pass --yes on the command line.',
+    hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",
+    operatorHint:
+      'Run it where a person can be asked, or allow it beforehand: "never" of [approval] in the configuration file, --yes on the command line, approval: { approve } or { never } in code.',
   });
 }

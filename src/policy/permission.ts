@@ -1,4 +1,4 @@
-/** Which tools may be called at all, by patterns over their qualified names. */
+/** Which tools there are for models and clients, by patterns over their qualified names. */
 import { ToolError } from "../core/error.ts";
 import { typeInWords } from "../core/wording.ts";
 
@@ -17,31 +17,22 @@ const MAX_PATTERN_LENGTH = 1024;
 /** Verdicts remembered before starting anew: names are given by programs, but not all of them by this one. */
 export const MAX_REMEMBERED_NAMES = 10_000;
 
+/** Why the rules deny a tool, for whoever wrote them; undefined when it is allowed. */
+export type Permission = (qualifiedName: string) => string | undefined;
+
 /**
- * Makes the gate that every call passes: returns `permission_denied`, or nothing when the tool is allowed.
+ * Makes the outermost layer of what there is: a tool that the rules deny is shown to no model and no client, and is never run.
  *
  * @throws ToolError `invalid_argument` for a pattern that cannot be used
  */
-export function permissionGate(rules: PermissionRules): (qualifiedName: string) => ToolError | undefined {
-  const denied = rules.deny === undefined ? undefined : nameMatcher(rules.deny, "deny");
-  const allowed = rules.allow === undefined ? undefined : nameMatcher(rules.allow, "allow");
-  const refusals = new Map<string, string>();
-  const refusalOf = (qualifiedName: string): string => {
+export function permissionOf(rules: PermissionRules): Permission {
+  const denied = rules.deny === undefined ? undefined : quickMatcher(rules.deny, "deny");
+  const allowed = rules.allow === undefined ? undefined : quickMatcher(rules.allow, "allow");
+  return (qualifiedName) => {
     const pattern = denied?.(qualifiedName);
     if (pattern !== undefined) return `The permission rules deny ${qualifiedName} by the pattern ${JSON.stringify(pattern)}.`;
-    if (allowed === undefined || allowed(qualifiedName) !== undefined) return "";
+    if (allowed === undefined || allowed(qualifiedName) !== undefined) return undefined;
     return `The permission rules allow certain tools only, and ${qualifiedName} is none of them.`;
-  };
-  return (qualifiedName) => {
-    let refusal = refusals.get(qualifiedName);
-    if (refusal === undefined) {
-      refusal = refusalOf(qualifiedName);
-      if (refusals.size >= MAX_REMEMBERED_NAMES) refusals.clear();
-      refusals.set(qualifiedName, refusal);
-    }
-    return refusal === ""
-      ? undefined
-      : new ToolError("permission_denied", refusal, { hint: "Use a tool that is allowed, or tell the user that this one is not." });
   };
 }
 
@@ -57,6 +48,18 @@ export function nameMatcher(patterns: readonly string[], where: string): NameMat
     throw new ToolError("invalid_argument", `"${where}" is an array of name patterns, not ${typeInWords(patterns)}.`);
   const compiled = patterns.map((pattern: unknown) => compile(pattern, where));
   return (qualifiedName) => compiled.find((pattern) => fits(qualifiedName, pattern.pieces))?.text;
+}
+
+/** As `nameMatcher`; whole names, of which there may be thousands, are looked up, and only patterns tried one after the other. */
+export function quickMatcher(patterns: readonly string[], where: string): NameMatcher {
+  const matches = nameMatcher(patterns, where);
+  const names: ReadonlySet<string> = new Set(patterns.filter((pattern) => !pattern.includes("*")));
+  if (names.size === 0) return matches;
+  const inPattern = nameMatcher(
+    patterns.filter((pattern) => pattern.includes("*")),
+    where,
+  );
+  return (name) => (names.has(name) ? name : inPattern(name));
 }
 
 interface NamePattern {

@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { canonicalJson, copyJson } from "../core/json.ts";
 import type { ToolCall } from "../core/call.ts";
 import { resultText } from "../core/result.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { OfferedName, ToolResult } from "../core/result.ts";
 
 /** After how many equal outcomes of one call something is done; refused calls count for `stopAt` as well. */
 export interface RepeatLadder {
@@ -52,6 +52,7 @@ const NONE: RepeatVerdict = Object.freeze({ kind: "none" });
  */
 export class RepeatGuard {
   readonly #window: number;
+  readonly #offeredName: OfferedName;
   readonly #failures: RepeatLadder;
   readonly #answers: RepeatLadder;
   readonly #tracks = new Map<string, Track>();
@@ -59,8 +60,9 @@ export class RepeatGuard {
   /** Some call has come to the same often enough to be refused; before that no call need be looked up. */
   #refuses = false;
 
-  /** @throws ToolError `invalid_argument` */
-  constructor(options: RepeatGuardOptions = {}) {
+  /** @param offeredName how notes name a tool: as the model was given it. @throws ToolError `invalid_argument` */
+  constructor(options: RepeatGuardOptions = {}, offeredName: OfferedName = (name) => name) {
+    this.#offeredName = offeredName;
     const { window, failures, answers } = checkRepeatOptions(options);
     this.#window = window;
     this.#failures = failures;
@@ -116,7 +118,7 @@ export class RepeatGuard {
     if (!ran || seen !== nudgeAt) return NONE;
     return {
       kind: "nudge",
-      note: `${call.name} has come to the same ${times(track)} with the same input. Calling it again will not help: ${ADVICE}`,
+      note: `${this.#offeredName(call.name)} has come to the same ${times(track)} with the same input. Calling it again will not help: ${ADVICE}`,
     };
   }
 

@@ -42,7 +42,10 @@ function checkTool(toolset: string, tool: Tool, pinned: readonly PinnedTool[]): 
 }
 
 function blocked(toolset: string, message: string, details: readonly string[]): ToolError {
-  return new ToolError("definition_changed", message, { details, hint: `If that is as it should be: haft lock ${argument(toolset)}` });
+  return new ToolError("definition_changed", message, {
+    details,
+    operatorHint: `If that is as it should be: haft lock ${argument(toolset)}`,
+  });
 }
 
 /** A name as a shell takes it. */

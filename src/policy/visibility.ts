@@ -1,7 +1,7 @@
 /** Which tools a model is shown and may call: layers of rules, each of which only takes away. */
 import { ToolError } from "../core/error.ts";
-import { MAX_REMEMBERED_NAMES, nameMatcher } from "./permission.ts";
-import type { NameMatcher, PermissionRules } from "./permission.ts";
+import { MAX_REMEMBERED_NAMES, quickMatcher } from "./permission.ts";
+import type { PermissionRules } from "./permission.ts";
 
 /** One layer, or several from the outermost to the innermost: the runtime's, a mode's, a call's. */
 export type VisibilityRules = PermissionRules | Visibility | readonly (PermissionRules | Visibility | undefined)[];
@@ -70,19 +70,7 @@ function layerOf(rules: PermissionRules | Visibility): Layer {
     throw new ToolError("invalid_argument", `A layer of rules has the unknown key ${JSON.stringify(unknown)}.`, {
       hint: 'Its keys are "allow" and "deny".',
     });
-  const allowed = rules.allow === undefined ? undefined : matcherOf(rules.allow, "allow");
-  const denied = rules.deny === undefined ? undefined : matcherOf(rules.deny, "deny");
+  const allowed = rules.allow === undefined ? undefined : quickMatcher(rules.allow, "allow");
+  const denied = rules.deny === undefined ? undefined : quickMatcher(rules.deny, "deny");
   return (name) => denied?.(name) === undefined && (allowed === undefined || allowed(name) !== undefined);
-}
-
-/** Whole names, of which there may be thousands, are looked up; only patterns are tried one after the other. */
-function matcherOf(patterns: readonly string[], where: string): NameMatcher {
-  const matches = nameMatcher(patterns, where);
-  const names: ReadonlySet<string> = new Set(patterns.filter((pattern) => !pattern.includes("*")));
-  if (names.size === 0) return matches;
-  const inPattern = nameMatcher(
-    patterns.filter((pattern) => pattern.includes("*")),
-    where,
-  );
-  return (name) => (names.has(name) ? name : inPattern(name));
 }

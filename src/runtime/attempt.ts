@@ -61,7 +61,7 @@ function stepDown(run: CallRun, end: NoAnswer): void {
 
 function notKept(toolName: string): NoAnswer {
   return new NoAnswer("not_found", `Nothing is kept that ${toolName} answered to an equal call.`, {
-    hint: "Call it live first; its definition must say that its results are cached.",
+    operatorHint: "Call it live first; its definition must say that its results are cached.",
   });
 }
 

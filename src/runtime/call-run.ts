@@ -42,7 +42,6 @@ export interface CallParts {
   readonly registry: Registry;
   readonly locks: ResourceLocks;
   readonly limit: Limit | undefined;
-  readonly permission: ((qualifiedName: string) => ToolError | undefined) | undefined;
   readonly approvals: ApprovalGate;
   readonly beforeHooks: readonly Hook[];
   readonly afterHooks: readonly Hook[];

@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
 import { declaresNoWrites } from "../core/effects.ts";
 import type { ToolContext } from "../core/context.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 import type { JsonSchema, ParsedInput, Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import type { InferInput, InferReturn, InferSent } from "../schema/infer-schema.ts";
@@ -104,7 +104,7 @@ function useSchema(
     const cause = ToolError.fromUnknown(error, "invalid_schema");
     throw new ToolError(cause.code, `The ${direction} schema of tool ${JSON.stringify(definition.name)}: ${cause.message}`, {
       details: cause.details,
-      ...(cause.hint === undefined ? {} : { hint: cause.hint }),
+      ...hintsOf(cause),
       cause: error,
     });
   }

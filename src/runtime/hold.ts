@@ -109,6 +109,7 @@ function busy(run: CallRun, ticket: LockTicket): ToolError {
   const by = holders.length === 0 ? "" : ` They are held by ${holders.join(", ")}.`;
   return new ToolError("resource_busy", `${run.toolName} waited for ${resourcesOf(run)} until its deadline.${by}`, {
     hint: "Try again when that call has ended.",
+    toolNames: ticket.waitingFor().flatMap((callId) => holderName(run, callId) ?? []),
   });
 }
 
@@ -126,10 +127,13 @@ function resourcesOf(run: CallRun): string {
 /** The calls a ticket waits for, as `tool (call id)`, abandoned ones marked. */
 function namesOf(run: CallRun, ticket: LockTicket): readonly string[] {
   return ticket.waitingFor().map((callId) => {
-    const orphan = run.parts.orphans.get(callId);
-    if (orphan !== undefined) return `${orphan.toolName} (${callId}, abandoned but still running)`;
-    return `${run.parts.running.get(callId)?.toolName ?? "a call"} (${callId})`;
+    const name = holderName(run, callId) ?? "a call";
+    return run.parts.orphans.has(callId) ? `${name} (${callId}, abandoned but still running)` : `${name} (${callId})`;
   });
+}
+
+function holderName({ parts }: CallRun, callId: string): string | undefined {
+  return (parts.orphans.get(callId) ?? parts.running.get(callId))?.toolName;
 }
 
 /** Says once per tool when calls wait only because a tool declares no effects. */

@@ -2,7 +2,9 @@
 import type { ToolResult } from "../core/result.ts";
 import { truncateResult } from "../policy/truncate-result.ts";
 import type { CallRun } from "./call-run.ts";
+import { READ_RESULT } from "./read-result-tool.ts";
 import { toolOf } from "./resolve-tool.ts";
+import { isVisible } from "./visible-tool.ts";
 
 /** The fields of a result that is being made. */
 export type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
@@ -13,8 +15,9 @@ export function limitSize(run: CallRun, result: Shown): void {
   if (maxResultBytes === 0) return;
   let handle: string | undefined;
   const shown = truncateResult(result.output, result.content, maxResultBytes, () => {
-    if (!run.turn.session.keepsResults) return "ask for less at a time";
+    if (!run.turn.session.keepsResults) return ASK_FOR_LESS;
     handle ??= keepWhole(run, result);
+    if (!isVisible(run.parts.registry, READ_RESULT, run.options.visibility)) return ASK_FOR_LESS;
     return `Read the rest with read_result {"handle": "${handle}"}`;
   });
   if (!shown.cut) return;
@@ -22,6 +25,8 @@ export function limitSize(run: CallRun, result: Shown): void {
   if (shown.content !== undefined) result.content = shown.content;
   result.truncation = { handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes };
 }
+
+const ASK_FOR_LESS = "ask for less at a time";
 
 /** In memory for as long as there is room, and where a store has the session, in its log for good. */
 function keepWhole(run: CallRun, { output, content }: Shown): string {

@@ -6,6 +6,7 @@ import type { JsonValue } from "../core/json.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
 import { isShown } from "./shown-results.ts";
+import { isVisible } from "./visible-tool.ts";
 import { messageName, messageOf } from "./tool-context.ts";
 
 /** The toolset of the tool `info`; the marks are its state, so a session's branches, rollbacks and stored log have them too. */
@@ -34,13 +35,14 @@ export function passReadingGate(run: CallRun, { tool, qualifiedName }: Registere
     read === undefined || isKnown
       ? `${qualifiedName} may be called once its documentation was read in this session`
       : `${qualifiedName} may be called while its documentation, which was read earlier, is still shown`;
-  if (!run.parts.registry.has(INFO_NAME)) {
+  if (!isVisible(run.parts.registry, INFO_NAME, run.options.visibility)) {
     return new ToolError("unavailable", `${why}, and there is no tool to read it with.`, {
-      hint: "Add one: runtime.registry.addToolset(infoToolset(runtime.registry)).",
+      operatorHint: "Add one: runtime.registry.addToolset(infoToolset(runtime.registry)).",
     });
   }
-  return new ToolError("permission_denied", `${why}: call ${INFO_TOOL} with ${JSON.stringify({ name: qualifiedName })} first.`, {
+  return new ToolError("permission_denied", `${why}: call ${INFO_NAME} with ${JSON.stringify({ name: qualifiedName })} first.`, {
     hint: "Then call it again with what the documentation says.",
+    toolNames: [INFO_NAME],
   });
 }
 

@@ -10,6 +10,9 @@ import { defineTool } from "./define-tool.ts";
 /** The namespace of the runtime's own tools, for which nothing ever stands in. */
 export const OWN_NAMESPACE = "haft";
 
+/** The qualified name of the tool. */
+export const READ_RESULT = "haft::read_result";
+
 /** Finds the whole answer of a call that memory has let go, where a store has it. */
 export type FindOutput = (
   sessionId: string,

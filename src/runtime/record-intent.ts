@@ -1,5 +1,5 @@
 /** Writes down what is about to be done, where doing it twice would be wrong, before it is done. */
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 
@@ -47,6 +47,6 @@ function notStarted(run: CallRun, error: ToolError): ToolError {
     outcome: "not_started",
     retryable: error.retryable,
     cause: error,
-    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    ...hintsOf(error),
   });
 }

@@ -42,13 +42,11 @@ export function passStaticGates(run: CallRun): StepEnd {
   if (tool.providerExecuted === true) {
     return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
   }
-  const denied = run.parts.permission?.(qualifiedName);
-  if (denied !== undefined) return denied;
   if (registered.quarantine !== undefined) return registered.quarantine;
   for (const key of tool.requires ?? []) {
     if (!Object.hasOwn(run.options.data, key) || run.options.data[key] === undefined) {
       return new ToolError("unavailable", `${qualifiedName} needs "${key}", which this program did not provide.`, {
-        hint: `Give it as data: execute(calls, { data: { ${key}: … } }).`,
+        operatorHint: `Give it as data: execute(calls, { data: { ${key}: … } }).`,
       });
     }
   }
@@ -109,7 +107,7 @@ export function notePretended({ turn, route, effects }: CallRun): StepEnd {
 
 function undecidedHook(toolName: string, hook: string): ToolError {
   return new ToolError("not_simulatable", `${toolName} was not run: the hook "${hook}" does not say what becomes of it in a simulation.`, {
-    hint: 'Give the hook inSimulation: "run" when it leaves no trace, or "skip" to leave it out.',
+    operatorHint: 'Give the hook inSimulation: "run" when it leaves no trace, or "skip" to leave it out.',
   });
 }
 

@@ -50,6 +50,6 @@ function obey(run: CallRun, hook: Hook, decision: HookDecision | null): StepEnd 
 
 function veto(hook: Hook, reason: unknown): ToolError {
   return new ToolError("vetoed", typeof reason === "string" ? reason : describeThrown(reason), {
-    hint: `The hook "${hook.name}" stopped this call.`,
+    operatorHint: `The hook "${hook.name}" stopped this call.`,
   });
 }

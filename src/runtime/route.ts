@@ -93,7 +93,7 @@ function liveRoute(question: RouteQuestion): Route | ToolError {
       "not_forkable",
       `${toolName} would change what its engine "${engine.kind}" shares with the session this one is a branch of.`,
       {
-        hint: "Call it in the session itself, or give the engine forkSession().",
+        operatorHint: "Call it in the session itself, or give the engine forkSession().",
       },
     );
   }
@@ -108,7 +108,7 @@ function notSimulatable(question: RouteQuestion, isDirty: boolean): ToolError {
       "not_simulatable",
       `${toolName} reads what this simulation has only pretended to write, and nothing stands in for it.`,
       {
-        hint: "Give the runtime a standIn engine.",
+        operatorHint: "Give the runtime a standIn engine.",
       },
     );
   }
@@ -116,6 +116,6 @@ function notSimulatable(question: RouteQuestion, isDirty: boolean): ToolError {
     ? "declares no effects, so it may do anything"
     : `would write ${effects.writes.slice(0, 5).join(", ") || "something"}`;
   return new ToolError("not_simulatable", `${toolName} was not run: it ${reason}, and this is a simulation.`, {
-    hint: "Declare what the tool reads and writes, give the runtime a standIn engine, or allow it by allowSideEffects.",
+    operatorHint: "Declare what the tool reads and writes, give the runtime a standIn engine, or allow it by allowSideEffects.",
   });
 }

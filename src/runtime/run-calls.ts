@@ -218,7 +218,7 @@ function refuse(session: RuntimeSession): ToolError | undefined {
 function realInSimulation(): ToolError | undefined {
   if (!isInsideSimulation()) return undefined;
   return new ToolError("not_simulatable", "A handler that runs in a simulation made calls outside it, which would be real.", {
-    hint: "Leave them out when context.simulated is true, or allow them by allowSideEffects.",
+    operatorHint: "Leave them out when context.simulated is true, or allow them by allowSideEffects.",
   });
 }
 

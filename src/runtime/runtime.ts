@@ -20,7 +20,6 @@ import { ApprovalGate } from "../policy/approval.ts";
 import type { ApprovalSettings } from "../policy/approval.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import { Limit } from "../policy/limit.ts";
-import { permissionGate } from "../policy/permission.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import { ResultCache } from "../policy/result-cache.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
@@ -64,6 +63,7 @@ export interface RuntimeOptions extends CallSettings {
   readonly retry?: RetrySettings;
   /** When a failing tool is left alone for a while; `false` = never. */
   readonly circuit?: CircuitSettings | false;
+  /** Tools that these rules deny are shown to no model and no client, and never run. @default none are denied */
   readonly permission?: PermissionRules;
   readonly approval?: ApprovalSettings;
   readonly hooks?: readonly Hook[];
@@ -170,7 +170,11 @@ export class Runtime {
     this.#runner = new CallRunner({ ...options, ladder: this.#ladder, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
-    this.registry = new Registry({ defaults: options, onWarning: (message) => this.#ports.log.warn(message) });
+    this.registry = new Registry({
+      defaults: options,
+      onWarning: (message) => this.#ports.log.warn(message),
+      ...(options.permission === undefined ? {} : { permission: options.permission }),
+    });
     this.#parts = this.#makeParts();
     this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
       registry: this.registry,
@@ -332,7 +336,6 @@ export class Runtime {
       registry: this.registry,
       locks: new ResourceLocks(),
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
-      permission: options.permission === undefined ? undefined : permissionGate(options.permission),
       approvals: new ApprovalGate(options.approval ?? {}, this.#ports),
       undecidedHook: undefined,
       ladder: this.#ladder,

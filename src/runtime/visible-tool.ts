@@ -1,7 +1,7 @@
 /** From a name to the tools it may mean, of those alone that the caller may see. */
 import { ToolError } from "../core/error.ts";
 import type { Visibility } from "../policy/visibility.ts";
-import { ambiguousTool, missingTool } from "./registry/missing-tool.ts";
+import { ambiguousTool, hiddenTool, missingTool } from "./registry/missing-tool.ts";
 import { nearNames } from "./registry/near-names.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
 import type { Registry } from "./registry/registry.ts";
@@ -26,6 +26,11 @@ export function resolveVisible(
     return visibleBearers(registry, name, visibility) ?? hiddenTool(name);
   }
   return visibleBearers(registry, name, visibility) ?? unseen(registry, name, { found, visibility });
+}
+
+/** True for a qualified name that a call of this caller would reach: what is said to a model names no other tools. */
+export function isVisible(registry: Registry, qualifiedName: string, visibility: Visibility | undefined): boolean {
+  return visibility?.permits(qualifiedName) !== false && !(registry.resolve(qualifiedName) instanceof ToolError);
 }
 
 /** The visible tools of a bare name. */
@@ -58,11 +63,3 @@ function unseen(
     few: qualified.length > MAX_FEW ? undefined : qualified,
   });
 }
-
-function hiddenTool(name: string): ToolError {
-  return new ToolError("permission_denied", `The tool ${JSON.stringify(name.slice(0, MAX_SHOWN))} is not offered here and was not run.`, {
-    hint: "Use one of the tools that are offered, or say that this one would be needed.",
-  });
-}
-
-const MAX_SHOWN = 120;

@@ -164,7 +164,7 @@ export class DatabaseStore implements Store {
 
   #busy(sessionId: string): ToolError {
     return new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {
-      hint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+      operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
     });
   }
 }

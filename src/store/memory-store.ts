@@ -102,7 +102,7 @@ class MemoryStore implements Store {
     const kept = this.#find(sessionId);
     if (kept.log !== undefined && !takeOver) {
       throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {
-        hint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+        operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
       });
     }
     kept.log?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log of it can write no more.`));

@@ -186,7 +186,7 @@ export class SqlDatabase implements LogDatabase {
     const living = await this.#owner.describe(transaction, owner);
     if (living === undefined) return;
     throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${living.text}.`, {
-      hint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+      operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
     });
   }
 

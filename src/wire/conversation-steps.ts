@@ -5,9 +5,9 @@ import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonObject, JsonValue } from "../core/json.ts";
 import type { CallMessage, ModelMessage, NativeMessage } from "../core/message.ts";
 import { partText, resultText } from "../core/result.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { OfferedName, ToolResult } from "../core/result.ts";
 import { groupRounds } from "../core/rounds.ts";
-import { ProviderNames } from "./provider-name.ts";
+import { ProviderNames, providerName } from "./provider-name.ts";
 
 export interface SpokenStep {
   readonly kind: "user" | "system" | "document";
@@ -152,9 +152,13 @@ class WireIds {
   }
 }
 
-/** What the model reads of a call's result. */
-export function answerText(result: ToolResult | undefined): string {
-  return (result === undefined ? UNANSWERED : resultText(result)).toWellFormed();
+/** What the model reads of a call's result. @param offeredName how the model was given its tools; by default as providers are given them */
+export function answerText(result: ToolResult | undefined, offeredName: OfferedName = providerNameOf): string {
+  return (result === undefined ? UNANSWERED : resultText(result, offeredName)).toWellFormed();
+}
+
+function providerNameOf(qualifiedName: string): string {
+  return providerName(qualifiedName);
 }
 
 /** What the model reads of a call's result where a provider refuses an answer of nothing. */

@@ -37,6 +37,11 @@ export function qualifiedNameOf(name: string, given: ReadonlyMap<string, string>
   return ALLOWED.test(bare) && !MARKED.test(bare) ? bare.replace(/^([^]+?)__(?=[^])/u, "$1::") : bare;
 }
 
+/** True for a name that ends like those that were made fit: only its tool can say whether it is one. */
+export function isMarked(name: string): boolean {
+  return MARKED.test(name);
+}
+
 /** The names of one conversation, and the way back from them. */
 export class ProviderNames {
   readonly #decoded = new Map<string, string>();

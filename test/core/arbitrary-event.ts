@@ -47,6 +47,11 @@ const error = fc.record(
     retryable: fc.boolean(),
     outcome: fc.constantFrom("not_started" as const, "failed" as const, "unknown" as const),
     hint: text,
+    operatorHint: text,
+    toolNames: fc.array(
+      text.map((name) => name.slice(0, 40)),
+      { maxLength: 3 },
+    ),
     details: fc.array(text, { maxLength: 2 }),
     retryAfterMs: fc.nat(),
   },

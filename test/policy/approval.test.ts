@@ -111,13 +111,15 @@ test("F1.50 an approver that failed is reported to the operator", async () => {
   ]);
 });
 
-test("F1.50 without an approver the call needs approval, and the hint says how to give one", async () => {
+test("F1.50 without an approver the call needs approval, and only the hint for the operator says how to give one", async () => {
   expect((await gate({}).ask(question()))?.toJSON()).toEqual({
     code: "approval_required",
     message: "files::delete needs approval, and nobody is there to ask. files::delete destroys something.",
     retryable: false,
     outcome: "not_started",
-    hint: 'Give the runtime an approver ("approval: { approve }"), list the tool under "approval: { never }", or pass --yes on the command line.',
+    hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",
+    operatorHint:
+      'Run it where a person can be asked, or allow it beforehand: "never" of [approval] in the configuration file, --yes on the command line, approval: { approve } or { never } in code.',
   });
 });
 

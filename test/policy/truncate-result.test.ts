@@ -151,11 +151,7 @@ describe("F1.29 content", () => {
       name: "report.pdf",
     });
     const large = { type: "file", uri: `data:application/pdf;base64,${"A".repeat(6_000_004)}`, name: "large.pdf" } as const;
-    const content: readonly ContentPart[] = [
-      { type: "file", uri: "file:/a", text: "abcdef" },
-      report(100),
-      large,
-    ];
+    const content: readonly ContentPart[] = [{ type: "file", uri: "file:/a", text: "abcdef" }, report(100), large];
     expect(cutContent(content, 10).content).toEqual([
       { type: "file", uri: "file:/a", text: "abc" },
       report(100),

@@ -117,7 +117,11 @@ test("F3.37 wrong rules reject before anything runs", async () => {
 test("F3.37 what the runtime does not permit, a call cannot allow", async () => {
   const { runtime } = testRuntime({ tools: [tool("send", () => "sent")], permission: { deny: ["*::send"] } });
   const { error } = await runtime.execute({ name: "send", input: {} }, { allow: { allow: ["*"] } });
-  expect([error?.code, error?.message]).toEqual(["permission_denied", 'The permission rules deny default::send by the pattern "*::send".']);
+  expect([error?.code, error?.message, error?.operatorHint]).toEqual([
+    "permission_denied",
+    'The tool "send" is not offered here and was not run.',
+    'The permission rules deny default::send by the pattern "*::send".',
+  ]);
 });
 
 describe("a tool whose documentation must be read", () => {
@@ -147,10 +151,11 @@ describe("a tool whose documentation must be read", () => {
     expect(first?.error).toEqual({
       code: "permission_denied",
       message:
-        'default::edit may be called once its documentation was read in this session: call info with {"name":"default::edit"} first.',
+        'default::edit may be called once its documentation was read in this session: call manual::info with {"name":"default::edit"} first.',
       retryable: false,
       outcome: "not_started",
       hint: "Then call it again with what the documentation says.",
+      toolNames: ["manual::info"],
     });
     const [read] = await session.execute([info]);
     const [second] = await session.execute([call]);

@@ -315,6 +315,7 @@ describe("G04 writes that become code", () => {
       expect(await workspace.refusal(name, { ...input, path })).toMatchObject({
         code: "permission_denied",
         hint: "Ask the user to change it.",
+        operatorHint: expect.stringContaining("allowSensitive"),
       });
     }
     expect(readdirSync(workspace.root)).toEqual([]);

@@ -1,5 +1,5 @@
 /** One question to the model that plays a tool, and what its failure means to the call. */
-import { ToolError } from "../../core/error.ts";
+import { ToolError, hintsOf } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Model, ModelReply, ModelRequest } from "../../core/model.ts";
 import { NoAnswer } from "../../core/no-answer.ts";
@@ -44,9 +44,9 @@ const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 function modelFailure(thrown: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "model_failed");
-  const { code, message, hint, details } = error;
+  const { code, message, details } = error;
   if (code === "cancelled") return error;
-  const said = { details, cause: thrown, retryable: false, ...(hint === undefined ? {} : { hint }) };
+  const said = { details, cause: thrown, retryable: false, ...hintsOf(error) };
   if (OUT_OF_REACH.has(code)) return new NoAnswer(code, message, { ...said, outcome: "not_started" });
   return new ToolError(code, message, { ...said, outcome: "failed" });
 }

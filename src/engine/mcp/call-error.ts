@@ -1,5 +1,5 @@
 /** Puts what went wrong between here and a server in the words of a call. */
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
 import type { ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import {
@@ -43,7 +43,7 @@ export function callError(error: unknown, situation: Situation): ToolError {
   if (inner !== undefined) return named(inner, name);
   const refusal = credentialProblem(server, error);
   if (refusal !== undefined)
-    return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}.`, { hint: refusal.hint, cause: error });
+    return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}.`, { operatorHint: refusal.hint, cause: error });
   const status = statusOf(error);
   if (status !== undefined) return httpError(status, name, error);
   return new ToolError("invalid_output", `MCP server "${name}": ${describeThrown(error)}`, { cause: error });
@@ -52,13 +52,13 @@ export function callError(error: unknown, situation: Situation): ToolError {
 /** The same error, which no longer says that nothing happened: a call may only be made again where that is true. */
 function begun(error: ToolError): ToolError {
   if (error.outcome === "unknown") return error;
-  const { code, message, retryable, hint, details, retryAfterMs, cause } = error;
+  const { code, message, retryable, details, retryAfterMs, cause } = error;
   const options: ToolErrorOptions = {
     outcome: "unknown",
     retryable,
     details,
     cause,
-    ...(hint === undefined ? {} : { hint }),
+    ...hintsOf(error),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
   if (!(error instanceof PeerError)) return new ToolError(code, message, options);
@@ -76,8 +76,8 @@ function lost(name: string, reason: string, options: ToolErrorOptions): ToolErro
 
 /** What a request or a step of ours threw, behind the server's name. */
 function named(error: ToolError, name: string): ToolError {
-  const { code, retryable, outcome, hint, details, retryAfterMs } = error;
-  const options = { retryable, outcome, details, cause: error, ...(hint === undefined ? {} : { hint }) };
+  const { code, retryable, outcome, details, retryAfterMs } = error;
+  const options = { retryable, outcome, details, cause: error, ...hintsOf(error) };
   return new ToolError(code, `MCP server "${name}": ${error.message}`, retryAfterMs === undefined ? options : { ...options, retryAfterMs });
 }
 
@@ -93,7 +93,7 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
     case HEADER_MISMATCH:
       return said("unavailable", { retryable: true, hint: "The tool's definition has changed; the server's tools are listed anew." });
     case MISSING_CAPABILITY:
-      return said("unavailable", { hint: "The server wants something that was not offered to it, such as sampling or roots." });
+      return said("unavailable", { operatorHint: "The server wants something that was not offered to it, such as sampling or roots." });
     default:
       return said("execution_failed");
   }

@@ -1,6 +1,6 @@
 /** Reaches a server and agrees on a version of the protocol with it, by the official client. */
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
 import { copyJson } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
@@ -130,7 +130,7 @@ async function loadClient(): Promise<ClientModule> {
       "unavailable",
       "The package @modelcontextprotocol/client is not installed, and MCP servers are called through it.",
       {
-        hint: "npm install @modelcontextprotocol/client",
+        operatorHint: "npm install @modelcontextprotocol/client",
         cause: error,
       },
     );
@@ -216,22 +216,22 @@ function failure({ name, signal, redact }: ConnectOptions, transport: StdioTrans
 }
 
 function httpFailure({ name, signal, redact }: ConnectOptions, server: McpUrlOptions, error: unknown): ToolError {
-  const said = (reason: string, hint?: string): ToolError =>
+  const said = (reason: string, hints: Parameters<typeof hintsOf>[0] = {}): ToolError =>
     redactError(
       new ToolError("unavailable", `MCP server "${name}" could not be opened: ${printable(reason).replace(/\.$/u, "")}.`, {
-        ...(hint === undefined ? {} : { hint }),
+        ...hintsOf(hints),
         cause: error,
       }),
       redact,
     );
   if (signal.aborted) return said("it did not answer in time");
   const refusal = credentialProblem(server, error);
-  if (refusal !== undefined) return said(refusal.reason, refusal.hint);
+  if (refusal !== undefined) return said(refusal.reason, { operatorHint: refusal.hint });
   const inner = innerToolError(error);
-  if (inner !== undefined) return said(inner.message, inner.hint);
+  if (inner !== undefined) return said(inner.message, inner);
   const status = statusOf(error);
   if (status !== 404 && status !== 405) return said(describeThrown(error).slice(0, MAX_QUOTED));
-  return said(`there is no MCP server at ${shownUrl(serverUrl(server))} (HTTP ${status})`, pathHint(server));
+  return said(`there is no MCP server at ${shownUrl(serverUrl(server))} (HTTP ${status})`, { operatorHint: pathHint(server) });
 }
 
 function pathHint(server: McpUrlOptions): string {

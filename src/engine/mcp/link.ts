@@ -1,6 +1,6 @@
 /** Keeps one server within reach: connects, connects again when it was lost, and repeats nothing that may have begun. */
 import type { EngineContext } from "../../core/engine.ts";
-import { ToolError } from "../../core/error.ts";
+import { ToolError, hintsOf } from "../../core/error.ts";
 import { untilAborted } from "../../core/until-aborted.ts";
 import { redactError } from "../redact.ts";
 import type { Redact } from "../redact.ts";
@@ -133,7 +133,7 @@ export class ServerLink {
     const delayMs = RESTART_DELAYS_MS[this.#restarts];
     if (delayMs === undefined) {
       throw new ToolError("unavailable", `MCP server "${this.#name}" ended again after ${this.#restarts} restarts: ${reason}.`, {
-        hint: "Find out why it ends. It is left alone for a minute; a call after that starts it once more.",
+        operatorHint: "Find out why it ends. It is left alone for a minute; a call after that starts it once more.",
       });
     }
     this.#restarts++;
@@ -146,8 +146,12 @@ export class ServerLink {
       );
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown);
-      const hint = error.hint === undefined ? {} : { hint: error.hint };
-      throw new ToolError("network_error", error.message, { outcome: "not_started", details: error.details, cause: error, ...hint });
+      throw new ToolError("network_error", error.message, {
+        outcome: "not_started",
+        details: error.details,
+        cause: error,
+        ...hintsOf(error),
+      });
     }
   }
 }

@@ -1,5 +1,5 @@
 /** Gets the access token of OAuth 2 client credentials, and keeps it as long as it is good. */
-import { ToolError } from "../../core/error.ts";
+import { ToolError, hintsOf } from "../../core/error.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
@@ -108,12 +108,12 @@ export class TokenKeeper {
       .map((text) => text.slice(0, 200));
     const message = `The token server ${this.#host()} answered HTTP ${status}${said.length === 0 ? "" : ` (${said.join(": ")})`} to the client credentials.`;
     if (status >= 500 || status === 429) return new ToolError("network_error", message, { outcome: "not_started" });
-    return new ToolError("unavailable", message, { hint: "Check clientId, clientSecret, scopes and tokenUrl." });
+    return new ToolError("unavailable", message, { operatorHint: "Check clientId, clientSecret, scopes and tokenUrl." });
   }
 
   /** Whatever went wrong here, the call itself was not sent. */
   #failed(error: ToolError, isLate: boolean): ToolError {
-    const { code, retryable, hint } = error;
+    const { code, retryable } = error;
     if (isLate)
       return new ToolError("network_error", `The token server ${this.#host()} did not answer within ${FETCH_TIMEOUT_MS} ms.`, {
         outcome: "not_started",
@@ -121,7 +121,7 @@ export class TokenKeeper {
     if (this.#closing.signal.aborted)
       return new ToolError("unavailable", "The REST engine was closed while an access token was fetched.", { outcome: "not_started" });
     const message = error.message.startsWith("The token server") ? error.message : `No access token could be fetched: ${error.message}`;
-    return new ToolError(code, message, { retryable, outcome: "not_started", ...(hint === undefined ? {} : { hint }) });
+    return new ToolError(code, message, { retryable, outcome: "not_started", ...hintsOf(error) });
   }
 
   #host(): string {

@@ -1,5 +1,5 @@
 /** Reads an OpenAPI document from a file, an address or memory. Nothing that it refers to elsewhere is read. */
-import { ToolError } from "../../core/error.ts";
+import { ToolError, hintsOf } from "../../core/error.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
@@ -89,10 +89,11 @@ async function fetchText(address: string, { client, headers, signal }: ReadOptio
     if (text === undefined) throw new ToolError("unavailable", "it is in an encoding that is not known.");
     return { text, origin: withoutQuery(response.url) };
   } catch (error: unknown) {
-    const { message, hint, code } = ToolError.fromUnknown(error);
+    const failure = ToolError.fromUnknown(error);
+    const { message, code } = failure;
     throw new ToolError(code === "cancelled" ? code : "unavailable", `The OpenAPI document ${told} could not be fetched: ${message}`, {
       cause: error,
-      ...(hint === undefined ? {} : { hint }),
+      ...hintsOf(failure),
     });
   }
 }

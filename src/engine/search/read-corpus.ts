@@ -69,7 +69,9 @@ class CorpusReader {
         this.#log.warn(`${place} is left out of the search: ${ToolError.fromUnknown(error).message.replace(/\.$/u, "")}.`);
     }
     if (this.documents.length > this.#maxDocuments)
-      throw new ToolError("unavailable", `The corpus has more than ${this.#maxDocuments} documents.`, { hint: "Set maxDocuments." });
+      throw new ToolError("unavailable", `The corpus has more than ${this.#maxDocuments} documents.`, {
+        operatorHint: "Set maxDocuments.",
+      });
   }
 
   end(): void {

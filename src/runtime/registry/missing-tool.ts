@@ -18,10 +18,10 @@ export interface Alternatives {
 export function missingTool(name: string, { unknownToolset, near, few }: Alternatives): ToolError {
   const what =
     unknownToolset === undefined ? `No tool ${quote(name)}.` : `No tool ${quote(name)}: there is no toolset ${quote(unknownToolset)}.`;
-  if (near.length > 0) return new ToolError("not_found", `${what} Did you mean ${oneOf(near)}?`);
+  if (near.length > 0) return new ToolError("not_found", `${what} Did you mean ${oneOf(near)}?`, { toolNames: near });
   if (few === undefined) return new ToolError("not_found", `${what} No tool has a name like it.`);
   if (few.length === 0) return new ToolError("not_found", `${what} There are no tools.`);
-  return new ToolError("not_found", what, { hint: `Tools: ${[...few].sort().map(quote).join(", ")}.` });
+  return new ToolError("not_found", what, { hint: `Tools: ${[...few].sort().map(quote).join(", ")}.`, toolNames: few });
 }
 
 /** `not_found` for a name that no toolset has. */
@@ -35,6 +35,15 @@ export function ambiguousTool(name: string, candidates: readonly string[]): Tool
   return new ToolError("ambiguous", `${quote(name)} is a tool of ${sorted.length} toolsets.`, {
     hint: `Call ${oneOf(sorted)}.`,
     details: sorted,
+    toolNames: sorted,
+  });
+}
+
+/** `permission_denied` for a tool that is there and may not be seen. */
+export function hiddenTool(name: string, operatorHint?: string): ToolError {
+  return new ToolError("permission_denied", `The tool ${quote(name)} is not offered here and was not run.`, {
+    hint: "Use one of the tools that are offered, or say that this one would be needed.",
+    ...(operatorHint === undefined ? {} : { operatorHint }),
   });
 }
 

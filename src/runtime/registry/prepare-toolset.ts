@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { CallSettings, Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
+import type { Permission } from "../../policy/permission.ts";
 import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { isSameDefinition } from "./same-definition.ts";
@@ -22,6 +23,7 @@ export interface PrepareOptions {
   /** The entry of this name so far: what is the same is taken over, with its circuit and limits. */
   readonly before: ToolsetEntry | undefined;
   readonly settings: Required<CallSettings>;
+  readonly permission: Permission | undefined;
   readonly overloads: boolean;
   readonly warn: (message: string) => void;
 }
@@ -38,7 +40,7 @@ export interface ToolsetChange {
 export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): ToolsetEntry {
   const { toolset, tools = toolset.tools ?? [], brought = [], block } = parts;
   checkToolset(toolset);
-  const entry = new ToolsetEntry(toolset, options.settings, options.before);
+  const entry = new ToolsetEntry(toolset, options);
   const overload = toolset.overloads ?? options.overloads;
   for (const registered of options.before?.registeredByHand ?? []) entry.addByHand(registered);
   for (const tool of tools) {

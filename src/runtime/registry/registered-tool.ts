@@ -3,6 +3,7 @@ import { qualifiedName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import type { CallSettings, JsonSchema, Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
+import type { Permission } from "../../policy/permission.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";
 import type { Validator } from "../../schema/compile-schema.ts";
 import { schemaFingerprint } from "../../schema/fingerprint.ts";
@@ -16,6 +17,7 @@ export interface Registration {
   readonly toolset: Toolset;
   readonly inherited: Required<CallSettings>;
   readonly blocked: ToolError | undefined;
+  readonly permission: Permission | undefined;
 }
 
 /**
@@ -32,16 +34,19 @@ export class RegisteredTool {
   readonly settings: Required<CallSettings>;
   /** Why it may not be called although nothing is wrong with it, such as a definition that is not the pinned one. */
   readonly blocked: ToolError | undefined;
+  /** Why the permission rules deny it, for whoever wrote them: it is neither offered nor run. */
+  readonly denied: string | undefined;
   /** Changed by the registry only: see `Registry.setEnabled`. */
   enabled: boolean;
   #checked: Checked | undefined = undefined;
   #fingerprint: string | undefined = undefined;
 
-  constructor(tool: Tool, { toolset, inherited, blocked }: Registration) {
+  constructor(tool: Tool, { toolset, inherited, blocked, permission }: Registration) {
     this.tool = tool;
     this.toolset = toolset;
     this.blocked = blocked;
     this.qualifiedName = qualifiedName(toolset.name, tool.name);
+    this.denied = permission?.(this.qualifiedName);
     this.settings = inheritSettings(tool, inherited);
     this.enabled = tool.enabled !== false;
   }

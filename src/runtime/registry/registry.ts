@@ -5,14 +5,17 @@ import { ToolError } from "../../core/error.ts";
 import type { CallSettings, Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { plural } from "../../core/wording.ts";
+import { permissionOf } from "../../policy/permission.ts";
+import type { Permission, PermissionRules } from "../../policy/permission.ts";
 import { DEFAULT_CALL_SETTINGS, inheritSettings } from "./call-settings.ts";
 import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
 import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
 import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
+import { deniedTools, offeredTools } from "./listed-tools.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { TextIndex } from "./text-index.ts";
 import { ToolNames } from "./tool-names.ts";
-import { compareNames, searchTools } from "./tool-search.ts";
+import { searchTools } from "./tool-search.ts";
 import type { SearchQuery } from "./tool-search.ts";
 import { ToolsetEntry } from "./toolset-entry.ts";
 import type { ToolFamily, ToolsetState } from "./toolset-entry.ts";
@@ -22,6 +25,8 @@ export interface RegistryOptions {
   readonly defaults?: CallSettings;
   /** Let `register` add several tools of one name when their input schemas differ. @default false */
   readonly overloads?: boolean;
+  /** What there is for models and clients: a tool that the rules deny is in no listing or search, and no call reaches it. @default all */
+  readonly permission?: PermissionRules;
   /** Told of look-alike names and of tools that were left out. */
   readonly onWarning?: (message: string) => void;
 }
@@ -38,12 +43,14 @@ const INSPECT = Symbol.for("nodejs.util.inspect.custom");
  * The tools of a runtime, in namespaces.
  *
  * Where a method takes the name of a tool, it is a qualified name, a bare one of the namespace `default`, or a
- * bare one that only one toolset has. Listings are sorted by qualified name and leave out what is disabled, blocked or
- * belongs to a toolset that could not be opened; look-ups, `size` and iteration do not.
+ * bare one that only one toolset has. Listings are sorted by qualified name and leave out what is denied, disabled, blocked or
+ * belongs to a toolset that could not be opened; look-ups, `size` and iteration do not. Whatever a model or a client is shown
+ * comes from a listing, a search or `resolve`.
  */
 export class Registry implements Iterable<RegisteredTool> {
   readonly #settings: Required<CallSettings>;
   readonly #overloads: boolean;
+  readonly #permission: Permission | undefined;
   readonly #warn: (message: string) => void;
   readonly #names: ToolNames;
   #size = 0;
@@ -58,6 +65,7 @@ export class Registry implements Iterable<RegisteredTool> {
     checkSettings(options.defaults ?? {}, "the registry");
     this.#settings = inheritSettings(options.defaults ?? {}, DEFAULT_CALL_SETTINGS);
     this.#overloads = options.overloads ?? false;
+    this.#permission = options.permission === undefined ? undefined : permissionOf(options.permission);
     this.#warn = options.onWarning ?? (() => {});
     this.#names = new ToolNames(this.#warn);
   }
@@ -227,10 +235,16 @@ export class Registry implements Iterable<RegisteredTool> {
 
   /** The tools on offer, of all namespaces or of those given. */
   list(namespace?: string | readonly string[]): readonly RegisteredTool[] {
-    this.#listed ??= this.#sortOffered();
+    this.#listed ??= offeredTools(this.#names.entries.values());
     if (namespace === undefined) return this.#listed;
     const wanted = new Set(typeof namespace === "string" ? [namespace] : namespace);
     return this.#listed.filter((registered) => wanted.has(registered.toolset.name));
+  }
+
+  /** What `list` leaves out because the permission rules deny it, with the reason in `denied`: for those who write the rules. */
+  listDenied(namespace?: string): readonly RegisteredTool[] {
+    const denied = deniedTools(this.#names.entries.values());
+    return namespace === undefined ? denied : denied.filter(({ toolset }) => toolset.name === namespace);
   }
 
   /** The qualified names of `list`, each once. */
@@ -257,7 +271,10 @@ export class Registry implements Iterable<RegisteredTool> {
     return searchTools(query, {
       list: () => this.list(),
       isOffered: (registered) =>
-        registered.enabled && registered.blocked === undefined && this.#names.entries.get(registered.toolset.name)?.offered === true,
+        registered.enabled &&
+        (registered.denied === undefined || query.denied === true) &&
+        registered.blocked === undefined &&
+        this.#names.entries.get(registered.toolset.name)?.offered === true,
       rank: (text, take) => this.#textIndex().rank(text, take),
     });
   }
@@ -327,12 +344,13 @@ export class Registry implements Iterable<RegisteredTool> {
   /** Makes an entry that is not yet part of the registry. */
   #makeEntry(toolset: Toolset): ToolsetEntry {
     checkToolset(toolset);
-    return new ToolsetEntry(toolset, this.#settings);
+    return new ToolsetEntry(toolset, { settings: this.#settings, permission: this.#permission });
   }
 
   #prepare(parts: ToolsetParts): ToolsetEntry {
     const before = this.#names.entries.get(parts.toolset.name);
-    return prepareToolset(parts, { before, settings: this.#settings, overloads: this.#overloads, warn: this.#warn });
+    const same = { settings: this.#settings, permission: this.#permission, overloads: this.#overloads, warn: this.#warn };
+    return prepareToolset(parts, { ...same, before });
   }
 
   /** Makes a prepared entry part of the registry. */
@@ -364,16 +382,6 @@ export class Registry implements Iterable<RegisteredTool> {
   #changed(): void {
     this.#version++;
     this.#listed = undefined;
-  }
-
-  #sortOffered(): readonly RegisteredTool[] {
-    const offered: RegisteredTool[] = [];
-    for (const entry of this.#names.entries.values()) {
-      if (!entry.offered) continue;
-      for (const family of entry.families.values())
-        for (const registered of family.callable) if (registered.blocked === undefined) offered.push(registered);
-    }
-    return offered.sort(compareNames);
   }
 
   #textIndex(): TextIndex {

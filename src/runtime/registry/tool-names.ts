@@ -2,9 +2,10 @@
 import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../../core/call.ts";
 import type { NameParts } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
+import { isMarked, providerName, qualifiedNameOf } from "../../wire/provider-name.ts";
 import { BareNames } from "./bare-names.ts";
 import { ConfusableNames, spell } from "./confusable-names.ts";
-import { ambiguousTool, missingTool, missingToolset } from "./missing-tool.ts";
+import { ambiguousTool, hiddenTool, missingTool, missingToolset } from "./missing-tool.ts";
 import { nearNames } from "./near-names.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { ToolFamily, ToolsetEntry } from "./toolset-entry.ts";
@@ -12,6 +13,7 @@ import type { ToolFamily, ToolsetEntry } from "./toolset-entry.ts";
 const MAX_NEAR = 3;
 /** So many names are told to a caller who asked for none of them. */
 const MAX_FEW = 10;
+const NONE_GIVEN: ReadonlyMap<string, string> = new Map();
 
 export class ToolNames {
   /** By name, in the order they were added. */
@@ -55,9 +57,9 @@ export class ToolNames {
     return this.families.get(name) ?? this.families.get(qualifiedName(DEFAULT_NAMESPACE, name));
   }
 
-  /** As `findOwn`, and by a bare name that only one toolset has. */
+  /** As `findOwn`, and by a bare name that only one toolset has, or by the name that providers are given. */
   find(name: string): ToolFamily | undefined {
-    return this.findOwn(name) ?? this.#bareNames.unique(name);
+    return this.findOwn(name) ?? this.#bareNames.unique(name) ?? this.#findEncoded(name);
   }
 
   /** See `Registry.resolve`. */
@@ -66,7 +68,7 @@ export class ToolNames {
     if (family === undefined) return this.#resolveShared(name);
     const { callable } = family;
     if (callable.length > 0 && family.entry.blocked === undefined) return callable;
-    return family.blocked ?? callable;
+    return whyNot(family, name) ?? callable;
   }
 
   /** `not_found` with the names that may have been meant. */
@@ -76,7 +78,8 @@ export class ToolNames {
     const entry = namespace === undefined ? undefined : this.entries.get(namespace);
     // An engine brings its tools when it opens: until then nobody can say what it has.
     if (entry?.blocked !== undefined && entry.toolset.engine !== undefined) return entry.blocked;
-    const near = namespace === undefined ? this.#nearBare(name) : this.#nearQualified(name, parts);
+    const bare = namespace === undefined ? this.#nearBare(name) : [];
+    const near = bare.length > 0 ? bare : this.#nearQualified(name, parts);
     const unknownToolset = namespace === undefined || this.entries.has(namespace) ? undefined : namespace;
     return missingTool(name, { unknownToolset, near, few: this.#fewNames() });
   }
@@ -87,11 +90,23 @@ export class ToolNames {
     return entry;
   }
 
+  /** By what `providerName` makes of a qualified name, and nothing else that looks like one. */
+  #findEncoded(name: string): ToolFamily | undefined {
+    if (this.#bareNames.has(name)) return undefined;
+    const decoded = qualifiedNameOf(name, NONE_GIVEN);
+    const family = decoded === name ? undefined : this.families.get(decoded);
+    if (family !== undefined) return providerName(decoded) === name ? family : undefined;
+    return isMarked(name) ? this.families.values().find(({ qualifiedName: known }) => providerName(known) === name) : undefined;
+  }
+
   /** A bare name that is not unique, but may be by what is switched off. */
   #resolveShared(name: string): readonly RegisteredTool[] | ToolError {
     const families = this.#bareNames.all(name);
     const [first] = families;
-    if (first === undefined) return this.missing(name);
+    if (first === undefined) {
+      const encoded = this.#findEncoded(name);
+      return encoded === undefined ? this.missing(name) : this.resolve(encoded.qualifiedName);
+    }
     const bearers = families.filter((family) => family.bearsName);
     const [bearer = first] = bearers;
     if (bearers.length > 1)
@@ -99,16 +114,16 @@ export class ToolNames {
         name,
         bearers.map((family) => family.qualifiedName),
       );
-    return bearer.blocked ?? bearer.callable;
+    return whyNot(bearer, name) ?? bearer.callable;
   }
 
-  /** Bare names where they are enough for a call, qualified ones where they are not. */
+  /** Bare names for tools of `default`, qualified ones for all others: those are what a model was given. */
   #nearBare(name: string): readonly string[] {
     const near = nearNames(name, this.#bareNames.names(), MAX_NEAR).flatMap((one) => {
       const families = this.#bareNames.all(one);
       const offered = families.filter((family) => family.offered);
       const isEnough = offered.length === 1 && families.filter((family) => family.bearsName).length === 1;
-      return isEnough ? [one] : offered.map((family) => family.qualifiedName);
+      return isEnough && offered[0]?.entry.toolset.name === DEFAULT_NAMESPACE ? [one] : offered.map((family) => family.qualifiedName);
     });
     return near.slice(0, MAX_NEAR);
   }
@@ -130,4 +145,9 @@ export class ToolNames {
     if (this.families.size > MAX_FEW) return undefined;
     return [...this.families.values()].filter((family) => family.offered).map((family) => family.qualifiedName);
   }
+}
+
+/** Why no tool of a family can be called. A denied one is said to be denied and nothing else: whether it would work is nobody's to know. */
+function whyNot(family: ToolFamily, name: string): ToolError | undefined {
+  return family.denied === undefined ? family.blocked : hiddenTool(name, family.denied);
 }

@@ -13,6 +13,8 @@ export interface SearchQuery {
   readonly category?: ToolCategory;
   /** Words looked for in name, title, tags and description: one is enough, more and rarer ones rank higher. */
   readonly text?: string;
+  /** Find tools that the permission rules deny as well: for people who look through a configuration. @default false */
+  readonly denied?: boolean;
   /** At most this many tools. Integer ≥ 1. @default all */
   readonly limit?: number;
 }

@@ -1,12 +1,21 @@
 /** What the registry keeps of one toolset: whether it can be called, and its tools by name. */
-import { ToolError } from "../../core/error.ts";
+import { ToolError, hintsOf } from "../../core/error.ts";
 import type { CallSettings, Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
+import type { Permission } from "../../policy/permission.ts";
 import { inheritSettings, sameSettings } from "./call-settings.ts";
 import { RegisteredTool } from "./registered-tool.ts";
 
 /** `closed` is before `open` and after `close`; an error is why the toolset could not be opened. */
 export type ToolsetState = "open" | "closed" | ToolError;
+
+export interface EntryOptions {
+  /** What its tools use where neither they nor their toolset set anything. */
+  readonly settings: Required<CallSettings>;
+  readonly permission: Permission | undefined;
+  /** The entry this one takes the place of: it stays as open, and as switched by hand, as that was. */
+  readonly before?: ToolsetEntry | undefined;
+}
 
 export class ToolsetEntry {
   readonly toolset: Toolset;
@@ -17,13 +26,14 @@ export class ToolsetEntry {
   /** Why no call of the toolset can run now; undefined when calls can. */
   blocked: ToolError | undefined = undefined;
   readonly #settings: Required<CallSettings>;
+  readonly #permission: Permission | undefined;
   #enabled: boolean;
   #state: ToolsetState = "open";
 
-  /** @param before the entry this one takes the place of: it stays as open, and as switched by hand, as that was */
-  constructor(toolset: Toolset, inherited: Required<CallSettings>, before?: ToolsetEntry) {
+  constructor(toolset: Toolset, { settings, permission, before }: EntryOptions) {
     this.toolset = toolset;
-    this.#settings = inheritSettings(toolset.defaults ?? {}, inherited);
+    this.#permission = permission;
+    this.#settings = inheritSettings(toolset.defaults ?? {}, settings);
     this.#enabled = before?.isSwitched === true ? before.enabled : toolset.enabled !== false;
     if (before !== undefined) this.#state = before.#state;
     this.#judge();
@@ -72,7 +82,7 @@ export class ToolsetEntry {
 
   /** @param blocked why it cannot be called although it is there */
   makeTool(tool: Tool, blocked?: ToolError): RegisteredTool {
-    return new RegisteredTool(tool, { toolset: this.toolset, inherited: this.#settings, blocked });
+    return new RegisteredTool(tool, { toolset: this.toolset, inherited: this.#settings, blocked, permission: this.#permission });
   }
 
   /** Adds a tool to the family of its name, which is made for the first one. */
@@ -96,13 +106,13 @@ export class ToolsetEntry {
     if (this.#state === "open") return undefined;
     if (this.#state === "closed") {
       return new ToolError("unavailable", `The toolset ${name} is not open.`, {
-        hint: "Its tools can be called between open() and close().",
+        operatorHint: "Its tools can be called between open() and close().",
       });
     }
-    const { message, details, hint } = this.#state;
+    const { message, details } = this.#state;
     return new ToolError("unavailable", `The toolset ${name} could not be opened: ${message}`, {
       details,
-      ...(hint === undefined ? {} : { hint }),
+      ...hintsOf(this.#state),
       cause: this.#state,
     });
   }
@@ -112,7 +122,7 @@ export class ToolsetEntry {
 export class ToolFamily {
   readonly entry: ToolsetEntry;
   tools: readonly RegisteredTool[];
-  /** Those that are enabled: the same array as `tools` when all are. */
+  /** Those that are enabled, none where the permission rules deny the name: the same array as `tools` when all are. */
   callable: readonly RegisteredTool[];
   readonly #first: RegisteredTool;
 
@@ -120,7 +130,7 @@ export class ToolFamily {
     this.entry = entry;
     this.#first = first;
     this.tools = [first];
-    this.callable = first.enabled ? this.tools : [];
+    this.callable = isCallable(first) ? this.tools : [];
   }
 
   /** Unqualified. */
@@ -147,7 +157,12 @@ export class ToolFamily {
     return this.callable.length > 0 && this.entry.offered;
   }
 
-  /** True unless somebody switched it off: whether it opened or not, it bears its name. */
+  /** Why the permission rules deny it; undefined when they do not. */
+  get denied(): string | undefined {
+    return this.#first.denied;
+  }
+
+  /** True unless it is switched off or denied: whether it opened or not, it bears its name. */
   get bearsName(): boolean {
     return this.callable.length > 0 && this.entry.enabled;
   }
@@ -160,8 +175,10 @@ export class ToolFamily {
   }
 
   #sift(): void {
-    this.callable = this.tools.every((registered) => registered.enabled)
-      ? this.tools
-      : this.tools.filter((registered) => registered.enabled);
+    this.callable = this.tools.every(isCallable) ? this.tools : this.tools.filter(isCallable);
   }
+}
+
+function isCallable({ enabled, denied }: RegisteredTool): boolean {
+  return enabled && denied === undefined;
 }

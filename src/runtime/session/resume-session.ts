@@ -130,7 +130,7 @@ function stepsOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readon
       `${name} was interrupted by the end of its process and was not run again: the ladder has no engine for ${answerFrom.join(", ")}.`,
       {
         outcome: "not_started",
-        hint: "Resume it in a runtime with that engine, or call it again.",
+        operatorHint: "Resume it in a runtime with that engine, or call it again.",
         cause: thrown,
       },
     );

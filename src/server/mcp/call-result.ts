@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
 import { resultText } from "../../core/result.ts";
 import type { ToolResult } from "../../core/result.ts";
+import { providerName } from "../../wire/provider-name.ts";
 import type { Tool } from "../../core/tool.ts";
 
 export interface CallAnswer {
@@ -29,7 +30,8 @@ export interface CallAnswer {
  */
 export function toCallAnswer(result: ToolResult, tool: Tool | undefined): CallAnswer {
   const meta = metaOf(result);
-  if (result.status !== "ok") return { content: [{ type: "text", text: resultText(result) }], isError: true, ...meta };
+  if (result.status !== "ok")
+    return { content: [{ type: "text", text: resultText(result, (name) => providerName(name)) }], isError: true, ...meta };
   const { output, content, truncation } = result;
   const promised = tool?.outputSchema !== undefined;
   if (content === undefined) {

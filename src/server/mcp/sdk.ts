@@ -24,7 +24,7 @@ export async function loadStdio(): Promise<StdioModule> {
 
 function notInstalled(cause: unknown): ToolError {
   return new ToolError("unavailable", "The package @modelcontextprotocol/server is not installed, and tools are served over MCP by it.", {
-    hint: "npm install @modelcontextprotocol/server",
+    operatorHint: "npm install @modelcontextprotocol/server",
     cause,
   });
 }

@@ -163,6 +163,7 @@ function keptFrom(shown: string, what: "read" | "changed", sensitivity: Sensitiv
   const why = sensitivity === "credentials" ? "it is a place where credentials are kept" : "other programs run or obey it";
   return new ToolError("permission_denied", `${JSON.stringify(shown)} may not be ${what}: ${why}.`, {
     hint: what === "read" ? "Go on without it, or ask the user for what you need to know." : "Ask the user to change it.",
+    operatorHint: "The option allowSensitive of the toolset lets files through that it names.",
   });
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { Registry } from "../../../src/runtime/registry/registry.ts";
+import { providerName } from "../../../src/wire/provider-name.ts";
 
 function tool(name: string, more: Partial<Tool> = {}): Tool {
   return { name, description: `Does ${name}.`, inputSchema: { type: "object" }, ...more };
@@ -25,11 +26,27 @@ function meaning(registry: Registry, name: string): readonly (string | undefined
 }
 
 describe("a name that means no tool", () => {
-  test("F3.5 is answered with the near ones, bare where that is enough", () => {
+  test("F3.5 is answered with the near ones: by the qualified name, and in the default namespace by the bare one", () => {
     const registry = registryOf({ web: ["search", "fetch"], mail: ["send"], default: ["read_file"] });
-    expect(meaning(registry, "serch")).toEqual(["not_found", 'No tool "serch". Did you mean "search"?']);
+    expect(meaning(registry, "serch")).toEqual(["not_found", 'No tool "serch". Did you mean "web::search"?']);
     expect(meaning(registry, "ReadFile")).toEqual(["not_found", 'No tool "ReadFile". Did you mean "read_file"?']);
     expect(meaning(registry, "web::serch")).toEqual(["not_found", 'No tool "web::serch". Did you mean "web::search"?']);
+  });
+
+  test("F3.5 is answered with the tool whose name it spells with another separator", () => {
+    const registry = registryOf({ todo: ["list"], web: ["search"] });
+    for (const name of ["todo_list", "todo.list", "todo:list", "todo/list", "todo-list"])
+      expect(meaning(registry, name)).toEqual(["not_found", `No tool ${JSON.stringify(name)}. Did you mean "todo::list"?`]);
+  });
+
+  test("F0.5 but for the very name that providers are given, marked ones included, which means its tool", () => {
+    const registry = registryOf({ todo: ["finish", "a b"], default: ["x__y", "z"] });
+    for (const name of ["todo::finish", "todo::a b", "default::x__y"]) {
+      expect(meaning(registry, providerName(name))).toEqual([name]);
+      expect(registry.get(providerName(name))?.qualifiedName).toBe(name);
+    }
+    expect(meaning(registry, "default__z")[0]).toBe("not_found");
+    expect(meaning(registry, "todo__finish__0123456789abcdef")[0]).toBe("not_found");
   });
 
   test("names the toolset that does not exist, and the tool where it does", () => {
@@ -149,11 +166,7 @@ describe("a tool that cannot be called", () => {
   test("F4.6 is unavailable before its toolset is open and after it is closed", () => {
     const registry = registryOf({ s: ["x"] });
     registry.setToolsetState("s", "closed");
-    expect(meaning(registry, "s::x")).toEqual([
-      "unavailable",
-      'The toolset "s" is not open.',
-      "Its tools can be called between open() and close().",
-    ]);
+    expect(meaning(registry, "s::x")).toEqual(["unavailable", 'The toolset "s" is not open.']);
     expect(registry.names()).toEqual(["s::x"]);
     registry.setToolsetState("s", "open");
     expect(meaning(registry, "s::x")).toEqual(["s::x"]);

@@ -1,0 +1,23 @@
+/** Which tools of a registry stand in its listings: those on offer, and apart from them those that the permission rules take away. */
+import type { RegisteredTool } from "./registered-tool.ts";
+import { compareNames } from "./tool-search.ts";
+import type { ToolsetEntry } from "./toolset-entry.ts";
+
+/** Every tool that models and clients may be shown, sorted by qualified name. */
+export function offeredTools(entries: Iterable<ToolsetEntry>): readonly RegisteredTool[] {
+  const offered: RegisteredTool[] = [];
+  for (const entry of entries) {
+    if (!entry.offered) continue;
+    for (const family of entry.families.values())
+      for (const registered of family.callable) if (registered.blocked === undefined) offered.push(registered);
+  }
+  return offered.sort(compareNames);
+}
+
+/** What would be on offer if the permission rules did not deny it, sorted by qualified name. */
+export function deniedTools(entries: Iterable<ToolsetEntry>): readonly RegisteredTool[] {
+  const denied: RegisteredTool[] = [];
+  for (const entry of entries)
+    if (entry.offered) for (const family of entry.families.values()) if (family.denied !== undefined) denied.push(...family.tools);
+  return denied.filter(({ enabled, blocked }) => enabled && blocked === undefined).sort(compareNames);
+}

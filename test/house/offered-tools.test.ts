@@ -1,0 +1,165 @@
+/** Every place that lists tools for a model or a client, with tools that the permission rules deny: none of them says a denied name. */
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
+import { toLangChainTools } from "../../src/adapters/langchain.ts";
+import { toMastraTools } from "../../src/adapters/mastra.ts";
+import { toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";
+import { createLoop } from "../../src/compose/loop.ts";
+import { buildPrompt } from "../../src/compose/prompt/build-prompt.ts";
+import { modelTools } from "../../src/compose/prompt/model-tools.ts";
+import { checkSequence } from "../../src/compose/sequence/check-sequence.ts";
+import type { JsonValue } from "../../src/core/json.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import type { PermissionRules } from "../../src/policy/permission.ts";
+import { visibleTools } from "../../src/policy/visibility.ts";
+import { infoToolset } from "../../src/toolsets/info.ts";
+import * as wire from "../../src/wire/wire.ts";
+import type { Runtime } from "../../src/runtime/runtime.ts";
+import { openRuntime, overStdio } from "../server/mcp-clients.ts";
+import { tool } from "../runtime/bench-runtime.ts";
+
+const SRC = join(import.meta.dirname, "../../src");
+
+/** The bare names of the denied tools hold `erase`, those of the others do not. */
+const RULES: readonly (readonly [rules: PermissionRules, denied: readonly string[]])[] = [
+  [{ deny: ["todo::erase"] }, ["todo::erase"]],
+  [{ deny: ["*::*erase*"] }, ["todo::erase", "vault::erase_all", "default::eraser"]],
+  [{ deny: ["vault::*"] }, ["vault::erase_all"]],
+  [{ allow: ["todo::list", "manual::*", "default::note"] }, ["todo::erase", "vault::erase_all", "default::eraser"]],
+  [{ allow: ["*"], deny: ["vault::erase_all", "todo::erase"] }, ["todo::erase", "vault::erase_all"]],
+];
+
+const FORMATS = {
+  anthropicMessages: wire.anthropicMessages(),
+  bedrockConverse: wire.bedrockConverse(),
+  cohere: wire.cohere(),
+  gemini: wire.gemini(),
+  geminiInteractions: wire.geminiInteractions(),
+  mistral: wire.mistral(),
+  ollama: wire.ollama(),
+  openAiChat: wire.openAiChat(),
+  openAiResponses: wire.openAiResponses(),
+};
+
+type Surface = (runtime: Runtime) => unknown;
+
+/** All that a model or a client reads of the tools. A new one gets its row here. */
+const SURFACES: Readonly<Record<string, Surface>> = {
+  "registry.list": ({ registry }) => registry.list().map(({ tool: { name, description } }) => [name, description]),
+  "registry.names": ({ registry }) => registry.names(),
+  "registry.search": ({ registry }) => registry.search({ text: "erase everything list note" }).map(({ qualifiedName }) => qualifiedName),
+  "registry.search by a part of the name": ({ registry }) => registry.search({ nameContains: "eras" }).map((one) => one.qualifiedName),
+  visibleTools: ({ registry }) => visibleTools(registry, { allow: ["*"] }).map(({ qualifiedName }) => qualifiedName),
+  modelTools: ({ registry }) => modelTools(registry),
+  "the prompt": ({ registry }) => buildPrompt(registry, { mode: "dynamic" }),
+  "the prompt with documentation": ({ registry }) => buildPrompt(registry, { mode: "static" }),
+  "a loop's request": async (runtime) => {
+    const model = scriptedModel([{ text: "done" }]);
+    await createLoop({ model, session: runtime.session() }).run("Hello.");
+    return model.requests.map(({ tools, system }) => ({ tools, system }));
+  },
+  "the AI SDK": (runtime) => toAiSdkTools(runtime),
+  LangChain: (runtime) => toLangChainTools(runtime, ((_run: unknown, fields: unknown) => fields) as never),
+  Mastra: (runtime) => toMastraTools(runtime, ((fields: unknown) => fields) as never),
+  "OpenAI Agents": (runtime) => toOpenAiAgentsTools(runtime, ((fields: unknown) => fields) as never),
+  "tools/list of MCP": async (runtime) => {
+    const { client } = await overStdio(runtime, { era: "modern" });
+    return client.listTools();
+  },
+  "errors about names that are near": async (runtime) =>
+    (
+      await runtime.execute(["todo::eras", "eras", "lisst", "eraseall", "vault::erase_al", "vault::nothing", "tood::erasee"].map(called))
+    ).map(({ error }) => ({ ...error, operatorHint: "" })),
+  "a program that checks a sequence": ({ registry }) =>
+    checkSequence([{ id: "one", name: "eras", arguments: {} }] as never, { tools: registry } as never),
+  ...Object.fromEntries(
+    Object.entries(FORMATS).map(([name, format]): [string, Surface] => [
+      `a request of ${name}`,
+      ({ registry }) => format.encodeRequest({ messages: [], tools: modelTools(registry, { format: format.name }) }, { model: "m" }).body,
+    ]),
+  ),
+};
+
+function called(name: string): { readonly name: string; readonly input: JsonValue } {
+  return { name, input: {} };
+}
+
+async function worldOf(permission: PermissionRules): Promise<Runtime> {
+  const named = (name: string, more: Partial<Tool> = {}): Tool => tool(name, () => "done", { description: `Does ${name}.`, ...more });
+  const { runtime } = await openRuntime({
+    permission,
+    toolsets: [
+      { name: "todo", tools: [named("list"), named("erase", { promptContribution: { text: "Be careful with erase." } })] },
+      { name: "vault", tools: [named("erase_all", { description: "Erases everything; erase away." })] },
+    ],
+    tools: [named("eraser"), named("note")],
+  });
+  runtime.registry.addToolset(infoToolset(runtime.registry));
+  return runtime;
+}
+
+describe.each(RULES)("with the rules %j", (rules, denied) => {
+  test.each(Object.keys(SURFACES))("F3.37 %s says no denied name", async (surface) => {
+    const runtime = await worldOf(rules);
+    const shown = JSON.stringify(await SURFACES[surface]?.(runtime)) ?? "";
+    const said = denied.filter((name) => {
+      const bare = name.slice(name.indexOf("::") + 2);
+      return [name, wire.providerName(name), `"${bare}"`, `Does ${bare}.`, "Be careful with erase."].some(
+        (text) => (text !== "Be careful with erase." || name === "todo::erase") && shown.includes(text) && !isAsked(surface, text),
+      );
+    });
+    expect(said).toEqual([]);
+  });
+
+  test("F3.37 a denied tool is refused by any of its names, and the documentation of it too", async () => {
+    const runtime = await worldOf(rules);
+    for (const name of denied) {
+      const results = await runtime.execute([
+        called(name),
+        called(wire.providerName(name)),
+        { name: "manual::info", input: { name: wire.providerName(name) } },
+      ]);
+      expect(results.map(({ error }) => error?.code)).toEqual(["permission_denied", "permission_denied", "permission_denied"]);
+    }
+  });
+});
+
+/** An error repeats the name that it was asked for. */
+function isAsked(surface: string, text: string): boolean {
+  return surface === "errors about names that are near" && text === "todo::erasee";
+}
+
+/** Who may look at tools past the permission rules, and why that reaches no model and no client. */
+const PAST_THE_RULES: Readonly<Record<string, string>> = {
+  "cli/tool-words.ts": "marks denied tools for the person at the terminal",
+  "cli/search-command.ts": "marks denied tools for the person at the terminal",
+  "cli/info-command.ts": "shows a person why a tool is denied",
+  "runtime/registry/registry.ts": "where they are",
+};
+
+test("F3.37 what lists tools goes through the registry's listings, which the permission rules have gone through", () => {
+  const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+  const past = files.filter((file) => /\blistDenied\(|\bdenied: true\b|registry\.overloads\(/u.test(readFileSync(join(SRC, file), "utf8")));
+  expect(past.sort()).toEqual([...Object.keys(PAST_THE_RULES), "server/mcp/tool-handlers.ts"].sort()); // the last one looks up what was listed
+  const walked = files.filter((file) =>
+    /\bof (?:\w+\.)*registry\)|\[\.\.\.(?:\w+\.)*registry\]/u.test(readFileSync(join(SRC, file), "utf8")),
+  );
+  expect(walked.filter((file) => !file.startsWith("config/"))).toEqual(["runtime/announce-write.ts"]); // whether any tool at all has a persistent cache
+});
+
+test("every wire format is in the table", () => {
+  const made = Object.entries(wire).filter(([, value]) => typeof value === "function" && isFormatFactory(value));
+  expect(made.map(([name]) => name).sort()).toEqual(Object.keys(FORMATS).sort());
+});
+
+function isFormatFactory(make: unknown): boolean {
+  try {
+    const made: unknown = (make as () => unknown)();
+    return typeof made === "object" && made !== null && "encodeRequest" in made;
+  } catch {
+    return false;
+  }
+}
