@@ -103,7 +103,7 @@ summary
       stderr: `haft: invalid_call: talk.jsonl is no conversation that can be played; nothing was run.
   talk.jsonl:2: "tool_calls" is no key of a line of "assistant", which has "role", "content", "calls".
   talk.jsonl:3: "role" must be one of "user", "assistant", "tool", "approver", "system", not "usr".
-  talk.jsonl:4: "calls" must be a list of calls such as {"id": "1", "name": "files::read", "input": {}}.
+  talk.jsonl:4: "calls" must be an array of calls such as {"id": "1", "name": "files::read", "input": {}}.
   talk.jsonl:6: "content" must be a string.
   talk.jsonl:7:17: Not valid JSON: a "," before "}".
   talk.jsonl:8: "answer" must be one of "allow-once", "allow-always", "deny".
