@@ -5,7 +5,12 @@ import { mcpEngine } from "../../../src/engine/mcp.ts";
 import type { McpUrlOptions } from "../../../src/engine/mcp.ts";
 import { legacy, loopbackMcp, openHttp } from "./loopback-mcp.ts";
 
-const hint = (name: string, annotations: JsonObject): JsonObject => ({ name, description: "", inputSchema: { type: "object" }, annotations });
+const hint = (name: string, annotations: JsonObject): JsonObject => ({
+  name,
+  description: "",
+  inputSchema: { type: "object" },
+  annotations,
+});
 const LISTED = [hint("read_a", { readOnlyHint: true }), hint("read_b", {}), hint("wipe", { destructiveHint: true })];
 
 async function open(choice: Partial<McpUrlOptions>) {
