@@ -26,7 +26,8 @@ export const chatCommand: Command = {
   details: [
     "The model is the one of --model, else that of the configuration: a provider and",
     "a model, such as anthropic/claude-sonnet-5 or ollama/qwen3. Its key is looked up",
-    "in the variable that the provider names, such as ANTHROPIC_API_KEY.",
+    "in the variable that the provider names, such as ANTHROPIC_API_KEY. With --model",
+    "no configuration is needed: the model then has no tools.",
     "",
     "What the model says is shown as it comes. Reads start while it still writes its",
     "message, everything else when the message is whole. Calls that must be approved",
@@ -56,6 +57,7 @@ export const chatCommand: Command = {
     let talk: Talk | undefined;
     const approve = personApprover(context);
     const options = {
+      mayLackConfig: context.options.model !== undefined, // nothing else is needed to talk
       onEvent: (event: Parameters<Talk["notice"]>[0]) => talk?.notice(event),
       approve,
       onConfig: (config: OpenRuntime["config"]) => void chosenModel(context, config), // wrong names and missing keys start nothing

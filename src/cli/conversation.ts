@@ -45,58 +45,64 @@ export function readConversation(text: string, file: string): readonly Conversat
 function readLine(value: JsonValue): ConversationLine {
   if (!isJsonObject(value)) throw wrong("A line must be a JSON object.");
   const { role } = value;
-  checkKeys(value, role);
+  const problems = [...keyProblems(value, role)];
+  const line = lineOf(value, role, problems);
+  if (problems.length > 0) throw new ToolError("invalid_call", problems[0] ?? "", { details: problems });
+  return line;
+}
+
+/** @param problems takes what is wrong; the line is of no use then */
+function lineOf(line: JsonObject, role: JsonValue | undefined, problems: string[]): ConversationLine {
   switch (role) {
     case "user":
     case "system":
-      return { role, content: textOf(value, "content") };
+      return { role, content: textOf(line, problems) };
     case "assistant":
       return {
         role,
-        content: value["content"] === undefined || value["content"] === null ? "" : textOf(value, "content"),
-        calls: callsOf(value),
+        content: line["content"] === undefined || line["content"] === null ? "" : textOf(line, problems),
+        calls: callsOf(line, problems),
       };
     case "approver":
-      return approverOf(value);
+      return approverOf(line, problems);
     default:
       return { role: "tool" };
   }
 }
 
-function checkKeys(line: JsonObject, role: JsonValue | undefined): void {
+function keyProblems(line: JsonObject, role: JsonValue | undefined): readonly string[] {
   const known = typeof role === "string" ? KEYS.get(role) : undefined;
   if (known === undefined) {
     const roles = [...KEYS.keys()].map((name) => JSON.stringify(name)).join(", ");
-    throw wrong(
+    return [
       role === undefined ? `"role" is missing; it is one of ${roles}.` : `"role" must be one of ${roles}, not ${JSON.stringify(role)}.`,
-    );
+    ];
   }
-  const stray = known.length === 0 ? undefined : Object.keys(line).find((key) => !known.includes(key));
-  if (stray !== undefined)
-    throw wrong(
-      `${JSON.stringify(stray)} is no key of a line of ${JSON.stringify(role)}, which has ${known.map((key) => JSON.stringify(key)).join(", ")}.`,
-    );
+  const strays = known.length === 0 ? [] : Object.keys(line).filter((key) => !known.includes(key));
+  const keys = known.map((key) => JSON.stringify(key)).join(", ");
+  return strays.map((stray) => `${JSON.stringify(stray)} is no key of a line of ${JSON.stringify(role)}, which has ${keys}.`);
 }
 
-function textOf(line: JsonObject, key: string): string {
-  const text = line[key];
-  if (typeof text !== "string") throw wrong(`${JSON.stringify(key)} must be a string.`);
-  return text;
+function textOf({ content }: JsonObject, problems: string[]): string {
+  if (typeof content === "string") return content;
+  problems.push('"content" must be a string.');
+  return "";
 }
 
-function callsOf(line: JsonObject): readonly ToolCall[] {
+function callsOf(line: JsonObject, problems: string[]): readonly ToolCall[] {
   const calls = line["calls"] ?? [];
-  if (!isJsonArray(calls)) throw wrong('"calls" must be an array of calls such as {"id": "1", "name": "files::read", "input": {}}.');
-  return calls as readonly unknown[] as readonly ToolCall[]; // not looked into here, see `ConversationLine`
+  if (isJsonArray(calls)) return calls as readonly unknown[] as readonly ToolCall[]; // not looked into here, see `ConversationLine`
+  problems.push('"calls" must be an array of calls such as {"id": "1", "name": "files::read", "input": {}}.');
+  return [];
 }
 
-function approverOf(line: JsonObject): ConversationLine {
+function approverOf(line: JsonObject, problems: string[]): ConversationLine {
   const { afterMs = 0 } = line;
   const answer = ANSWERS.find((known) => known === line["answer"]);
-  if (answer === undefined) throw wrong(`"answer" must be one of ${ANSWERS.map((known) => JSON.stringify(known)).join(", ")}.`);
-  if (typeof afterMs !== "number" || afterMs < 0 || afterMs > MAX_AFTER_MS)
-    throw wrong(`"afterMs" must be a number from 0 to ${MAX_AFTER_MS}.`);
-  return { role: "approver", answer, afterMs };
+  if (answer === undefined) problems.push(`"answer" must be one of ${ANSWERS.map((known) => JSON.stringify(known)).join(", ")}.`);
+  const isTime = typeof afterMs === "number" && afterMs >= 0 && afterMs <= MAX_AFTER_MS;
+  if (!isTime) problems.push(`"afterMs" must be a number from 0 to ${MAX_AFTER_MS}.`);
+  return { role: "approver", answer: answer ?? "deny", afterMs: isTime ? afterMs : 0 };
 }
 
 function wrong(problem: string): ToolError {

@@ -10,7 +10,7 @@ import type { ToolPins } from "../core/tool-pins.ts";
 import { buildRuntimeParts } from "../config/build-runtime-parts.ts";
 import { toolCacheFiles, toolCacheFolder } from "../config/tool-cache-file.ts";
 import { routedOf } from "../config/haft-config.ts";
-import { findConfig, loadConfig } from "../config/load-config.ts";
+import { emptyConfig, findConfig, loadConfig } from "../config/load-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { lockPath, readLock } from "../config/lock-file.ts";
 import type { RegistryEntry } from "../config/registry-config.ts";
@@ -39,6 +39,8 @@ export interface WithRuntimeOptions extends LadderChoice {
   readonly onConfig?: (config: LoadedConfig) => void;
   readonly onEvent?: EventListener;
   readonly approve?: Approver | undefined;
+  /** Go on with an empty configuration where the folder has none. @default false */
+  readonly mayLackConfig?: boolean;
   /** Open only this toolset where the configuration has it, so that no server is started in vain, and go no further without it. */
   readonly only?: string | undefined;
   /** Say on standard error which toolsets did not open. @default true */
@@ -64,7 +66,7 @@ export async function withRuntime<T>(
   work: (open: OpenRuntime) => T | Promise<T>,
 ): Promise<T> {
   const { signal } = context;
-  const config = await readConfig(context);
+  const config = await configOrNone(context, options.mayLackConfig !== true);
   options.onConfig?.(config);
   const store = options.store?.(config);
   const trusted = await requireTrust(context, config);
@@ -127,6 +129,12 @@ export async function readConfig(context: CommandContext): Promise<LoadedConfig>
   const config = await loadConfig(configPath(context), { environment: context.environment });
   for (const warning of config.warnings) warn(context, warning);
   return config;
+}
+
+/** As `readConfig`; a folder without a configuration has an empty one where that is enough. */
+async function configOrNone(context: CommandContext, isNeeded: boolean): Promise<LoadedConfig> {
+  if (isNeeded || context.options.config !== undefined || findConfig(process.cwd()) !== undefined) return await readConfig(context);
+  return emptyConfig(process.cwd(), context.environment);
 }
 
 /** The real ports, with what the runtime has to say on standard error. */

@@ -10,6 +10,7 @@ import type { CommandLine, OptionName } from "./command-line.ts";
 import type { Command, CommandGroup, CommandWorld } from "./command.ts";
 import { generateCommand } from "./generate-command.ts";
 import { commandHelp, groupHelp, programHelp, usageOf } from "./help.ts";
+import { importCommand } from "./import-command.ts";
 import { infoCommand } from "./info-command.ts";
 import { listCommand } from "./list-command.ts";
 import { lockCommand } from "./lock-command.ts";
@@ -34,6 +35,7 @@ const COMMANDS: readonly (Command | CommandGroup)[] = [
   checkCommand,
   lockCommand,
   trustCommand,
+  importCommand,
   mcpCommand,
   sessionsCommand,
   replayCommand,

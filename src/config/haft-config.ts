@@ -8,6 +8,8 @@ import type { RetrySettings } from "../policy/retry.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
 import type { EngineConfig } from "./engine-config.ts";
+import { clientTableOf, readClientServers } from "./mcp-servers.ts";
+import type { Note } from "./mcp-servers.ts";
 import { readApproval, readCache, readCircuit, readPermission, readRetry } from "./policy-config.ts";
 import type { ApprovalConfig } from "./policy-config.ts";
 import { present } from "./present.ts";
@@ -84,6 +86,8 @@ export interface ReadOptions {
   readonly extensionTypes: readonly string[];
   /** Leave alone the top-level keys of another program. */
   readonly foreignKeys: boolean;
+  /** That of the file. */
+  readonly folder: string;
 }
 
 export interface ReadConfig {
@@ -92,6 +96,8 @@ export interface ReadConfig {
   readonly secrets: Readonly<Record<string, string>>;
   /** Variables of it that servers are given. */
   readonly sent: readonly SentVariable[];
+  /** Keys that are not used. */
+  readonly notes: readonly Note[];
 }
 
 /** Reads a whole file; what cannot be used is reported and left out. Variables of disabled toolsets stay as written. */
@@ -109,12 +115,18 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const toolsets = new Map(readToolsetTables(root, context));
   const block = readToolsBlock(root, context);
   const mcp = root.table("mcp");
-  if (options.foreignKeys) root.ignoreRest();
+  const client = readClientServers(root, context, options.folder);
+  if (options.foreignKeys || isOfClient(root)) root.ignoreRest();
   root.finish();
-  const registry = [...readMcpEntries(mcp, context), ...block.registry];
+  const registry = [...readMcpEntries(mcp, context), ...client.entries, ...block.registry];
   const config = { ...policies, simulation, extensions, allowVariables, toolsets, ...block, registry };
   checkRouting(routedOf(config), block.engines, (path, problem) => problems.add(path, problem));
-  return { config, secrets: variables.secrets, sent: variables.sent };
+  return { config, secrets: variables.secrets, sent: variables.sent, notes: client.notes };
+}
+
+/** A file of another MCP client, which has servers and no table of ours: its other keys are its own. */
+function isOfClient(root: TableReader): boolean {
+  return clientTableOf(root) !== undefined && !["toolsets", "tools", "engines", "runtime", "mcp"].some((key) => root.has(key));
 }
 
 /** Every toolset and entry, as routing looks at it. */

@@ -1,10 +1,12 @@
 /** Finds, reads and checks a configuration file. */
+import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { floatingVersion } from "./floating-version.ts";
 import type { HaftConfig } from "./haft-config.ts";
 import { readHaftConfig } from "./haft-config.ts";
+import { KeyPositions } from "../documents/key-positions.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { Problems } from "../documents/problems.ts";
 import { readDocument } from "../documents/read-document.ts";
@@ -58,6 +60,8 @@ const NAMES = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
  * `headers`, `url`, `auth` and the like), in `root` and in the path of the store. In the paths of other files only `${NAME}` does, with
  * the names that `variables.allow` or the options list. All other text stays as it is. Nothing is started or imported.
  *
+ * The files of other MCP clients, with `mcpServers` or `servers`, are read as they are.
+ *
  * @throws ToolError `invalid_config`: the message is the first problem as `file:line:column: key: what is wrong`,
  * `details` are all of them in the order of the file, at most 20. No message holds the value of a variable.
  * @throws ToolError `duplicate` for an extension with the name of a built-in one
@@ -72,27 +76,40 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
     endings: [".toml", ".yaml", ".yml", ".json"],
     maxBytes: MAX_CONFIG_BYTES,
     hint: "Name the file itself, such as haft.toml.",
+    jsonComments: !NAMES.includes(basename(path)),
   });
+  const folder = dirname(resolve(path));
   const problems = new Problems(path, positions);
-  const { config, secrets, sent } = readHaftConfig(value, problems, {
+  const { config, secrets, sent, notes } = readHaftConfig(value, problems, {
     environment,
     allowVariables,
     foreignKeys,
+    folder,
     extensionTypes: table.sourceNames,
   });
   problems.throwIfAny();
   return {
     path,
     digest,
-    folder: dirname(resolve(path)),
+    folder,
     config,
-    warnings: warningsOf(config, problems),
+    warnings: [...notes.map((note) => problems.line(note.path, note.text)), ...warningsOf(config, problems)],
     problems: () => new Problems(path, positions),
     environment,
     extensions,
     redact: redactor(secrets),
     sent,
   };
+}
+
+/** What a folder without a configuration file has: no toolsets, and every default. */
+export function emptyConfig(folder: string, environment: Environment): LoadedConfig {
+  const path = join(folder, "haft.toml");
+  const problems = (): Problems => new Problems(path, new KeyPositions());
+  const options = { environment, allowVariables: [], extensionTypes: [], foreignKeys: false, folder };
+  const { config } = readHaftConfig({}, problems(), options);
+  const digest = createHash("sha256").update("").digest("hex");
+  return { path, digest, folder, config, warnings: [], problems, environment, extensions: {}, redact: redactor({}), sent: [] };
 }
 
 /**

@@ -127,6 +127,11 @@ export class TableReader {
     return this.#read(key);
   }
 
+  /** As `value`, for a key that may turn out to be none of ours: it does not count as asked for. */
+  peek(key: string): unknown {
+    return Object.hasOwn(this.#table, key) ? Reflect.get(this.#table, key) : undefined;
+  }
+
   has(key: string): boolean {
     return Object.hasOwn(this.#table, key);
   }

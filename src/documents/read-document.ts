@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { extname } from "node:path";
 import { ToolError } from "../core/error.ts";
+import { withoutComments } from "./json-comments.ts";
 import type { ParsedFile } from "./key-positions.ts";
 import type { YamlLimits } from "./parse-yaml.ts";
 import { readTextFile } from "./read-text-file.ts";
@@ -23,6 +24,8 @@ export interface DocumentFile {
   readonly hint: string;
   /** @default those of a configuration */
   readonly limits?: YamlLimits;
+  /** JSON may have comments and trailing commas, as editors write it. @default false */
+  readonly jsonComments?: boolean;
 }
 
 /**
@@ -31,12 +34,14 @@ export interface DocumentFile {
  * @throws ToolError `invalid_config` for a name that ends otherwise, for what is no regular file in UTF-8, and with line and column for
  * what the parser refuses
  */
-export async function readDocument({ path, what, endings, maxBytes, hint, limits }: DocumentFile): Promise<ReadDocument> {
+export async function readDocument({ path, what, endings, maxBytes, hint, limits, jsonComments }: DocumentFile): Promise<ReadDocument> {
   const problem = endingProblem(path, endings);
   if (problem !== undefined) throw new ToolError("invalid_config", `Cannot read the ${what} ${path}: its name ${problem}`);
   const text = await readTextFile({ path, what, code: "invalid_config", maxBytes, hint });
-  const parse = await parserFor(extname(path).toLowerCase());
-  return { ...parse(text, path, limits), digest: createHash("sha256").update(text).digest("hex") };
+  const ending = extname(path).toLowerCase();
+  const parse = await parserFor(ending);
+  const plain = jsonComments === true && ending === ".json" ? withoutComments(text) : text;
+  return { ...parse(plain, path, limits), digest: createHash("sha256").update(text).digest("hex") };
 }
 
 /** `must end in .yaml, .yml or .json.`; undefined for a path that does, in any case. */

@@ -6,7 +6,7 @@ import { parseJson } from "../core/parse-json.ts";
 export interface JsonLines<Item> {
   /** In the order of their lines. */
   readonly items: readonly Item[];
-  /** One for each bad line, in order: `file:3: …`, with the column where it is no JSON. At most twenty, the last of which counts the rest. */
+  /** Of each bad line, in order: `file:3: …`, with the column where it is no JSON. At most twenty, the last of which counts the rest. */
   readonly problems: readonly string[];
 }
 
@@ -16,7 +16,7 @@ const MAX_PROBLEMS = 20;
  * Reads every line that is not blank.
  *
  * @param source the text, and what messages call it
- * @param read makes an item of a line's value; what it throws is that line's problem
+ * @param read makes an item of a line's value; what it throws is that line's problem, or its `details` are where it has several
  */
 export function readJsonLines<Item>(
   { text, file }: { readonly text: string; readonly file: string },
@@ -29,7 +29,9 @@ export function readJsonLines<Item>(
     try {
       items.push(read(parseJson(line)));
     } catch (thrown: unknown) {
-      problems.push(placed(ToolError.fromUnknown(thrown), `${file}:${index + 1}`));
+      const error = ToolError.fromUnknown(thrown);
+      const place = `${file}:${index + 1}`;
+      problems.push(...(error.details.length > 0 ? error.details.map((detail) => `${place}: ${detail}`) : [placed(error, place)]));
     }
   }
   const more = problems.length - MAX_PROBLEMS;

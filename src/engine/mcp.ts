@@ -47,7 +47,7 @@ const MAX_TTL_MS = 86_400_000;
  * `open` connects and returns its tools. The client library is loaded only then. A connection that is lost fails the calls under
  * way with `network_error`, of unknown outcome and never sent again from here; the next call connects anew, at most three times
  * and then not for a minute; a tool that is another then is not called before it was listed anew. What the server asks while a call runs goes to `context.ask` of that call. `close` ends the
- * connection, and a process with all it started. `mcpPeerOf` gives what the server offers beside its tools.
+ * connection, and a process with all it started.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */

@@ -64,3 +64,18 @@ test("of many bad lines nineteen are named and the rest counted", () => {
     "and 981 more lines",
   ]);
 });
+
+test("every problem of every bad line is named", () => {
+  const lines = [
+    '{"role": "user", "content": 1, "x": 2, "y": 3}',
+    '{"role": "user", "content": "good"}',
+    '{"role": "approver", "answer": "perhaps", "afterMs": -1}',
+  ];
+  expect(problemsOf(lines.join("\n"))).toEqual([
+    'talk.jsonl:1: "x" is no key of a line of "user", which has "role", "content".',
+    'talk.jsonl:1: "y" is no key of a line of "user", which has "role", "content".',
+    'talk.jsonl:1: "content" must be a string.',
+    'talk.jsonl:3: "answer" must be one of "allow-once", "allow-always", "deny".',
+    'talk.jsonl:3: "afterMs" must be a number from 0 to 60000.',
+  ]);
+});

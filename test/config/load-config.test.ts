@@ -130,7 +130,7 @@ guard = "blok"
     ],
     ["a toolset that is no table", "[toolsets]\nx = 1", "2:1: toolsets.x: must be an object, not a number."],
     ["toolsets as a list", "[[toolsets]]\nname = 'x'", "1:3: toolsets: must be an object, not an array."],
-    ["the table of another program", "[mcpServers.x]\ncommand = 'x'", '1:2: mcpServers: unknown key. Did you mean "toolsets"?'],
+    ["the table of another program", "[mcp_servers.x]\ncommand = 'x'", '1:2: mcp_servers: unknown key. Did you mean "toolsets"?'],
     ["a pattern that is no string", '[permission]\nallow = ["a::*", 1]', "2:18: permission.allow[1]: must be a string, not a number."],
     ["a hold below zero", "[runtime]\norphanHoldMs = -1", "2:1: runtime.orphanHoldMs: must be a number from 0 to 315576000000, not -1."],
     [

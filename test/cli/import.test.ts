@@ -1,0 +1,81 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
+
+const SERVER = `
+import { createInterface } from "node:readline";
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const begun = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } };
+  const tool = { name: "who", description: "Says who.", inputSchema: { type: "object" } };
+  const results = { initialize: begun, "tools/list": { tools: [tool] }, "tools/call": { content: [{ type: "text", text: String(process.env.WHO) }] } };
+  const result = results[method];
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error: { code: -32601, message: "no" } }) }));
+});
+`;
+const CLIENT = {
+  mcpServers: {
+    me: {
+      type: "stdio",
+      command: process.execPath,
+      args: ["server.mjs"],
+      env: { WHO: "${env:NAME}", LEVEL: "${LEVEL:-info}" },
+      autoApprove: ["who"],
+    },
+    far: { type: "http", url: "https://example.com/mcp", headers: { Key: "${NAME}" }, disabled: true },
+  },
+};
+
+describe.concurrent("the file of another MCP client", { timeout: PATIENCE_MS }, () => {
+  const files = { ".mcp.json": JSON.stringify(CLIENT), "server.mjs": SERVER };
+  const environment = { NAME: "Ada" };
+
+  test("is a configuration as it is", async () => {
+    const folder = folderWith(files);
+    expect(await haft(["-c", ".mcp.json", "call", "me::who"], { folder, environment })).toMatchObject({ exitCode: 0, stdout: "Ada\n" });
+  });
+
+  test("becomes a haft.toml by haft import, in which variables stay variables", async () => {
+    const folder = folderWith(files);
+    expect(await haft(["import", ".mcp.json", "--out", "haft.toml"], { folder })).toEqual({
+      exitCode: 0,
+      stdout: "haft.toml: written\n",
+      stderr: expect.stringMatching(/^haft: \.mcp\.json:1:\d+: mcpServers\.me\.autoApprove: is not used here\.\n$/u),
+    });
+    expect(readFileSync(join(folder, "haft.toml"), "utf8")).toBe(`[toolsets.me]
+type = "mcp"
+command = ${JSON.stringify(process.execPath)}
+args = [ "server.mjs" ]
+
+[toolsets.me.env]
+WHO = "\${NAME}"
+LEVEL = "info"
+
+[toolsets.far]
+type = "mcp"
+enabled = false
+url = "https://example.com/mcp"
+transport = "http"
+
+[toolsets.far.headers]
+Key = "\${NAME}"
+`);
+    expect(await haft(["call", "me::who"], { folder, environment })).toMatchObject({ exitCode: 0, stdout: "Ada\n" });
+    expect(await haft(["import", ".mcp.json", "--out", "haft.toml"], { folder })).toMatchObject({ exitCode: 2 });
+  });
+
+  test("without servers is an error", async () => {
+    const folder = folderWith({ "empty.json": '{"mcpServers": {}}' });
+    expect(await haft(["import", "empty.json"], { folder })).toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringContaining("empty.json has no servers.\n  They stand under mcpServers, or under servers."),
+    });
+  });
+});
+
+test("haft chat with --model needs no configuration, and without it says which it looks for", { timeout: PATIENCE_MS }, async () => {
+  const folder = folderWith({ "other.txt": "" });
+  expect(await haft(["chat", "--model", "ollama/qwen3"], { folder })).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(await haft(["chat"], { folder })).toMatchObject({ exitCode: 3, stderr: expect.stringContaining("There is no haft.toml") });
+});
