@@ -30,6 +30,8 @@ class TextReader implements TextDecoding, ReadPlace {
   readonly #roles: Roles;
   readonly #keepThinking: boolean;
   readonly #tools: ToolNames;
+  /** Filled at the first call. */
+  readonly #toolNames = new Map<string, string>();
   readonly #builder: ReplyBuilder;
   readonly #warnings: string[] = [];
   readonly #code = new CodeSpan();
@@ -63,7 +65,7 @@ class TextReader implements TextDecoding, ReadPlace {
     this.#keepThinking = thinking === "keep";
     this.anyTool = options.tools === undefined;
     this.#tools = new ToolNames(tools);
-    this.#builder = new ReplyBuilder({ toolNames: this.#tools.qualified(), maxChars });
+    this.#builder = new ReplyBuilder({ toolNames: this.#toolNames, maxChars });
     this.#charsLeft = maxChars;
     this.#run = this.#read();
     this.#run.next();
@@ -124,6 +126,7 @@ class TextReader implements TextDecoding, ReadPlace {
 
   accept({ name, input, id, reasoning }: ReadCall): boolean {
     if (this.#calls >= MAX_CALLS || !this.knows(name) || (this.#cutOff && this.input.ended)) return false;
+    if (this.#calls === 0) for (const [given, qualified] of this.#tools.qualified()) this.#toolNames.set(given, qualified);
     const key = this.#calls++;
     this.#failed = false;
     this.#tell();
@@ -169,7 +172,8 @@ class TextReader implements TextDecoding, ReadPlace {
       else this.#pending += begun;
       return;
     }
-    this.#said.push(this.#space, this.#unusedMarks, words);
+    if (this.#space !== "" || this.#pending !== "") this.#said.push(this.#space, this.#unusedMarks);
+    this.#said.push(words);
     this.#pending = "";
     this.#space = words.length < begun.length ? begun.slice(words.length) : "";
     this.#skipSpace = false;
