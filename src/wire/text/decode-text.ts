@@ -94,7 +94,7 @@ class TextReader implements TextDecoding, ReadPlace {
   }
 
   pushReasoning(text: string): readonly ModelEvent[] {
-    if (!this.#ended) this.think(text);
+    if (!this.#ended) this.#reason(text);
     return this.#builder.take();
   }
 
@@ -155,6 +155,11 @@ class TextReader implements TextDecoding, ReadPlace {
   }
 
   think(text: string): void {
+    this.#thought = true;
+    this.#reason(text);
+  }
+
+  #reason(text: string): void {
     this.#tell();
     this.#builder.reasoning(text);
   }

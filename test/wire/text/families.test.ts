@@ -19,6 +19,15 @@ interface Row {
 const ROWS: Readonly<Record<string, readonly Row[]>> = {
   hermes: [
     {
+      says: `<tool_call>{"name": "read", "arguments": {"path": "a"}, "arguments": {"path": "b"}}</tool_call>`,
+      calls: [{ name: "read", input: '{"name": "read", "arguments": {"path": "a"}, "arguments": {"path": "b"}}' }],
+    },
+    { says: `<tool_call>{"name": "read", "arguments": {"path": "a"}, "arguments": {"path": "a"}}</tool_call>`, calls: [READ] },
+    {
+      says: String.raw`<tool_call>{"name": "read", "arguments": "{\"path\": \"a\", \"path\": \"b\"}"}</tool_call>`,
+      calls: [{ name: "read", input: '{"path": "a", "path": "b"}' }],
+    },
+    {
       says: `<think>Which?</think>\n\nI read.\n<tool_call>\n${READ_JSON}\n</tool_call>\n<tool_call>\n${LIST_JSON}\n</tool_call>`,
       calls: [READ, LIST],
       text: "I read.",
@@ -144,6 +153,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   harmony: [
+    { says: "<|channel|>analysis<|message|>Hm.<|end|><|message|>Done.", text: "Done.", thinking: "Hm." },
     {
       says: "<|channel|>commentary<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Done.",
       text: "Done.",
@@ -218,6 +228,14 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   "minicpm-5": [
+    {
+      says: `<function name="get_weather"><param name="days">3</param><param name="parameters">{"city": "Rome"}</param></function>`,
+      calls: [{ name: "get_weather", input: { days: 3, city: "Rome" } }],
+    },
+    {
+      says: `<function name="get_weather"><param name="days">3</param><param name="arguments">{"days": 4}</param></function>`,
+      calls: [{ name: "get_weather", input: '{"days": 3, "days": 4}' }],
+    },
     { says: `<function name="read"><param name="arguments">{"path": "a"}</param></function>`, calls: [READ] },
     { says: `<function name="bash"><param name="arguments">{"command": "ls"}</param></function>`, calls: [LIST] },
     { says: '<function name="bash"><param name="command"><![CDATA[ls]]></param><param name="more">x</param></function>', calls: [LIST] },
