@@ -312,6 +312,11 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     { says: "Action: nothing\nAction Input: x", text: "Action: nothing\nAction Input: x" },
   ],
   auto: [
+    { says: "<think>Hm.</think>Not <s>old</s> but new.", text: "Not <s>old</s> but new.", thinking: "Hm." },
+    {
+      says: "import functools\nfunctools.reduce(f)\n>>> f <table><tools>",
+      text: "import functools\nfunctools.reduce(f)\n>>> f <table><tools>",
+    },
     { says: `<tool_call>${READ_JSON}</tool_call><|tool_call|>[${LIST_JSON}]`, calls: [READ, LIST] },
     { says: '<function_calls>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>', calls: [READ] },
     { says: `${READ_JSON} is JSON, and [read(path="a")] is Python.`, text: `${READ_JSON} is JSON, and [read(path="a")] is Python.` },
