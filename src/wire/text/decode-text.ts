@@ -280,7 +280,7 @@ class TextReader implements TextDecoding, ReadPlace {
     else this.#afterThinking();
   }
 
-  /** Told of pieces of thinking, of which it leaves out the white space around the whole. */
+  /** Takes pieces of thinking and leaves out the white space around the whole. */
   #thinker(): (text: string) => void {
     let begun = false;
     let space = "";

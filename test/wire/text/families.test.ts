@@ -341,7 +341,7 @@ describe.each(Object.entries(ROWS))("%s", (name, rows) => {
   });
 });
 
-test("F1.37 arguments that are left out as the tool does not have them are told of", () => {
+test("F1.37 arguments that are left out as the tool does not have them are warned of", () => {
   const says = '<function name="bash"><param name="command">ls</param><param name="more">x</param></function>';
   const { reply, warnings } = readPieces(textFormat("minicpm-5"), [says]);
   expect(warnings).toEqual(['The call of "bash" has arguments that the tool does not have, which are left out: more.']);
