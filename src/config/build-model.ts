@@ -16,6 +16,8 @@ export interface BuildModelOptions extends Pick<ModelContext, "fetch" | "onRetry
   readonly environment: Environment;
   /** What the configuration calls the variable of its key. @default "model.apiKey" */
   readonly keyName?: string;
+  /** Called with what was odd about the calls of a message in text. */
+  readonly onWarnings?: (warnings: readonly string[]) => void;
 }
 
 export interface BuiltModel {
@@ -30,8 +32,9 @@ export interface BuiltModel {
  * @throws ToolError `invalid_argument` for a name without provider, and a provider or a text format that is not known; `invalid_config`
  * where a key or an address is missing, naming the variable
  */
-export function buildModel(config: ModelConfig, { environment, keyName = "model.apiKey", ...context }: BuildModelOptions): BuiltModel {
-  const { name, prices, currency, textFormat, apiKey, maxAttempts } = config;
+export function buildModel(config: ModelConfig, options: BuildModelOptions): BuiltModel {
+  const { environment, keyName = "model.apiKey", onWarnings, ...context } = options;
+  const { name, prices, currency, textFormat, bodyArguments, apiKey, maxAttempts } = config;
   const { baseUrl, headers, stream, strict } = config;
   const named = splitSpec(name);
   const spec: ModelSpec = {
@@ -46,7 +49,8 @@ export function buildModel(config: ModelConfig, { environment, keyName = "model.
     ...(currency === undefined ? {} : { currency }),
   });
   const model = modelFrom(spec, { environment, meter, ...context });
-  return { model: textFormat === undefined ? model : textToolsModel(model, { format: textFormat }), meter };
+  if (textFormat === undefined) return { model, meter };
+  return { model: textToolsModel(model, { format: textFormat, ...present({ bodyArguments, onWarnings }) }), meter };
 }
 
 function keyOf(written: string, { environment, keyName }: { readonly environment: Environment; readonly keyName: string }): string {

@@ -16,6 +16,8 @@ export interface ModelConfig {
   readonly headers?: Readonly<Record<string, string>>;
   /** For a model without tool calls of its own: how it writes them. */
   readonly textFormat?: string;
+  /** By tool, the argument that the body of its call is, for text formats whose calls have one. */
+  readonly bodyArguments?: Readonly<Record<string, string>>;
   readonly stream?: boolean;
   readonly strict?: boolean;
   readonly maxAttempts?: number;
@@ -56,6 +58,7 @@ export function readModel(table: TableReader): ModelConfig | undefined {
     apiKey: readKey(table, "apiKey"),
     headers: table.textTable("headers"),
     textFormat: table.text("textFormat"),
+    bodyArguments: table.textTable("bodyArguments"),
     stream: table.flag("stream"),
     strict: table.flag("strict"),
     maxAttempts: table.number("maxAttempts", { ...COUNT, max: 100 }),

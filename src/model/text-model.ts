@@ -87,7 +87,13 @@ class TextToolsModel implements Model {
     });
     if (decoding.warnings.length > 0) this.#options.onWarnings?.(decoding.warnings);
     const candidates = reply.candidates?.map((candidate) => ({ ...candidate, text: this.#textOf(candidate.text, tools) }));
-    const rest = { media, providerCalls, ...(candidates === undefined ? {} : { candidates }) };
+    const warnings = [...(reply.warnings ?? []), ...decoding.warnings];
+    const rest = {
+      media,
+      providerCalls,
+      ...(candidates === undefined ? {} : { candidates }),
+      ...(warnings.length === 0 ? {} : { warnings }),
+    };
     return events.map((event) => (event.type === "reply-end" ? { ...event, reply: { ...event.reply, ...rest } } : event));
   }
 

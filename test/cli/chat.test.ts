@@ -113,6 +113,19 @@ model   On the shelf.
   });
 });
 
+test("F0.3 F1.38 a call in brackets by its bare name runs as one of a provider does, and an odd one is warned of", async () => {
+  const script = [
+    { text: "I look.\n[/look]\n@@at=door\n@@at=door\nbehind it\n[look/]" },
+    { text: "[/look]\n\n@@ at = door\n[look/]" },
+    { text: "There." },
+  ];
+  const project = await talkProject({ script, model: 'textFormat = "bracket"\nbodyArguments = { look = "at" }\n' });
+  const { stdout, stderr } = await project.haft(["chat"], { types: ["Where?"] });
+  expect(stdout).toContain('  → #2  shop::look  {"at":"door"}\n  ✓ #2  shop::look # ms  milk on the door\n');
+  expect(stderr).toContain('The call of "look" has both a body and the argument "at"; the body is kept as "body".');
+  expect(stdout).toContain("\nmodel   There.\n");
+});
+
 describe("approval", () => {
   const script = [calling("shop__wipe"), calling("shop__wipe"), { text: "Done." }];
 

@@ -130,7 +130,8 @@ test("a choice of a tool is a sentence, and odd calls are told of", async () => 
   const warnings: (readonly string[])[] = [];
   const inner = scriptedModel([{ text: "[/world::inspect_location]\n@@detail_level=full\nbody\n[world::inspect_location/]" }]);
   const model = textToolsModel(inner, { format: "bracket", name: "mine", onWarnings: (found) => warnings.push(found) });
-  await ask(model, { messages: [], tools: [LOOK], toolChoice: { tool: "world::inspect_location" } });
+  const events = await ask(model, { messages: [], tools: [LOOK], toolChoice: { tool: "world::inspect_location" } });
+  expect(events.at(-1)).toMatchObject({ type: "reply-end", reply: { warnings: warnings[0] } });
   expect(inner.requests[0]?.system?.endsWith("Your next message must call the tool world::inspect_location.")).toBe(true);
   expect([model.name, warnings]).toEqual([
     "mine",

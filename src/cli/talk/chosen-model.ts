@@ -27,6 +27,9 @@ export function chosenModel(context: CommandContext, { config }: LoadedConfig): 
   const chosen = settingsFor(name, config.model);
   const built = buildModel(chosen, {
     environment,
+    onWarnings: (warnings) => {
+      for (const warning of warnings) warn(context, `${name}: ${warning}`);
+    },
     onRetry: ({ attempt, error, waitMs }) =>
       warn(context, `${name}: attempt ${attempt} failed, next in ${duration(waitMs)}: ${error.message}`),
     onNotes: (notes) => {

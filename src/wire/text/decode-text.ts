@@ -30,6 +30,8 @@ class TextReader implements TextDecoding, ReadPlace {
   readonly #roles: Roles;
   readonly #keepThinking: boolean;
   readonly #tools: ToolNames;
+  /** Filled at the first call. */
+  readonly #toolNames = new Map<string, string>();
   readonly #builder: ReplyBuilder;
   readonly #warnings: string[] = [];
   readonly #code = new CodeSpan();
@@ -63,7 +65,7 @@ class TextReader implements TextDecoding, ReadPlace {
     this.#keepThinking = thinking === "keep";
     this.anyTool = options.tools === undefined;
     this.#tools = new ToolNames(tools);
-    this.#builder = new ReplyBuilder({ toolNames: this.#tools.qualified(), maxChars });
+    this.#builder = new ReplyBuilder({ toolNames: this.#toolNames, maxChars });
     this.#charsLeft = maxChars;
     this.#run = this.#read();
     this.#run.next();
@@ -92,7 +94,7 @@ class TextReader implements TextDecoding, ReadPlace {
   }
 
   pushReasoning(text: string): readonly ModelEvent[] {
-    if (!this.#ended) this.think(text);
+    if (!this.#ended) this.#reason(text);
     return this.#builder.take();
   }
 
@@ -124,6 +126,7 @@ class TextReader implements TextDecoding, ReadPlace {
 
   accept({ name, input, id, reasoning }: ReadCall): boolean {
     if (this.#calls >= MAX_CALLS || !this.knows(name) || (this.#cutOff && this.input.ended)) return false;
+    if (this.#calls === 0) for (const [given, qualified] of this.#tools.qualified()) this.#toolNames.set(given, qualified);
     const key = this.#calls++;
     this.#failed = false;
     this.#tell();
@@ -152,6 +155,11 @@ class TextReader implements TextDecoding, ReadPlace {
   }
 
   think(text: string): void {
+    this.#thought = true;
+    this.#reason(text);
+  }
+
+  #reason(text: string): void {
     this.#tell();
     this.#builder.reasoning(text);
   }
@@ -169,7 +177,8 @@ class TextReader implements TextDecoding, ReadPlace {
       else this.#pending += begun;
       return;
     }
-    this.#said.push(this.#space, this.#unusedMarks, words);
+    if (this.#space !== "" || this.#pending !== "") this.#said.push(this.#space, this.#unusedMarks);
+    this.#said.push(words);
     this.#pending = "";
     this.#space = words.length < begun.length ? begun.slice(words.length) : "";
     this.#skipSpace = false;
@@ -271,7 +280,7 @@ class TextReader implements TextDecoding, ReadPlace {
     else this.#afterThinking();
   }
 
-  /** Told of pieces of thinking, of which it leaves out the white space around the whole. */
+  /** Takes pieces of thinking and leaves out the white space around the whole. */
   #thinker(): (text: string) => void {
     let begun = false;
     let space = "";

@@ -169,7 +169,7 @@ interface Body {
   readonly delimiters: Delimiters;
 }
 
-/** A body that stands for no argument, or for one that is there already, is kept under a name of its own and told of. */
+/** A body that stands for no argument, or for one that is there already, is kept under a name of its own, with a warning. */
 function setBody(place: ReadPlace, values: TextArguments, { name, body, delimiters }: Body): void {
   const argument = bodyArgument(place, values, { name, body, delimiters });
   if (argument !== undefined && !values.has(argument)) return values.set(argument, body);

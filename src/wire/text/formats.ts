@@ -187,6 +187,9 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   },
 };
 
+/** Ends a message in some formats, and text that is struck out in HTML. */
+const HTML_STRIKE_END = "</s>";
+
 /** Everything whose marks are its own, at once. */
 const AUTO = merged(Object.values(PARTS).map(({ grammar }) => grammar));
 
@@ -206,7 +209,7 @@ function merged(grammars: readonly TextGrammar[]): TextGrammar {
     calls: [...calls.values()],
     before: [...before],
     after: list((grammar) => grammar.after),
-    unsaid: list((grammar) => grammar.unsaid),
+    unsaid: list((grammar) => grammar.unsaid).filter((mark) => mark !== HTML_STRIKE_END),
     thinking: mergedThinking(grammars),
     thinkingEnds: list((grammar) => grammar.thinkingEnds),
     hidden: grammars.flatMap((grammar) => grammar.hidden ?? []),

@@ -87,6 +87,7 @@ export const HARMONY: TextGrammar = {
     { mark: "<|start|>", read: message },
     { mark: "<|channel|>", read: message },
   ],
+  after: ["<|message|>"],
   unsaid: ["<|end|>", "<|return|>", "<|call|>"],
   thinking: [],
   start: { read: begun },

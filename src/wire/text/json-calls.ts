@@ -113,6 +113,7 @@ function readCalls(
   const calls = callsIn(repeated?.value);
   if (repeated === undefined || calls === undefined) return undefined;
   const { value: whole, repeats } = repeated;
+  if (!repeats.contradict && !calls.some(({ input }) => repeats.within(input))) return calls; // the call itself says the same twice
   const inArguments = calls.some(({ input }) => repeats.within(input));
   return calls.map((call) => {
     const input = inArguments ? call.input : whole;

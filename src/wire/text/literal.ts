@@ -45,9 +45,17 @@ export interface RepeatedKeys {
 export class Repeats {
   readonly #texts = new WeakMap<object, string>();
   key: string | undefined;
+  /** A key stands twice with values that differ. */
+  contradict = false;
 
   add(object: Readonly<Record<string, JsonValue>>, members: readonly (readonly [string, JsonValue])[]): void {
-    this.#texts.set(object, jsonMembers(members.map(([key, value]) => [key, this.textOf(value)])));
+    const texts = members.map(([key, value]) => [key, this.textOf(value)] as const);
+    this.#texts.set(object, jsonMembers(texts));
+    const first = new Map<string, string>();
+    for (const [key, text] of texts) {
+      if ((first.get(key) ?? text) !== text) this.contradict = true;
+      first.set(key, text);
+    }
   }
 
   /** Whether a key stands twice somewhere in a value. */

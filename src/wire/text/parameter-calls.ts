@@ -6,7 +6,7 @@ import { readArgumentText } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { argumentNames, beginsLikeObject, guessValue, propertySchema, readObject, readValue, typedValue } from "./typed-value.ts";
+import { argumentNames, guessValue, propertySchema, readObject, readValue, typedValue } from "./typed-value.ts";
 
 const MAX_TAG = 512;
 const IN_TAG = /[^<>\n]/u;
@@ -47,9 +47,9 @@ export class TextArguments {
   fitted(): JsonValue | undefined {
     const { schema } = this;
     if (schema === undefined) return this.all();
+    const broken = this.#unwrap(schema);
+    if (broken !== undefined) return broken;
     const { all, required } = argumentNames(schema);
-    const unwrapped = this.#unwrapped(schema);
-    if (unwrapped !== undefined) return required.every((key) => hasKey(unwrapped, key)) ? unwrapped : undefined;
     const unknown = [...this.#values.keys()].filter((key) => !all.includes(key));
     if (!required.every((key) => this.#values.has(key))) return undefined;
     for (const key of unknown) this.#values.delete(key);
@@ -60,7 +60,7 @@ export class TextArguments {
   /** JSON text where an argument stands twice: no format takes one of the two, and the runtime refuses it. */
   all(): JsonValue {
     const { schema } = this;
-    return (schema === undefined ? undefined : this.#unwrapped(schema)) ?? this.#written(schema, () => true);
+    return (schema === undefined ? undefined : this.#unwrap(schema)) ?? this.#written(schema, () => true);
   }
 
   get schema(): JsonObject | undefined {
@@ -81,15 +81,19 @@ export class TextArguments {
     return jsonMembers(members.map(([key, value]) => [key, JSON.stringify(value)]));
   }
 
-  /** All arguments as JSON in one that the tool does not have. */
-  #unwrapped(schema: JsonObject): JsonValue | undefined {
-    const [only] = this.#values;
+  /** Takes arguments out of one that the tool does not have and that holds them as JSON; gives that JSON where it cannot be read. */
+  #unwrap(schema: JsonObject): string | undefined {
     const { all } = argumentNames(schema);
-    if (only === undefined || this.#values.size > 1 || this.#again.length > 0 || all.length === 0) return undefined;
-    const [key, written] = only;
-    if (!WRAPPERS.has(key) || all.includes(key)) return undefined;
-    if ("value" in written) return isJsonObject(written.value) ? written.value : undefined;
-    return beginsLikeObject(written.text) || /^\s*\{\s*\}\s*$/u.test(written.text) ? readObject(written.text) : undefined;
+    for (const [key, written] of this.#values) {
+      if (!WRAPPERS.has(key) || all.length === 0 || all.includes(key)) continue;
+      const value = "value" in written ? written.value : isBraced(written.text) ? readObject(written.text) : undefined;
+      if (typeof value === "string" && "text" in written) return value;
+      if (!isJsonObject(value)) continue;
+      this.#values.delete(key);
+      for (const [name, item] of Object.entries(value)) this.#put(name, { value: item });
+      return undefined;
+    }
+    return undefined;
   }
 
   #typed(key: string, written: Written, schema: JsonObject | undefined): JsonValue {
@@ -101,8 +105,9 @@ export class TextArguments {
 
 const WRAPPERS: ReadonlySet<string> = new Set(["arguments", "parameters"]);
 
-function hasKey(value: JsonValue, key: string): boolean {
-  return !isJsonObject(value) || Object.hasOwn(value, key);
+function isBraced(text: string): boolean {
+  const trimmed = text.trim();
+  return trimmed.startsWith("{") && trimmed.endsWith("}");
 }
 
 function leftOut(tool: string, keys: readonly string[]): string {

@@ -30,7 +30,7 @@ export interface DecodeTextOptions {
   readonly thinking?: "split" | "begun" | "keep";
   /**
    * By tool, the argument that stands as the body of its call, for formats whose calls have one (`bracket`, `xml`). A body that stands for
-   * no argument is kept as `content`, and told of in `warnings`.
+   * no argument is kept as `content` and reported in `warnings`.
    *
    * @default the format's; else `content`, the one required argument that is left, or the only one that can be text
    */

@@ -6,46 +6,63 @@ import { providerName } from "../provider-name.ts";
 /**
  * Finds tools as the runtime would: by the name they were described with, by the qualified one, and by the bare one, which counts where
  * one tool has it. A bare name that several tools have is known and means none of them: the runtime refuses it with the candidates.
+ * Names are worked out at the first look-up, as most messages call nothing.
  */
 export class ToolNames {
-  readonly #tools = new Map<string, ModelTool>();
-  readonly #shared = new Set<string>();
+  readonly #tools: readonly ModelTool[];
+  #byName: Map<string, ModelTool> | undefined;
+  #shared: ReadonlySet<string> = NONE;
 
   constructor(tools: readonly ModelTool[]) {
-    for (const tool of tools) this.#tools.set(providerName(tool.name, tool.fingerprint), tool);
-    for (const tool of tools) for (const name of [tool.name, withoutPrefix(tool.name), providerName(tool.name)]) this.#add(name, tool);
-    const bearers = new Map<string, Set<string>>();
-    for (const { name } of tools) {
-      const bare = splitName(name).name;
-      const names = bearers.get(bare);
-      if (names === undefined) bearers.set(bare, new Set([name]));
-      else names.add(name);
-    }
-    for (const tool of tools) {
-      const bare = splitName(tool.name).name;
-      if (bearers.get(bare)?.size === 1) this.#add(bare, tool);
-      else if (!this.#tools.has(bare)) this.#shared.add(bare);
-    }
+    this.#tools = tools;
   }
 
   get(name: string): ModelTool | undefined {
-    return this.#tools.get(withoutPrefix(name)) ?? this.#tools.get(name);
+    const byName = this.#names();
+    return byName.get(withoutPrefix(name)) ?? byName.get(name);
   }
 
   has(name: string): boolean {
     return this.get(name) !== undefined || this.#shared.has(withoutPrefix(name));
   }
 
-  /** The qualified name by every name. */
-  qualified(): ReadonlyMap<string, string> {
-    return new Map(Array.from(this.#tools, ([name, tool]) => [name, tool.name]));
+  /** By every name, the qualified one. */
+  *qualified(): Iterable<readonly [name: string, qualifiedName: string]> {
+    for (const [name, tool] of this.#names()) yield [name, tool.name];
   }
 
-  #add(name: string, tool: ModelTool): void {
-    if (!this.#tools.has(name)) this.#tools.set(name, tool);
+  #names(): Map<string, ModelTool> {
+    if (this.#byName !== undefined) return this.#byName;
+    const byName = new Map<string, ModelTool>();
+    this.#byName = byName;
+    const add = (name: string, tool: ModelTool): void => {
+      if (!byName.has(name)) byName.set(name, tool);
+    };
+    for (const tool of this.#tools) byName.set(providerName(tool.name, tool.fingerprint), tool);
+    for (const tool of this.#tools) {
+      add(tool.name, tool);
+      add(withoutPrefix(tool.name), tool);
+      if (tool.fingerprint !== undefined) add(providerName(tool.name), tool);
+    }
+    this.#addBareNames(add);
+    return byName;
+  }
+
+  #addBareNames(add: (name: string, tool: ModelTool) => void): void {
+    const bearers = new Map<string, ModelTool>();
+    const shared = new Set<string>();
+    for (const tool of this.#tools) {
+      const bare = splitName(tool.name).name;
+      const other = bearers.get(bare);
+      if (other === undefined) bearers.set(bare, tool);
+      else if (other.name !== tool.name) shared.add(bare);
+    }
+    for (const [bare, tool] of bearers) if (!shared.has(bare)) add(bare, tool);
+    if (shared.size > 0) this.#shared = shared;
   }
 }
 
+const NONE: ReadonlySet<string> = new Set();
 const FUNCTIONS = "functions.";
 const DEFAULT = `${DEFAULT_NAMESPACE}::`;
 

@@ -6,6 +6,7 @@ import { parseJson } from "../../core/parse-json.ts";
 import { providerName } from "../provider-name.ts";
 import { spacedJson } from "../spaced-json.ts";
 import { decodeText } from "./decode-text.ts";
+import { DEFAULT_THINKING } from "./grammar-roles.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { WrittenAnswer, WrittenCall } from "./text-format.ts";
 import type { TextGrammar } from "./text-grammar.ts";
@@ -80,7 +81,10 @@ const CONTROL = [
 ];
 
 /** What an answer must not hold: marks that open or close a call or an answer. */
-function forgeable({ calls, before = [], after = [], unsaid = [], thinking = [] }: TextGrammar, answer: readonly string[]): MarkerSet {
+function forgeable(
+  { calls, before = [], after = [], unsaid = [], thinking = DEFAULT_THINKING }: TextGrammar,
+  answer: readonly string[],
+): MarkerSet {
   const own = calls.map(({ mark }) => mark).filter((mark) => mark.length > 1);
   const around = answer.map((mark) => mark.trim()).filter((mark) => mark !== "");
   return new MarkerSet([...CONTROL, ...own, ...before, ...after, ...unsaid, ...thinking.flat(), ...around]);

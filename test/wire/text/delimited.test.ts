@@ -81,7 +81,7 @@ describe("what is called", () => {
     expect(readText(xml, "<write path = 'n.txt'\n content= \"hello\" />")[0]).toEqual(call);
   });
 
-  test("F1.38 the body is the only argument that can be text, and one that stands for none is kept and told of", () => {
+  test("F1.38 the body is the only argument that can be text, and one that stands for none is kept with a warning", () => {
     const tools = [
       tool("files::list", { path: { type: "string" }, depth: { type: "integer" } }),
       tool("mail::send", { subject: { type: "string" }, text: { type: "string" } }),
@@ -98,7 +98,7 @@ describe("what is called", () => {
       ]);
   });
 
-  test("F1.38 a body beside its argument is kept and told of", () => {
+  test("F1.38 a body beside its argument is kept with a warning", () => {
     const { reply, warnings } = readPieces(bracket, ["[/write]\n@@path=a\n@@content=x\nbody\n[write/]"]);
     expect(reply.calls).toEqual([{ name: "write", input: { path: "a", content: "x", body: "body" } }]);
     expect(warnings).toEqual(['The call of "write" has both a body and the argument "content"; the body is kept as "body".']);

@@ -19,6 +19,15 @@ interface Row {
 const ROWS: Readonly<Record<string, readonly Row[]>> = {
   hermes: [
     {
+      says: `<tool_call>{"name": "read", "arguments": {"path": "a"}, "arguments": {"path": "b"}}</tool_call>`,
+      calls: [{ name: "read", input: '{"name": "read", "arguments": {"path": "a"}, "arguments": {"path": "b"}}' }],
+    },
+    { says: `<tool_call>{"name": "read", "arguments": {"path": "a"}, "arguments": {"path": "a"}}</tool_call>`, calls: [READ] },
+    {
+      says: String.raw`<tool_call>{"name": "read", "arguments": "{\"path\": \"a\", \"path\": \"b\"}"}</tool_call>`,
+      calls: [{ name: "read", input: '{"path": "a", "path": "b"}' }],
+    },
+    {
       says: `<think>Which?</think>\n\nI read.\n<tool_call>\n${READ_JSON}\n</tool_call>\n<tool_call>\n${LIST_JSON}\n</tool_call>`,
       calls: [READ, LIST],
       text: "I read.",
@@ -144,6 +153,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   harmony: [
+    { says: "<|channel|>analysis<|message|>Hm.<|end|><|message|>Done.", text: "Done.", thinking: "Hm." },
     {
       says: "<|channel|>commentary<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Done.",
       text: "Done.",
@@ -218,6 +228,14 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   "minicpm-5": [
+    {
+      says: `<function name="get_weather"><param name="days">3</param><param name="parameters">{"city": "Rome"}</param></function>`,
+      calls: [{ name: "get_weather", input: { days: 3, city: "Rome" } }],
+    },
+    {
+      says: `<function name="get_weather"><param name="days">3</param><param name="arguments">{"days": 4}</param></function>`,
+      calls: [{ name: "get_weather", input: '{"days": 3, "days": 4}' }],
+    },
     { says: `<function name="read"><param name="arguments">{"path": "a"}</param></function>`, calls: [READ] },
     { says: `<function name="bash"><param name="arguments">{"command": "ls"}</param></function>`, calls: [LIST] },
     { says: '<function name="bash"><param name="command"><![CDATA[ls]]></param><param name="more">x</param></function>', calls: [LIST] },
@@ -294,6 +312,11 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     { says: "Action: nothing\nAction Input: x", text: "Action: nothing\nAction Input: x" },
   ],
   auto: [
+    { says: "<think>Hm.</think>Not <s>old</s> but new.", text: "Not <s>old</s> but new.", thinking: "Hm." },
+    {
+      says: "import functools\nfunctools.reduce(f)\n>>> f <table><tools>",
+      text: "import functools\nfunctools.reduce(f)\n>>> f <table><tools>",
+    },
     { says: `<tool_call>${READ_JSON}</tool_call><|tool_call|>[${LIST_JSON}]`, calls: [READ, LIST] },
     { says: '<function_calls>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>\n</function_calls>', calls: [READ] },
     { says: `${READ_JSON} is JSON, and [read(path="a")] is Python.`, text: `${READ_JSON} is JSON, and [read(path="a")] is Python.` },
@@ -318,7 +341,7 @@ describe.each(Object.entries(ROWS))("%s", (name, rows) => {
   });
 });
 
-test("F1.37 arguments that are left out as the tool does not have them are told of", () => {
+test("F1.37 arguments that are left out as the tool does not have them are warned of", () => {
   const says = '<function name="bash"><param name="command">ls</param><param name="more">x</param></function>';
   const { reply, warnings } = readPieces(textFormat("minicpm-5"), [says]);
   expect(warnings).toEqual(['The call of "bash" has arguments that the tool does not have, which are left out: more.']);
