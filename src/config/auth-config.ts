@@ -46,10 +46,9 @@ function readRestKind(table: TableReader, context: ReadContext): RestAuth | unde
 
 function readRestOther(type: "apiKey" | "oauth2" | undefined, table: TableReader, secret: Secret): RestAuth | undefined {
   if (type === "apiKey") {
-    const name = secret("name", "what the header, query parameter or cookie is called");
+    const name = table.has("name") ? secret("name", "what the header, query parameter or cookie is called") : undefined;
     const value = secret("value", "the key");
-    const place = table.choice("in", PLACES) ?? "header";
-    return name === undefined || value === undefined ? undefined : { type, in: place, name, value };
+    return value === undefined ? undefined : { type, value, ...present({ name, in: table.choice("in", PLACES) }) };
   }
   if (type === undefined) return undefined;
   const tokenUrl = secret("tokenUrl", "where tokens are fetched");
