@@ -85,7 +85,7 @@ describe("F07 compressed bombs", () => {
     expect(await failureOf(reading)).toEqual({
       code: "too_large",
       message: `The answer of ${server.host} is larger than 10485760 bytes.`,
-      hint: "Ask for less, by a filter or page by page, or raise maxBytes.",
+      operatorHint: "Ask for less, by a filter or page by page, or raise maxBytes.",
       retryable: false,
       outcome: "unknown",
     });

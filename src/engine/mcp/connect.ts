@@ -230,7 +230,7 @@ function httpFailure({ name, signal, redact, server }: ConnectOptions, error: un
     );
   if (signal.aborted) return said("it did not answer in time");
   const refusal = credentialProblem(server, error);
-  if (refusal !== undefined) return said(refusal.reason, { operatorHint: refusal.hint });
+  if (refusal !== undefined) return said(refusal.reason, refusal);
   const inner = innerToolError(error);
   return inner === undefined ? said(describeThrown(error).slice(0, MAX_QUOTED)) : said(inner.message, inner);
 }
