@@ -102,7 +102,7 @@ describe("what was not recorded is not found, and the message says what was aske
       outcome: "not_started",
       operatorHint: "It has calls of weather::get, mail::send.",
     });
-    expect(refusal(replayEngine([]), "weather::get", {}).hint).toBe("It has no calls at all.");
+    expect(refusal(replayEngine([]), "weather::get", {}).operatorHint).toBe("It has no calls at all.");
   });
 
   test("an input", () => {

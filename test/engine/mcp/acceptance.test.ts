@@ -146,7 +146,7 @@ test("F0.18 a wrong token is a clear error of its toolset, without the token, an
     toolsets: [{ name: "far", engine }],
   });
   const { failed } = await runtime.open();
-  expect(failed.map(({ toolset, error: { code, message, hint } }) => ({ toolset, code, message, hint }))).toEqual([
+  expect(failed.map(({ toolset, error: { code, message, operatorHint } }) => ({ toolset, code, message, operatorHint }))).toEqual([
     {
       toolset: "far",
       code: "unavailable",
