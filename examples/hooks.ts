@@ -46,5 +46,4 @@ await runtime.close();
 /* Prints:
 to ada@example.com: done; password=…
 Error (vetoed): Write to one person, not to everyone.
-Hint: The hook "office" stopped this call.
 */

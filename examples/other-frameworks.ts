@@ -40,7 +40,7 @@ await Promise.all([runtime.close(), other.close()]);
 
 /* Prints:
 LangChain: { city: 'Oslo', days: 2, sky: 'clear' }
-OpenAI Agents: Error (invalid_input): The input of default::weather does not fit its schema.
+OpenAI Agents: Error (invalid_input): The input of weather does not fit its schema.
 - $.city: required field missing
 Hint: Its properties: city (required), days.
 AI SDK's tool here: Hello Ada

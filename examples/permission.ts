@@ -14,7 +14,7 @@ const runtime = createRuntime({
   approval: { always: ["mail::send"], approve: () => "allow-always" },
 });
 for (const result of await runtime.execute(names.map((name) => ({ name: `mail::${name}` })))) {
-  console.log(result.name, result.output ?? result.error?.message);
+  console.log(result.name, result.output ?? result.error?.operatorHint);
 }
 assert.equal((await runtime.execute({ name: "mail::delete" })).error?.code, "permission_denied");
 await runtime.close();

@@ -51,7 +51,6 @@ trip: call-start call-start call-end call-end
 strict (replay): 2: rain in Bergen
 strict (replay): Error (not_found): The recording has no call of default::weather with this input. The nearest that it has differs.
 - $.day is 2, and was 1 when it was recorded
-Hint: Call it as it was recorded, or set match to "nearest" (--nearest on the command line).
 nearest (replay): 2: rain in Bergen
 nearest (replay): 2: rain in Bergen
 */

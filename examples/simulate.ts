@@ -47,7 +47,6 @@ await runtime.close();
 live: ada@example.com
 live: null
 not run: Error (not_simulatable): default::mail was not run: it would write outbox, and this is a simulation.
-Hint: Declare what the tool reads and writes, give the runtime a standIn engine, or allow it by allowSideEffects.
 would change: notes from undefined to [ 'ada' ]
 sent: 1 ok
 kept: [ 'ada' ] ok ok not_simulatable

@@ -33,7 +33,6 @@ Error (rate_limited): Not so fast.
 Error (not_found): No stub of mail::send answers this call.
 - stubs[0]: $.to is "bob@example.com"; it takes "ada@example.com"
 - stubs[1]: $.to is "bob@example.com"; it takes "ada@example.com"
-Hint: Add a stub for it, or call it as one of them expects.
 unmatched: mail::send {"to":"bob@example.com","text":"Hello."} [
   'stubs[0]: $.to is "bob@example.com"; it takes "ada@example.com"',
   'stubs[1]: $.to is "bob@example.com"; it takes "ada@example.com"'

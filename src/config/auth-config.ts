@@ -11,8 +11,8 @@ const MCP_KINDS = ["bearer", "basic", "client-credentials", "private-key-jwt"] a
 const PLACES = ["header", "query", "cookie"] as const;
 const SENDS = ["basic", "body"] as const;
 
-/** Reads one text that may be a secret, its variables put in. */
-type Secret = (key: string, meaning: string) => string | undefined;
+/** Reads one text that may be a secret, its variables put in. One without a meaning may be missing. */
+type Secret = (key: string, meaning: string | undefined) => string | undefined;
 
 /** One way for all operations, or one for each security scheme of the document. */
 export function readRestAuth(table: TableReader, context: ReadContext): RestAuth | Readonly<Record<string, RestAuth>> | undefined {
@@ -46,10 +46,10 @@ function readRestKind(table: TableReader, context: ReadContext): RestAuth | unde
 
 function readRestOther(type: "apiKey" | "oauth2" | undefined, table: TableReader, secret: Secret): RestAuth | undefined {
   if (type === "apiKey") {
-    const name = secret("name", "what the header, query parameter or cookie is called");
+    const name = secret("name", undefined);
+    const place = table.choice("in", PLACES);
     const value = secret("value", "the key");
-    const place = table.choice("in", PLACES) ?? "header";
-    return name === undefined || value === undefined ? undefined : { type, in: place, name, value };
+    return value === undefined ? undefined : { type, value, ...present({ name, in: place }) };
   }
   if (type === undefined) return undefined;
   const tokenUrl = secret("tokenUrl", "where tokens are fetched");
@@ -128,7 +128,7 @@ function readSeedBasic(table: TableReader, { variables }: ReadContext): Extract<
 
 function secretReader(table: TableReader, { variables }: ReadContext): Secret {
   return (key, meaning) => {
-    const written = table.requiredText(key, meaning);
+    const written = meaning === undefined ? table.text(key) : table.requiredText(key, meaning);
     return written === undefined ? undefined : variables.sentValue(written, [...table.path, key]);
   };
 }

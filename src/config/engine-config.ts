@@ -110,7 +110,11 @@ function unreadable({ path }: TableReader): EngineConfig {
 function readEngine(table: TableReader, context: ReadContext): EngineConfig | undefined {
   const type = table.requiredText("type", 'such as "lm", "mcp", or the name of an extension');
   if (type === undefined) return undefined;
-  const rules = readFaultRules(table, "error_categories", { otherTypes: SEARCHES.has(type), retryable: false });
+  const rules = readFaultRules(table, "error_categories", {
+    otherTypes: SEARCHES.has(type),
+    retryable: false,
+    message: "Tool execution failed",
+  });
   const own = readOwn(type, table, context);
   const { path } = table;
   const faultsOf = (seed: unknown): Pick<EngineConfig, "faults"> =>

@@ -1,6 +1,6 @@
 /** Reads the faults that a configuration file puts into calls on purpose. */
 import { FAULT_TYPES } from "../core/fault.ts";
-import type { FaultRule } from "../core/fault.ts";
+import type { FaultRule, FaultType } from "../core/fault.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
 import { nearKey } from "./near-key.ts";
 import { patternFault } from "./policy-config.ts";
@@ -12,6 +12,8 @@ export interface FaultRulesOptions {
   readonly otherTypes?: boolean;
   /** Of rules that do not say it themselves. @default as the real errors are */
   readonly retryable?: boolean;
+  /** What failures say that no crash and no type of one's own is, where a rule has no message. @default as the real errors do */
+  readonly message?: string;
 }
 
 const PROBABILITY = { min: 0, max: 1, whole: false };
@@ -30,7 +32,7 @@ function readFaultRule(table: TableReader, options: FaultRulesOptions): FaultRul
   const probability = table.number("probability", PROBABILITY);
   const rest = present({
     tools: readTools(table),
-    message: table.text("message"),
+    message: table.text("message") ?? (GENERAL.has(type ?? "") ? options.message : undefined),
     retryable: table.flag("retryable") ?? options.retryable,
     attempts: table.number("attempts", COUNT),
     delayMs: readDelay(table),
@@ -39,6 +41,8 @@ function readFaultRule(table: TableReader, options: FaultRulesOptions): FaultRul
   table.finish();
   return type === undefined || probability === undefined ? undefined : { type, probability, ...rest };
 }
+
+const GENERAL: ReadonlySet<string> = new Set<FaultType>(["network_error", "rate_limited", "schema_violation"]);
 
 function readType(table: TableReader, otherTypes: boolean): string | undefined {
   if (!otherTypes) return table.choice("type", FAULT_TYPES, { required: true });

@@ -29,12 +29,25 @@ const RUNNERS: ReadonlyMap<string, Runner> = new Map([
   ["pipx", PYTHON],
 ]);
 
-/** A warning for `npx -y some-server` and its like; undefined for an exact version, a local path, or any other command. */
-export function floatingVersion(command: string, args: readonly string[]): string | undefined {
+/** Programs that run a package of the folder's own project where it has one, and fetch nothing then. */
+const LOCAL_FIRST: ReadonlySet<string> = new Set(["npx", "bunx"]);
+
+/**
+ * A warning for `npx -y some-server` and its like; undefined for an exact version, a local path, a package that is installed, or any
+ * other command.
+ *
+ * @param isInstalled whether a package is installed in the folder that the command is started in, or in one above
+ */
+export function floatingVersion(
+  command: string,
+  args: readonly string[],
+  isInstalled: (packageName: string) => boolean,
+): string | undefined {
   const program = command.replace(/^.*[\\/]/u, "").replace(/\.(?:cmd|exe)$/u, "");
   const runner = RUNNERS.get(program);
   const name = runner === undefined ? undefined : packageOf(program === "pipx" ? args.slice(1) : args, runner);
   if (runner === undefined || name === undefined || runner.pinned.test(name) || /^[./~]|^file:/u.test(name)) return undefined;
+  if (LOCAL_FIRST.has(program) && unversioned(name) === name && isInstalled(name)) return undefined;
   return `${program} runs whatever version of ${JSON.stringify(name)} is newest; name one exactly, such as ${JSON.stringify(`${unversioned(name)}${runner.example}`)}.`;
 }
 

@@ -88,12 +88,13 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
     extensionTypes: table.sourceNames,
   });
   problems.throwIfAny();
+  const folder = dirname(resolve(path));
   return {
     path,
     digest,
     folder,
     config,
-    warnings: [...notes.map((note) => problems.line(note.path, note.text)), ...warningsOf(config, problems)],
+    warnings: [...notes.map((note) => problems.line(note.path, note.text)), ...warningsOf(config, problems, folder)],
     problems: () => new Problems(path, positions),
     environment,
     extensions,
@@ -123,14 +124,24 @@ export function findConfig(folder: string): string | undefined {
   return found[0] === undefined ? undefined : join(folder, found[0]);
 }
 
-function warningsOf({ toolsets, registry }: HaftConfig, problems: Problems): readonly string[] {
+function warningsOf({ toolsets, registry }: HaftConfig, problems: Problems, folder: string): readonly string[] {
   const warnings: string[] = [];
   const look = (path: KeyPath, toolset: ToolsetConfig): void => {
     if (toolset.type !== "mcp" || !toolset.enabled || toolset.command === undefined) return;
-    const warning = floatingVersion(toolset.command, toolset.args);
+    const warning = floatingVersion(toolset.command, toolset.args, (name) => isInstalled(folder, name));
     if (warning !== undefined) warnings.push(problems.line([...path, "args"], warning));
   };
   for (const [name, toolset] of toolsets) look(["toolsets", name], toolset);
   for (const { path, toolset } of registry) look(path, toolset);
   return warnings;
+}
+
+/** As npm looks for packages: in the folder itself, then in each one above it. */
+function isInstalled(folder: string, packageName: string): boolean {
+  if (!/^(?:@[\w.-]+\/)?[\w.-]+$/u.test(packageName)) return false;
+  for (let at = folder; ; at = dirname(at)) {
+    const found = statSync(join(at, "node_modules", packageName, "package.json"), { throwIfNoEntry: false });
+    if (found?.isFile() === true) return true;
+    if (at === dirname(at)) return false;
+  }
 }

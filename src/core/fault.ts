@@ -31,7 +31,7 @@ export interface FaultRule {
   readonly probability: number;
   /** Patterns over qualified names. @default every tool */
   readonly tools?: string | readonly string[];
-  /** What the error says. @default "Tool execution failed"; of a crash that the connection was lost, of a type of your own `Simulated error: <type>` */
+  /** What the error says. @default what a real error of the type would say, such as that the service asks to slow down; of a type of your own `Simulated error: <type>` */
   readonly message?: string;
   /** Whether its error says that trying again may help. @default as the real error */
   readonly retryable?: boolean;

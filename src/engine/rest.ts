@@ -193,7 +193,7 @@ class RestEngine implements Engine {
   /** What the program supplies is not taken from a model, even where a schema lets it through. */
   #withoutSupplied({ operation }: PlacedOperation, input: JsonObject): JsonObject {
     const supplied = operation.parameters.filter(
-      (parameter) => Object.hasOwn(input, parameter.key) && isSupplied(parameter, this.#options),
+      (parameter) => Object.hasOwn(input, parameter.key) && isSupplied(parameter, this.#options, operation),
     );
     if (supplied.length === 0) return input;
     const keys = new Set(supplied.map((parameter) => parameter.key));

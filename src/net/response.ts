@@ -158,6 +158,6 @@ function tooLarge(server: string, maxBytes: number): ToolError {
   return new ToolError("too_large", `The answer of ${server} is larger than ${maxBytes} bytes.`, {
     outcome: "unknown",
     hint: "Ask for less, by a filter or page by page.",
-    operatorHint: "Or raise maxBytes.",
+    operatorHint: "Raise maxBytes, or ask for less.",
   });
 }

@@ -13,7 +13,10 @@ import { followJob } from "./follow-job.ts";
 import { toolOf } from "./resolve-tool.ts";
 import type { AttemptContext } from "./tool-context.ts";
 
-const DEFAULT_MESSAGE = "Tool execution failed";
+const GARBLED = "Tool execution failed";
+const CONNECTION_FAILED = "The connection to the service failed.";
+const SLOW_DOWN = "The service asks to slow down: it has had too many requests.";
+const BROKEN_ANSWER = "The answer does not fit the output schema of the tool.";
 const CONNECTION_LOST = "The connection was lost before an answer came.";
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
@@ -83,7 +86,7 @@ export function spoiledOutput(run: CallRun, { rule }: Fault, answer: unknown): {
   if (rule.type === "unparseable_result") {
     const said = answer === undefined ? undefined : copyJson(answer).value;
     run.content = undefined;
-    return { output: said === undefined ? `<garbled: ${rule.message ?? DEFAULT_MESSAGE}>` : garbled(said), isChecked: false };
+    return { output: said === undefined ? `<garbled: ${rule.message ?? GARBLED}>` : garbled(said), isChecked: false };
   }
   return { output: partOf(run, answer), isChecked: true };
 }
@@ -145,14 +148,14 @@ function errorOf(rule: FaultRule): ToolError {
   const { type, retryAfterMs = DEFAULT_RETRY_AFTER_MS } = rule;
   switch (type) {
     case "network_error":
-      return plannedError(rule, "network_error", DEFAULT_MESSAGE, { outcome: "not_started" });
+      return plannedError(rule, "network_error", CONNECTION_FAILED, { outcome: "not_started" });
     case "rate_limited":
-      return plannedError(rule, "rate_limited", DEFAULT_MESSAGE, { outcome: "not_started", retryAfterMs });
+      return plannedError(rule, "rate_limited", SLOW_DOWN, { outcome: "not_started", retryAfterMs });
     case "crash_before_commit":
     case "crash_after_commit":
       return plannedError(rule, "network_error", CONNECTION_LOST, { outcome: "unknown" });
     case "schema_violation":
-      return plannedError(rule, "invalid_output", DEFAULT_MESSAGE);
+      return plannedError(rule, "invalid_output", BROKEN_ANSWER);
     default:
       return plannedError(rule, type === "index_not_found" ? "not_found" : "execution_failed", `Simulated error: ${type}`, {
         outcome: "failed",

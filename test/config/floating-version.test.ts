@@ -15,7 +15,7 @@ test.each([
 ])("J09 %s %j floats", (command, args, name, example) => {
   const program = command.replace(/^.*\//u, "").replace(".cmd", "");
 
-  expect(floatingVersion(command, args)).toBe(
+  expect(floatingVersion(command, args, () => false)).toBe(
     `${program} runs whatever version of "${name}" is newest; name one exactly, such as "${example}".`,
   );
 });
@@ -30,5 +30,17 @@ test.each([
   ["node", ["server.js"]],
   ["npx", []],
 ])("J09 %s %j is exact, local, or no runner of packages", (command, args) => {
-  expect(floatingVersion(command, args)).toBeUndefined();
+  expect(floatingVersion(command, args, () => false)).toBeUndefined();
+});
+
+test.each([
+  ["npx", ["-y", "server"], true],
+  ["npx", ["-y", "@scope/server"], true],
+  ["bunx", ["server"], true],
+  ["npx", ["server@latest"], false],
+  ["npx", ["server@^1.2.0"], false],
+  ["pnpx", ["server"], false],
+  ["uvx", ["server"], false],
+])("J09 %s %j of a package that is installed runs that one: %s", (command, args, runsInstalled) => {
+  expect(floatingVersion(command, args, () => true) === undefined).toBe(runsInstalled);
 });

@@ -422,6 +422,12 @@ test("J09 a server of a floating version is warned of, with its place", async ()
   ]);
 });
 
+test("J09 a server that is installed beside the configuration, or above it, is not warned of", async () => {
+  const text = '[toolsets.x]\ntype = "mcp"\ncommand = "npx"\nargs = ["-y", "@scope/server"]\n';
+  const folder = configFolder({ "haft.toml": text, "below/haft.toml": text, "node_modules/@scope/server/package.json": "{}" });
+  for (const path of ["haft.toml", "below/haft.toml"]) expect((await loadConfig(join(folder, path))).warnings).toEqual([]);
+});
+
 describe("findConfig", () => {
   test("several configurations in one folder are refused", () => {
     const folder = configFolder({ "haft.toml": "", "haft.json": "{}" });

@@ -194,7 +194,7 @@ describe("a start that fails", () => {
     expect(await failing).toMatchObject({
       code: "unavailable",
       message: 'The server of "srv" could not be started: It did not open within 500 ms.',
-      hint: "Give it longer with openTimeoutMs.",
+      operatorHint: "Give it longer with openTimeoutMs.",
     });
     const aborted = server.context?.signal.aborted;
     gate.resolve();

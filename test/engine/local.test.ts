@@ -8,7 +8,7 @@ const engine = localEngine();
 test("a tool without a handler is not executable, and the message says what to do", () => {
   expect(() => engine.call(requestOf({ name: "ghost", description: "", inputSchema: true }), toolContext())).toThrow(
     new ToolError("not_executable", 'The tool "ghost" has no handler: it is described here and run elsewhere.', {
-      hint: "Give it an execute function, or put it in a toolset whose engine answers its calls.",
+      operatorHint: "Give it an execute function, or put it in a toolset whose engine answers its calls.",
     }),
   );
 });

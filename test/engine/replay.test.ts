@@ -100,9 +100,9 @@ describe("what was not recorded is not found, and the message says what was aske
       message: "The recording has no call of weather::set.",
       retryable: false,
       outcome: "not_started",
-      hint: "It has calls of weather::get, mail::send.",
+      operatorHint: "It has calls of weather::get, mail::send.",
     });
-    expect(refusal(replayEngine([]), "weather::get", {}).hint).toBe("It has no calls at all.");
+    expect(refusal(replayEngine([]), "weather::get", {}).operatorHint).toBe("It has no calls at all.");
   });
 
   test("an input", () => {
@@ -112,7 +112,7 @@ describe("what was not recorded is not found, and the message says what was aske
       retryable: false,
       outcome: "not_started",
       details: ['$.unit is "kelvin", and was "celsius" when it was recorded'],
-      hint: 'Call it as it was recorded, or set match to "nearest" (--nearest on the command line).',
+      operatorHint: 'Call it as it was recorded, or set match to "nearest" (--nearest on the command line).',
     });
   });
 
@@ -124,7 +124,7 @@ describe("what was not recorded is not found, and the message says what was aske
       message: "weather::get was recorded once with this input, and is called once more.",
       retryable: false,
       outcome: "not_started",
-      hint: "Give the replay repeatLast: true to hear the last answer again.",
+      operatorHint: "Give the replay repeatLast: true to hear the last answer again.",
     });
   });
 

@@ -263,7 +263,7 @@ describe("where requests go", () => {
         {
           code: "invalid_config",
           message: "the OpenAPI document does not say where the service is: it names no server with a whole http(s) address.",
-          hint: 'Set baseUrl, such as "https://api.example.com/v1".',
+          operatorHint: 'Set baseUrl, such as "https://api.example.com/v1".',
         },
       );
     }
@@ -406,7 +406,7 @@ paths:
     expect(await outcomeOf(() => openEngine({ document: file }))).toMatchObject({
       code: "invalid_config",
       message: expect.stringMatching(/more than 4000000 YAML tokens are too many\.$/u),
-      hint: "Give the document as JSON, which takes far less to read.",
+      operatorHint: "Give the document as JSON, which takes far less to read.",
     });
   }, 60_000);
 

@@ -116,7 +116,7 @@ test("a refused key says where it comes from", async () => {
     message: "claude answered HTTP 401 (auth): Incorrect API key provided: [API key]",
     retryable: false,
     outcome: "not_started",
-    hint: "Set ANTHROPIC_API_KEY.",
+    operatorHint: "Set ANTHROPIC_API_KEY.",
   });
 });
 

@@ -90,7 +90,7 @@ test("the message is the provider's own, with its kind and the number of the req
 });
 
 test("a refused key says where it comes from", () => {
-  expect(failure(401, { error: { message: "No auth" } }).hint).toBe("Set OPENAI_API_KEY.");
+  expect(failure(401, { error: { message: "No auth" } }).operatorHint).toBe("Set OPENAI_API_KEY.");
 });
 
 test("what a gateway's provider said is told too", () => {

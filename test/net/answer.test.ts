@@ -85,7 +85,8 @@ describe("F07 compressed bombs", () => {
     expect(await failureOf(reading)).toEqual({
       code: "too_large",
       message: `The answer of ${server.host} is larger than 10485760 bytes.`,
-      hint: "Ask for less, by a filter or page by page, or raise maxBytes.",
+      hint: "Ask for less, by a filter or page by page.",
+      operatorHint: "Raise maxBytes, or ask for less.",
       retryable: false,
       outcome: "unknown",
     });

@@ -141,7 +141,7 @@ describe("F17 schemes and sockets", () => {
     expect(await failureOf(client.request(toRequest("http://root:hunter2@example.com/")))).toEqual({
       code: "permission_denied",
       message: "The address of example.com has a user name or password in it.",
-      hint: "Send credentials in a header.",
+      operatorHint: "Send credentials in a header.",
       retryable: false,
       outcome: "not_started",
     });
@@ -175,7 +175,7 @@ describe("F05 DNS rebinding", () => {
     expect(await failureOf(client.request(toRequest(url)))).toEqual({
       code: "permission_denied",
       message: `rebind.example:${server.port} is not called: rebind.example resolves to 127.0.0.2, which is not public.`,
-      hint: `If this server is meant, list "rebind.example:${server.port}" in allowPrivate.`,
+      operatorHint: `If this server is meant, list "rebind.example:${server.port}" in allowPrivate.`,
       retryable: false,
       outcome: "not_started",
     });
@@ -189,7 +189,7 @@ describe("failures", () => {
     expect(await failureOf(client.request(toRequest(at("/?token=secret"), { method: "POST" })))).toEqual({
       code: "network_error",
       message: `No connection to ${host}: nothing accepts connections there (ECONNREFUSED).`,
-      hint: "Check that the server runs and listens on this port.",
+      operatorHint: "Check that the server runs and listens on this port.",
       retryable: true,
       outcome: "not_started",
     });
@@ -201,7 +201,7 @@ describe("failures", () => {
     expect(await failureOf(client.request(toRequest("http://nowhere.example/?token=secret")))).toEqual({
       code: "network_error",
       message: "No connection to nowhere.example:80: the name has no address (ENOTFOUND).",
-      hint: "Check the spelling of the host.",
+      operatorHint: "Check the spelling of the host.",
       retryable: true,
       outcome: "not_started",
     });
@@ -232,7 +232,7 @@ describe("failures", () => {
     expect(await failure).toEqual({
       code: "network_error",
       message: "No connection to slow.example:80 within 5000 ms.",
-      hint: "Check that the server runs and can be reached from here.",
+      operatorHint: "Check that the server runs and can be reached from here.",
       retryable: true,
       outcome: "not_started",
     });

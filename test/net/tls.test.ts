@@ -14,7 +14,7 @@ test("F18 a self-signed certificate is refused before anything is sent", async (
     {
       code: "network_error",
       message: `No connection to ${server.host}: its certificate is self-signed (DEPTH_ZERO_SELF_SIGNED_CERT).`,
-      hint: "Give the certificate of its authority, in PEM, as `ca`.",
+      operatorHint: "Give the certificate of its authority, in PEM, as `ca`.",
       retryable: false,
       outcome: "not_started",
     },
@@ -28,7 +28,7 @@ test("F18 a certificate for another host is refused even when its authority is k
   expect(await failureOf(client.request(toRequest(`https://other.example:${server.port}/`)))).toEqual({
     code: "network_error",
     message: `No connection to other.example:${server.port}: its certificate is for another host (ERR_TLS_CERT_ALTNAME_INVALID).`,
-    hint: "Call the server by a name that its certificate is for.",
+    operatorHint: "Call the server by a name that its certificate is for.",
     retryable: false,
     outcome: "not_started",
   });

@@ -168,7 +168,7 @@ test("F3.29 a tool that requires data is refused without it", async () => {
   const { runtime } = testRuntime({ tools: [tool("say", () => "hi", { requires: ["character"] })] });
   const refused = await runtime.execute({ name: "say" });
   const ran = await runtime.execute({ name: "say" }, { data: { character: "Ada" } });
-  expect([refused.error?.code, refused.error?.hint, ran.output]).toEqual([
+  expect([refused.error?.code, refused.error?.operatorHint, ran.output]).toEqual([
     "unavailable",
     "Give it as data: execute(calls, { data: { character: … } }).",
     "hi",

@@ -58,13 +58,13 @@ describe("F0.47 of an engine that only stands in", () => {
     expect(result.error).toEqual({ code: "network_error", message: "Connection timed out", retryable: false, outcome: "not_started" });
   });
 
-  test("F0.46 F0.47 schema_violation is an error with the default message, and no model is asked", async () => {
+  test("F0.46 F0.47 schema_violation is an error that says so, and no model is asked", async () => {
     const { asked, result } = await one("schema_violation");
     expect(asked).toBe(0);
     expect(result).toMatchObject({
       status: "error",
       fault: "schema_violation",
-      error: { code: "invalid_output", message: "Tool execution failed" },
+      error: { code: "invalid_output", message: "The answer does not fit the output schema of the tool." },
     });
   });
 
@@ -486,7 +486,7 @@ describe("F0.47 of a model that plays the tools", () => {
     const result = await session.execute({ name: "look", input: { n: 1 } });
     expect([result.status, result.output, result.fault, model.requests.length]).toEqual([status, output, type, 0]);
     expect(await session.execute({ name: "again", input: {} })).toMatchObject({ status: "ok", output: { seen: true } });
-    expect(JSON.stringify(model.requests)).toContain(status === "ok" ? "<garbled: " : "Tool execution failed");
+    expect(JSON.stringify(model.requests)).toContain(status === "ok" ? "<garbled: " : String(result.error?.message));
   });
 });
 

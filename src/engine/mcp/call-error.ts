@@ -43,7 +43,10 @@ export function callError(error: unknown, situation: Situation): ToolError {
   if (inner !== undefined) return named(inner, name);
   const refusal = credentialProblem(server, error);
   if (refusal !== undefined)
-    return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}.`, { operatorHint: refusal.hint, cause: error });
+    return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}.`, {
+      operatorHint: refusal.operatorHint,
+      cause: error,
+    });
   const status = statusOf(error);
   if (status !== undefined) return httpError(status, name, error);
   return new ToolError("invalid_output", `MCP server "${name}": ${describeThrown(error)}`, { cause: error });
@@ -107,25 +110,34 @@ function httpError(status: number, name: string, error: unknown): ToolError {
 }
 
 /** What is wrong with the credentials, when that is what the server says. */
-export function credentialProblem(server: McpOptions, error: unknown): { readonly reason: string; readonly hint: string } | undefined {
+export function credentialProblem(
+  server: McpOptions,
+  error: unknown,
+): { readonly reason: string; readonly operatorHint: string } | undefined {
   const status = statusOf(error) ?? (isNamed(error, "UnauthorizedError") ? 401 : undefined);
   if (status !== 401 && status !== 403) return undefined;
   const { headers = {}, auth, url = "" } = server.url === undefined ? {} : server;
   const given = auth !== undefined || Object.keys(headers).length > 0 || /\/\/[^/]*@/u.test(String(url));
   if (status === 403) {
-    return { reason: "it does not allow this (HTTP 403)", hint: "Ask whoever runs the server for the right, or use other credentials." };
+    return {
+      reason: "it does not allow this (HTTP 403)",
+      operatorHint: "Ask whoever runs the server for the right, or use other credentials.",
+    };
   }
   if (!given)
-    return { reason: "it wants credentials (HTTP 401)", hint: 'Give this server `auth`, such as { type: "bearer", token }, or `headers`.' };
+    return {
+      reason: "it wants credentials (HTTP 401)",
+      operatorHint: 'Give this server `auth`, such as { type: "bearer", token }, or `headers`.',
+    };
   if (auth?.type === "oauth") {
     return {
       reason: "nobody has logged in (HTTP 401)",
-      hint: "Log in at the address that `redirectToAuthorization` was given, and let `callback` return the answer.",
+      operatorHint: "Log in at the address that `redirectToAuthorization` was given, and let `callback` return the answer.",
     };
   }
   return {
     reason: "it refused the credentials (HTTP 401)",
-    hint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
+    operatorHint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
   };
 }
 

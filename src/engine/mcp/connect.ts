@@ -226,7 +226,7 @@ function httpFailure({ name, signal, redact }: ConnectOptions, server: McpUrlOpt
     );
   if (signal.aborted) return said("it did not answer in time");
   const refusal = credentialProblem(server, error);
-  if (refusal !== undefined) return said(refusal.reason, { operatorHint: refusal.hint });
+  if (refusal !== undefined) return said(refusal.reason, refusal);
   const inner = innerToolError(error);
   if (inner !== undefined) return said(inner.message, inner);
   const status = statusOf(error);

@@ -1,10 +1,11 @@
 /** Lets a call in: chooses what an operation needs among what the program has given, and says how it is sent. */
 import type { HttpHeader } from "../../net/http-request.ts";
-import type { HttpOperation } from "./http-operation.ts";
+import { ToolError } from "../../core/error.ts";
+import type { HttpOperation, SecurityScheme } from "./http-operation.ts";
 import { TokenKeeper } from "./oauth-token.ts";
 import type { TokenPorts } from "./oauth-token.ts";
 import { authEntries } from "./rest-options.ts";
-import type { RestAuth, RestOptions } from "./rest-options.ts";
+import type { ApiKey, RestAuth, RestOptions } from "./rest-options.ts";
 import { basicCredentials } from "./secrets.ts";
 
 interface Credential {
@@ -44,7 +45,7 @@ export class Credentials {
     const chosen = this.#choose(operation);
     if (chosen.length === 0) return nothing(operation);
     const parts = new AdmissionParts();
-    for (const credential of chosen) await parts.add(credential, signal);
+    for (const credential of chosen) await parts.add(credential, operation, signal);
     return parts.admission();
   }
 
@@ -76,8 +77,8 @@ class AdmissionParts {
   readonly #described: string[] = [];
   #authorization: { readonly rank: number; readonly value: string; readonly described: string; readonly refuse: () => boolean } | undefined;
 
-  async add({ auth, keeper }: Credential, signal: AbortSignal): Promise<void> {
-    if (auth.type === "apiKey") return this.#addKey(auth);
+  async add({ auth, keeper, scheme }: Credential, operation: HttpOperation, signal: AbortSignal): Promise<void> {
+    if (auth.type === "apiKey") return this.#addKey(auth.value, placeOfKey(auth, scheme, operation));
     const rank = RANKS[auth.type];
     if (this.#authorization !== undefined && this.#authorization.rank >= rank) return;
     const never = (): boolean => false;
@@ -107,12 +108,41 @@ class AdmissionParts {
     };
   }
 
-  #addKey(auth: RestAuth & { readonly type: "apiKey" }): void {
-    if (auth.in === "header") this.#headers.push([auth.name.toLowerCase(), auth.value]);
-    else if (auth.in === "query") this.#query.push([auth.name, auth.value]);
-    else this.#cookies.push(`${auth.name}=${auth.value}`);
-    this.#described.push(`an API key (${auth.in} ${auth.name})`);
+  #addKey(value: string, place: KeyPlace | undefined): void {
+    if (place === undefined)
+      throw new ToolError("unavailable", "The document does not say where this operation takes its API key; nothing was sent.", {
+        operatorHint: "Give auth its name, and in: header, query or cookie.",
+      });
+    if (place.in === "header") this.#headers.push([place.name.toLowerCase(), value]);
+    else if (place.in === "query") this.#query.push([place.name, value]);
+    else this.#cookies.push(`${place.name}=${value}`);
+    this.#described.push(`an API key (${place.in} ${place.name})`);
   }
+}
+
+type KeyPlace = Required<Pick<ApiKey, "in" | "name">>;
+
+/** Where a key goes: as the program says, and what it leaves out as the document's security scheme says. Undefined where neither names it. */
+export function placeOfKey(
+  auth: ApiKey,
+  scheme: string | undefined,
+  { security = [] }: Pick<HttpOperation, "security">,
+): KeyPlace | undefined {
+  const declared = security
+    .flat()
+    .filter((use) => scheme === undefined || use.name === scheme)
+    .map((use) => use.scheme)
+    .find(
+      (one) =>
+        one.type === "apiKey" && (auth.in === undefined || auth.in === one.in) && (auth.name === undefined || isSameName(auth.name, one)),
+    );
+  const name = auth.name ?? (declared?.type === "apiKey" ? declared.name : undefined);
+  if (name === undefined) return undefined;
+  return { in: auth.in ?? (declared?.type === "apiKey" ? declared.in : "header"), name };
+}
+
+function isSameName(name: string, declared: SecurityScheme & { readonly type: "apiKey" }): boolean {
+  return declared.in === "header" ? declared.name.toLowerCase() === name.toLowerCase() : declared.name === name;
 }
 
 function nothing({ security }: HttpOperation): Admission {

@@ -7,6 +7,7 @@ import type { HttpOperation, HttpParameter } from "./http-operation.ts";
 import { isLiteral } from "./private-hosts.ts";
 import { isAddress } from "./read-document.ts";
 import { bodyKeys } from "./request-body.ts";
+import { placeOfKey } from "./credentials.ts";
 import { authEntries } from "./rest-options.ts";
 import type { RestOptions } from "./rest-options.ts";
 import { EffectOverrides } from "../effect-overrides.ts";
@@ -156,17 +157,18 @@ function elsewhereWarning(names: readonly string[], origin: string | undefined):
 
 /** The tool without the parameters that the engine fills in itself: a model neither knows a key nor should it be asked for one. */
 function withoutSupplied(tool: Tool, operation: HttpOperation, options: RestOptions): Tool {
-  const keys = operation.parameters.filter((parameter) => isSupplied(parameter, options)).map((parameter) => parameter.key);
+  const keys = operation.parameters.filter((parameter) => isSupplied(parameter, options, operation)).map((parameter) => parameter.key);
   return keys.length === 0 ? tool : { ...tool, inputSchema: withoutKeys(tool.inputSchema, new Set(keys)) };
 }
 
 /** True for a parameter whose value the program gives. */
-export function isSupplied(parameter: HttpParameter, { headers = {}, auth }: RestOptions): boolean {
+export function isSupplied(parameter: HttpParameter, { headers = {}, auth }: RestOptions, operation: HttpOperation): boolean {
   const name = parameter.name.toLowerCase();
   if (parameter.in === "header" && Object.keys(headers).some((header) => header.toLowerCase() === name)) return true;
-  return authEntries(auth).some(([, each]) => {
+  return authEntries(auth).some(([scheme, each]) => {
     if (each.type !== "apiKey") return parameter.in === "header" && name === "authorization";
-    return each.in === parameter.in && (each.in === "header" ? each.name.toLowerCase() === name : each.name === parameter.name);
+    const place = placeOfKey(each, scheme, operation);
+    return place?.in === parameter.in && (place.in === "header" ? place.name.toLowerCase() === name : place.name === parameter.name);
   });
 }
 

@@ -11,8 +11,18 @@ import type { OperationFilter } from "../openapi/import-openapi.ts";
 export type RestAuth =
   | { readonly type: "bearer"; readonly token: string }
   | { readonly type: "basic"; readonly username: string; readonly password: string }
-  | { readonly type: "apiKey"; readonly in: "header" | "query" | "cookie"; readonly name: string; readonly value: string }
+  | ApiKey
   | OAuthClient;
+
+/** An API key. Where it goes and under which name is what the document's security scheme says, unless it is said here. */
+export interface ApiKey {
+  readonly type: "apiKey";
+  readonly value: string;
+  /** What the header, query parameter or cookie is called. @default as the document says */
+  readonly name?: string;
+  /** @default as the document says of this name, else "header" */
+  readonly in?: "header" | "query" | "cookie";
+}
 
 /**
  * OAuth 2 client credentials. The token is fetched at the first call, shared by all, and kept until 30 s before it expires; an
@@ -159,12 +169,13 @@ function checkAuth(auth: RestAuth, scheme: string | undefined): void {
   if (auth.type === "oauth2") checkAddress(auth.tokenUrl, `${what}.tokenUrl`);
 }
 
-function checkKey(auth: RestAuth & { readonly type: "apiKey" }, what: string): void {
-  if (auth.in === "header") checkHeaders({ [auth.name]: auth.value }, what);
-  else if (auth.in === "cookie") {
-    if (!HEADER_NAME.test(auth.name) || !COOKIE_VALUE.test(auth.value)) throw wrong(`${what} cannot be sent as a cookie.`);
-  } else if (auth.in !== "query") {
-    throw wrong(`${what}.in is ${JSON.stringify(auth.in)}; it takes "header", "query" or "cookie".`);
+/** Where the document says the place, every place is possible. */
+function checkKey({ in: place = "header", name = "x", value }: ApiKey, what: string): void {
+  if (place === "header") checkHeaders({ [name]: value }, what);
+  else if (place === "cookie") {
+    if (!HEADER_NAME.test(name) || !COOKIE_VALUE.test(value)) throw wrong(`${what} cannot be sent as a cookie.`);
+  } else if (place !== "query") {
+    throw wrong(`${what}.in is ${JSON.stringify(place)}; it takes "header", "query" or "cookie".`);
   }
 }
 
@@ -175,7 +186,7 @@ function textsOf(auth: RestAuth): Readonly<Record<string, unknown>> {
     case "basic":
       return { username: auth.username };
     case "apiKey":
-      return { name: auth.name, value: auth.value };
+      return { ...(auth.name === undefined ? {} : { name: auth.name }), value: auth.value };
     case "oauth2":
       return { tokenUrl: auth.tokenUrl, clientId: auth.clientId, clientSecret: auth.clientSecret };
     default:

@@ -1,17 +1,26 @@
-/** Ranks tools by a text: the words of their names, titles, tags and descriptions, weighed by how rare they are. */
+/** Ranks tools by a text: the stems of the words in their names, titles, tags, descriptions and parameters, weighed by how rare they are. */
+import { isJsonObject } from "../../core/json.ts";
+import type { JsonSchema } from "../../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { splitWords } from "./split-words.ts";
+import { STOP_WORDS } from "./stop-words.ts";
+import { stemOf } from "./word-stem.ts";
 
 /** How much a word counts by where it stands. A word's total in one tool is capped at 63, to fit its posting. */
-const WEIGHTS = { name: 4, title: 2, tags: 2, toolset: 1, description: 1 } as const;
+const WEIGHTS = { name: 8, title: 4, tags: 4, toolset: 2, description: 2, parameter: 2, parameterText: 1 } as const;
 const WEIGHT_BITS = 6;
 const MAX_WEIGHT = (1 << WEIGHT_BITS) - 1;
 /** Longest part of a description that is indexed, in UTF-16 units. */
 const MAX_TEXT_LENGTH = 4_096;
 const MAX_QUERY_LENGTH = 1_024;
-const MAX_QUERY_WORDS = 32;
-/** The usual constants of BM25: how fast a word's repetition stops to count, and how much long texts lose. */
-const SATURATION = 1.2;
+const MAX_QUERY_WORDS = 64;
+/** The parameters of a tool that are indexed, and the longest part of what is said of each. */
+const MAX_PARAMETERS = 64;
+const MAX_PARAMETER_TEXT = 512;
+/** Stems remembered before starting anew: the same words stand in most tools. */
+const MAX_STEMS = 20_000;
+/** The usual constants of BM25: how fast a word's repetition stops to count (1.2 for the weight of a description), and how much long texts lose. */
+const SATURATION = 1.2 * WEIGHTS.description;
 const LENGTH_PENALTY = 0.75;
 
 /**
@@ -27,6 +36,7 @@ export class TextIndex {
   #postings = new Map<string, number[]>();
   #totalLength = 0;
   readonly #weights = new Map<string, number>();
+  readonly #stems = new Map<string, string>();
 
   add(registered: RegisteredTool): void {
     const { tool } = registered;
@@ -35,7 +45,8 @@ export class TextIndex {
     let length = 0;
     const take = (text: string, weight: number): void => {
       splitWords(text.length > MAX_TEXT_LENGTH ? text.slice(0, MAX_TEXT_LENGTH) : text, (word) => {
-        weights.set(word, (weights.get(word) ?? 0) + weight);
+        const stem = this.#stem(word);
+        weights.set(stem, (weights.get(stem) ?? 0) + weight);
         length += weight;
       });
     };
@@ -44,6 +55,10 @@ export class TextIndex {
     if (tool.title !== undefined) take(tool.title, WEIGHTS.title);
     for (const tag of tool.tags ?? []) take(tag, WEIGHTS.tags);
     take(tool.description, WEIGHTS.description);
+    for (const [name, text] of parametersOf(tool.inputSchema)) {
+      take(name, WEIGHTS.parameter);
+      take(text, WEIGHTS.parameterText);
+    }
     this.#store(registered, length);
   }
 
@@ -59,12 +74,32 @@ export class TextIndex {
   /** Hands over every tool with at least one word of the text, in no order; scores are above 0 and compare within one text. */
   rank(text: string, take: (registered: RegisteredTool, score: number) => void): void {
     const scores = new Float64Array(this.#documents.length);
-    for (const word of queryWords(text)) this.#addScores(word, scores);
+    for (const stem of this.#queryStems(text)) this.#addScores(stem, scores);
     for (let position = 0; position < scores.length; position++) {
       const score = scores[position] ?? 0;
       const registered = score > 0 ? this.#documents[position] : undefined;
       if (registered !== undefined) take(registered, score);
     }
+  }
+
+  /** What is asked for; the words that say nothing only where there are no others. */
+  #queryStems(text: string): ReadonlySet<string> {
+    const stems = new Set<string>();
+    const rest = new Set<string>();
+    splitWords(text.slice(0, MAX_QUERY_LENGTH), (word) => {
+      const taken = STOP_WORDS.has(word) ? rest : stems;
+      if (taken.size < MAX_QUERY_WORDS) taken.add(this.#stem(word));
+    });
+    return stems.size === 0 ? rest : stems;
+  }
+
+  #stem(word: string): string {
+    let stem = this.#stems.get(word);
+    if (stem === undefined) {
+      if (this.#stems.size >= MAX_STEMS) this.#stems.clear();
+      this.#stems.set(word, (stem = stemOf(word)));
+    }
+    return stem;
   }
 
   #addScores(word: string, scores: Float64Array): void {
@@ -106,10 +141,16 @@ export class TextIndex {
   }
 }
 
-function queryWords(text: string): ReadonlySet<string> {
-  const words = new Set<string>();
-  splitWords(text.slice(0, MAX_QUERY_LENGTH), (word) => {
-    if (words.size < MAX_QUERY_WORDS) words.add(word);
-  });
-  return words;
+/** The parameters of the outermost object, each with its description. Schemas may be third parties': nothing of them is trusted. */
+function* parametersOf(schema: JsonSchema): Generator<readonly [name: string, text: string]> {
+  const properties: unknown = typeof schema === "object" ? schema["properties"] : undefined;
+  if (!isJsonObject(properties)) return;
+  let count = 0;
+  for (const name in properties) {
+    if (!Object.hasOwn(properties, name)) continue;
+    if (++count > MAX_PARAMETERS) return;
+    const property = properties[name];
+    const text = isJsonObject(property) ? property["description"] : undefined;
+    yield [name, typeof text === "string" ? text.slice(0, MAX_PARAMETER_TEXT) : ""];
+  }
 }

@@ -15,7 +15,7 @@ function invalid(...details: readonly unknown[]): object {
       message: "failed to generate valid tool result",
       retryable: false,
       outcome: "failed",
-      hint: "Call it again, or let the engine try more often.",
+      operatorHint: "Call it again, or let the engine try more often.",
       details,
     },
   };

@@ -146,12 +146,12 @@ test("F0.18 a wrong token is a clear error of its toolset, without the token, an
     toolsets: [{ name: "far", engine }],
   });
   const { failed } = await runtime.open();
-  expect(failed.map(({ toolset, error: { code, message, hint } }) => ({ toolset, code, message, hint }))).toEqual([
+  expect(failed.map(({ toolset, error: { code, message, operatorHint } }) => ({ toolset, code, message, operatorHint }))).toEqual([
     {
       toolset: "far",
       code: "unavailable",
       message: 'MCP server "far" could not be opened: it refused the credentials (HTTP 401).',
-      hint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
+      operatorHint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
     },
   ]);
   expect(await runtime.execute({ name: "here" })).toMatchObject({ output: "by me" });

@@ -34,7 +34,7 @@ describe("credentials", () => {
     expect(await rejection(openHttp({ url: wrong.url, ...options }))).toEqual({
       code: "unavailable",
       message: 'MCP server "far" could not be opened: it refused the credentials (HTTP 401).',
-      hint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
+      operatorHint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
       retryable: false,
       outcome: "not_started",
     });
@@ -53,7 +53,7 @@ describe("credentials", () => {
 
     expect(await rejection(openHttp({ url }))).toMatchObject({
       message: 'MCP server "far" could not be opened: it wants credentials (HTTP 401).',
-      hint: 'Give this server `auth`, such as { type: "bearer", token }, or `headers`.',
+      operatorHint: 'Give this server `auth`, such as { type: "bearer", token }, or `headers`.',
     });
   });
 });

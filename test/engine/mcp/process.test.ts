@@ -158,7 +158,7 @@ describe("crashes", () => {
       {
         code: "unavailable",
         message: 'MCP server "strange" ended again after 3 restarts: it exited with code 1.',
-        hint: "Find out why it ends. It is left alone for a minute; a call after that starts it once more.",
+        operatorHint: "Find out why it ends. It is left alone for a minute; a call after that starts it once more.",
         retryable: false,
         outcome: "not_started",
       },

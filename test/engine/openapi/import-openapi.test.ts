@@ -49,7 +49,7 @@ const SECURITY = [[{ name: "key", scopes: [], scheme: { type: "apiKey", in: "hea
 test("F0.19 every operation is a tool with name, description, schema, address and effects", () => {
   const { title, operations, warnings } = imported(PETS);
   expect({ title, warnings }).toEqual({ title: "Pet store", warnings: [] });
-  expect(operations.map(({ tool }) => tool.name)).toEqual(["listPets", "pets--add", "delete_pets--by-petId"]);
+  expect(operations.map(({ tool }) => tool.name)).toEqual(["listPets", "pets_add", "delete_pets_by_petId"]);
   expect(operations[0]).toEqual({
     tool: {
       name: "listPets",
@@ -89,7 +89,7 @@ test("F0.19 every operation is a tool with name, description, schema, address an
 test("F0.19 a POST writes, and the fields of its body stand beside the parameters", () => {
   const { tool, operation } = imported(PETS).operations[1] ?? {};
   expect(tool).toEqual({
-    name: "pets--add",
+    name: "pets_add",
     description: "Adds a pet.",
     inputSchema: {
       type: "object",
@@ -121,7 +121,7 @@ test("F0.19 a POST writes, and the fields of its body stand beside the parameter
 
 test("F0.19 a DELETE without id, title or words is named after method and path, destroys and may be repeated", () => {
   expect(imported(PETS).operations[2]?.tool).toEqual({
-    name: "delete_pets--by-petId",
+    name: "delete_pets_by_petId",
     description: "DELETE /pets/{petId}",
     inputSchema: { type: "object", properties: { petId: { type: "string" } }, required: ["petId"], additionalProperties: false },
     effects: { writes: ["https://pets.example/v1"], idempotent: true, destructive: true, external: true },

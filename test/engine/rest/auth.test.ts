@@ -101,6 +101,37 @@ describe("F0.49 the document says which auth an operation takes", () => {
     expect([needed.headers.authorization, open.headers.authorization]).toEqual(["Bearer t", undefined]);
   });
 
+  const places: readonly (readonly [written: JsonObject, given: Partial<RestAuth>, url: string, header: string | undefined])[] = [
+    [{ in: "header", name: "X-Key" }, {}, "/item", "k"],
+    [{ in: "query", name: "appid" }, {}, "/item?appid=k", undefined],
+    [{ in: "query", name: "appid" }, { name: "appid" }, "/item?appid=k", undefined],
+    [{ in: "query", name: "appid" }, { in: "query" }, "/item?appid=k", undefined],
+    [{ in: "query", name: "appid" }, { name: "X-Key" }, "/item", "k"],
+    [{ in: "header", name: "x-key" }, { name: "X-Key" }, "/item", "k"],
+    [{ in: "query", name: "appid" }, { name: "X-Key", in: "header" }, "/item", "k"],
+  ];
+  test.each(places)("a key that the document puts in %j goes there, with %j said by the program", async (written, given, url, header) => {
+    const document = apiDocument(
+      { "/item": { get: { operationId: "getItem", responses: OK, security: [{ key: [] }] } } },
+      { components: { securitySchemes: { key: { type: "apiKey", ...written } } } },
+    );
+    const key = { type: "apiKey", value: "k", ...given } as RestAuth; // the rows are of one type
+    for (const auth of [key, { key }]) {
+      const request = await calledWith({ document, auth });
+      expect([request.url, request.headers["x-key"]]).toEqual([url, header]);
+    }
+  });
+
+  test("a key that neither program nor document gives a name is not sent anywhere", async () => {
+    const server = await recordingServer();
+    const { call } = await openEngine({ document: ONE_GET, baseUrl: server.url, auth: { type: "apiKey", value: "k" } });
+    expect(await call("getItem")).toMatchObject({
+      code: "unavailable",
+      message: "The document does not say where this operation takes its API key; nothing was sent.",
+    });
+    expect(server.received).toEqual([]);
+  });
+
   test("a name that is no scheme of the document is warned of", async () => {
     const log = new MemoryLog();
     const auth: RestOptions["auth"] = { tokne: { type: "bearer", token: "t0ken-of-the-program" } };
@@ -250,7 +281,7 @@ describe("F0.49 OAuth client credentials", () => {
         retryable: false,
         outcome: "not_started",
         message: "The token server HOST answered HTTP 400 (invalid_client: bad [client secret]) to the client credentials.",
-        hint: "Check clientId, clientSecret, scopes and tokenUrl.",
+        operatorHint: "Check clientId, clientSecret, scopes and tokenUrl.",
       },
     ],
     [
@@ -301,7 +332,7 @@ describe("F0.49 OAuth client credentials", () => {
         retryable: false,
         outcome: "not_started",
         message: "The token server HOST answered HTTP 307 to the client credentials.",
-        hint: "Check clientId, clientSecret, scopes and tokenUrl.",
+        operatorHint: "Check clientId, clientSecret, scopes and tokenUrl.",
       },
     ],
   ])("%s is an error, and nothing is called", async (_, reply, expected) => {

@@ -122,7 +122,7 @@ test("I02 a store that fails before a call is dispatched ends that call unstarte
       message: "default::pay was not started: The disk is full.",
       outcome: "not_started",
       retryable: true,
-      hint: "Make room.",
+      operatorHint: "Make room.",
     },
   });
   store.durableError = undefined;
