@@ -16,6 +16,8 @@ export interface Registration {
   readonly toolset: Toolset;
   readonly inherited: Required<CallSettings>;
   readonly blocked: ToolError | undefined;
+  /** Whether `format` is checked in inputs. */
+  readonly formats: boolean;
 }
 
 /**
@@ -34,15 +36,18 @@ export class RegisteredTool {
   readonly blocked: ToolError | undefined;
   /** Changed by the registry only: see `Registry.setEnabled`. */
   enabled: boolean;
+  readonly #formats: boolean;
   #checked: Checked | undefined = undefined;
   #fingerprint: string | undefined = undefined;
 
-  constructor(tool: Tool, { toolset, inherited, blocked }: Registration) {
+  constructor(tool: Tool, { toolset, inherited, blocked, formats }: Registration) {
     this.tool = tool;
     this.toolset = toolset;
     this.blocked = blocked;
     this.qualifiedName = qualifiedName(toolset.name, tool.name);
     this.settings = inheritSettings(tool, inherited);
+    // A library that parses the input decides what its formats are.
+    this.#formats = formats && tool.parseInput === undefined;
     this.enabled = tool.enabled !== false;
   }
 
@@ -81,7 +86,7 @@ export class RegisteredTool {
     }
     let part = "input";
     try {
-      const input = compileSchema(inputSchema);
+      const input = compileSchema(inputSchema, { formats: this.#formats });
       part = "output";
       return { quarantine: undefined, input, output: outputSchema === undefined ? undefined : compileSchema(outputSchema) };
     } catch (error: unknown) {

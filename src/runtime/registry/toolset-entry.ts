@@ -70,9 +70,10 @@ export class ToolsetEntry {
     return this.add(registered);
   }
 
-  /** @param blocked why it cannot be called although it is there */
-  makeTool(tool: Tool, blocked?: ToolError): RegisteredTool {
-    return new RegisteredTool(tool, { toolset: this.toolset, inherited: this.#settings, blocked });
+  /** @param blocked why it cannot be called although it is there @param isBrought whether the engine brought it */
+  makeTool(tool: Tool, blocked?: ToolError, isBrought: boolean = false): RegisteredTool {
+    const { toolset } = this;
+    return new RegisteredTool(tool, { toolset, inherited: this.#settings, blocked, formats: toolset.checkFormats ?? !isBrought });
   }
 
   /** Adds a tool to the family of its name, which is made for the first one. */
