@@ -1,6 +1,7 @@
 /** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
 import { plural } from "../core/wording.ts";
 import { OWN_TOOLSET, isSource } from "../config/toolset-config.ts";
+import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
@@ -9,6 +10,8 @@ import { columnFor, safeJson, safeText, wrap } from "./terminal-text.ts";
 
 /** For a configuration that can be read, but has toolsets or tools that cannot be used. */
 const EXIT_PROBLEMS = 3;
+/** Most warnings of a toolset that are printed; `--json` has all. */
+const MAX_WARNINGS = 20;
 
 export const checkCommand: Command = {
   name: "check",
@@ -17,8 +20,8 @@ export const checkCommand: Command = {
   details: [
     "Reads the configuration, imports its modules, starts its servers, compiles every",
     "schema, and calls no tool. Exits with 3 when anything is wrong or was left out.",
-    "Text of strangers that seems to be meant for the model is pointed out with !,",
-    "and is no problem.",
+    "Defaults that break their own schema, and text of strangers that seems to be",
+    "meant for the model, are pointed out with !, and are no problem.",
   ],
   args: [0, 0],
   options: ["config"],
@@ -45,6 +48,8 @@ interface ToolsetCheck {
   readonly enabled: boolean;
   readonly tools: number;
   readonly problems: readonly string[];
+  /** What does not stop its tools from being used, but is not as it was meant. Left out where there is nothing. */
+  readonly warnings?: readonly string[];
   /** What seems to be meant for the model, tool by tool. Left out where nothing does. */
   readonly suspicious?: readonly string[];
 }
@@ -65,14 +70,21 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
     const suspicious = tools.flatMap((tool) => suspicions(tool, strangers).map((finding) => `${tool.tool.name}: ${finding}`));
+    const warnings = toolWarnings(tools);
     return {
       name,
       enabled: isEnabled,
       tools: tools.length,
       problems: [...failures, ...broken],
+      ...(warnings.length === 0 ? {} : { warnings }),
       ...(suspicious.length === 0 ? {} : { suspicious }),
     };
   });
+}
+
+/** Such as defaults that break their own schema. */
+function toolWarnings(tools: readonly RegisteredTool[]): readonly string[] {
+  return tools.flatMap(({ tool, warnings }) => warnings.map((warning) => `${tool.name}: ${warning}`));
 }
 
 interface Conclusion {
@@ -86,13 +98,14 @@ function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said,
     checks.map((check) => safeText(check.name)),
     Infinity,
   );
-  for (const { name, enabled, tools, problems, suspicious = [] } of checks) {
+  for (const { name, enabled, tools, problems, warnings = [], suspicious = [] } of checks) {
     const mark = enabled ? (problems.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")) : out.paint("dim", "-");
     const words = enabled ? plural(tools, "tool") : "disabled";
     out.write(`${mark} ${safeText(name).padEnd(column)}  ${words}\n`);
     for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.write(`    ${out.paint("red", line)}\n`);
-    for (const line of suspicious.flatMap((finding) => wrap(`! ${finding}`, out.width - 4)))
-      out.write(`    ${out.paint("yellow", line)}\n`);
+    const more = warnings.length - MAX_WARNINGS;
+    const shown = [...warnings.slice(0, MAX_WARNINGS), ...(more > 0 ? [`and ${plural(more, "more warning")}`] : []), ...suspicious];
+    for (const line of shown.flatMap((finding) => wrap(`! ${finding}`, out.width - 4))) out.write(`    ${out.paint("yellow", line)}\n`);
   }
   for (const line of said.flatMap((warning) => wrap(warning, out.width))) out.write(`${out.paint("red", line)}\n`);
   out.write(`${conclusion}\n`);

@@ -43,7 +43,8 @@ function isStatus(status: unknown): status is ResultStatus {
 }
 
 function readLines(lines: unknown): readonly string[] {
-  if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string")) throw new TypeError("its warnings are not an array of strings");
+  if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string"))
+    throw new TypeError("its warnings are not an array of strings");
   return Object.freeze([...lines]);
 }
 

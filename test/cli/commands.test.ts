@@ -225,6 +225,21 @@ haft.toml: 3 problems
     });
   });
 
+  test("A23 points out a default that breaks its own schema, which is no problem", async () => {
+    const folder = folderWith({
+      "haft.toml": `[toolsets.days]
+type = "inline"
+tools = [{ name = "list", description = "Lists days.", parameters = { type = "object", properties = { limit = { type = "integer", default = "ten" } } } }]
+`,
+    });
+    expect(await haft(["check"], { folder })).toEqual({
+      exitCode: 0,
+      stdout:
+        '✓ days  1 tool\n    ! list: $.limit: the default "ten" does not fit its own schema and is never applied\nhaft.toml: no problems\n',
+      stderr: "",
+    });
+  });
+
   test("F4.10 says the same with --json", async () => {
     const sources = folderWith(files);
     const { exitCode, stdout } = await haft(["check", "--json"], { folder: sources });

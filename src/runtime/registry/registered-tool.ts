@@ -5,6 +5,7 @@ import type { CallSettings, JsonSchema, Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";
 import type { Validator } from "../../schema/compile-schema.ts";
+import { defaultWarnings } from "../../schema/repair-input.ts";
 import { schemaFingerprint } from "../../schema/fingerprint.ts";
 import { inheritSettings } from "./call-settings.ts";
 
@@ -36,6 +37,8 @@ export class RegisteredTool {
   readonly blocked: ToolError | undefined;
   /** Changed by the registry only: see `Registry.setEnabled`. */
   enabled: boolean;
+  /** Whether its `warnings` were logged. */
+  hasWarned = false;
   readonly #formats: boolean;
   #checked: Checked | undefined = undefined;
   #fingerprint: string | undefined = undefined;
@@ -75,6 +78,12 @@ export class RegisteredTool {
   get quarantine(): ToolError | undefined {
     this.#checked ??= this.#check();
     return this.#checked.quarantine;
+  }
+
+  /** What does not stop the tool from being used, but is not as it was meant: defaults that break their own schema. Compiles the schema. */
+  get warnings(): readonly string[] {
+    if (this.quarantine !== undefined) return [];
+    return defaultWarnings(this.inputValidator);
   }
 
   #check(): Checked {
