@@ -4,6 +4,7 @@ import { extname } from "node:path";
 import { ToolError } from "../core/error.ts";
 import type { ParsedFile } from "./key-positions.ts";
 import type { YamlLimits } from "./parse-yaml.ts";
+import { syntaxError } from "./problems.ts";
 import { readTextFile } from "./read-text-file.ts";
 
 export type DocumentEnding = ".toml" | ".yaml" | ".yml" | ".json";
@@ -35,6 +36,8 @@ export async function readDocument({ path, what, endings, maxBytes, hint, limits
   const problem = endingProblem(path, endings);
   if (problem !== undefined) throw new ToolError("invalid_config", `Cannot read the ${what} ${path}: its name ${problem}`);
   const text = await readTextFile({ path, what, code: "invalid_config", maxBytes, hint });
+  // The first one is no part of the text, and parsers pass over a second.
+  if (text.startsWith("\ufeff")) throw syntaxError(path, { line: 1, column: 1 }, "there is more than one byte order mark.");
   const parse = await parserFor(extname(path).toLowerCase());
   return { ...parse(text, path, limits), digest: createHash("sha256").update(text).digest("hex") };
 }

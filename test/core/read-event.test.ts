@@ -68,7 +68,10 @@ describe("C09 what is no sound event is refused, with its place and what was exp
       "$.callIds[1] is 5; expected a string of 1 to 1024 characters",
     ],
     [{ type: "call-start", ...OF_CALL, call: { input: {} } }, "$.call.name is missing; expected a string of 0 to 1024 characters"],
-    [{ type: "call-intent", ...OF_CALL, toolName: "a", input: [], idempotencyKey: "k" }, "$.input is an array of 0 items; expected an object"],
+    [
+      { type: "call-intent", ...OF_CALL, toolName: "a", input: [], idempotencyKey: "k" },
+      "$.input is an array of 0 items; expected an object",
+    ],
     [
       { type: "state-change", ...OF_CALL, toolset: "a", key: "k", patch: [{ op: "move", path: "", from: "/a" }] },
       '$.patch[0].op is "move"; expected one of add, replace, remove',

@@ -1,6 +1,7 @@
 /** Parameters and bodies: what the model is asked, and where it goes. */
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import { requestBody as requestBodyOf } from "../../../src/engine/rest/request-body.ts";
 import { imported, only, openApi, property, withBody } from "./imported.ts";
 
 /** Of `POST /x` with one body of several media types. */
@@ -376,4 +377,13 @@ test("F14 a parameter that is asked for under another key says what it is sent a
     ["a b", 'Sent as the field "a b" of the body.'],
     ["StartTime", 'Inequality. Sent as the field "StartTime" of the body.'],
   ]);
+});
+
+test("F13 a form that is declared as no object takes its fields by name, and can be sent", () => {
+  const requestBody = { required: true, content: { "multipart/form-data": { schema: { type: "string", format: "binary" } } } };
+  const operation = only(openApi("3.0", { "/x": { post: { requestBody, responses: {} } } }));
+  expect(property(operation, "body")).toEqual({ type: "object", description: "The fields of the form, by name." });
+  const { body } = operation.operation;
+  if (body === undefined) throw new Error("the operation has no body");
+  expect(requestBodyOf(body, { body: { file: "hello" } })?.contentType).toMatch(/^multipart\/form-data; boundary=/u);
 });
