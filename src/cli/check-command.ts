@@ -2,6 +2,7 @@
 import { plural } from "../core/wording.ts";
 import { OWN_TOOLSET, isSource } from "../config/toolset-config.ts";
 import { blockedText, blockedTools } from "./blocked-tools.ts";
+import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
@@ -13,6 +14,8 @@ import { allTools } from "./tool-words.ts";
 
 /** For a configuration that can be read, but has toolsets or tools that cannot be used. */
 const EXIT_PROBLEMS = 3;
+/** Most warnings of a toolset that are printed; `--json` has all. */
+const MAX_WARNINGS = 20;
 
 export const checkCommand: Command = {
   name: "check",
@@ -21,8 +24,9 @@ export const checkCommand: Command = {
   details: [
     "Reads the configuration, imports its modules, starts its servers, compiles every",
     "schema, and calls no tool. Exits with 3 when anything is wrong or was left out.",
-    "Marked with !, and no problem: third-party text that seems to be meant for the",
-    "model, tools that nothing can answer, retries that will not be made.",
+    "Marked with !, and no problem: defaults that break their own schema, third-party",
+    "text that seems to be meant for the model, tools that nothing can answer, retries",
+    "that will not be made.",
   ],
   args: [0, 0],
   options: ["config"],
@@ -53,8 +57,8 @@ interface ToolsetCheck {
   readonly problems: readonly string[];
   /** Tools that are not called because they are not as they were pinned. Left out where there are none. */
   readonly blocked?: readonly string[];
-  /** What works otherwise than it seems to. Left out where nothing does. */
-  readonly cautions?: readonly string[];
+  /** What does not stop its tools from being used, but works otherwise than it seems to. Left out where nothing does. */
+  readonly warnings?: readonly string[];
   /** What seems to be meant for the model, tool by tool. Left out where nothing does. */
   readonly suspicious?: readonly string[];
 }
@@ -76,9 +80,9 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
     const denied = tools.filter((tool) => tool.denied !== undefined).length;
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
-    const cautions = cautionsOf(tools, config);
     const held = blocked.get(name) ?? [];
     const suspicious = tools.flatMap((tool) => suspicions(tool, strangers).map((finding) => `${tool.tool.name}: ${finding}`));
+    const warnings = [...cautionsOf(tools, config), ...toolWarnings(tools)];
     return {
       name,
       enabled: isEnabled,
@@ -86,10 +90,15 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
       ...(denied === 0 ? {} : { denied }),
       problems: [...failures, ...broken, ...held.map(blockedText)],
       ...(held.length === 0 ? {} : { blocked: held.map(({ qualifiedName }) => qualifiedName) }),
-      ...(cautions.length === 0 ? {} : { cautions }),
+      ...(warnings.length === 0 ? {} : { warnings }),
       ...(suspicious.length === 0 ? {} : { suspicious }),
     };
   });
+}
+
+/** Such as defaults that break their own schema. */
+function toolWarnings(tools: readonly RegisteredTool[]): readonly string[] {
+  return tools.flatMap(({ tool, warnings }) => warnings.map((warning) => `${tool.name}: ${warning}`));
 }
 
 interface Conclusion {
@@ -103,13 +112,14 @@ function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said,
     checks.map((check) => safeText(check.name)),
     Infinity,
   );
-  for (const { name, enabled, tools, denied = 0, problems, cautions = [], suspicious = [] } of checks) {
+  for (const { name, enabled, tools, denied = 0, problems, warnings = [], suspicious = [] } of checks) {
     const mark = enabled ? (problems.length === 0 ? out.paint("green", "✓") : out.paint("red", "✗")) : out.paint("dim", "-");
     const words = enabled ? `${plural(tools, "tool")}${denied === 0 ? "" : `, ${denied} denied`}` : "disabled";
     out.print(`${mark} ${padColumns(safeText(name), column)}  ${words}`);
     for (const line of problems.flatMap((problem) => wrap(problem, out.width - 4))) out.print(`    ${out.paint("red", line)}`);
-    for (const line of [...cautions, ...suspicious].flatMap((finding) => wrap(`! ${finding}`, out.width - 4)))
-      out.print(`    ${out.paint("yellow", line)}`);
+    const more = warnings.length - MAX_WARNINGS;
+    const shown = [...warnings.slice(0, MAX_WARNINGS), ...(more > 0 ? [`and ${plural(more, "more warning")}`] : []), ...suspicious];
+    for (const line of shown.flatMap((finding) => wrap(`! ${finding}`, out.width - 4))) out.print(`    ${out.paint("yellow", line)}`);
   }
   for (const line of said.flatMap((warning) => wrap(warning, out.width))) out.print(out.paint("red", line));
   out.print(conclusion);

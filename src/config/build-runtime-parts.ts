@@ -223,9 +223,9 @@ class Builder {
 }
 
 function commonOf(config: ToolsetConfig, inherited: CallSettings): CommonToolset {
-  const { description, maxConcurrent, timeoutMs, deadlineMs, maxAttempts, maxResultBytes } = config;
+  const { description, maxConcurrent, checkFormats, timeoutMs, deadlineMs, maxAttempts, maxResultBytes } = config;
   const defaults: CallSettings = { ...inherited, ...present({ timeoutMs, deadlineMs, maxAttempts, maxResultBytes }) };
-  return { ...present({ description, maxConcurrent }), ...(Object.keys(defaults).length === 0 ? {} : { defaults }) };
+  return { ...present({ description, maxConcurrent, checkFormats }), ...(Object.keys(defaults).length === 0 ? {} : { defaults }) };
 }
 
 /** The same source, whose toolsets meet failures on purpose. */

@@ -88,7 +88,6 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
     extensionTypes: table.sourceNames,
   });
   problems.throwIfAny();
-  const folder = dirname(resolve(path));
   return {
     path,
     digest,

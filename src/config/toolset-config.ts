@@ -143,6 +143,7 @@ function readCommon(
     ...present({
       description: table.text("description"),
       maxConcurrent: table.number("maxConcurrent", COUNT),
+      checkFormats: table.flag("checkFormats"),
       engine: mayHaveEngine ? table.text("engine") : undefined,
     }),
     ...(timeout === undefined ? {} : { timeoutMs: timeout * 1000 }),

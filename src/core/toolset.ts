@@ -22,6 +22,11 @@ export interface Toolset {
   readonly faults?: FaultPlan;
   /** Longest time to open, in milliseconds. @default 10_000 */
   readonly openTimeoutMs?: number;
+  /**
+   * Whether inputs are checked against `format`: a date that is none is `invalid_input`. Outputs never are.
+   * @default true for tools that the program or its files declare, false for those that the engine brings, such as an MCP server's
+   */
+  readonly checkFormats?: boolean;
   /** Allow several tools of one name when their input schemas differ. @default false */
   readonly overloads?: boolean;
 }

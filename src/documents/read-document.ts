@@ -5,6 +5,7 @@ import { ToolError } from "../core/error.ts";
 import { withoutComments } from "./json-comments.ts";
 import type { ParsedFile } from "./key-positions.ts";
 import type { YamlLimits } from "./parse-yaml.ts";
+import { syntaxError } from "./problems.ts";
 import { readTextFile } from "./read-text-file.ts";
 
 export type DocumentEnding = ".toml" | ".yaml" | ".yml" | ".json";
@@ -38,6 +39,8 @@ export async function readDocument({ path, what, endings, maxBytes, hint, limits
   const problem = endingProblem(path, endings);
   if (problem !== undefined) throw new ToolError("invalid_config", `Cannot read the ${what} ${path}: its name ${problem}`);
   const text = await readTextFile({ path, what, code: "invalid_config", maxBytes, hint });
+  // The first one is no part of the text, and parsers pass over a second.
+  if (text.startsWith("\ufeff")) throw syntaxError(path, { line: 1, column: 1 }, "there is more than one byte order mark.");
   const ending = extname(path).toLowerCase();
   const parse = await parserFor(ending);
   const plain = jsonComments === true && ending === ".json" ? withoutComments(text) : text;

@@ -10,11 +10,26 @@ import type { KeyPath, Position } from "./key-positions.ts";
 /** No key of ours lies deeper; what does is named by its nearest parent. */
 const MAX_PATH = 8;
 
-/** @param decodeKey gives the text of a quoted key with escapes, such as `"a\u0020b"` */
+/** @throws ImpossibleDate @param decodeKey gives the text of a quoted key with escapes, such as `"a\u0020b"` */
 export function tomlPositions(text: string, decodeKey: (quoted: string) => string): KeyPositions {
   const scanner = new TomlScanner(text, decodeKey);
   scanner.scan();
   return scanner.positions;
+}
+
+/** A date that no calendar has, which the parser takes for a day of the next month. */
+export class ImpossibleDate extends Error {
+  readonly position: Position;
+
+  constructor(date: string, position: Position) {
+    super(`there is no ${date}`);
+    this.position = position;
+  }
+}
+
+function isInCalendar(date: string): boolean {
+  const day = new Date(`${date}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
 }
 
 class TomlScanner {
@@ -115,7 +130,15 @@ class TomlScanner {
     if (first === '"' || first === "'") this.#string();
     else if (first === "[") this.#array(path);
     else if (first === "{") this.#inlineTable(path);
-    else this.#to(BARE_VALUE);
+    else this.#bareValue();
+  }
+
+  #bareValue(): void {
+    const start = this.#at;
+    this.#to(BARE_VALUE);
+    const date = DATE.exec(this.#text.slice(start, this.#at))?.[0];
+    if (date === undefined || isInCalendar(date)) return;
+    throw new ImpossibleDate(date, this.#lines.positionAt(start));
   }
 
   #array(path: KeyPath): void {
@@ -180,6 +203,7 @@ class TomlScanner {
   }
 }
 
+const DATE = /^\d{4}-\d\d-\d\d(?![\d-])/u;
 const SPACE = /[ \t\r\n]*/uy;
 const BARE_KEY = /[A-Za-z0-9_-]+/uy;
 /** A long string may end in up to two quotes of its own. */

@@ -301,7 +301,11 @@ class ExampleCall {
     const { outputSchema } = this.#tool;
     const random = seededRandom(turn === 0 ? this.#seed : `${this.#seed}|${turn}`);
     if (outputSchema === undefined) return withKnown(exampleValue(this.#usualSchema(), { random, given, subject }).value, given, subject);
-    return exampleValue(outputSchema, { random, given: { ...this.#house, ...this.#related(), ...given }, subject }).value;
+    const drawn = exampleValue(outputSchema, { random, given: { ...this.#house, ...this.#related(), ...given }, subject });
+    if (drawn.valid) return drawn.value;
+    // What is known may leave no value that fits: an answer that keeps to its schema goes before one that agrees with others.
+    const plain = exampleValue(outputSchema, { random });
+    return plain.valid ? plain.value : drawn.value;
   }
 
   /** What is known of other things that the call names, such as the hotel that is booked: its city, and its name as `hotel_name`. */

@@ -103,10 +103,11 @@ class RestEngine implements Engine {
     const service = this.#opened();
     try {
       const { document, origin } = await this.#read(service, AbortSignal.any([signal, service.closing.signal]));
-      const { importOpenApi } = await import("./openapi/import-openapi.ts");
+      const { importOpenApiInSlices } = await import("./openapi/import-openapi.ts");
       const { include, exclude, trustExtensions } = this.#options;
       if (service.closing.signal.aborted) throw notOpen();
-      const imported = importOpenApi(document, { origin, ...defined({ include, exclude, trustExtensions }) });
+      const imported = await importOpenApiInSlices(document, { origin, ...defined({ include, exclude, trustExtensions }) });
+      if (service.closing.signal.aborted) throw notOpen();
       const prepared = prepareOperations(imported.operations, this.#options, origin);
       checkOrigin(this.#prepared?.origin, prepared.origin, this.#options);
       this.#prepared = prepared;

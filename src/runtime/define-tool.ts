@@ -97,7 +97,7 @@ function useSchema(
 ): UsedSchema {
   try {
     const parsing = isStandardSchema(source) && !isOwn(source) ? fromStandardSchema(source, direction) : undefined;
-    const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source));
+    const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source), { formats: direction === "input" && parsing === undefined });
     const facade = direction === "input" ? { repair: { dropUnknownKeys: dropsUnknownKeys(definition) }, parse: parsing?.parse } : {};
     return { jsonSchema: withStandardSchema(validator, facade), parse: parsing?.parse };
   } catch (error: unknown) {

@@ -6,6 +6,7 @@ import type { ParsedInput } from "../core/tool.ts";
 import { isPromiseLike } from "../policy/deadline.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
+import type { RegisteredTool } from "./registry/registered-tool.ts";
 import { settleParsing } from "./settle-parsing.ts";
 import { ANY_OBJECT, guardsOf, toolOf } from "./resolve-tool.ts";
 
@@ -14,6 +15,7 @@ export function fitCall(run: CallRun): StepEnd | Promise<StepEnd> {
   const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
   // Without validation an input still is an object: there is nothing else to record and to hand on.
   const validator = run.options.validate ? registered.inputValidator : ANY_OBJECT;
+  if (!registered.hasWarned && run.options.validate) warnOnce(run, registered);
   const fitted = fitInput(sent, validator, { dropUnknownKeys: guardsOf(run).dropUnknownKeys });
   if (!fitted.ok)
     return invalidInput(
@@ -24,6 +26,17 @@ export function fitCall(run: CallRun): StepEnd | Promise<StepEnd> {
   run.input = fitted.value;
   run.parsed = fitted.value;
   return run.options.validate ? applyOwnRules(run, fitted.value) : undefined;
+}
+
+const MAX_WARNINGS = 5;
+
+/** Schemas are compiled when they are first needed, so this is when their warnings are known. */
+function warnOnce(run: CallRun, registered: RegisteredTool): void {
+  registered.hasWarned = true;
+  const { warnings, qualifiedName } = registered;
+  for (const warning of warnings.slice(0, MAX_WARNINGS)) {
+    run.parts.ports.log.warn(`The input schema of ${JSON.stringify(qualifiedName)} has a mistake: ${warning}.`);
+  }
 }
 
 /** The tool's own rules, then its own schema library. */

@@ -12,6 +12,12 @@ export type { SchemaProblem } from "./schema-problem.ts";
 export interface CompileOptions {
   /** Steps one validation may take; a subschema visited is one, costlier work is charged in proportion. @default 1_000_000 */
   readonly maxSteps?: number;
+  /**
+   * Whether `format` is checked: `date`, `time`, `date-time`, `duration`, `email`, `idn-email`, `hostname`, `ipv4`, `ipv6`, `uri`, `iri` and
+   * their references, `uri-template`, `uuid`, `json-pointer`, `relative-json-pointer` and `regex`. Other formats say nothing.
+   * @default false
+   */
+  readonly formats?: boolean;
 }
 
 export interface Validator {
@@ -32,15 +38,15 @@ export interface Validator {
  * Compiles a JSON Schema of draft 2020-12, or of what its `$schema` names: 2019-09 or draft-07.
  *
  * The schema may come from a stranger: no code is generated, nothing is fetched, patterns are matched in linear
- * time, and size, nesting, references and the work of each validation are bounded. `format` and `content…` are
- * annotations; unknown keywords are ignored. The schema must not be changed afterwards.
+ * time, and size, nesting, references and the work of each validation are bounded. `format`, unless it is to be checked, and
+ * `content…` are annotations; unknown keywords are ignored. The schema must not be changed afterwards.
  *
  * @throws ToolError `invalid_schema` with the pointer of the place, for malformed keywords, unknown dialects,
  * references that lead nowhere, out of the document or in circles, and schemas past the bounds.
  */
 export function compileSchema(schema: unknown, options: CompileOptions = {}): Validator {
   try {
-    const root = compileDocument(schema);
+    const root = compileDocument(schema, options.formats);
     return new CompiledValidator(schema as JsonSchema, root, options.maxSteps ?? MAX_STEPS); // compileDocument refuses all else
   } catch (error: unknown) {
     throw ToolError.fromUnknown(error, "invalid_schema");

@@ -1,6 +1,7 @@
 /** The dialects of JSON Schema: which keywords each one knows, and how `$schema` names it. */
 import { ARRAY_KEYWORDS, ARRAY_KEYWORDS_2019, ARRAY_KEYWORDS_7 } from "./array-keywords.ts";
 import { COMPOSITION_KEYWORDS } from "./composition-keywords.ts";
+import { FORMAT_KEYWORDS } from "./format-keyword.ts";
 import type { KeywordCompiler, KeywordTable } from "./keyword.ts";
 import { OBJECT_COUNT_KEYWORDS, OBJECT_KEYWORDS } from "./object-keywords.ts";
 import {
@@ -49,6 +50,7 @@ export const LATEST: Dialect = dialect("2020-12", "https://json-schema.org/draft
   NAMING_KEYWORDS,
   VALUE_KEYWORDS,
   SCALAR_KEYWORDS,
+  FORMAT_KEYWORDS,
   ARRAY_KEYWORDS,
   OBJECT_KEYWORDS,
   OBJECT_COUNT_KEYWORDS,
@@ -61,6 +63,7 @@ const DRAFT_2019: Dialect = dialect("2019-09", "https://json-schema.org/draft/20
   NAMING_KEYWORDS_2019,
   VALUE_KEYWORDS,
   SCALAR_KEYWORDS,
+  FORMAT_KEYWORDS,
   ARRAY_KEYWORDS_2019,
   OBJECT_KEYWORDS,
   OBJECT_COUNT_KEYWORDS,
@@ -73,6 +76,7 @@ const DRAFT_7: Dialect = dialect("draft-07", "http://json-schema.org/draft-07/sc
   NAMING_KEYWORDS_7,
   VALUE_KEYWORDS,
   SCALAR_KEYWORDS,
+  FORMAT_KEYWORDS,
   ARRAY_KEYWORDS_7,
   OBJECT_KEYWORDS,
   OBJECT_COUNT_KEYWORDS,

@@ -12,6 +12,8 @@ export type KeywordTable = readonly (readonly [compile: KeywordCompiler, ...keyw
 
 /** What keywords need from the compiler around them. */
 export interface SubschemaCompiler {
+  /** Whether `format` is checked. */
+  readonly checksFormats: boolean;
   /** Compiles a subschema that is held against parts of the value. */
   child(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode;
   /** Compiles a subschema that is held against the same value. */

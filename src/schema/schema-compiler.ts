@@ -17,8 +17,8 @@ const EMPTY: RawSchema = {};
  *
  * @throws ToolError `invalid_schema` naming the place, for what is malformed, too large, cyclic or elsewhere.
  */
-export function compileDocument(schema: unknown): SchemaNode {
-  return compileNodes(schema).root;
+export function compileDocument(schema: unknown, checksFormats: boolean = false): SchemaNode {
+  return compileNodes(schema, checksFormats).root;
 }
 
 export interface CompiledDocument {
@@ -28,8 +28,8 @@ export interface CompiledDocument {
 }
 
 /** As `compileDocument`, for who reads the subschemas too. */
-export function compileNodes(schema: unknown): CompiledDocument {
-  const compiler = new DocumentCompiler();
+export function compileNodes(schema: unknown, checksFormats: boolean = false): CompiledDocument {
+  const compiler = new DocumentCompiler(checksFormats);
   const root = compiler.compile(schema, ROOT, rootResource(schema));
   compiler.resolveReferences();
   return { root, nodes: compiler.nodes };
@@ -60,8 +60,13 @@ class DocumentCompiler implements SubschemaCompiler {
   private readonly allNodes: SchemaNode[] = [];
   private readonly resources = new Map<string, SchemaResource>();
   private readonly references: Reference[] = [];
+  readonly checksFormats: boolean;
   private subschemas = 0;
   private values = 0;
+
+  constructor(checksFormats: boolean) {
+    this.checksFormats = checksFormats;
+  }
 
   compile(raw: unknown, location: Location, outer: SchemaResource): SchemaNode {
     if (typeof raw !== "boolean" && !isJsonObject(raw)) {

@@ -41,7 +41,7 @@ export class ValidationResult {
 const MAX_ERRORS = 1_000;
 
 /**
- * Checks data strictly, without coercion or defaults, and reports every problem.
+ * Checks data strictly, without coercion or defaults, its formats included, and reports every problem.
  *
  * Never throws: a schema that cannot be used gives a result with one error that says so. Compiles the schema each
  * time; to check many values, use `compileSchema` once.
@@ -50,14 +50,14 @@ export function validateInput(data: unknown, schema: unknown): ValidationResult 
   return validate(data, schema, "input");
 }
 
-/** Does what `validateInput` does, and reports about an output. */
+/** Does what `validateInput` does for an output, whose formats are not checked. */
 export function validateOutput(data: unknown, schema: unknown): ValidationResult {
   return validate(data, schema, "output");
 }
 
 function validate(data: unknown, schema: unknown, subject: ValidationSubject): ValidationResult {
   try {
-    const problems = compileSchema(schema).problems(data, MAX_ERRORS);
+    const problems = compileSchema(schema, { formats: subject === "input" }).problems(data, MAX_ERRORS);
     return new ValidationResult(
       problems.map((problem) => `${problem.path}: ${problem.message}`),
       subject,

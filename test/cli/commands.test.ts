@@ -208,7 +208,7 @@ ${more}`;
       toolsets: [
         {
           name: "io",
-          cautions: [
+          warnings: [
             'fetch: up to 4 attempts are asked for, but it declares no effects, so a call that has begun is not repeated. Say effects = "readOnly" or effects = { writes = [...], idempotent = true } where that is true.',
           ],
         },
@@ -292,6 +292,21 @@ namespace = "gone"
 A tool is left out: tools.yaml:3:5: weather[1]: description of tool "wrong" is an array; it must be a string.
 haft.toml: 3 problems
 `,
+      stderr: "",
+    });
+  });
+
+  test("A23 points out a default that breaks its own schema, which is no problem", async () => {
+    const folder = folderWith({
+      "haft.toml": `[toolsets.days]
+type = "inline"
+tools = [{ name = "list", description = "Lists days.", parameters = { type = "object", properties = { limit = { type = "integer", default = "ten" } } } }]
+`,
+    });
+    expect(await haft(["check"], { folder })).toEqual({
+      exitCode: 0,
+      stdout:
+        '✓ days  1 tool\n    ! list: $.limit: the default "ten" does not fit its own schema and is never applied\nhaft.toml: no problems\n',
       stderr: "",
     });
   });

@@ -17,6 +17,8 @@ export interface CommonConfig extends CallSettings {
   readonly enabled: boolean;
   readonly description?: string;
   readonly maxConcurrent?: number;
+  /** Whether inputs are checked against `format`. */
+  readonly checkFormats?: boolean;
   /** The name of an engine under `engines`, which answers the calls. */
   readonly engine?: string;
 }

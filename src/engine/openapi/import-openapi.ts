@@ -71,6 +71,28 @@ interface Import {
  * @throws ToolError `invalid_config` for what is no OpenAPI document
  */
 export function importOpenApi(document: JsonObject, options: ImportOptions): ImportedDocument {
+  const steps = importSteps(document, options);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Most paths or operations that are read before others have their turn: some milliseconds. */
+const SLICE = 100;
+
+/** As `importOpenApi`, in slices: what else the process serves is not kept waiting while a large document is read. */
+export async function importOpenApiInSlices(document: JsonObject, options: ImportOptions): Promise<ImportedDocument> {
+  const steps = importSteps(document, options);
+  for (let count = 1; ; count++) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (count % SLICE === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+}
+
+/** Stops after each path and each operation. */
+function* importSteps(document: JsonObject, options: ImportOptions): Generator<undefined, ImportedDocument> {
   const opened = new OpenApiDocument(document, options.origin);
   const { warnings } = opened;
   const paths = own(opened.root, "paths");
@@ -85,15 +107,16 @@ export function importOpenApi(document: JsonObject, options: ImportOptions): Imp
     servers,
     key: cutText(servers.ofDocument ?? `http:${URL.parse(options.origin)?.host || options.origin}`, MAX_KEY_LENGTH).toWellFormed(),
   };
-  const listed = chosen(opened, listOperations(opened, options.trustExtensions === true), options);
-  const operations = listed.flatMap((operation) => {
+  const listed = chosen(opened, yield* listOperations(opened, options.trustExtensions === true), options);
+  const operations: ImportedOperation[] = [];
+  for (const operation of listed) {
     try {
-      return [importOperation(whole, operation)];
+      operations.push(importOperation(whole, operation));
     } catch (error: unknown) {
       warnings.add(operation.operation.place, `the operation cannot be read and is left out: ${describeThrown(error)}`);
-      return [];
     }
-  });
+    yield;
+  }
   return { title: titleOf(opened), operations, warnings: warnings.lines };
 }
 

@@ -4,6 +4,7 @@ import { isJsonObject } from "../../core/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { HttpBody, HttpParameter } from "../rest/http-operation.ts";
 import { inputKeys } from "./input-keys.ts";
+import type { Named } from "./input-keys.ts";
 import { exampleOf } from "./parameters.ts";
 import type { Parameters, ReadParameter } from "./parameters.ts";
 import type { ReadBody } from "./request-bodies.ts";
@@ -47,7 +48,7 @@ export function operationInput(reading: InputReading, { parameters }: Parameters
     const { http } = parameter;
     const key = keys[index] ?? http.name;
     if (http.supplied === true || reading.isSupplied(http)) return { ...http, key, supplied: true };
-    properties.push({ key, part: parameterPart(reading, parameter), required: http.required });
+    properties.push({ key, part: withWireName(parameterPart(reading, parameter), key, http), required: http.required });
     return { ...http, key };
   });
   const bodyKeys = keys.slice(parameters.length);
@@ -108,9 +109,29 @@ function bodyProperties(body: ReadBody, keys: readonly string[]): readonly Prope
     return [{ key: keys[0] ?? "body", part, required: body.required }];
   }
   return body.fields.map(({ name, part, required, isAlwaysNeeded }, index) => {
+    const key = keys[index] ?? name;
+    const named = withWireName(part, key, { name, in: "body" });
     const isNoted = required && !isAlwaysNeeded;
-    return { key: keys[index] ?? name, part: isNoted ? noted(part, "Required when a body is sent.") : part, required: isAlwaysNeeded };
+    return { key, part: isNoted ? noted(named, "Required when a body is sent.") : named, required: isAlwaysNeeded };
   });
+}
+
+const MAX_SHOWN_NAME = 200;
+const PLACES: Readonly<Record<string, string>> = {
+  path: "in the path",
+  query: "as the query parameter",
+  header: "as the header",
+  cookie: "as the cookie",
+  body: "as the field",
+};
+
+/** A key that is not the name itself says what it is sent as: of `StartTime<` and `StartTime>` nothing else may be different. */
+function withWireName(part: SchemaPart, key: string, { name, in: place }: Named): SchemaPart {
+  if (key === name) return part;
+  return noted(
+    part,
+    `Sent ${PLACES[place] ?? "as"} ${JSON.stringify(cutText(name, MAX_SHOWN_NAME))}${place === "body" ? " of the body" : ""}.`,
+  );
 }
 
 function noted(part: SchemaPart, sentence: string): SchemaPart {

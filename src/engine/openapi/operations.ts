@@ -25,17 +25,18 @@ const METHODS: ReadonlySet<string> = new Set(["get", "put", "post", "delete", "o
 const MAX_OPERATIONS = 50_000;
 const MAX_TAGS = 20;
 
-/** @param isTrusted believe `x-haft` where it takes caution away */
-export function listOperations(document: OpenApiDocument, isTrusted: boolean): readonly ListedOperation[] {
-  const found = document.members({ value: document.root, place: ROOT }, "paths").flatMap(({ key, value, place }) => {
+/** Stops after each path. @param isTrusted believe `x-haft` where it takes caution away */
+export function* listOperations(document: OpenApiDocument, isTrusted: boolean): Generator<undefined, readonly ListedOperation[]> {
+  const found: ListedOperation[] = [];
+  for (const { key, value, place } of document.members({ value: document.root, place: ROOT }, "paths")) {
     const item = document.object(value, place, "a path");
     try {
-      return item === undefined ? [] : operationsOf(document, key, item, isTrusted);
+      if (item !== undefined) found.push(...operationsOf(document, key, item, isTrusted));
     } catch (error: unknown) {
       document.warnings.add(place, `the path cannot be read and is left out: ${describeThrown(error)}`);
-      return [];
     }
-  });
+    yield;
+  }
   if (found.length > MAX_OPERATIONS) {
     document.warnings.add(below(ROOT, "paths"), `there are ${found.length} operations; those after ${MAX_OPERATIONS} are left out.`);
   }

@@ -1,5 +1,5 @@
 /** Reads what an operation takes as its body, of any version. */
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import type { BodyEncoding, HttpParameter } from "../rest/http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "../rest/media-type.ts";
@@ -111,6 +111,7 @@ function describe({ document, converter }: Reading, content: Content): Described
   const whole = converter.convert(schema?.value, schema?.place ?? { parent: undefined, step: "" });
   const object = fieldsOf(whole, converter);
   document.look(object?.fields.size ?? 0);
+  if (isForm && raw !== undefined && isNoObject(raw)) return { mediaType, ...FORM_FIELDS, description: undefined };
   if (object === undefined) return { mediaType, fields: undefined, whole, description: undefined, encoding: undefined };
   const binary: (readonly [string, BodyEncoding])[] = [];
   const fields = [...object.fields].map(([name, part]): ReadField => {
@@ -120,6 +121,18 @@ function describe({ document, converter }: Reading, content: Content): Described
     return { name, part: isFile ? asBase64(part) : part, required, isAlwaysNeeded: required && content.required };
   });
   return { mediaType, fields, whole, description: object.description, encoding: Object.fromEntries(binary) };
+}
+
+/** A form is made of named fields, whatever the document says of it. */
+const FORM_FIELDS: Pick<Described, "fields" | "whole" | "encoding"> = {
+  fields: undefined,
+  whole: { schema: Object.freeze({ type: "object", description: "The fields of the form, by name." }), references: [], weight: 1 },
+  encoding: undefined,
+};
+
+function isNoObject(raw: JsonObject): boolean {
+  const type = own(raw, "type");
+  return isBinary(raw) || (typeof type === "string" && type !== "object") || (isJsonArray(type) && !type.includes("object"));
 }
 
 /** Text is given as it is, whatever the document says of the tree that it describes; bytes are given in Base64. */

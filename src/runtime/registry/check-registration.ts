@@ -66,6 +66,9 @@ export function checkToolset(toolset: Toolset): void {
   if (promptContribution !== undefined && !MODEL_FIELDS.promptContribution.holds(promptContribution))
     throw new ToolError("invalid_argument", `promptContribution of ${owner} must be ${MODEL_FIELDS.promptContribution.expected}.`);
   checkSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
+  const { checkFormats }: Unchecked<Toolset> = toolset;
+  if (checkFormats !== undefined && typeof checkFormats !== "boolean")
+    throw new ToolError("invalid_argument", `checkFormats of ${owner} must be a boolean.`);
   checkMs(toolset.openTimeoutMs, "openTimeoutMs", owner);
   faultsOf(toolset);
 }

@@ -45,12 +45,12 @@ export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): To
   for (const registered of options.before?.registeredByHand ?? []) entry.addByHand(registered);
   for (const tool of tools) {
     checkTool(tool);
-    addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before });
+    addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isBrought: false });
   }
   for (const tool of brought) {
     try {
       checkBroughtTool(tool);
-      addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before });
+      addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isBrought: true });
     } catch (error: unknown) {
       options.warn(
         `A tool that the engine of ${JSON.stringify(toolset.name)} brought is left out: ${ToolError.fromUnknown(error).message}`,
@@ -64,10 +64,11 @@ interface AddOptions {
   readonly overload: boolean;
   readonly blocked: ToolError | undefined;
   readonly before: ToolsetEntry | undefined;
+  readonly isBrought: boolean;
 }
 
-function addTool(entry: ToolsetEntry, tool: Tool, { overload, blocked, before }: AddOptions): void {
-  const registered = takeOver(entry, tool, blocked, before) ?? entry.makeTool(tool, blocked);
+function addTool(entry: ToolsetEntry, tool: Tool, { overload, blocked, before, isBrought }: AddOptions): void {
+  const registered = takeOver(entry, tool, blocked, before) ?? entry.makeTool(tool, blocked, isBrought);
   refuseDuplicate(registered, entry.families.get(tool.name), overload);
   entry.add(registered);
 }
@@ -75,6 +76,7 @@ function addTool(entry: ToolsetEntry, tool: Tool, { overload, blocked, before }:
 /** The tool as it was registered before, when nothing about it is different. */
 function takeOver(entry: ToolsetEntry, tool: Tool, blocked: ToolError | undefined, before: ToolsetEntry | undefined) {
   if (before === undefined || blocked !== undefined || !before.hasSameSettings(entry)) return undefined;
+  if (before.toolset.checkFormats !== entry.toolset.checkFormats) return undefined;
   const earlier = before.families.get(tool.name)?.tools ?? [];
   return earlier.find((registered) => registered.blocked === undefined && isSameDefinition(registered.tool, tool));
 }

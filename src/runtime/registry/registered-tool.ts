@@ -6,6 +6,7 @@ import type { Toolset } from "../../core/toolset.ts";
 import type { Permission } from "../../policy/permission.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";
 import type { Validator } from "../../schema/compile-schema.ts";
+import { defaultWarnings } from "../../schema/repair-input.ts";
 import { schemaFingerprint } from "../../schema/fingerprint.ts";
 import { inheritSettings } from "./call-settings.ts";
 
@@ -18,6 +19,8 @@ export interface Registration {
   readonly inherited: Required<CallSettings>;
   readonly blocked: ToolError | undefined;
   readonly permission: Permission | undefined;
+  /** Whether `format` is checked in inputs. */
+  readonly formats: boolean;
 }
 
 /**
@@ -38,16 +41,21 @@ export class RegisteredTool {
   readonly denied: string | undefined;
   /** Changed by the registry only: see `Registry.setEnabled`. */
   enabled: boolean;
+  /** Whether its `warnings` were logged. */
+  hasWarned = false;
+  readonly #formats: boolean;
   #checked: Checked | undefined = undefined;
   #fingerprint: string | undefined = undefined;
 
-  constructor(tool: Tool, { toolset, inherited, blocked, permission }: Registration) {
+  constructor(tool: Tool, { toolset, inherited, blocked, permission, formats }: Registration) {
     this.tool = tool;
     this.toolset = toolset;
     this.blocked = blocked;
     this.qualifiedName = qualifiedName(toolset.name, tool.name);
     this.denied = permission?.(this.qualifiedName);
     this.settings = inheritSettings(tool, inherited);
+    // A library that parses the input decides what its formats are.
+    this.#formats = formats && tool.parseInput === undefined;
     this.enabled = tool.enabled !== false;
   }
 
@@ -77,6 +85,12 @@ export class RegisteredTool {
     return this.#checked.quarantine;
   }
 
+  /** What does not stop the tool from being used, but is not as it was meant: defaults that break their own schema. Compiles the schema. */
+  get warnings(): readonly string[] {
+    if (this.quarantine !== undefined) return [];
+    return defaultWarnings(this.inputValidator);
+  }
+
   #check(): Checked {
     if (this.blocked !== undefined) return { quarantine: this.blocked };
     const { inputSchema, outputSchema, unusable } = this.tool;
@@ -86,7 +100,7 @@ export class RegisteredTool {
     }
     let part = "input";
     try {
-      const input = compileSchema(inputSchema);
+      const input = compileSchema(inputSchema, { formats: this.#formats });
       part = "output";
       return { quarantine: undefined, input, output: outputSchema === undefined ? undefined : compileSchema(outputSchema) };
     } catch (error: unknown) {

@@ -183,7 +183,7 @@ export class Registry implements Iterable<RegisteredTool> {
     for (const tool of tools) {
       try {
         checkBroughtTool(tool);
-        const registered = entry.makeTool(tool);
+        const registered = entry.makeTool(tool, undefined, true);
         refuseDuplicate(registered, entry.families.get(tool.name), this.#allowsOverloads(entry));
         this.#publish(entry.add(registered), [registered]);
         adopted++;

@@ -80,9 +80,11 @@ export class ToolsetEntry {
     return this.add(registered);
   }
 
-  /** @param blocked why it cannot be called although it is there */
-  makeTool(tool: Tool, blocked?: ToolError): RegisteredTool {
-    return new RegisteredTool(tool, { toolset: this.toolset, inherited: this.#settings, blocked, permission: this.#permission });
+  /** @param blocked why it cannot be called although it is there @param isBrought whether the engine brought it */
+  makeTool(tool: Tool, blocked?: ToolError, isBrought: boolean = false): RegisteredTool {
+    const { toolset } = this;
+    const formats = toolset.checkFormats ?? !isBrought;
+    return new RegisteredTool(tool, { toolset, inherited: this.#settings, blocked, permission: this.#permission, formats });
   }
 
   /** Adds a tool to the family of its name, which is made for the first one. */

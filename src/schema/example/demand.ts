@@ -120,6 +120,7 @@ export class Demand {
     if (typeof pattern === "string") this.patterns.push(pattern);
     const format = own(raw, "format");
     if (typeof format === "string") this.format = format;
+    else if (own(raw, "contentEncoding") === "base64") this.format ??= "byte";
   }
 
   #addItems(raw: RawSchema): void {

@@ -100,17 +100,20 @@ function addProperty(object: Object, name: string): boolean {
   const isSubject = place.isSubject && (isCarrier(name, drawing.subject) || isOfPages(name, drawing.subject));
   const owner = place.isSubject ? "subject" : "other";
   const whose = place.name === "" && place.isSubject ? (drawing.subject?.noun ?? "") : place.name;
-  if (drawing.subject?.isLastPage === true && isNextPage(name)) return endPage(object, name, parts);
+  if (drawing.subject?.isLastPage === true && isNextPage(name)) {
+    if (endPage(object, name, parts)) return true;
+    if (!demand.required.has(name)) return false;
+  }
   const value = drawing.draw(parts, { ...place, name, whose, depth: place.depth + 1, random: place.random.branch(name), isSubject, owner });
   if (value === undefined) return false;
   entries.set(name, value);
   return true;
 }
 
-/** What leads to a next page says that there is none. */
+/** What leads to a next page says that there is none; false where it has no such value. */
 function endPage({ demand, drawing, entries }: Object, name: string, parts: readonly Part[]): boolean {
-  for (const value of [null, ""]) {
-    if (value === "" && !demand.required.has(name)) break;
+  for (const value of [null, "", 0]) {
+    if (value !== null && !demand.required.has(name)) break;
     if (!parts.every((part) => drawing.fits(part, value))) continue;
     entries.set(name, value);
     return true;

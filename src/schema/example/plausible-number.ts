@@ -59,6 +59,11 @@ export interface NumberBounds {
 
 /** A number within the bounds, where there is one that is easily found; undefined where there is none. */
 export function plausibleNumber(name: string, bounds: NumberBounds, random: RandomStream): number | undefined {
+  const found = numberWithin(name, bounds, random);
+  return found === undefined ? undefined : found + 0; // JSON has no -0
+}
+
+function numberWithin(name: string, bounds: NumberBounds, random: RandomStream): number | undefined {
   const [from, to, decimals] = rangeFor(name);
   const wished = roundTo(from + random.next() * (to - from), bounds.whole ? 0 : decimals);
   if (bounds.multiplesOf.length > 0) return multipleNear(wished, bounds, random);

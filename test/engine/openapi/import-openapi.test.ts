@@ -1,4 +1,5 @@
 /** One document of each version, read as a whole: names, schemas, addresses, effects. */
+import { importOpenApiInSlices } from "../../../src/engine/openapi/import-openapi.ts";
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { imported, only, openApi } from "./imported.ts";
@@ -350,4 +351,22 @@ test("F0.20 a credential that the security of an operation covers stays a parame
     ["Authorization", false, true],
     ["token", true, undefined],
   ]);
+});
+
+test("a large document is read in slices, so that others have their turn, and comes to the same", async () => {
+  const paths = Object.fromEntries(
+    Array.from({ length: 1_000 }, (_, at) => [`/p${at}`, { get: { operationId: `o${at}`, responses: {} } }]),
+  );
+  const document = openApi("3.1", paths);
+  let turns = 0;
+  let isDone = false;
+  const count = (): void => {
+    turns++;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  const sliced = await importOpenApiInSlices(document, { origin: "pets.json" });
+  isDone = true;
+  expect(turns).toBeGreaterThan(10);
+  expect(JSON.stringify(sliced)).toBe(JSON.stringify(imported(document)));
 });

@@ -1,6 +1,7 @@
 /** Parameters and bodies: what the model is asked, and where it goes. */
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import { requestBody as requestBodyOf } from "../../../src/engine/rest/request-body.ts";
 import { imported, only, openApi, property, withBody } from "./imported.ts";
 
 /** Of `POST /x` with one body of several media types. */
@@ -149,11 +150,11 @@ test("F12 one name in two places is two properties: the first by place keeps the
   expect(tool.inputSchema).toEqual({
     type: "object",
     properties: {
-      id__cookie: { type: "string", description: "cookie" },
-      id__header: { type: "string", description: "header" },
-      id__query: { type: "string", description: "query" },
+      id__cookie: { type: "string", description: 'cookie. Sent as the cookie "id".' },
+      id__header: { type: "string", description: 'header. Sent as the header "id".' },
+      id__query: { type: "string", description: 'query. Sent as the query parameter "id".' },
       id: { type: "string", description: "path" },
-      id__body: { type: "integer" },
+      id__body: { type: "integer", description: 'Sent as the field "id" of the body.' },
       name: { type: "string" },
     },
     required: ["id__cookie", "id__header", "id__query", "id", "id__body"],
@@ -347,4 +348,42 @@ test("F0.20 a default is told and never filled in, so that a PATCH sets only wha
     { type: "boolean", description: "Has a wiki. Default: true." },
     { description: "By default 3." },
   ]);
+});
+
+test("F14 a parameter that is asked for under another key says what it is sent as", () => {
+  const time = { type: "string", description: "Inequality." };
+  const operation = only(
+    openApi("3.0", {
+      "/calls": {
+        get: {
+          parameters: ["StartTime<", "StartTime>", "StartTime", "expand[]"].map((name) => ({ name, in: "query", schema: time })),
+          requestBody: {
+            required: true,
+            content: { "application/json": { schema: { type: "object", properties: { "a b": {}, StartTime: time } } } },
+          },
+          responses: {},
+        },
+      },
+    }),
+  );
+  const { parameters, body } = operation.operation;
+  const fields = body !== undefined && Array.isArray(body.fields) ? body.fields : [];
+  const all = [...parameters, ...fields].map(({ key, name }) => [name, Reflect.get(Object(property(operation, key)), "description")]);
+  expect(all).toEqual([
+    ["StartTime<", 'Inequality. Sent as the query parameter "StartTime<".'],
+    ["StartTime>", 'Inequality. Sent as the query parameter "StartTime>".'],
+    ["StartTime", "Inequality."],
+    ["expand[]", 'Inequality. Sent as the query parameter "expand[]".'],
+    ["a b", 'Sent as the field "a b" of the body.'],
+    ["StartTime", 'Inequality. Sent as the field "StartTime" of the body.'],
+  ]);
+});
+
+test("F13 a form that is declared as no object takes its fields by name, and can be sent", () => {
+  const requestBody = { required: true, content: { "multipart/form-data": { schema: { type: "string", format: "binary" } } } };
+  const operation = only(openApi("3.0", { "/x": { post: { requestBody, responses: {} } } }));
+  expect(property(operation, "body")).toEqual({ type: "object", description: "The fields of the form, by name." });
+  const { body } = operation.operation;
+  if (body === undefined) throw new Error("the operation has no body");
+  expect(requestBodyOf(body, { body: { file: "hello" } })?.contentType).toMatch(/^multipart\/form-data; boundary=/u);
 });

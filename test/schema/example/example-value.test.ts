@@ -368,3 +368,23 @@ test("F0.40 every schema that some value fits is given one that fits, and the sa
     { numRuns: 400, seed: 27 },
   );
 });
+
+test("bytes in Base64 are Base64, whatever they are called", () => {
+  for (let seed = 0; seed < 20; seed++) {
+    const { value } = exampleValue({ type: "string", contentEncoding: "base64" }, { random: seededRandom(seed), name: "photo" });
+    expect(Buffer.from(String(value), "base64").toString("base64")).toBe(value);
+  }
+});
+
+test("no number is -0, which JSON does not have", () => {
+  for (let seed = 0; seed < 500; seed++) {
+    for (const schema of [
+      { type: "number", minimum: -0.01, maximum: 0 },
+      { type: "integer", minimum: -1, maximum: 0 },
+      { type: "number", multipleOf: 5, minimum: -3, maximum: 3 },
+    ]) {
+      const { value } = exampleValue(schema, { random: seededRandom(seed), name: "shift" });
+      expect(Object.is(value, -0)).toBe(false);
+    }
+  }
+});

@@ -1,0 +1,61 @@
+/** The formats of JSON Schema that can be checked, by name, each with an example for messages. */
+import { isEmail, isHostname, isInternationalEmail, isIpv4, isIpv6 } from "./address-formats.ts";
+import { isDate, isDateTime, isDuration, isTime } from "./date-formats.ts";
+import { isIri, isIriReference, isUri, isUriReference, isUriTemplate } from "./uri-formats.ts";
+
+export interface KnownFormat {
+  readonly fits: (text: string) => boolean;
+  /** What it is, with its article. */
+  readonly meaning: string;
+  readonly example: string;
+}
+
+const UUID = /^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$/u;
+/** Longer patterns are taken as they are. */
+const MAX_REGEX = 10_000;
+
+function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+function isJsonPointer(text: string): boolean {
+  return text === "" || (text.startsWith("/") && !/~(?![01])/u.test(text));
+}
+
+function isRelativeJsonPointer(text: string): boolean {
+  const [steps = ""] = /^(?:0|[1-9]\d*)/u.exec(text) ?? [];
+  const rest = text.slice(steps.length);
+  return steps !== "" && (rest === "#" || isJsonPointer(rest));
+}
+
+/** As ECMAScript reads it. It is parsed, and never run. */
+function isRegex(text: string): boolean {
+  if (text.length > MAX_REGEX) return true;
+  try {
+    return new RegExp(text, "u").source !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** `idn-hostname` is not among them: it would need tables of all scripts. */
+export const KNOWN_FORMATS: ReadonlyMap<string, KnownFormat> = new Map<string, KnownFormat>([
+  ["date", { fits: isDate, meaning: "a date", example: "2026-01-31" }],
+  ["time", { fits: isTime, meaning: "a time with its offset", example: "14:30:00Z" }],
+  ["date-time", { fits: isDateTime, meaning: "a date and time with its offset", example: "2026-01-31T14:30:00Z" }],
+  ["duration", { fits: isDuration, meaning: "a duration", example: "P1DT12H" }],
+  ["email", { fits: isEmail, meaning: "an email address", example: "ada@example.com" }],
+  ["idn-email", { fits: isInternationalEmail, meaning: "an email address", example: "ada@example.com" }],
+  ["hostname", { fits: isHostname, meaning: "a host name", example: "api.example.com" }],
+  ["ipv4", { fits: isIpv4, meaning: "an IPv4 address", example: "192.0.2.1" }],
+  ["ipv6", { fits: isIpv6, meaning: "an IPv6 address", example: "2001:db8::1" }],
+  ["uri", { fits: isUri, meaning: "a URI", example: "https://example.com/a" }],
+  ["uri-reference", { fits: isUriReference, meaning: "a URI or a relative reference", example: "/a?b=c" }],
+  ["iri", { fits: isIri, meaning: "an IRI", example: "https://example.com/ä" }],
+  ["iri-reference", { fits: isIriReference, meaning: "an IRI or a relative reference", example: "/ä?b=c" }],
+  ["uri-template", { fits: isUriTemplate, meaning: "a URI template", example: "/orders/{id}" }],
+  ["uuid", { fits: isUuid, meaning: "a UUID", example: "123e4567-e89b-12d3-a456-426614174000" }],
+  ["json-pointer", { fits: isJsonPointer, meaning: "a JSON pointer", example: "/items/0" }],
+  ["relative-json-pointer", { fits: isRelativeJsonPointer, meaning: "a relative JSON pointer", example: "1/items" }],
+  ["regex", { fits: isRegex, meaning: "a regular expression of ECMAScript", example: "^[a-z]+$" }],
+]);

@@ -1,0 +1,88 @@
+/** `format`, where it is asked for: the official suite's cases, then what messages say and what they cost. */
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { isJsonObject } from "../../src/core/json.ts";
+import { seededRandom } from "../../src/core/seeded-random.ts";
+import { compileSchema } from "../../src/schema/compile-schema.ts";
+import { exampleValue } from "../../src/schema/example/example-value.ts";
+import { KNOWN_FORMATS } from "../../src/schema/format/known-formats.ts";
+
+const SUITE = join(process.env["HAFT_CASES"] ?? resolve("../shared/cases"), "json-schema-test-suite/tests");
+
+interface SuiteCase {
+  readonly description: string;
+  readonly schema: unknown;
+  readonly tests: readonly { readonly description: string; readonly data: unknown; readonly valid: boolean }[];
+}
+
+const DRAFTS = [
+  { directory: "draft2020-12", dialect: "https://json-schema.org/draft/2020-12/schema" },
+  { directory: "draft2019-09", dialect: "https://json-schema.org/draft/2019-09/schema" },
+  { directory: "draft7", dialect: "http://json-schema.org/draft-07/schema#" },
+];
+/** What an encoded label decodes to is not looked at: that would need tables of all scripts. */
+const NEEDS_TABLES = /^hostname\.json: validation of A-label.*"xn--/iu;
+/** Not checked: see `KNOWN_FORMATS`. */
+const UNKNOWN = new Set(["idn-hostname.json"]);
+
+function run(directory: string, dialect: string): { readonly total: number; readonly failures: readonly string[] } {
+  const folder = join(SUITE, directory, "optional/format");
+  const failures: string[] = [];
+  let total = 0;
+  for (const file of readdirSync(folder).filter((name) => name.endsWith(".json") && !UNKNOWN.has(name))) {
+    const cases: readonly SuiteCase[] = JSON.parse(readFileSync(join(folder, file), "utf8"));
+    for (const { description, schema, tests } of cases) {
+      const whole = isJsonObject(schema) && !Object.hasOwn(schema, "$schema") ? { $schema: dialect, ...schema } : schema;
+      const validator = compileSchema(whole, { formats: true });
+      for (const { description: title, data, valid } of tests) {
+        total++;
+        if (validator.check(data) !== valid) failures.push(`${file}: ${description}: ${title} (${JSON.stringify(data)})`);
+      }
+    }
+  }
+  return { total, failures };
+}
+
+describe.skipIf(!existsSync(SUITE))(`F2.5 formats of the official test suite (skipped when ${SUITE} is absent)`, () => {
+  test.each(DRAFTS)("$directory: the cases of checked formats pass", ({ directory, dialect }) => {
+    const { total, failures } = run(directory, dialect);
+    console.log(`${directory} optional/format: ${total - failures.length}/${total}`);
+    expect(failures.filter((failure) => !NEEDS_TABLES.test(failure))).toEqual([]);
+    expect(failures.length / total).toBeLessThan(0.04);
+  });
+});
+
+describe("formats that are checked", () => {
+  test("F2.5 a message says what is expected, with an example, and what came", () => {
+    const validator = compileSchema({ properties: { day: { type: "string", format: "date" } } }, { formats: true });
+    expect(validator.problems({ day: "2026-02-30" })).toEqual([
+      { path: "$.day", pointer: "/day", keyword: "format", message: 'expected a date such as 2026-01-31, got "2026-02-30"' },
+    ]);
+  });
+
+  test.each([...KNOWN_FORMATS])("%s: its example fits, made-up values fit, and other types are not looked at", (format, { example }) => {
+    const schema = { format };
+    const validator = compileSchema(schema, { formats: true });
+    expect(validator.check(example)).toBe(true);
+    expect(validator.check(5)).toBe(true);
+    for (let seed = 0; seed < 50; seed++) {
+      const { value } = exampleValue({ type: "string", format }, { random: seededRandom(seed) });
+      expect([value, validator.check(value)]).toEqual([value, true]);
+    }
+  });
+
+  test.each([...KNOWN_FORMATS.keys()])("%s: what is no text of it says so, and a text of a million characters is judged", (format) => {
+    const validator = compileSchema({ format }, { formats: true });
+    for (const piece of ["a", "1", "a.", "-", "/a", "~", "%", "{a}", "(", "1:", "@", "é", "[", "P1"]) {
+      const text = piece.repeat(1_000_000 / piece.length);
+      expect(typeof validator.check(text)).toBe("boolean");
+      expect(typeof validator.check(`${text}\n`)).toBe("boolean");
+    }
+  });
+
+  test("formats are annotations where nobody asks, and where they are not known", () => {
+    expect(compileSchema({ format: "date" }).check("tomorrow")).toBe(true);
+    expect(compileSchema({ format: "colour" }, { formats: true }).check("tomorrow")).toBe(true);
+  });
+});
