@@ -16,13 +16,15 @@ export interface LineListener {
 
 export class LineReader {
   readonly #listener: LineListener;
+  readonly #maxBytes: number;
   #parts: Buffer[] = [];
   #bytes = 0;
   /** Of a line that is being passed over, its beginning and what was last seen of it. */
   #edges: { readonly head: string; tail: Buffer } | undefined;
 
-  constructor(listener: LineListener) {
+  constructor(listener: LineListener, maxBytes: number = MAX_MESSAGE_BYTES) {
     this.#listener = listener;
+    this.#maxBytes = maxBytes;
   }
 
   /** Takes the next bytes and hands on each line they complete; false when the line under way is no message and has grown too long. */
@@ -43,7 +45,7 @@ export class LineReader {
       return this.#bytes <= MAX_SKIPPED_BYTES;
     }
     if (part.length > 0) this.#parts.push(part);
-    if (this.#bytes <= MAX_MESSAGE_BYTES) return true;
+    if (this.#bytes <= this.#maxBytes) return true;
     const head = textOf(Buffer.concat(this.#parts).subarray(0, EDGE_LENGTH));
     this.#edges = { head, tail: lastBytes(this.#parts) };
     this.#parts = [];

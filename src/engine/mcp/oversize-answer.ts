@@ -59,6 +59,13 @@ function isContainer(value: JsonValue): value is JsonObject | readonly JsonValue
 const MEMBER = /\s*"((?:[^"\\]|\\.)*)"\s*:\s*(?:(-?\d+)(?=\s*[,}])|("(?:[^"\\]|\\.)*")|(true|false|null)|([[{]))\s*,?/uy;
 const ID_LAST = /[}\]]\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?,\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u;
 
+/** The id of the request that a line is, by the members before its first array or object, or behind its last. */
+export function requestId(edges: string): number | string | undefined {
+  const id = /(?:^\s*\{|[,}\]])\s*"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")\s*[,}]/u.exec(edges)?.[1];
+  if (id === undefined) return undefined;
+  return id.startsWith('"') ? id.slice(1, -1) : Number(id);
+}
+
 /** The number of the request that a line answers, by the members before its first array or object, or behind its last. */
 export function answeredId(head: string, tail: string): number | undefined {
   const start = /^\s*\{/u.exec(head);
