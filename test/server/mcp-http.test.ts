@@ -53,7 +53,7 @@ function send(port: number, { method = "POST", path = "/mcp", headers = {}, body
 }
 
 describe("the door", () => {
-  test("E01 only names and origins of this machine are served, on every path and method", async () => {
+  test("E01 only names of this machine and pages of the server's own origin are served, on every path and method", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime);
     const strangers = [
@@ -66,12 +66,21 @@ describe("the door", () => {
       { origin: "http://localhost.evil.example:3000" },
       { origin: "http://localhost@evil.example" },
       { origin: "file://localhost" },
+      { origin: "http://localhost:9999" },
+      { origin: "http://127.0.0.1" },
+      { host: `localhost:${port}`, origin: `http://127.0.0.1:${port}` },
+      { host: `localhost:${port}`, origin: "http://localhost" },
     ];
     for (const headers of strangers)
       for (const method of ["POST", "GET", "DELETE", "OPTIONS"])
         for (const path of ["/mcp", "/", "/other"])
           expect([headers, method, path, (await send(port, { method, path, headers })).status]).toEqual([headers, method, path, 403]);
-    for (const headers of [{ host: "LOCALHOST" }, { host: `127.0.0.1:${port}` }, { host: "[::1]:80" }, { origin: "http://localhost:5173" }])
+    for (const headers of [
+      { host: "LOCALHOST" },
+      { host: `127.0.0.1:${port}` },
+      { host: "[::1]:80" },
+      { host: `localhost:${port}`, origin: `http://localhost:${port}` },
+    ])
       expect([headers, (await send(port, { headers })).status]).toEqual([headers, 200]);
   });
 
@@ -83,6 +92,8 @@ describe("the door", () => {
     expect((await send(own.port)).status).toBe(403);
     expect((await send(own.port, { headers: { host: "tools.example:443", origin: "https://app.example" } })).status).toBe(200);
     expect((await send(own.port, { headers: { host: "tools.example", origin: "http://app.example" } })).status).toBe(403);
+    const local = await listening(runtime, { allowedOrigins: ["localhost"] });
+    expect((await send(local.port, { headers: { origin: "http://localhost:5173" } })).status).toBe(200);
   });
 
   test.each([

@@ -1,5 +1,6 @@
-import { chmodSync, mkdirSync, symlinkSync, utimesSync } from "node:fs";
+import { chmodSync, mkdirSync, symlinkSync, utimesSync, rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { ignoreRules } from "../../src/toolsets/files/ignore-rules.ts";
 import { Walk } from "../../src/toolsets/files/walk.ts";
 import { Workspace } from "../../src/toolsets/files/workspace-path.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
@@ -211,7 +212,7 @@ describe("F1.67 list", () => {
     const workspace = new TemporaryWorkspace({ "closed/a.txt": "x", "b.txt": "x" });
     chmodSync(workspace.path("closed"), 0o000);
     expect((await workspace.refusal("list", { path: "closed" })).code).toBe("permission_denied");
-    expect(await workspace.say("grep", { pattern: "x" })).toBe("b.txt:1: x");
+    expect(await workspace.say("grep", { pattern: "x" })).toBe("b.txt:1: x\n(folders that could not be opened and were not searched: 1)");
     chmodSync(workspace.path("closed"), 0o700);
   });
 });
@@ -231,4 +232,33 @@ test("F1.67 a walk stops after as many entries as it may look at, and says so", 
   };
   expect(await walkAll(6)).toEqual([["1", "2", "3", "4"], false]);
   expect(await walkAll(4)).toEqual([["1", "2"], true]);
+});
+
+test("a folder that cannot be opened on the way is counted, so that the answer says it was not searched", async () => {
+  const workspace = new TemporaryWorkspace({ "a.txt": "", "z/b.txt": "" });
+  const walk = new Walk({
+    workspace: new Workspace({ root: workspace.root, guard: "block", allowSensitive: [] }),
+    signal: new AbortController().signal,
+  });
+  const start = await walk.start({ real: workspace.root, shown: ".", existing: workspace.root, missing: [] });
+  const names: string[] = [];
+  for await (const { name } of walk.files(start)) {
+    names.push(name);
+    rmSync(workspace.path("z"), { recursive: true });
+  }
+  expect([names, walk.unopened]).toEqual([["a.txt"], 1]);
+});
+
+test("a name that reads from right to left is listed with its marks as escapes", async () => {
+  const workspace = new TemporaryWorkspace({ "invoice\u202egpj.txt": "x" });
+  expect(await workspace.say("glob", { pattern: "**" })).toBe('"invoice\\u202egpj.txt"');
+  expect(await workspace.say("grep", { pattern: "x" })).toBe('"invoice\\u202egpj.txt":1: x');
+});
+
+test("of ignore files one below the other no more than two thousand rules hold together", () => {
+  const text = Array.from({ length: 1_500 }, (_, index) => `a${index}`).join("\n");
+  const outer = ignoreRules(undefined, text);
+  const middle = ignoreRules(outer, text);
+  const inner = ignoreRules(ignoreRules(middle, text), "b");
+  expect([outer.count, middle.count, inner.count]).toEqual([1_000, 2_000, 2_000]);
 });

@@ -3,6 +3,7 @@ import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
 import type { ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import {
+  ANSWER_TOO_LARGE,
   ConnectionLost,
   HEADER_MISMATCH,
   INVALID_PARAMS,
@@ -93,6 +94,8 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
       return said("invalid_input", { outcome: "failed" });
     case METHOD_NOT_FOUND:
       return said("execution_failed", { outcome: "not_started" });
+    case ANSWER_TOO_LARGE:
+      return said("too_large", { outcome: "unknown", hint: "Ask for less, or in several calls." }); // the call was made
     case HEADER_MISMATCH:
       return said("unavailable", { retryable: true, hint: "The tool's definition has changed; the server's tools are listed anew." });
     case MISSING_CAPABILITY:

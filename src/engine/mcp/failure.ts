@@ -36,6 +36,8 @@ export class ServerFault extends ToolError {}
 export const INVALID_PARAMS = -32_602;
 export const METHOD_NOT_FOUND = -32_601;
 export const INTERNAL_ERROR = -32_603;
+/** Of ours: the answer was not read, because it is too large or nests too deep. */
+export const ANSWER_TOO_LARGE = -32_900;
 /** The headers of a request say something else than its body: SEP-2243. */
 export const HEADER_MISMATCH = -32_020;
 /** The client did not declare what the server needs of it. */

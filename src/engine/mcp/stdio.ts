@@ -10,6 +10,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import { LastWords } from "./last-words.ts";
 import { LineReader, MAX_MESSAGE_BYTES } from "./line-reader.ts";
 import { parseMessage } from "./message.ts";
+import { errorInstead, shallowList } from "./oversize-answer.ts";
 import type { ServerCommand } from "./process.ts";
 import { endServer, startProblem, startServer } from "./process.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -41,7 +42,7 @@ export class StdioTransport implements Transport, Wire {
   readonly #server: ServerCommand;
   readonly #clock: Clock;
   readonly #words: LastWords;
-  readonly #reader = new LineReader((line) => this.#receive(line));
+  readonly #reader = new LineReader({ line: (line) => this.#receive(line), longLine: (edges) => this.#oversize(edges) });
   #child: ChildProcessWithoutNullStreams | undefined;
   #ending: Promise<void> | undefined;
 
@@ -125,6 +126,18 @@ export class StdioTransport implements Transport, Wire {
     void this.#end(reason);
   }
 
+  #oversize(edges: string): void {
+    this.#refuse(edges, `it sent a line of more than ${MAX_MESSAGE_BYTES} bytes`);
+  }
+
+  /** Ends the request that a line answers; ends the server where the line answers none that can be named. */
+  #refuse(line: string, problem: string): void {
+    if (this.ended !== undefined) return;
+    const error = errorInstead(line, problem);
+    if (error === undefined) this.#giveUp(problem);
+    else this.onmessage?.(error);
+  }
+
   #receive(line: string): void {
     if (this.ended !== undefined) return;
     try {
@@ -133,9 +146,16 @@ export class StdioTransport implements Transport, Wire {
       else if (isMisnumbered(message)) this.onerror?.(new Error(`dropped an answer to a request never sent: ${line.slice(0, 200)}`));
       else this.onmessage?.(message);
     } catch (error: unknown) {
-      if (error instanceof ToolError) this.#giveUp(error.message);
+      if (error instanceof ToolError) this.#receiveCostly(line, error.message);
       else this.onerror?.(error instanceof Error ? error : new Error(describeThrown(error)));
     }
+  }
+
+  /** A tool whose schema nests too deep does not cost the others: the list is read without what is too deep. */
+  #receiveCostly(line: string, problem: string): void {
+    const list = problem.includes("nests deeper") ? shallowList(line) : undefined;
+    if (list === undefined) this.#refuse(line, problem);
+    else this.onmessage?.(list);
   }
 
   #end(reason: string): Promise<void> {

@@ -31,6 +31,8 @@ export interface ToolList {
 
 const MAX_PAGES = 10_000;
 const MAX_LIST_BYTES = 256 * 1024 * 1024;
+/** The longest description of one tool, in characters: no model could be given more. */
+const MAX_DESCRIPTION_LENGTH = 1024 * 1024;
 
 /**
  * Asks for every page of `tools/list`.
@@ -90,6 +92,8 @@ function toTool(item: unknown, connection: McpConnection, options: ListOptions):
   } catch (error: unknown) {
     return leftOut(options, `a tool without a usable name: ${describeThrown(error)}`);
   }
+  if (typeof description === "string" && description.length > MAX_DESCRIPTION_LENGTH)
+    return leftOut(options, `${JSON.stringify(name)} with a description of more than ${MAX_DESCRIPTION_LENGTH} characters.`);
   const illegal = sendsParameterHeaders(connection) ? parameterHeaders(inputSchema) : [];
   if (typeof illegal === "string") return leftOut(options, `${JSON.stringify(name)} with an illegal header: ${illegal}.`);
   const hints = isJsonObject(annotations) ? annotations : {};

@@ -1,16 +1,31 @@
 /** A transport over standard input and output that is listened to on its way, and whose client may be slow to read. */
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/server";
+import { isJsonObject } from "../../core/json.ts";
 
-/** Told of what the SDK keeps to itself. */
+/** Called with what the SDK keeps to itself. */
 export interface Ears {
   message(message: unknown): void;
+  /** So many requests are unanswered, or their answers unread, that no more should come; false when they may again. */
+  congested(isCongested: boolean): void;
   closed(): void;
 }
 
 /** News that come after so many messages that the client has not taken are dropped: what it waits for are answers. */
 const MAX_UNREAD = 100;
 const NEWS: ReadonlySet<string> = new Set(["notifications/progress", "notifications/message"]);
+/** So many requests are under way, or answered and not read, before the next waits. */
+const MAX_OPEN_REQUESTS = 1_024;
+/** As many, where an answer lies unread: then it is the client that is slow, and not the tools. */
+const MAX_OPEN_UNREAD = 128;
+/** The next request waits as well while so many bytes of answers are not read. */
+const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
+
+interface Waiting {
+  readonly id: unknown;
+  readonly message: JSONRPCMessage;
+  readonly extra: MessageExtraInfo | undefined;
+}
 
 /* oxlint-disable unicorn/prefer-add-event-listener -- the SDK knows only this way */
 export class HeardTransport implements Transport {
@@ -22,6 +37,12 @@ export class HeardTransport implements Transport {
   readonly #ears: Ears;
   readonly #maxListeners: number;
   #unread = 0;
+  /** Requests that are not answered, or whose answers the client has not taken. */
+  readonly #open = new Set<unknown>();
+  #waiting: Waiting[] = [];
+  /** The client has gone. */
+  #isLeft = false;
+  #isCongested = false;
 
   /** @param output where the inner transport writes to */
   constructor(inner: Transport, output: Writable, ears: Ears) {
@@ -31,13 +52,16 @@ export class HeardTransport implements Transport {
     this.#maxListeners = output.getMaxListeners();
   }
 
+  /** How many requests wait until the client has read more. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   async start(): Promise<void> {
-    this.#inner.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) => {
-      this.#ears.message(message);
-      this.onmessage?.(message, extra);
-    };
+    this.#inner.onmessage = (message: JSONRPCMessage, extra?: MessageExtraInfo) => this.#receive(message, extra);
     this.#inner.onerror = (error) => this.onerror?.(error);
     this.#inner.onclose = () => {
+      this.#waiting = [];
       this.#output.setMaxListeners(this.#maxListeners);
       this.onclose?.();
       this.#ears.closed();
@@ -53,10 +77,71 @@ export class HeardTransport implements Transport {
       await this.#inner.send(message);
     } finally {
       this.#unread--;
+      if (!("method" in message)) this.#open.delete(message.id);
+      if (this.#isCongested) this.#goOn();
     }
   }
 
   close(): Promise<void> {
     return this.#inner.close();
+  }
+
+  /** Gives up what waits: the client sends and reads no more. */
+  dropWaiting(): void {
+    this.#isLeft = true;
+    this.#waiting = [];
+    this.#congest(false);
+  }
+
+  #congest(isCongested: boolean): void {
+    if (this.#isCongested === isCongested) return;
+    this.#isCongested = isCongested;
+    this.#ears.congested(isCongested);
+  }
+
+  /** Requests wait in line while too much is open; whatever else a client says may be what they wait for, and goes on at once. */
+  #receive(message: JSONRPCMessage, extra: MessageExtraInfo | undefined): void {
+    if (!("method" in message)) return this.#pass(message, extra);
+    if (!("id" in message)) {
+      if (message.method === "notifications/cancelled" && this.#cancel(message.params)) return;
+      return this.#pass(message, extra);
+    }
+    if (this.#waiting.length > 0 || this.#isFull()) {
+      if (this.#isLeft) return;
+      this.#waiting.push({ id: message.id, message, extra });
+      return this.#congest(true);
+    }
+    this.#open.add(message.id);
+    this.#pass(message, extra);
+  }
+
+  #pass(message: JSONRPCMessage, extra: MessageExtraInfo | undefined): void {
+    this.#ears.message(message);
+    this.onmessage?.(message, extra);
+  }
+
+  /** True for a request that had not begun. One that had is not answered any more. */
+  #cancel(params: unknown): boolean {
+    const id = isJsonObject(params) ? params["requestId"] : undefined;
+    this.#open.delete(id);
+    const left = this.#waiting.filter((waiting) => waiting.id !== id);
+    const wasWaiting = left.length < this.#waiting.length;
+    this.#waiting = left;
+    if (this.#isCongested) this.#goOn();
+    return wasWaiting;
+  }
+
+  #goOn(): void {
+    while (!this.#isFull()) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return this.#congest(false);
+      this.#open.add(next.id);
+      this.#pass(next.message, next.extra);
+    }
+  }
+
+  #isFull(): boolean {
+    if (this.#open.size >= (this.#unread > 0 ? MAX_OPEN_UNREAD : MAX_OPEN_REQUESTS)) return true;
+    return this.#open.size > 0 && this.#output.writableLength > MAX_UNREAD_BYTES;
   }
 }

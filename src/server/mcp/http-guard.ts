@@ -6,10 +6,11 @@ const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
 
 /** The answer to a request that is let in no further; undefined for one that is. */
 export function refuseStranger(request: Request, settings: HttpSettings): Response | undefined {
-  const host = HOST.exec((request.headers.get("host") ?? new URL(request.url).host).toLowerCase())?.[1];
+  const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
+  const host = HOST.exec(sentTo)?.[1];
   if (host === undefined || !settings.allowedHosts.includes(host)) return refusal(403, "This host name is not served.");
   const origin = request.headers.get("origin");
-  if (origin !== null && !isAllowedOrigin(origin.toLowerCase(), settings)) return refusal(403, "This origin is not served.");
+  if (origin !== null && !isAllowedOrigin(origin.toLowerCase(), sentTo, settings)) return refusal(403, "This origin is not served.");
   if (settings.token === undefined || hasToken(request.headers.get("authorization"), settings.token)) return undefined;
   return refusal(401, "A bearer token is needed.", { "www-authenticate": "Bearer" });
 }
@@ -28,7 +29,9 @@ export function refusal(status: number, message: string, headers: Readonly<Recor
   return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status, headers });
 }
 
-function isAllowedOrigin(origin: string, { allowedOrigins }: HttpSettings): boolean {
+/** Another port of this machine is another origin: whatever runs there is another program, and its pages may be anybody's. */
+function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins }: HttpSettings): boolean {
+  if (allowedOrigins === undefined) return origin === `http://${sentTo}` || origin === `https://${sentTo}`;
   if (allowedOrigins.includes(origin) && origin.includes("://")) return true;
   if (!/^https?:\/\//u.test(origin)) return false;
   const host = HOST.exec(origin.slice(origin.indexOf("//") + 2))?.[1];

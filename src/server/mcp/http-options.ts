@@ -6,7 +6,7 @@ import type { McpServerOptions } from "./options.ts";
 export interface McpHttpOptions extends McpServerOptions {
   /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
   readonly allowedHosts?: readonly string[];
-  /** Whose pages may send requests: host names, or origins such as `https://app.example`. @default as for hosts: names of this machine */
+  /** Whose pages may send requests: origins such as `https://app.example`, or host names, with any port. @default the server's own origin */
   readonly allowedOrigins?: readonly string[];
   /** Every request must bring it: `Authorization: Bearer <token>`. 16 characters at least. @default none is needed */
   readonly token?: string;
@@ -24,7 +24,8 @@ export interface McpHttpOptions extends McpServerOptions {
 
 export interface HttpSettings {
   readonly allowedHosts: readonly string[];
-  readonly allowedOrigins: readonly string[];
+  /** Undefined: pages of the server's own origin only, its port included. */
+  readonly allowedOrigins: readonly string[] | undefined;
   readonly token: string | undefined;
   readonly maxBodyBytes: number;
   readonly maxBatch: number;
@@ -45,7 +46,7 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
     throw new ToolError("invalid_argument", `The token of an MCP server has at least ${LEAST_TOKEN_LENGTH} characters.`);
   return {
     allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
-    allowedOrigins: (options.allowedOrigins ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
+    allowedOrigins: options.allowedOrigins?.map((name) => name.toLowerCase()),
     token,
     maxBodyBytes,
     maxBatch,

@@ -5,6 +5,9 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
 import { HeardTransport } from "./heard-transport.ts";
+import { requestId } from "../../engine/mcp/oversize-answer.ts";
+import type { Clock } from "../../core/ports.ts";
+import { MAX_LINE_BYTES, lineGate } from "./line-gate.ts";
 import { Listened } from "./listened.ts";
 import type { McpServerOptions } from "./options.ts";
 import { loadServer, loadStdio } from "./sdk.ts";
@@ -30,6 +33,18 @@ const DEFAULT_GRACE_MS = 5_000;
 /** What does not heed that it was cancelled is not waited for any longer. */
 const LAST_WORDS_MS = 1_000;
 
+const INVALID_REQUEST = -32_600;
+
+/** Once its input has ended a client may still read; when it has taken no answer for a while, nothing more is begun for it. */
+function endWaiting(transport: HeardTransport, clock: Clock): void {
+  const before = transport.waiting;
+  if (before === 0) return;
+  clock.timer(() => {
+    if (transport.waiting === before) transport.dropWaiting();
+    else endWaiting(transport, clock);
+  }, LAST_WORDS_MS);
+}
+
 /** See `serveMcpStdio` of `../mcp.ts`. */
 export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Promise<McpStdioServer> {
   const [sdk, stdio] = await Promise.all([loadServer(), loadStdio()]);
@@ -39,11 +54,33 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const listened = new Listened((uri) => gateway.announcer.watch(uri));
-  const { input, output = process.stdout } = options;
-  const transport = new HeardTransport(new stdio.StdioServerTransport(input, output), output, {
-    message: (message) => listened.hear(message),
-    closed: () => void end(),
+  const { input = process.stdin, output = process.stdout } = options;
+  const gate = lineGate({
+    onLongLine: (edges) => refuse(edges),
+    onNoise: () => {
+      log.warn(`The client sends a line of more than ${MAX_LINE_BYTES} bytes that is no message: the connection is closed.`);
+      gate.destroy();
+    },
   });
+  const transport = new HeardTransport(new stdio.StdioServerTransport(gate, output), output, {
+    message: (message) => listened.hear(message),
+    congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
+    closed: () => {
+      input.unpipe(gate);
+      input.pause();
+      void end();
+    },
+  });
+  const refuse = (edges: string): void => {
+    const message = `The request has more than ${MAX_LINE_BYTES} bytes and was not read.`;
+    log.warn(`MCP over stdio: ${message}`);
+    const id = requestId(edges) ?? null;
+    void transport.send({ jsonrpc: "2.0", id, error: { code: INVALID_REQUEST, message } } as never).catch(() => {}); // null: JSON-RPC's own
+  };
+  input.pipe(gate);
+  input.once("error", (error) => gate.destroy(error));
+  input.once("close", () => gate.end());
+  input.once("end", () => endWaiting(transport, gateway.settings.clock));
   let hasEnded = false;
   const end = async (): Promise<void> => {
     hasEnded = true;

@@ -5,6 +5,8 @@ import { type PathMatcher, MAX_PATTERN_LENGTH, compilePlainGlob } from "./glob-p
 const ALWAYS_IGNORED: ReadonlySet<string> = new Set([".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"]);
 /** A file with more rules is not read further; nobody writes them by hand. */
 const MAX_RULES = 1000;
+/** Nor is one once so many rules hold in a folder with those above it: each entry is compared with all of them. */
+const MAX_RULES_TOGETHER = 2000;
 
 interface Rule {
   readonly negated: boolean;
@@ -18,12 +20,18 @@ interface Rule {
 export interface IgnoreRules {
   readonly own: readonly Rule[];
   readonly above: IgnoreRules | undefined;
+  /** How many rules hold in the folder in all. */
+  readonly count: number;
 }
 
 /** The rules of a folder from the text of its .gitignore; lines that are no rule are passed over, as git does. */
 export function ignoreRules(above: IgnoreRules | undefined, gitignore: string): IgnoreRules {
-  return { own: readRules(gitignore), above };
+  const before = above?.count ?? 0;
+  const own = gitignore === "" ? NO_RULES : readRules(gitignore, Math.min(MAX_RULES, MAX_RULES_TOGETHER - before));
+  return { own, above, count: before + own.length };
 }
+
+const NO_RULES: readonly Rule[] = [];
 
 /**
  * Says whether an entry of the rules' folder is left out. The last matching rule of the nearest file decides.
@@ -56,11 +64,12 @@ function verdictOf(rules: readonly Rule[], names: readonly string[], isFolder: b
   return undefined;
 }
 
-function readRules(gitignore: string): Rule[] {
+function readRules(gitignore: string, most: number): readonly Rule[] {
+  if (most <= 0) return NO_RULES;
   const rules: Rule[] = [];
   for (const line of gitignore.split(/\r?\n/u)) {
     const rule = readRule(line);
-    if (rule !== undefined && rules.push(rule) >= MAX_RULES) break;
+    if (rule !== undefined && rules.push(rule) >= most) break;
   }
   return rules;
 }

@@ -1,8 +1,9 @@
 /** How lists of paths are written for a model. */
+import { visibleJson } from "../../policy/visible-text.ts";
 
-/** A path on a line of its own; one that could be taken for several lines is quoted. */
+/** A path on a line of its own; one that could be taken for several lines or for another path is quoted, its invisible characters escaped. */
 export function pathLine(path: string): string {
-  return /[\p{Cc}\u2028\u2029]/u.test(path) ? JSON.stringify(path) : path;
+  return /[\p{Cc}\p{Cf}\u2028\u2029]/u.test(path) ? visibleJson(JSON.stringify(path)) : path;
 }
 
 /** Notes under a list, in parentheses; nothing when there are none. */

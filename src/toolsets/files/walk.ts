@@ -11,6 +11,8 @@ import { type Place, type Workspace, isInsideFolder } from "./workspace-path.ts"
 export const MAX_ENTRIES = 50_000;
 const MAX_IGNORE_BYTES = 1024 * 1024;
 const ENTRIES_PER_TURN = 256;
+/** So many comparisons of an entry with an ignore rule are made before others may run. */
+const COMPARISONS_PER_TURN = 50_000;
 
 export interface Entry {
   readonly name: string;
@@ -39,6 +41,8 @@ export class Walk {
   stopped = false;
   /** How many entries were left out because of ignore rules. */
   ignored = 0;
+  /** How many folders below the first could not be opened: not allowed, gone, or too deep for the system. */
+  unopened = 0;
   readonly #workspace: Workspace;
   readonly #signal: AbortSignal;
   #left: number;
@@ -72,8 +76,13 @@ export class Walk {
   async entries(level: Level): Promise<readonly Entry[]> {
     const found: Entry[] = [];
     let seen = 0;
+    let comparisons = 0;
     for await (const dirent of this.#read(level.real)) {
-      if (++seen % ENTRIES_PER_TURN === 0) await letOthersRun(this.#signal);
+      comparisons += level.rules.count;
+      if (++seen % ENTRIES_PER_TURN === 0 || comparisons > COMPARISONS_PER_TURN) {
+        comparisons = 0;
+        await letOthersRun(this.#signal);
+      }
       const kind = kindOf(dirent);
       if (kind === undefined) continue;
       if (isIgnored(level.rules, { name: dirent.name, isFolder: kind === "folder" }, level.names)) this.ignored++;
@@ -103,6 +112,7 @@ export class Walk {
     } catch (thrown: unknown) {
       this.#signal.throwIfAborted();
       if (level === start) throw thrown;
+      this.unopened++;
       return [];
     }
   }

@@ -163,7 +163,7 @@ describe("strange answers", () => {
     expect(error).toMatchObject({
       code: "network_error",
       outcome: "unknown",
-      message: expect.stringContaining("larger than 10485760 bytes"),
+      message: expect.stringContaining("larger than 33554432 bytes"),
     });
   });
 

@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolOutput } from "../../../src/core/content.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import { isJsonObject } from "../../../src/core/json.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { engineContext, request, toolContext } from "../engine-contexts.ts";
 import { gone, openStrange, rejection, strangeEngine } from "../mcp-engine.ts";
 
@@ -83,13 +85,50 @@ describe("framing", () => {
   });
 
   test.each([
-    ["long-line", "it sent a line of more than 10485760 bytes"],
+    ["long-line", "it sent a line of more than 33554432 bytes"],
     ["deep", "it sent a message that nests deeper than 256 levels"],
   ])("D06 a %s closes that server", async (behaviour, reason) => {
     expect(await rejection(openStrange(behaviour))).toMatchObject({
       code: "unavailable",
       message: `MCP server "strange" could not be opened: ${reason}.`,
     });
+  });
+
+  test("a tool whose schema nests too deep is put aside, and the others of its server answer", async () => {
+    const runtime = createRuntime({ toolsets: [{ name: "strange", engine: strangeEngine("abyss") }], ports: { log: new MemoryLog() } });
+    onTestFinished(async () => void (await runtime.close()));
+    await runtime.open();
+
+    const [abyss, echo] = await runtime.execute([{ name: "strange::abyss" }, { name: "strange::echo", input: { still: "here" } }]);
+    expect([abyss?.error?.code, echo?.status]).toEqual(["unavailable", "ok"]);
+    expect(abyss?.error?.message).toContain("nests-deeper-than-250-levels");
+  });
+
+  test("a tool with more words than any model could be given is left out, and the others of its server answer", async () => {
+    const { tools, log } = await openStrange("long-list");
+
+    expect(tools.map(({ name }) => name)).toEqual(["echo"]);
+    expect(log.lines.map(({ message }) => message)).toEqual([
+      'MCP server "strange" lists "novel" with a description of more than 1048576 characters. It is left out.',
+    ]);
+  });
+
+  test.each([
+    ["deep-answer", "it sent a message that nests deeper than 256 levels"],
+    ["many-values", "it sent a message of more than 500000 values"],
+    ["long-answer", "it sent a line of more than 33554432 bytes"],
+    ["long-answer-with-id-last", "it sent a line of more than 33554432 bytes"],
+  ])("a %s ends its call and not its server", async (name, problem) => {
+    const { engine } = await openStrange();
+    const born = await pidOf(engine);
+
+    expect(await rejection(engine.call(request(name), toolContext()))).toMatchObject({
+      code: "too_large",
+      message: `MCP server "strange": ${problem}`,
+      outcome: "unknown",
+      retryable: false,
+    });
+    expect(await pidOf(engine)).toBe(born);
   });
 
   test("D07 answers with wrong, odd or repeated ids are dropped and logged; the right one arrives", async () => {

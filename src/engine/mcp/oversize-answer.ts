@@ -1,0 +1,82 @@
+/** What is made of an answer that is too large or too deep to be read: the end of its request, and not of the server. */
+import type { JSONRPCMessage } from "@modelcontextprotocol/client";
+import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { ANSWER_TOO_LARGE } from "./failure.ts";
+
+/** With the levels of the message around it, a tool that nests no deeper is within the limit of all messages. */
+const MAX_TOOL_DEPTH = 250;
+/** So much of the beginning and of the end of a line is looked at. */
+export const EDGE_LENGTH = 1_000;
+
+/** The error that takes the place of the answer to a request; undefined where the line answers none that can be named. */
+export function errorInstead(line: string, problem: string): JSONRPCMessage | undefined {
+  const id = answeredId(line.slice(0, EDGE_LENGTH), line.slice(-EDGE_LENGTH));
+  return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code: ANSWER_TOO_LARGE, message: problem } };
+}
+
+/** A list of tools with those that nest too deep made unusable; undefined for every other line. */
+export function shallowList(line: string): JSONRPCMessage | undefined {
+  let message: unknown;
+  try {
+    // oxlint-disable-next-line no-restricted-properties -- parseJson refuses what is too deep; this parser does not recurse
+    message = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  const result = isJsonObject(message) ? message["result"] : undefined;
+  if (!isJsonObject(message) || !isJsonObject(result) || !isJsonArray(result["tools"])) return undefined;
+  let isOther = true; // something else in the message may be too deep
+  const tools = result["tools"].map((tool) => {
+    if (!isJsonObject(tool) || !nestsDeeper(tool, MAX_TOOL_DEPTH)) return tool;
+    isOther = false;
+    return unusable(tool);
+  });
+  if (isOther) return undefined;
+  return { ...message, result: { ...result, tools } } as unknown as JSONRPCMessage; // the SDK checks every field that it uses
+}
+
+/** With a schema that is none, so that the registry puts the tool aside and says why. */
+function unusable({ name, description }: JsonObject): JsonObject {
+  const told = { ...(name === undefined ? {} : { name }), ...(typeof description === "string" ? { description } : {}) };
+  return { ...told, inputSchema: { type: "object", $ref: `#/nests-deeper-than-${MAX_TOOL_DEPTH}-levels` } };
+}
+
+/** Level by level, without recursion. */
+function nestsDeeper(root: JsonObject, depth: number): boolean {
+  let level: readonly (JsonObject | readonly JsonValue[])[] = [root];
+  for (let left = depth; level.length > 0; left--) {
+    if (left === 0) return true;
+    level = level.flatMap((container) => Object.values(container).filter(isContainer));
+  }
+  return false;
+}
+
+function isContainer(value: JsonValue): value is JsonObject | readonly JsonValue[] {
+  return typeof value === "object" && value !== null;
+}
+
+const MEMBER = /\s*"((?:[^"\\]|\\.)*)"\s*:\s*(?:(-?\d+)(?=\s*[,}])|("(?:[^"\\]|\\.)*")|(true|false|null)|([[{]))\s*,?/uy;
+const ID_LAST = /[}\]]\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?,\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u;
+
+/** The id of the request that a line is, by the members before its first array or object, or behind its last. */
+export function requestId(edges: string): number | string | undefined {
+  const id = /(?:^\s*\{|[,}\]])\s*"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")\s*[,}]/u.exec(edges)?.[1];
+  if (id === undefined) return undefined;
+  return id.startsWith('"') ? id.slice(1, -1) : Number(id);
+}
+
+/** The number of the request that a line answers, by the members before its first array or object, or behind its last. */
+export function answeredId(head: string, tail: string): number | undefined {
+  const start = /^\s*\{/u.exec(head);
+  if (start === null) return undefined;
+  MEMBER.lastIndex = start[0].length;
+  for (let member = MEMBER.exec(head); member !== null; member = MEMBER.exec(head)) {
+    const [, key, number, , , opened] = member;
+    if (key === "method") return undefined;
+    if (key === "id") return number === undefined ? undefined : Number(number);
+    if (opened !== undefined) break;
+  }
+  const [, id] = ID_LAST.exec(tail) ?? [];
+  return id === undefined ? undefined : Number(id);
+}

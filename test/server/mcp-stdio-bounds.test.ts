@@ -1,0 +1,89 @@
+import { PassThrough } from "node:stream";
+import { createInterface } from "node:readline";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { pure } from "../../src/core/effects.ts";
+import { defineTool } from "../../src/runtime/define-tool.ts";
+import { serveMcpStdio } from "../../src/server/mcp.ts";
+import type { McpStdioServer } from "../../src/server/mcp.ts";
+import { MemoryLog } from "../../src/testing/fake-ports.ts";
+import { openRuntime } from "./mcp-clients.ts";
+
+const HELLO = {
+  id: 0,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } },
+};
+
+interface Wired {
+  readonly input: PassThrough;
+  readonly output: PassThrough;
+  readonly server: McpStdioServer;
+  readonly log: MemoryLog;
+  readonly runs: () => number;
+  send(message: object): void;
+}
+
+async function wired(): Promise<Wired> {
+  let runs = 0;
+  const page = defineTool({
+    name: "page",
+    description: "",
+    effects: pure,
+    execute: () => {
+      runs++;
+      return "x".repeat(50_000);
+    },
+  });
+  const { runtime } = await openRuntime({ tools: [page] });
+  const [input, output, log] = [new PassThrough(), new PassThrough(), new MemoryLog()];
+  const server = await serveMcpStdio(runtime, { graceMs: 0, session: "none", ports: { log }, input, output });
+  onTestFinished(() => server.close());
+  const send = (message: object): void => void input.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  send(HELLO);
+  send({ method: "notifications/initialized" });
+  return { input, output, server, log, runs: () => runs, send };
+}
+
+/** The ids of what is answered from now on. */
+function answered(output: PassThrough): { readonly ids: unknown[]; readonly errors: unknown[] } {
+  const heard = { ids: [] as unknown[], errors: [] as unknown[] };
+  createInterface({ input: output }).on("line", (line) => {
+    const { id, error }: { id?: unknown; error?: unknown } = JSON.parse(line);
+    heard.ids.push(id);
+    if (error !== undefined) heard.errors.push(error);
+  });
+  return heard;
+}
+
+test("a client that reads nothing gets about a thousand calls begun at most, and all of them when it reads", async () => {
+  const { output, send, runs } = await wired();
+  for (let id = 1; id <= 3_000; id++) send({ id, method: "tools/call", params: { name: "page", arguments: {} } });
+  await vi.waitFor(() => expect(runs()).toBeGreaterThanOrEqual(128));
+  for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => void setImmediate(resolve));
+  expect(runs()).toBeLessThan(1_050); // some first answers lie in the buffers of the streams
+  const { ids } = answered(output);
+  await vi.waitFor(() => expect(ids).toHaveLength(3_001), { timeout: 20_000 });
+  expect(new Set(ids).size).toBe(3_001);
+  expect(runs()).toBe(3_000);
+}, 30_000);
+
+test("a line that is too long is refused with its id, said in the log, and the next request is answered", async () => {
+  const { output, log, send } = await wired();
+  const { ids, errors } = answered(output);
+  send({ id: "big", method: "tools/call", params: { name: "page", arguments: { text: "x".repeat(9_000_000) } } });
+  send({ id: 2, method: "ping" });
+  await vi.waitFor(() => expect(ids).toContain(2), { timeout: 10_000 });
+  expect(new Set(ids)).toEqual(new Set([0, "big", 2]));
+  expect(errors).toEqual([{ code: -32_600, message: "The request has more than 8388608 bytes and was not read." }]);
+  expect(log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
+    "MCP over stdio: The request has more than 8388608 bytes and was not read.",
+  ]);
+});
+
+test("endless noise closes the connection, and the log says so", async () => {
+  const { input, server, log } = await wired();
+  const noise = "x".repeat(1024 * 1024);
+  for (let megabytes = 0; megabytes < 9; megabytes++) input.write(noise);
+  await server.closed;
+  expect(log.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining("that is no message: the connection is closed."));
+});
