@@ -68,6 +68,8 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
     error === undefined &&
     run.partial === undefined &&
     run.faults?.spoils === undefined &&
+    run.sameAs === undefined && // it refers to what its own session was shown
+    !run.changedState && // what it remembered is part of having read
     !run.simulated &&
     run.parts.cache.versions.unchangedSince(read.asOf, read.reads);
   // As the tool answered it, before hooks and before it is cut: both come again with every hit.

@@ -159,6 +159,8 @@ export class CallRun implements Interruptible {
   partial: ToolError | undefined;
   /** As the engine says that answered; undefined = as its origin says. */
   fidelity: Fidelity | undefined;
+  /** Its handler changed a value of the session's state. */
+  changedState = false;
   /** The earlier call whose result its answer refers to. */
   sameAs: string | undefined;
   /** The error that its engine answered with on purpose, in the latest attempt that failed. */

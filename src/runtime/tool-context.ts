@@ -122,6 +122,7 @@ export class AttemptContext implements ToolContext {
       update: (key, change) => {
         if (this.#ended !== undefined)
           throw new ToolError("invalid_argument", `${this.toolName} changed state after its call had ended; that is too late.`);
+        this.#run.changedState = true;
         state.update(key, change);
       },
     };

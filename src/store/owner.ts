@@ -75,6 +75,16 @@ export class Owner {
     return { text: `process ${row.pid} on host ${row.host}` };
   }
 
+  /** Other owners whose process runs, however long they were silent: one that is stopped may hold a lock of the database. */
+  async others(tables: Kysely<Tables>): Promise<readonly string[]> {
+    const now = await this.#now(tables);
+    const rows = await tables.selectFrom("haft_owner").selectAll().orderBy("seen_at").execute();
+    const running = rows.filter((row) => row.id !== this.#id && (row.host === hostname() ? isRunning(row.pid) : isAlive(row, now)));
+    return running.map(
+      ({ pid, host, seen_at }) => `process ${pid} on host ${host}, last heard of ${Math.round((now - seen_at) / 1_000)} s ago`,
+    );
+  }
+
   async #now(tables: Kysely<Tables>): Promise<number> {
     return first(await sql<{ value: number }>`select ${this.#connection.databaseTime} as value`.execute(tables)).value;
   }

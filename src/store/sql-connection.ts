@@ -15,6 +15,8 @@ export interface SqlConnection {
   explain(thrown: unknown, doing: string): ToolError;
   /** True when the cause is damaged data, which no second try mends. */
   isDamage(thrown: unknown): boolean;
+  /** True when another connection has the lock that is needed. */
+  isBusy(thrown: unknown): boolean;
   /** True when a row was refused because another one stands in its place. */
   isTaken(thrown: unknown): boolean;
   close(): Promise<void>;

@@ -213,8 +213,27 @@ export class SqlDatabase implements LogDatabase {
     try {
       return await run(this.#connection.tables);
     } catch (error: unknown) {
-      throw this.#connection.explain(error, failure);
+      const explained = this.#connection.explain(error, failure);
+      throw this.#connection.isBusy(error) ? await this.#busy(explained) : explained;
     }
+  }
+
+  async #others(): Promise<readonly string[]> {
+    try {
+      return await this.#owner.others(this.#connection.tables);
+    } catch {
+      return []; // what went wrong first is told
+    }
+  }
+
+  /** Names the processes that may have the lock; reading needs none. */
+  async #busy(error: ToolError): Promise<ToolError> {
+    const others = await this.#others();
+    const holders = others.length === 0 ? "a program that has no session open here" : others.join("; ");
+    return new ToolError(error.code, `${error.message} The lock is held by ${holders}.`, {
+      cause: error,
+      hint: "A process that was stopped in the middle of a write holds the lock until it goes on or ends. What waits is tried again with the next call.",
+    });
   }
 }
 

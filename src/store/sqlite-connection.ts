@@ -1,5 +1,5 @@
 /** `node:sqlite` as Kysely and the store need it. Loaded in the store's thread only. */
-import { chmodSync, existsSync, statSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { SQLInputValue, StatementSync } from "node:sqlite";
@@ -37,6 +37,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       randomText: sql<string>`lower(hex(randomblob(16)))`,
       explain,
       isDamage: isSqliteDamage,
+      isBusy: isSqliteBusy,
       isTaken: isSqliteTaken,
       close: async () => database.close(),
     };
@@ -117,22 +118,49 @@ function pathProblem(path: string, readOnly: boolean): string | undefined {
 }
 
 /**
- * Remembers which file is open. What is written to one that was removed, renamed or replaced would be acknowledged and found by nobody.
+ * Remembers which file is open. What is written to one that was removed, renamed, replaced or cut would be acknowledged and found by nobody.
  *
- * @returns throws ToolError `store_failed` once another file, or none, stands at the path
+ * @returns throws ToolError `store_failed` once another file, or none, stands at the path, `corrupt_record` once it was cut
  */
 function requireSameFile(path: string): () => void {
   const opened = path === ":memory:" ? undefined : statSync(path, { throwIfNoEntry: false });
+  let size = opened?.size ?? 0;
   return () => {
     if (opened === undefined) return;
     const found = statSync(path, { throwIfNoEntry: false });
-    if (found?.ino === opened.ino && found.dev === opened.dev) return;
+    if (found?.ino === opened.ino && found.dev === opened.dev) {
+      if (found.size < size) requireWholeFile(path, found.size);
+      size = found.size;
+      return;
+    }
     const what = found === undefined ? "is not there any more" : "is another one than was opened";
     throw new ToolError("store_failed", `The file ${path} ${what}; nothing more is written.`, {
       retryable: false,
       hint: "Put the file back, or restart with the one that is there now.",
     });
   };
+}
+
+const HEADER_BYTES = 100;
+
+/**
+ * SQLite itself makes a file shorter too, when it is vacuumed: then its header says so.
+ *
+ * @see https://sqlite.org/fileformat2.html#the_database_header — page size at 16, pages at 28
+ */
+function requireWholeFile(path: string, size: number): void {
+  const header = Buffer.alloc(HEADER_BYTES);
+  const file = openSync(path, "r");
+  try {
+    readSync(file, header, 0, HEADER_BYTES, 0);
+  } finally {
+    closeSync(file);
+  }
+  const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
+  if (size >= HEADER_BYTES && size >= header.readUInt32BE(28) * pageSize) return;
+  throw new ToolError("corrupt_record", `The file ${path} was cut to ${size} bytes while it was in use; nothing more is written.`, {
+    hint: "Put a copy of the file back, or open it with readOnly to read what is left.",
+  });
 }
 
 function nodeSqliteDialect(database: DatabaseSync, requireFile: () => void): Dialect {

@@ -3,8 +3,9 @@ import { resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import { DatabaseStore } from "./database-store.ts";
+import { InThreadDatabase } from "./in-thread-database.ts";
 import { requireWhole } from "./store-options.ts";
-import { WorkerDatabase } from "./worker-database.ts";
+import { WorkerDatabase, findWorkerFile } from "./worker-database.ts";
 
 export interface SqliteStoreOptions {
   /** The file, made when it is not there, in a folder that is; or `:memory:`. Never on a network drive. */
@@ -32,6 +33,9 @@ const DEFAULT_BUFFERED_BYTES = 4 * DEFAULT_BYTES;
  * What is appended while a commit is under way goes together with the next (group commit). Every event carries a checksum over itself
  * and the event before, verified whenever it is read. A request that is under way keeps the process alive, an idle store does not.
  *
+ * Bundled into a program's own file, it has no file to start its thread from, and writes in the thread that uses it: each commit then holds
+ * that up. Mark `haft` as external to keep the thread.
+ *
  * @throws ToolError `invalid_argument`
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
@@ -44,7 +48,10 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   const file = inMemory ? path : resolve(path);
   const busyTimeoutMs = requireWhole("busyTimeoutMs", options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS, 0);
   const maxCacheBytes = requireWhole("maxCacheBytes", options.maxCacheBytes ?? DEFAULT_BYTES, 0);
-  return new DatabaseStore(new WorkerDatabase({ path: file, readOnly, busyTimeoutMs, synchronous, maxCacheBytes }), {
+  const settings = { path: file, readOnly, busyTimeoutMs, synchronous, maxCacheBytes };
+  const workerFile = findWorkerFile();
+  const database = workerFile === undefined ? new InThreadDatabase(settings) : new WorkerDatabase(settings, workerFile);
+  return new DatabaseStore(database, {
     kind: "sqlite",
     outlivesProcess: !inMemory,
     place: inMemory ? "The store in memory" : `The store ${file}`,

@@ -1,4 +1,5 @@
 /** The database of a store in a thread of its own: requests go there and answers come back as messages. */
+import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../core/error.ts";
 import type { ErrorInfo } from "../core/error.ts";
@@ -19,8 +20,15 @@ interface Waiter {
   reject(error: ToolError): void;
 }
 
-/** Runs as TypeScript from the source and as JavaScript from the package. */
-const WORKER_FILE = import.meta.url.endsWith(".ts") ? "../store/sqlite-worker.ts" : "../store/sqlite-worker.js";
+/**
+ * The file that the thread is started from: TypeScript in the source, JavaScript in the package. Undefined in a bundle, which has no such
+ * file, and may not even know where it is itself.
+ */
+export function findWorkerFile(here: unknown = import.meta.url): URL | undefined {
+  if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
+  const file = new URL(here.endsWith(".ts") ? "../store/sqlite-worker.ts" : "../store/sqlite-worker.js", here);
+  return existsSync(file) ? file : undefined;
+}
 
 /**
  * Keeps the process alive while a request is under way, and only then.
@@ -29,13 +37,15 @@ const WORKER_FILE = import.meta.url.endsWith(".ts") ? "../store/sqlite-worker.ts
  */
 export class WorkerDatabase implements LogDatabase {
   readonly #settings: SqliteSettings;
+  readonly #file: URL;
   readonly #waiters = new Map<number, Waiter>();
   #worker: Worker | undefined;
   #failure: ToolError | undefined;
   #count = 0;
 
-  constructor(settings: SqliteSettings) {
+  constructor(settings: SqliteSettings, file: URL) {
     this.#settings = settings;
+    this.#file = file;
   }
 
   async open(): Promise<void> {
@@ -99,7 +109,7 @@ export class WorkerDatabase implements LogDatabase {
   #start(): void {
     this.#failure = undefined;
     const settings = { workerData: this.#settings, execArgv: [], name: "haft-sqlite" };
-    const worker = new Worker(new URL(WORKER_FILE, import.meta.url), settings);
+    const worker = new Worker(this.#file, settings);
     worker.unref();
     worker.on("message", (answer: WorkerAnswer) => this.#settle(answer));
     worker.on("error", (error) => this.#end(worker, `its thread failed: ${error.message}`, error));

@@ -3,12 +3,13 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { LanguageModel } from "ai";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import type { StructuredToolInterface } from "@langchain/core/tools";
 import { expect, onTestFinished, test } from "vitest";
 import { adapterRuntime } from "./adapter-world.ts";
-import { langChain, openAiAgents } from "./call-sites.ts";
+import { aiSdk, langChain, openAiAgents } from "./call-sites.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -44,7 +45,9 @@ test("our tools fit each framework without a cast in a program that is plain str
   expect(await ended.promise).toBe(0);
 });
 
-test("the call sites work as they compile", () => {
+test("the call sites work as they compile", async () => {
+  const noModel = { specificationVersion: "v0" } as unknown as LanguageModel; // refused before anything is asked
+  await expect(aiSdk(adapterRuntime(), noModel)).rejects.toThrow("version");
   const nodes = langChain(adapterRuntime(), Set<StructuredToolInterface>);
   expect(nodes.map((tools) => [...tools].map(({ name }) => name))).toEqual([
     ["fail", "picture", "haft__read_result", "math__add"],

@@ -75,6 +75,7 @@ const result = fc
       repairs: fc.array(repair, { maxLength: 1 }),
       warnings: fc.array(text, { maxLength: 1 }),
       truncation: fc.record({ handle: text, totalBytes: fc.nat(), shownBytes: fc.nat() }),
+      sameAs: id,
       metadata: object,
     },
     { requiredKeys: ["callId", "name", "status", "error", "origin", "attempts", "durationMs", "repairs", "warnings"] },

@@ -330,3 +330,15 @@ describe("a tool cannot be cached", () => {
     for (const user of ["ann", "bob"]) expect((await runtime.execute({ name: "read" }, { data: { user } })).output).toBe(user);
   });
 });
+
+test("F3.15 what a call remembered in the state, and what it refers to, is not passed over by a hit", async () => {
+  let runs = 0;
+  const noting = tool("noting", (_input, { state }) => (state.update("seen", () => true), ++runs), { cache: { scope: "runtime" } });
+  const referring = tool("referring", () => new ToolOutput({ output: ++runs, sameAs: "call_1" }), { cache: { scope: "runtime" } });
+  const { runtime } = testRuntime({ tools: [noting, referring] });
+  for (const session of [runtime.session(), runtime.session()]) {
+    await session.execute([{ name: "noting" }, { name: "referring" }]);
+    expect(session.state("default", "seen")).toBe(true);
+  }
+  expect(runs).toBe(4);
+});

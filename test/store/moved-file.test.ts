@@ -1,4 +1,5 @@
-import { renameSync, rmSync } from "node:fs";
+import { renameSync, rmSync, statSync, truncateSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { EventLog } from "../../src/core/store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
@@ -39,5 +40,42 @@ test("I02 nor is what is written while another file stands in its place; once it
   renameSync(`${path}.away`, path);
   await log.whenDurable();
   expect((await log.read()).events).toEqual(messages("s", 1, 3));
+  await close();
+});
+
+test.each<readonly [string, (bytes: number) => number]>([
+  ["nothing", () => 0],
+  ["less than its header", () => 64],
+  ["half of it", (bytes) => Math.floor(bytes / 2)],
+  ["all but one byte", (bytes) => bytes - 1],
+])("I02 what is written after the file was cut to %s is not acknowledged", async (_what, left) => {
+  const path = temporaryFile();
+  const { log, close } = await openLog(path);
+  truncateSync(path, left(statSync(path).size));
+  for (let number = 3; number < 10; number++) {
+    log.append(messages("s", number, number));
+    await expect(log.whenDurable()).rejects.toMatchObject({ code: "corrupt_record", message: expect.stringContaining("was cut to") });
+  }
+  await close();
+});
+
+test("I02 a file that another program made shorter by a vacuum is written as before", async () => {
+  const path = temporaryFile();
+  const { log, close } = await openLog(path);
+  log.append(messages("s", 3, 3_000));
+  await log.whenDurable();
+  const other = new DatabaseSync(path);
+  other.exec(
+    "create table other (body); insert into other select randomblob(4000) from haft_event limit 500; pragma wal_checkpoint(truncate)",
+  );
+  log.append(messages("s", 3_001, 3_001));
+  await log.whenDurable();
+  const before = statSync(path).size;
+  other.exec("drop table other; vacuum; pragma wal_checkpoint(truncate)");
+  other.close();
+  expect(statSync(path).size).toBeLessThan(before);
+  log.append(messages("s", 3_002, 3_002));
+  await log.whenDurable();
+  expect(log.length).toBe(3_002);
   await close();
 });

@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { messages } from "../../src/testing/store-case.ts";
 import { runCrashDrill } from "./crash-drill.ts";
 import type { KillReport } from "./crash-drill.ts";
@@ -21,6 +22,25 @@ test("I03 L03 a process that is killed at any moment leaves every acknowledged e
 });
 
 describe("two processes at once:", SLOW, () => {
+  test("I12 a take-over says which process holds the lock when that one was stopped in the middle of a write", async () => {
+    const path = temporaryFile();
+    const holder = startProcess("hold", path, ["a"]);
+    expect(await heard(holder)).toBe("holding");
+    holder.child.kill("SIGSTOP");
+    const store = sqliteStore({ path, busyTimeoutMs: 10 });
+    await expect(store.claim("a", { takeOver: true })).rejects.toMatchObject({
+      code: "store_failed",
+      message: expect.stringMatching(
+        new RegExp(`The lock is held by process ${holder.child.pid} on host .+, last heard of \\d+ s ago`, "u"),
+      ),
+      hint: expect.stringContaining("until it goes on or ends"),
+    });
+    holder.child.kill("SIGKILL");
+    await holder.ended;
+    expect((await store.claim("a", { takeOver: true })).length).toBe(0);
+    await store.close();
+  });
+
   test("I13 both open a new file, one makes the tables, and both write", async () => {
     const path = temporaryFile();
     const names = [

@@ -3,6 +3,7 @@
  * input, does what it is to do and prints a line of JSON for each thing done.
  */
 import { once } from "node:events";
+import { DatabaseSync } from "node:sqlite";
 import { isToolError } from "../../src/core/error.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { message } from "../../src/testing/store-case.ts";
@@ -64,6 +65,15 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
       say(id);
     }
     await store.close();
+  },
+  /** Has a session open, and is in the middle of a write until it is killed. */
+  async hold() {
+    await store.open();
+    for (const id of ids) await store.create(id, { at: 1, durability: "sync" }).whenDurable();
+    const other = new DatabaseSync(path);
+    other.exec("begin immediate");
+    say("holding");
+    await new Promise(() => setInterval(() => other.isTransaction, 60_000));
   },
   /** Appends, and neither waits nor closes. */
   async leave() {

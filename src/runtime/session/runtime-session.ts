@@ -96,6 +96,8 @@ export class RuntimeSession extends Session {
   readonly #base: SessionHead | undefined;
   #submissions: Submissions | undefined;
   #ready: Promise<void> | undefined;
+  /** Tries again what `ready` waited for: the store could not be used then. */
+  #tryAgain: (() => Promise<void>) | undefined;
   #closing: Promise<void> | undefined;
   #branches = 0;
   #closed: AbortController | undefined;
@@ -288,17 +290,27 @@ export class RuntimeSession extends Session {
     return (this.#submissions ??= new Submissions());
   }
 
-  /** Resolves when its log can be written to, and rejects when it never can; undefined when there is nothing to wait for. @internal */
+  /**
+   * Resolves when its log can be written to, and rejects when it cannot; undefined when there is nothing to wait for. A store that could
+   * not be used is tried again whenever this is asked for. @internal
+   */
   get ready(): Promise<void> | undefined {
+    const tryAgain = this.#tryAgain;
+    if (tryAgain !== undefined) this.waitFor(tryAgain);
     return this.#ready;
   }
 
   /** Holds its calls back until this resolves; when it rejects, so do they. @internal */
-  waitFor(ready: Promise<void>): void {
+  waitFor(begin: () => Promise<void>): void {
+    this.#tryAgain = undefined;
+    const ready = begin();
     this.#ready = ready;
     ready.then(
       () => (this.#ready = undefined),
-      () => {}, // those who call are told
+      (thrown: unknown) => {
+        // Those who call are told. What another has, or is damaged, stays so.
+        if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") this.#tryAgain = begin;
+      },
     );
   }
 

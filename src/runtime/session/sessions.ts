@@ -102,7 +102,7 @@ export class Sessions implements SessionHost {
   async #takeUp(id: string, store: Store, options: ResumeOptions): Promise<RuntimeSession> {
     await store.open();
     const eventLog = await this.#claim(id, store, options);
-    if (eventLog === undefined) return this.#start(id);
+    if (eventLog === undefined) return (await this.#start(id)) ?? this.#takeUp(id, store, { ...options, create: false });
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold(this.#keep, id, this.#parts.faults.any);
@@ -118,20 +118,23 @@ export class Sessions implements SessionHost {
 
   /** Undefined when there is no such session and it may begin. */
   async #claim(id: string, store: Store, { takeOver, create }: ResumeOptions): Promise<EventLog | undefined> {
-    try {
-      return await store.claim(id, takeOver === undefined ? {} : { takeOver });
-    } catch (thrown: unknown) {
+    return store.claim(id, takeOver === undefined ? {} : { takeOver }).catch((thrown: unknown) => {
       const error = ToolError.fromUnknown(thrown, "store_failed");
       if (error.code === "not_found" && create === true) return undefined;
       throw error;
-    }
+    });
   }
 
-  /** A new session that the store has taken in. */
-  async #start(id: string): Promise<RuntimeSession> {
+  /** A new session that the store has taken in; undefined when another process began it in the meantime. */
+  async #start(id: string): Promise<RuntimeSession | undefined> {
     const session = this.#createAs(id);
-    await session.ready;
-    return session;
+    try {
+      return (await session.ready?.then(() => session)) ?? session;
+    } catch (thrown: unknown) {
+      await session.close().catch(() => {}); // what went wrong first is told
+      if (ToolError.fromUnknown(thrown, "store_failed").code === "duplicate") return undefined;
+      throw thrown;
+    }
   }
 
   run(
@@ -345,12 +348,11 @@ export class Sessions implements SessionHost {
     const { store } = this.#options;
     const { eventLog } = session;
     if (store !== undefined && eventLog !== undefined && store.outlivesProcess)
-      session.waitFor(
-        store
-          .open()
-          .then(() => parent?.whenDurable())
-          .then(() => eventLog.whenDurable()),
-      );
+      session.waitFor(async () => {
+        await store.open();
+        await parent?.whenDurable();
+        await eventLog.whenDurable();
+      });
   }
 
   get #keep(): number | undefined {

@@ -1,5 +1,9 @@
 /** Going on with a session, or beginning it when the store has none. */
-import { expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";
 import { FailingStore } from "./failing-store.ts";
 
@@ -21,4 +25,64 @@ test("F3.15 `create` begins a session that the store has not, and goes on with o
 
   const third = testRuntime({ store: new FailingStore(disk.disk), tools }).runtime;
   await expect(third.resume("s", { create: true })).rejects.toMatchObject({ code: "resource_busy" });
+});
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "haft-create-"));
+  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+test("F3.15 of several that begin a session at the same time one has it, and the others are told who", async () => {
+  const path = join(folder(), "store.db");
+  const runtimes = [0, 1, 2].map(() => testRuntime({ store: sqliteStore({ path }), tools }).runtime);
+  for (let round = 0; round < 5; round++) {
+    const begun = await Promise.allSettled(runtimes.map((runtime) => runtime.resume(`s${round}`, { create: true })));
+    const refused = begun.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
+    expect(refused).toEqual(
+      [0, 1].map(() => expect.objectContaining({ code: "resource_busy", message: expect.stringMatching(/is open in process \d+/u) })),
+    );
+    for (const one of begun) if (one.status === "fulfilled") expect((await one.value.execute({ name: "count" })).output).toBe(1);
+  }
+  for (const runtime of runtimes) await runtime.close();
+});
+
+test("F3.15 the one that comes second goes on with what the first began, where the first has closed it or is taken over", async () => {
+  class Late extends FailingStore {
+    /** What another process does between the look and the beginning. */
+    before: () => Promise<void> = async () => {};
+    override async claim(...args: Parameters<FailingStore["claim"]>): ReturnType<FailingStore["claim"]> {
+      return super.claim(...args).catch(async (thrown: unknown) => {
+        await this.before();
+        throw thrown;
+      });
+    }
+  }
+  for (const options of [{ create: true }, { create: true, takeOver: true }]) {
+    const disk = new FailingStore();
+    const first = testRuntime({ store: disk, tools }).runtime;
+    const late = new Late(disk.disk);
+    late.before = async () => {
+      late.before = async () => {};
+      const session = await first.resume("s", { create: true });
+      await session.execute({ name: "count" });
+      if (!("takeOver" in options)) await session.close();
+    };
+    const session = await testRuntime({ store: late, tools }).runtime.resume("s", options);
+    expect((await session.execute({ name: "count" })).output).toBe(2);
+  }
+});
+
+test("F3.15 a session that was begun while its store could not be opened works as soon as that can be", async () => {
+  const place = join(folder(), "not-there-yet");
+  const { runtime } = testRuntime({ store: sqliteStore({ path: join(place, "store.db") }), tools });
+  const session = runtime.session("s");
+  const call = { name: "count" };
+  for (let tries = 0; tries < 2; tries++) await expect(session.execute(call)).rejects.toMatchObject({ code: "store_failed" });
+  mkdirSync(place);
+  expect([(await session.execute(call)).output, (await session.execute(call)).output]).toEqual([1, 2]);
+  await runtime.close();
+  const again = testRuntime({ store: sqliteStore({ path: join(place, "store.db") }), tools }).runtime;
+  expect((await again.resume("s")).history).toHaveLength(2);
+  await again.close();
 });

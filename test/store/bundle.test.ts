@@ -1,0 +1,43 @@
+/** The SQLite store in a program that a bundler made one file of. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { rolldown } from "rolldown";
+import { describe, expect, test } from "vitest";
+import { storeContract } from "../../src/testing/store-contract.ts";
+import { DatabaseStore } from "../../src/store/database-store.ts";
+import { InThreadDatabase } from "../../src/store/in-thread-database.ts";
+import { findWorkerFile } from "../../src/store/worker-database.ts";
+import { localStore } from "./local-store.ts";
+import { temporaryFile } from "./temporary-file.ts";
+
+const ENTRY = fileURLToPath(new URL("bundle-entry.ts", import.meta.url));
+
+describe("bundled", { timeout: 120_000 }, () => {
+  test.each([
+    ["esm", ".mjs"],
+    ["cjs", ".cjs"],
+  ] as const)("as %s, the store writes, and another process goes on with what it wrote", async (format, ending) => {
+    const file = temporaryFile(`out/program${ending}`);
+    const bundle = await rolldown({ input: ENTRY, platform: "node", logLevel: "silent" });
+    await bundle.write({ file, format, codeSplitting: false });
+    await bundle.close();
+    const run = async (): Promise<string> =>
+      (await promisify(execFile)(process.execPath, ["--no-warnings", file, join(file, "..", "..", "store.db")])).stdout.trim();
+    expect([await run(), await run()]).toEqual(["[1,2]", "[3,4]"]);
+  });
+});
+
+test("a place that is unknown, or has no file for a thread beside it, has none", () => {
+  const somewhere = new URL("./nowhere/a/bundle.js", import.meta.url).href;
+  expect([null, "", "blob:nodedata:1", somewhere].map((here) => findWorkerFile(here)?.href ?? "none")).toEqual(Array(4).fill("none"));
+  expect(findWorkerFile()?.href).toMatch(/sqlite-worker\.ts$/u);
+});
+
+test.each(storeContract)("a store in the thread that uses it keeps the contract: $title", async ({ run }) => {
+  const path = temporaryFile();
+  const settings = { path, readOnly: false, busyTimeoutMs: 0, synchronous: "normal", maxCacheBytes: 64e6 } as const;
+  const options = { kind: "sqlite", outlivesProcess: true, place: `The store ${path}`, readOnly: false, maxBufferedBytes: 64e6 };
+  await run({ store: new DatabaseStore(new InThreadDatabase(settings), options), another: () => localStore(path).store });
+});
