@@ -14,7 +14,7 @@ export function fitCall(run: CallRun): StepEnd | Promise<StepEnd> {
   const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
   // Without validation an input still is an object: there is nothing else to record and to hand on.
   const validator = run.options.validate ? registered.inputValidator : ANY_OBJECT;
-  const fitted = fitInput(sent, validator, { dropUnknownKeys: guardsOf(run).dropUnknownKeys });
+  const fitted = fitInput(sent, validator, guardsOf(run));
   if (!fitted.ok)
     return invalidInput(
       run,
