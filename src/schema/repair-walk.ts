@@ -138,6 +138,7 @@ export class RepairWalk {
     const members: [key: string, value: JsonValue][] = [];
     let changed = false;
     for (const [key, value] of Object.entries(object)) {
+      this.#stepsLeft -= shape.patterns.length;
       const name = renames?.get(key) ?? key;
       if (this.#options.dropUnknownKeys && this.#shapes.forbids(shape, name)) {
         this.#noteAt(key, "dropped", "the schema has no such key");
@@ -150,7 +151,7 @@ export class RepairWalk {
         continue;
       }
       if (name !== key) this.#noteAt(name, "renamed", `${showValue(key)} → ${showValue(name)}`);
-      const repaired = this.#repairChild(shape.properties.get(name) ?? shape.additional, value, name);
+      const repaired = this.#repairChild(this.#shapes.schemaAt(shape, name), value, name);
       changed ||= name !== key || repaired !== value;
       members.push([name, repaired]);
     }

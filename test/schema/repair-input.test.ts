@@ -247,6 +247,15 @@ describe("damaged JSON text", () => {
   });
 });
 
+test("values below patternProperties are repaired by the schema of the pattern that their key matches", () => {
+  const schema = {
+    type: "object",
+    patternProperties: { "^n_": { type: "integer" }, "^b_": { type: "boolean" } },
+    additionalProperties: { type: "number" },
+  };
+  expect(fit(schema, { n_a: "5", b_a: "true", other: "0.5" })).toMatchObject({ ok: true, value: { n_a: 5, b_a: true, other: 0.5 } });
+});
+
 describe("what loses nothing is repaired", () => {
   test.each<[JsonValue, unknown, unknown]>([
     [{ type: "integer" }, "5", 5],
