@@ -8,6 +8,9 @@ import { copyPlain, plain } from "./json-text/parse-plain.ts";
 import { readDamagedJson } from "./json-text/read-damaged-json.ts";
 import { Unreadable } from "./json-text/unreadable.ts";
 
+/** What the strict parser says of a value that may not be taken, rather than of its form. */
+const VALUE_FAULT = /given twice|would lose digits|is too large|nests deeper/u;
+
 /** What a text of JSON means. */
 export interface FixedJson {
   readonly value: JsonValue;
@@ -49,7 +52,8 @@ export function fixJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH):
     return { value: kept, unsure, isCutShort: mends.has("end-missing"), note: mends.describe() };
   } catch (thrown: unknown) {
     if (!(thrown instanceof Unreadable)) throw thrown;
-    return thrown.final ? refused(thrown.message) : whyNotJson(text, maxDepth);
+    const why = whyNotJson(text, maxDepth);
+    return thrown.final && !VALUE_FAULT.test(why.message) ? refused(thrown.message) : why;
   }
 }
 
