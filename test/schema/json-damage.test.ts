@@ -9,7 +9,7 @@ import type { Damage } from "./json-damage.ts";
 import { writeTokens } from "./json-tokens.ts";
 import type { Layout } from "./json-tokens.ts";
 
-const COUNT = process.env["CI"] === undefined ? 12_000 : 120_000;
+const COUNT = process.env["CI"] === undefined ? 12_000 : 180_000;
 const LAYOUTS: readonly Layout[] = ["compact", "spaced", "indented"];
 
 interface Tally {

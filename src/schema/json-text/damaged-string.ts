@@ -241,7 +241,8 @@ export class StringReader {
       while (at < limit && WORD.test(source[at] ?? "")) at++;
       this.#look(at - start);
       if (source[at] === '"') at++; // its first quote is missing
-      return source[this.#skipSpace(at)] === ":";
+      const next = this.#skipSpace(at);
+      return source[next] === ":" || (source[next] === '"' && next > at && source[this.#quotedBehind(next)] === ":"); // a stray word before it
     }
     while (at < limit && !closing.includes(source[at] ?? "")) at++;
     this.#look(at - start);
