@@ -205,7 +205,7 @@ export class StringReader {
     this.#look(at - start);
     const comma = this.#skipSpace(at);
     const next = this.#skipSpace(comma + 1);
-    return at > start && source[comma] === "," && source[next] === '"' && this.#startsMember(next, false);
+    return at > start && source[comma] === "," && source[next] === '"' && source[this.#quotedBehind(next)] === ":";
   }
 
   /** Brackets that close at most what is open, and then the end, or a comma where something is still open. */
