@@ -43,7 +43,7 @@ await runtime.close();
   coerced $.seating: "Outside" → "outside"
   parsed-json $.wishes: JSON text → array
 {"guests":2,"seating":"inside"}
-  fixed-json $: broken JSON text → object
+  fixed-json $: broken JSON text → object: extra comma left out
   renamed $.guests: "Guests" → "guests"
   defaulted $.seating: missing → "inside"
 Error (invalid_input): The input of default::book does not fit its schema.

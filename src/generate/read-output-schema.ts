@@ -43,7 +43,7 @@ function readText(text: string): JsonValue {
     return parseJson(found);
   } catch (error: unknown) {
     const fixed = fixJsonText(found);
-    if (fixed !== undefined) return fixed;
+    if ("value" in fixed) return fixed.value;
     throw error;
   }
 }

@@ -98,7 +98,13 @@ function useSchema(
   try {
     const parsing = isStandardSchema(source) && !isOwn(source) ? fromStandardSchema(source, direction) : undefined;
     const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source), { formats: direction === "input" && parsing === undefined });
-    const facade = direction === "input" ? { repair: { dropUnknownKeys: dropsUnknownKeys(definition) }, parse: parsing?.parse } : {};
+    const facade =
+      direction === "input"
+        ? {
+            repair: { dropUnknownKeys: dropsUnknownKeys(definition), allowGuesses: declaresNoWrites(definition.effects) },
+            parse: parsing?.parse,
+          }
+        : {};
     return { jsonSchema: withStandardSchema(validator, facade), parse: parsing?.parse };
   } catch (error: unknown) {
     const cause = ToolError.fromUnknown(error, "invalid_schema");

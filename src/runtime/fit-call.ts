@@ -16,7 +16,7 @@ export function fitCall(run: CallRun): StepEnd | Promise<StepEnd> {
   // Without validation an input still is an object: there is nothing else to record and to hand on.
   const validator = run.options.validate ? registered.inputValidator : ANY_OBJECT;
   if (!registered.hasWarned && run.options.validate) warnOnce(run, registered);
-  const fitted = fitInput(sent, validator, { dropUnknownKeys: guardsOf(run).dropUnknownKeys });
+  const fitted = fitInput(sent, validator, guardsOf(run));
   if (!fitted.ok)
     return invalidInput(
       run,

@@ -31,7 +31,7 @@ export const ANY_OBJECT = compileSchema(true);
 function readableInput(run: CallRun): JsonValue {
   const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
   if (typeof sent !== "string") return sent;
-  const read = fitInput(sent, ANY_OBJECT, { dropUnknownKeys: false });
+  const read = fitInput(sent, ANY_OBJECT, { dropUnknownKeys: false, allowGuesses: true });
   return read.ok ? read.value : sent;
 }
 

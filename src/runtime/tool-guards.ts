@@ -33,6 +33,8 @@ export class ToolGuards {
   readonly toolsetLimit: Limit | undefined;
   readonly effectsOf: (input: JsonObject) => CallEffects;
   readonly dropUnknownKeys: boolean;
+  /** The likely reading of damaged arguments will do: it writes nothing. */
+  readonly allowGuesses: boolean;
   /** The runtime has already said that this tool should declare its effects. */
   toldToDeclare = false;
   /** How its results are cached; made with the first call of a tool that is. */
@@ -47,6 +49,7 @@ export class ToolGuards {
     this.limit = tool.maxConcurrent === undefined ? undefined : new Limit(tool.maxConcurrent);
     this.toolsetLimit = options.toolsetLimit;
     this.effectsOf = createEffectsResolver(tool, toolset.name, options.warn, options.clock);
-    this.dropUnknownKeys = tool.unknownKeys === undefined ? declaresNoWrites(tool.effects) : tool.unknownKeys === "drop";
+    this.allowGuesses = declaresNoWrites(tool.effects);
+    this.dropUnknownKeys = tool.unknownKeys === undefined ? this.allowGuesses : tool.unknownKeys === "drop";
   }
 }

@@ -13,6 +13,11 @@ export interface RepairOptions {
   readonly dropUnknownKeys: boolean;
   /** Repair text that spells another type, JSON inside text, near keys and enum members. @default true */
   readonly coerce?: boolean;
+  /**
+   * Take the likely value of damaged JSON text where another is possible, or where only closing brackets are missing at its end: right
+   * for reads, never for writes. @default false
+   */
+  readonly allowGuesses?: boolean;
 }
 
 export type RepairOutcome =
@@ -88,11 +93,21 @@ class InputFitter {
   }
 
   #repair(input: JsonValue, options: RepairOptions): RepairOutcome {
-    const walk = new RepairWalk(this.#shapes, { dropUnknownKeys: options.dropUnknownKeys, coerce: options.coerce ?? true });
+    const { dropUnknownKeys, coerce = true, allowGuesses = false } = options;
+    const walk = new RepairWalk(this.#shapes, { dropUnknownKeys, coerce, allowGuesses });
     const read = walk.readWhole(input);
-    if (!isJsonObject(read)) return { ok: false, problems: [problemAt([], "type", `expected type object, got ${typeName(input)}`)] };
+    if (!isJsonObject(read)) {
+      const problem = walk.unread.get("$") ?? `expected type object, got ${typeName(input)}`;
+      return { ok: false, problems: [problemAt([], "type", problem)] };
+    }
     const repaired = walk.walk(read);
     const outcome = repaired !== input && isJsonObject(repaired) ? this.#accept(repaired, walk.repairs) : undefined;
-    return outcome ?? { ok: false, problems: this.#validator.problems(read) };
+    return outcome ?? { ok: false, problems: this.#validator.problems(read).map((problem) => explained(problem, walk)) };
   }
+}
+
+/** A value that came as JSON text which could not be taken: the reason says more than its type. */
+function explained(problem: SchemaProblem, { unread }: RepairWalk): SchemaProblem {
+  const reason = unread.size === 0 ? undefined : unread.get(problem.path);
+  return reason === undefined ? problem : { ...problem, message: `${problem.message}; read as JSON: ${reason}` };
 }

@@ -3,7 +3,8 @@ import type { JsonObject, JsonValue } from "../core/json.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, jsonPath } from "../core/json.ts";
 import type { Repair } from "../core/result.ts";
 import { coerceText, kindOf, nearestMember } from "./coerce.ts";
-import { fixJsonText, MAX_FIXABLE_CHARS, readJsonText } from "./fix-json-text.ts";
+import { copyJsonText, fixJsonText } from "./fix-json-text.ts";
+import { MAX_DAMAGED_CHARS } from "./json-text/damaged-text.ts";
 import { countNodes, stepsFor } from "./schema-part.ts";
 import { showValue } from "./schema-problem.ts";
 import type { SchemaShape, SchemaShapes } from "./schema-shape.ts";
@@ -11,6 +12,7 @@ import type { SchemaShape, SchemaShapes } from "./schema-shape.ts";
 export interface WalkOptions {
   readonly dropUnknownKeys: boolean;
   readonly coerce: boolean;
+  readonly allowGuesses: boolean;
 }
 
 /** Largest value that is repaired, in values of its tree; a larger one must fit as it is. */
@@ -18,6 +20,7 @@ const MAX_NODES = 20_000;
 /** Steps of one walk; a value visited is one, and so are twenty steps of the validator. Some 200 ms in the worst case. */
 const MAX_STEPS = 100_000;
 const VALIDATOR_STEPS = 20;
+const PROTO_NOTE = "left out: a key __proto__ could reach a prototype";
 /** Most text that is read as JSON in one walk, in UTF-16 units. */
 const MAX_TEXT = 1024 * 1024;
 
@@ -28,12 +31,14 @@ const MAX_TEXT = 1024 * 1024;
  */
 export class RepairWalk {
   readonly repairs: Repair[] = [];
+  /** By `$` path, why a text that looks like JSON was not taken. */
+  readonly unread = new Map<string, string>();
   readonly #shapes: SchemaShapes;
   readonly #options: WalkOptions;
   readonly #steps: (string | number)[] = [];
   #stepsLeft = MAX_STEPS;
   #textLeft = MAX_TEXT;
-  #fixableLeft = MAX_FIXABLE_CHARS;
+  #fixableLeft = MAX_DAMAGED_CHARS;
 
   constructor(shapes: SchemaShapes, options: WalkOptions) {
     this.#shapes = shapes;
@@ -84,12 +89,36 @@ export class RepairWalk {
   #readText(text: string, wanted: readonly string[]): JsonValue | undefined {
     if ((this.#textLeft -= text.length) < 0) return undefined;
     const maxDepth = DEFAULT_MAX_DEPTH - this.#steps.length;
-    let value = readJsonText(text, maxDepth);
-    const broken = value === undefined;
-    if (broken && (this.#fixableLeft -= text.length) >= 0) value = fixJsonText(text, maxDepth);
-    if (value === undefined || !wanted.includes(kindOf(value))) return undefined;
-    this.#note(broken ? "fixed-json" : "parsed-json", `${broken ? "broken JSON text" : "JSON text"} → ${kindOf(value)}`);
-    return value;
+    const strict = copyJsonText(text, maxDepth);
+    if (strict === undefined) return this.#fixText(text, wanted, maxDepth);
+    if (!this.#isWanted(strict.value, wanted)) return undefined;
+    this.#note("parsed-json", `JSON text → ${kindOf(strict.value)}`);
+    for (const path of strict.dropped)
+      this.repairs.push({ path: jsonPath(this.#steps) + path.slice(1), kind: "dropped", note: PROTO_NOTE });
+    return strict.value;
+  }
+
+  #fixText(text: string, wanted: readonly string[], maxDepth: number): JsonValue | undefined {
+    if ((this.#fixableLeft -= text.length) < 0 || !/[{[(]/u.test(text)) return undefined;
+    const fixed = fixJsonText(text, maxDepth);
+    if (!("value" in fixed)) return this.#refuse(fixed.hint === undefined ? fixed.message : `${fixed.message} ${fixed.hint}`);
+    if (!this.#isWanted(fixed.value, wanted)) return undefined;
+    if (fixed.unsure !== undefined && !this.#options.allowGuesses)
+      return this.#refuse(`${fixed.unsure.message} Send the whole arguments again as valid JSON.`);
+    this.#note("fixed-json", `broken JSON text → ${kindOf(fixed.value)}: ${fixed.note}`);
+    return fixed.value;
+  }
+
+  #isWanted(value: JsonValue, wanted: readonly string[]): boolean {
+    const kind = kindOf(value);
+    if (wanted.includes(kind)) return true;
+    this.unread.set(jsonPath(this.#steps), `expected type ${wanted.join(" or ")}, got JSON text of type ${kind}`);
+    return false;
+  }
+
+  #refuse(reason: string): undefined {
+    this.unread.set(jsonPath(this.#steps), reason);
+    return undefined;
   }
 
   #repairArray(shape: SchemaShape, array: readonly JsonValue[]): JsonValue {
@@ -109,6 +138,7 @@ export class RepairWalk {
     const members: [key: string, value: JsonValue][] = [];
     let changed = false;
     for (const [key, value] of Object.entries(object)) {
+      this.#stepsLeft -= shape.patterns.length;
       const name = renames?.get(key) ?? key;
       if (this.#options.dropUnknownKeys && this.#shapes.forbids(shape, name)) {
         this.#noteAt(key, "dropped", "the schema has no such key");
@@ -121,7 +151,7 @@ export class RepairWalk {
         continue;
       }
       if (name !== key) this.#noteAt(name, "renamed", `${showValue(key)} → ${showValue(name)}`);
-      const repaired = this.#repairChild(shape.properties.get(name) ?? shape.additional, value, name);
+      const repaired = this.#repairChild(this.#shapes.schemaAt(shape, name), value, name);
       changed ||= name !== key || repaired !== value;
       members.push([name, repaired]);
     }

@@ -4,6 +4,7 @@ import { isJsonArray, isJsonObject } from "../core/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { compileSchema, type Validator } from "./compile-schema.ts";
 import { foldKey } from "./coerce.ts";
+import { compilePattern } from "./pattern.ts";
 import { ownKeyword, SchemaParts } from "./schema-part.ts";
 
 export interface SchemaShape {
@@ -17,7 +18,9 @@ export interface SchemaShape {
   readonly closed: boolean;
   /** The keys of `patternProperties`. */
   readonly patterns: readonly string[];
-  /** The schema of keys that are not among `properties`. */
+  /** Their schemas, in the same order. */
+  readonly patternSchemas: readonly JsonValue[];
+  /** The schema of keys that are neither among `properties` nor match a pattern. */
   readonly additional: JsonValue | undefined;
   readonly prefixItems: readonly JsonValue[];
   readonly items: JsonValue | undefined;
@@ -32,8 +35,8 @@ const EMPTY: JsonObject = Object.freeze({});
 /**
  * Reads the shapes of one schema and of its parts, each once.
  *
- * Follows `$ref` within the document (`#` and JSON pointers). What it does not follow (`$dynamicRef`, `if`,
- * `patternProperties`) is only left unrepaired: the validator has the last word on every repaired value.
+ * Follows `$ref` within the document (`#` and JSON pointers). What it does not follow (`$dynamicRef`, `if`) is only
+ * left unrepaired: the validator has the last word on every repaired value.
  */
 export class SchemaShapes {
   readonly root: JsonValue;
@@ -71,6 +74,14 @@ export class SchemaShapes {
       this.#patternNames.set(shape, names);
     }
     return !names.check(Object.fromEntries([[key, null]]));
+  }
+
+  /** The schema of the value at a key: of its property, else of the first pattern that it matches, else of all other keys. */
+  schemaAt(shape: SchemaShape, key: string): JsonValue | undefined {
+    const property = shape.properties.get(key);
+    if (property !== undefined || shape.patterns.length === 0) return property ?? shape.additional;
+    const match = shape.patterns.findIndex((pattern) => compilePattern(pattern)(key));
+    return match < 0 ? shape.additional : shape.patternSchemas[match];
   }
 
   /** The property whose name is `key` but for case and separators; undefined if none or several. */
@@ -122,6 +133,7 @@ function gather(facets: readonly JsonObject[]): SchemaShape {
   const unions: (readonly JsonValue[])[] = [];
   let types: readonly string[] | undefined;
   const patterns: string[] = [];
+  const patternSchemas: JsonValue[] = [];
   let closed = false;
   for (const facet of facets) {
     const type = typesOf(ownKeyword(facet, "type"));
@@ -129,7 +141,9 @@ function gather(facets: readonly JsonObject[]): SchemaShape {
     for (const [name, schema] of Object.entries(objectAt(facet, "properties"))) if (!properties.has(name)) properties.set(name, schema);
     for (const name of arrayAt(facet, "required")) if (typeof name === "string") required.add(name);
     for (const union of ["anyOf", "oneOf"]) if (Object.hasOwn(facet, union)) unions.push(arrayAt(facet, union));
-    patterns.push(...Object.keys(objectAt(facet, "patternProperties")));
+    const byPattern = objectAt(facet, "patternProperties");
+    patterns.push(...Object.keys(byPattern));
+    patternSchemas.push(...Object.values(byPattern));
     closed ||=
       ownKeyword(facet, "additionalProperties") === false ||
       (ownKeyword(facet, "unevaluatedProperties") === false && !facets.some(mayKnowMore));
@@ -141,6 +155,7 @@ function gather(facets: readonly JsonObject[]): SchemaShape {
     required,
     closed,
     patterns,
+    patternSchemas,
     additional: first(facets, "additionalProperties"),
     ...itemsOf(facets),
     unions,

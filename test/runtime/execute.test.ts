@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
 import type { ToolCall } from "../../src/core/call.ts";
 import { ToolOutput } from "../../src/core/content.ts";
+import type { Effects } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
+import type { JsonValue } from "../../src/core/json.ts";
 import { toolDefinition } from "../../src/runtime/registry/tool-definition.ts";
 import { withSuccessShape } from "../../src/runtime/success-shape.ts";
+import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
 const echo = tool("echo", (input) => input, {
@@ -33,6 +36,43 @@ test("F1.9 malformed JSON text as input is an invalid_input result", async () =>
   const { runtime } = testRuntime({ tools: [echo] });
   const result = await runtime.execute({ name: "echo", input: '{"a": ' });
   expect(result.error?.code).toBe("invalid_input");
+});
+
+const asIs = (name: string, effects: Effects) => tool(name, (input) => input, { inputSchema: { type: "object" }, effects });
+
+test.each([
+  '{"filter": {"id": 5}',
+  '{"what": "a"',
+  '{"amount":-}',
+  '{"tags": ["a" "b"]}',
+  '{"to":"bob@x.com,"cc":"eve@x.com"}',
+  "{to: bob}",
+])(
+  "F1.9 %j may not be all that was meant: a tool that writes refuses it with the place, one that reads says what was mended",
+  async (input) => {
+    const { runtime } = testRuntime({
+      tools: [asIs("writes", { writes: ["x"] }), asIs("reads", { reads: ["x"] }), tool("undeclared", () => 1, { effects: {} })],
+    });
+    const [writes, reads, undeclared] = await runtime.execute([
+      { name: "writes", input },
+      { name: "reads", input },
+      { name: "undeclared", input },
+    ]);
+    expect([writes?.error?.code, undeclared?.error?.code]).toEqual(["invalid_input", "invalid_input"]);
+    expect(writes?.error?.details?.[0]).toMatch(
+      /^\$: Not valid JSON at line 1, column \d+: .+\. Send the whole arguments again as valid JSON\.$/u,
+    );
+    expect([reads?.status, reads?.repairs.map(({ kind }) => kind)]).toEqual(["ok", ["fixed-json"]]);
+  },
+);
+
+test.each<[string, JsonValue]>([
+  [String.raw`{"pattern":"^\d+\s*$"}`, { pattern: String.raw`^\d+\s*$` }],
+  ['{"to":"bob@x.com",,"cc":"eve@x.com"}', { to: "bob@x.com", cc: "eve@x.com" }],
+])("F1.9 %s runs with what mendJsonText shows, every string whole", async (input, value) => {
+  const { runtime } = testRuntime({ tools: [asIs("writes", { writes: ["x"] })] });
+  const result = await runtime.execute({ name: "writes", input });
+  expect([result.output, mendJsonText(input)]).toEqual([value, value]);
 });
 
 test("F2.16 F1.2 F3.30 a handler that throws gives its text, sync or async", async () => {

@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../src/core/json.ts";
 import { fixJsonText, readJsonText } from "../../src/schema/fix-json-text.ts";
-import { MAX_MENDABLE_CHARS, mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
+import { MAX_DAMAGED_CHARS } from "../../src/schema/json-text/damaged-text.ts";
+import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 
 describe("what is refused", () => {
   test.each([
@@ -20,7 +21,7 @@ describe("what is refused", () => {
     '{"id": 1915883588174806058,}',
     "[1e999,]",
     `${"[".repeat(70)}1`,
-    `{"a": '${"x".repeat(MAX_MENDABLE_CHARS)}'}`,
+    `{"a": '${"x".repeat(MAX_DAMAGED_CHARS)}'}`,
   ])("%j means nothing", (text) => {
     expect(mendJsonText(text)).toBeUndefined();
   });
@@ -28,7 +29,7 @@ describe("what is refused", () => {
   test.each(['{"a": {"constructor": {"prototype": {"admin": true}}}}', "{'constructor': {'prototype': 1}}"])(
     "A01 %j is refused, mended or not",
     (text) => {
-      expect([mendJsonText(text), fixJsonText(text), readJsonText(text)]).toEqual([undefined, undefined, undefined]);
+      expect([mendJsonText(text), readJsonText(text), "value" in fixJsonText(text)]).toEqual([undefined, undefined, false]);
     },
   );
 
@@ -59,6 +60,20 @@ describe("what is meant", () => {
     ['{"a": 1, "a": 1}', { a: 1 }],
     ['{"a": [1, {"b": "cut o', { a: [1, { b: "cut o" }] }],
     ["Answer: (see below)", "Answer: (see below)"],
+    ['{"a": "b"} is the answer, not "c"', { a: "b" }],
+    ['It said "no" to {"a": "b"} at first', { a: "b" }],
+    ['First {"a": 1} and then {"b": 2}.', { a: 1 }],
+    ['[Note] The result:\n```json\n{"a": "b"}\n```', { a: "b" }],
+    ['The file {"a": "```x {} ```"} it is', { a: "```x {} ```" }],
+    ['{"to":"bob@x.com",,"cc":"eve@x.com"}', { to: "bob@x.com", cc: "eve@x.com" }],
+    ['{"amount":-, "b": 1}', { amount: null, b: 1 }],
+    ["[- 1]", [-1]],
+    ['{"key:"value"}', { key: "value" }],
+    ['[{"a": 1}}, {"b": 2}]', [{ a: 1 }, { b: 2 }]],
+    ['[{"a": 1}], {"b": 2}]', [{ a: 1 }, { b: 2 }]],
+    ['{"a": [1]], "b": 2}', { a: [1], b: 2 }],
+    ['["a", oops "b", "c"]', ["a", "b", "c"]],
+    [String.raw`{"pattern": "^\d+\s*$", "path": "C:\Users\new"}`, { pattern: String.raw`^\d+\s*$`, path: String.raw`C:\Users\new` }],
   ])("%j is %j", (text, value) => {
     expect(mendJsonText(text)).toEqual(value);
   });
@@ -110,13 +125,13 @@ describe("calls", () => {
     ['{"text": "she said "no" and left"}', { text: 'she said "no" and left' }],
     ['{"at": (1, 2)}', { at: [1, 2] }],
   ])("%j is mended for a call", (text, value) => {
-    expect(fixJsonText(text)).toEqual(value);
+    expect(fixJsonText(text)).toMatchObject({ value });
   });
 
   test.each(['{"a": "she said "no', '{"at": (1, 2), "b": "c', '{"a": 1}, {"b": 2}x}', 'So {"a": "she said "no" and left"}'])(
     "%j is not: something of it is missing, or does not belong to it",
     (text) => {
-      expect(fixJsonText(text)).toBeUndefined();
+      expect("value" in fixJsonText(text)).toBe(false);
     },
   );
 });

@@ -131,8 +131,6 @@ describe("an input is an object", () => {
     [[{ a: 1 }], "array"],
     ["", "string"],
     ["text", "string"],
-    ['"{}"', "string"],
-    ["[1]", "string"],
     ["null", "string"],
   ])("A07 %j is refused whatever the schema allows", (input, type) => {
     const problems = [{ path: "$", pointer: "", keyword: "type", message: `expected type object, got ${type}` }];
@@ -140,13 +138,23 @@ describe("an input is an object", () => {
     expect(fit(object({ a: { type: "integer" } }), input)).toEqual({ ok: false, problems });
   });
 
-  test("A07 an input encoded twice is decoded once, and listed", () => {
+  test("A07 JSON text of an array is refused as one", () => {
+    const message = "expected type object, got JSON text of type array";
+    expect(fit({}, "[1]")).toEqual({ ok: false, problems: [{ path: "$", pointer: "", keyword: "type", message }] });
+  });
+
+  test("A07 an input encoded once or twice is decoded, and listed; one encoded three times is not", () => {
     expect(fit(object({ a: { type: "integer" } }), '{"a":1}')).toEqual({
       ok: true,
       value: { a: 1 },
       repairs: [{ path: "$", kind: "parsed-json", note: "JSON text → object" }],
     });
-    expect(fit(object({ a: { type: "integer" } }), JSON.stringify(JSON.stringify({ a: 1 }))).ok).toBe(false);
+    expect(fit(object({ a: { type: "integer" } }), JSON.stringify('{"a":1}'))).toEqual({
+      ok: true,
+      value: { a: 1 },
+      repairs: [{ path: "$", kind: "fixed-json", note: "broken JSON text → object: JSON inside a string read" }],
+    });
+    expect(fit(object({ a: { type: "integer" } }), JSON.stringify(JSON.stringify('{"a":1}'))).ok).toBe(false);
   });
 
   test("A07 problems of an input that came as text are those of the object in it", () => {
@@ -160,9 +168,92 @@ describe("an input is an object", () => {
     expect(fit(object({ a: { type: "integer" }, b: {} }), "{'a': 1, b: None, // note\n}")).toEqual({
       ok: true,
       value: { a: 1, b: null },
-      repairs: [{ path: "$", kind: "fixed-json", note: "broken JSON text → object" }],
+      repairs: [
+        {
+          path: "$",
+          kind: "fixed-json",
+          note:
+            "broken JSON text → object: other quotes read as double quotes, key without quotes, word of another language read as JSON's, " +
+            "comment left out, extra comma left out",
+        },
+      ],
     });
   });
+});
+
+describe("damaged JSON text", () => {
+  const any = object({});
+
+  test.each<[string, string]>([
+    ['{"id": 1234567890123456789}', "the integer 1234567890123456789 would lose digits"],
+    ["{'id': 1234567890123456789}", "the integer 1234567890123456789 would lose digits"],
+    ['{"a": 1, "b": 2, "a": 3}', 'the key "a" is given twice'],
+    ["{'a': 1, 'a': 3}", 'the key "a" is given twice'],
+    ['{"a": 1, "a": 1}', 'the key "a" is given twice'],
+    ['{"a": 1e400}', "the number 1e400 is too large"],
+    [`${'{"a":'.repeat(70)}1${"}".repeat(70)}`, "nests deeper than 64 levels"],
+    ['{"what": "a', "a string is not closed"],
+    ['{"constructor": {"prototype": {"x": 1}}}', '"prototype" below "constructor"'],
+  ])("%j is refused, and the problem says why", (text, reason) => {
+    const outcome = fit(any, text);
+    expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([expect.stringContaining(reason)]);
+  });
+
+  test("a text inside the input that cannot be read as the object it should be says why, too", () => {
+    const outcome = fit(object({ a: { type: "object" } }), { a: '{"id": 1234567890123456789}' });
+    expect(outcome.ok ? "" : outcome.problems[0]?.message).toContain("would lose digits");
+  });
+
+  test.each([
+    '{"what": "a"',
+    '{"filter": {"id": 5}',
+    '{"amount":-}',
+    '{"a": ["a" "b"]}',
+    '{"a": [1,,2]}',
+    "{a: hello}",
+    '{"a":"x,"b":"y"}',
+    '{"say": "she said "no" and left"}',
+    String.raw`{"path": "C:\Users\new"}`,
+  ])("%j is a guess: refused for a tool that writes, taken and listed for one that reads", (text) => {
+    const refused = fitInput(text, compileSchema(any), { dropUnknownKeys: false });
+    expect(refused.ok ? "ran" : refused.problems[0]?.message).toContain("Not valid JSON");
+    const taken = fitInput(text, compileSchema(any), { dropUnknownKeys: true, allowGuesses: true });
+    expect(taken.ok ? taken.repairs.map(({ kind, note }) => [kind, /^broken JSON text → object: \w/u.test(note)]) : taken).toEqual([
+      ["fixed-json", true],
+    ]);
+  });
+
+  test.each<[string, JsonValue]>([
+    [String.raw`{"pattern": "^\d+\s*$"}`, { pattern: String.raw`^\d+\s*$` }],
+    [String.raw`{"path": "C:\Users\ada"}`, { path: String.raw`C:\Users\ada` }],
+    ['{"to":"bob@x.com",,"cc":"eve@x.com"}', { to: "bob@x.com", cc: "eve@x.com" }],
+    ["{'a': TRUE, 'b': Null, 'c': (2), 'd': ()}", { a: true, b: null, c: 2, d: [] }],
+  ])("%s is read without changing a character of its strings, for every tool", (text, value) => {
+    const outcome = fitInput(text, compileSchema(any), { dropUnknownKeys: false });
+    expect(outcome.ok ? outcome.value : outcome.problems).toEqual(value);
+  });
+
+  test("a key __proto__ in JSON text is left out, and listed", () => {
+    expect(fit(any, '{"a": {"__proto__": {"x": 1}}}')).toEqual({
+      ok: true,
+      value: { a: {} },
+      repairs: [
+        { path: "$", kind: "parsed-json", note: "JSON text → object" },
+        { path: "$.a.__proto__", kind: "dropped", note: "left out: a key __proto__ could reach a prototype" },
+      ],
+    });
+    const mended = fit(any, "{'__proto__': 1, 'a': 2}");
+    expect(mended.ok ? mended.repairs[0]?.note : "").toContain('key "__proto__" left out');
+  });
+});
+
+test("values below patternProperties are repaired by the schema of the pattern that their key matches", () => {
+  const schema = {
+    type: "object",
+    patternProperties: { "^n_": { type: "integer" }, "^b_": { type: "boolean" } },
+    additionalProperties: { type: "number" },
+  };
+  expect(fit(schema, { n_a: "5", b_a: "true", other: "0.5" })).toMatchObject({ ok: true, value: { n_a: 5, b_a: true, other: 0.5 } });
 });
 
 describe("what loses nothing is repaired", () => {

@@ -1,7 +1,7 @@
 /** The JSON objects that a model's reply holds: the reply itself, one in a fence, or some among prose. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
 import { fixJsonText, readJsonText } from "../../schema/fix-json-text.ts";
 
@@ -46,8 +46,14 @@ function behindThinking(text: string): string {
 function objectOf(text: string): JsonObject | undefined {
   const trimmed = text.replace(/^\uFEFF/u, "").trim();
   if (!trimmed.startsWith("{") || !trimmed.includes(":")) return undefined;
-  const value = readJsonText(trimmed) ?? fixJsonText(trimmed);
+  const value = readJsonText(trimmed) ?? fixedObject(trimmed);
   return isJsonObject(value) ? value : undefined;
+}
+
+/** Mended, guesses included: an answer that is shown, and checked against its schema. */
+function fixedObject(text: string): JsonValue | undefined {
+  const fixed = fixJsonText(text);
+  return "value" in fixed && !fixed.isCutShort ? fixed.value : undefined;
 }
 
 /** What stands between the first fence and the next, without the word behind the first. */

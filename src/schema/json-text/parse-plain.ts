@@ -1,14 +1,20 @@
 /** Strict JSON without anything in it that could reach a prototype. */
 import { copyJson, isJsonArray } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonCopy, JsonValue } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
 
 /** The deeply frozen value; undefined for what is no strict JSON, too deep, or hostile. A key `__proto__` is left out. */
 export function parsePlain(text: string, maxDepth: number): JsonValue | undefined {
+  return copyPlain(text, maxDepth)?.value;
+}
+
+/** The same, with the paths of the keys that were left out. */
+export function copyPlain(text: string, maxDepth: number): JsonCopy | undefined {
   try {
-    return plain(parseJson(text, { maxDepth }), maxDepth);
+    const copy = copyJson(parseJson(text, { maxDepth }), { maxDepth });
+    return namesPrototype(copy.value) ? undefined : copy;
   } catch {
-    return undefined; // the caller reports that the text does not fit; why it is not JSON helps nobody there
+    return undefined; // callers that report the reason ask parseJson for it
   }
 }
 

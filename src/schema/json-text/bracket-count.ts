@@ -1,0 +1,49 @@
+/** How many closing brackets of a kind a text has too many, outside its strings. */
+
+const OPENERS: ReadonlyMap<string, string> = new Map([
+  ["{", "}"],
+  ["[", "]"],
+  ["(", ")"],
+]);
+
+export class BracketCount {
+  readonly #extra = new Map<string, number>();
+
+  constructor(source: string, start: number) {
+    for (let at = start; at < source.length; at++) {
+      const char = source[at] ?? "";
+      if (char === '"') at = endOfString(source, at);
+      else if (char === "}" || char === "]" || char === ")") this.#count(char, 1);
+      else if (OPENERS.has(char)) this.#count(OPENERS.get(char) ?? "", -1);
+    }
+  }
+
+  /** True where one stands in the place of another that is missing, which is then counted as there. */
+  takeSwapped(close: string, expected: string): boolean {
+    if ((this.#extra.get(close) ?? 0) <= 0 || (this.#extra.get(expected) ?? 0) >= 0) return false;
+    this.#count(close, -1);
+    this.#count(expected, 1);
+    return true;
+  }
+
+  /** True where there is one too many, which is then counted as passed over. */
+  takeExtra(close: string): boolean {
+    const extra = this.#extra.get(close) ?? 0;
+    if (extra <= 0) return false;
+    this.#extra.set(close, extra - 1);
+    return true;
+  }
+
+  #count(close: string, by: number): void {
+    this.#extra.set(close, (this.#extra.get(close) ?? 0) + by);
+  }
+}
+
+/** The offset of the closing quote, or of the end. */
+function endOfString(source: string, start: number): number {
+  for (let at = start + 1; at < source.length; at++) {
+    if (source[at] === "\\") at++;
+    else if (source[at] === '"') return at;
+  }
+  return source.length;
+}

@@ -1,0 +1,290 @@
+/** Reads one array or object of damaged JSON, and says what it had to mend. */
+import type { JsonValue } from "../../core/json.ts";
+import { canonicalJson, DEFAULT_MAX_DEPTH } from "../../core/json.ts";
+import { BracketCount } from "./bracket-count.ts";
+import { isQuote } from "./damaged-string.ts";
+import type { StringRole } from "./damaged-string.ts";
+import type { DamagedText } from "./damaged-text.ts";
+import type { Mends, MendKind } from "./mend.ts";
+import { CLOSERS, KEY_CHAR, show, TokenReader } from "./token-reader.ts";
+import { Unreadable } from "./unreadable.ts";
+
+export interface DamagedJson {
+  readonly value: JsonValue;
+  /** The offset behind the value. */
+  readonly end: number;
+  readonly mends: Mends;
+}
+
+export interface DamagedJsonOptions {
+  /** Where the array or object begins. @default 0 */
+  readonly start?: number;
+  /** @default 64 */
+  readonly maxDepth?: number;
+  /** Every string begins and ends with its quotes: fails where that cannot be. @default false */
+  readonly exactStrings?: boolean;
+}
+
+type Members = Record<string, JsonValue>;
+
+/** @throws Unreadable where no value can be read */
+export function readDamaged(text: DamagedText, options: DamagedJsonOptions = {}): DamagedJson {
+  return new DamagedReader(text, options).read();
+}
+
+class DamagedReader extends TokenReader {
+  readonly #maxDepth: number;
+  readonly #start: number;
+  #brackets: BracketCount | undefined;
+  /** Something stands behind an array or object that was closed inside this one. */
+  #closedInside = false;
+
+  constructor(text: DamagedText, { start = 0, maxDepth = DEFAULT_MAX_DEPTH, exactStrings = false }: DamagedJsonOptions) {
+    super(text, { start, exact: exactStrings });
+    this.#start = start;
+    this.#maxDepth = maxDepth;
+  }
+
+  read(): DamagedJson {
+    const char = this.char;
+    if (char !== "{" && char !== "[" && char !== "(") throw this.unreadable("expected an object or an array");
+    const value = this.#value("top");
+    if (typeof value !== "object" || value === null) throw this.unreadable("expected an object or an array");
+    const whole = this.mends.has("end-missing") || this.mends.has("cut-off") ? value : this.#goOn(value, char);
+    return { value: whole, end: this.at, mends: this.mends };
+  }
+
+  /** A closing bracket too many ended the value early where its rest follows: `{"a": 1}, "b": 2}`. Else brackets too many behind it. */
+  #goOn(value: JsonValue, opener: string): JsonValue {
+    let whole = value;
+    for (;;) {
+      const end = this.at;
+      let extra = 0;
+      for (this.skip(); this.char !== "" && CLOSERS.includes(this.char); this.skip()) {
+        extra++;
+        this.at++;
+      }
+      const more = this.char === "," && opener !== "(" ? this.#rest(whole, opener) : undefined;
+      if (more === undefined) {
+        if (extra === 0) this.at = end;
+        else this.mends.add(this.#closedInside ? "bracket-guess" : "extra-bracket", end);
+        return whole;
+      }
+      this.mends.add("bracket-guess", end);
+      whole = more;
+    }
+  }
+
+  /** Members or items behind a value, up to a bracket that closes them; undefined where there are none. */
+  #rest(value: JsonValue, opener: string): JsonValue | undefined {
+    const start = this.at;
+    const close = opener === "{" ? "}" : "]";
+    const trial = new DamagedReader(this.text, { start, maxDepth: this.#maxDepth, exactStrings: this.exact });
+    try {
+      const more = trial.#continued(value, close);
+      this.at = trial.at;
+      this.mends.addAll(trial.mends);
+      return more;
+    } catch (thrown: unknown) {
+      if (thrown instanceof Unreadable) return undefined;
+      throw thrown;
+    }
+  }
+
+  #continued(value: JsonValue, close: "}" | "]"): JsonValue {
+    this.skip(",");
+    if (close === "}" && !isQuote(this.char)) throw this.unreadable("expected a key");
+    const more = Array.isArray(value) ? this.#items([...value], close) : this.#members({ ...(value as Members) });
+    if (this.mends.certainty === "cut" || this.mends.has("end-missing")) throw this.unreadable("the text ends too early");
+    return more;
+  }
+
+  #value(role: StringRole): JsonValue {
+    const char = this.char;
+    if (char === "{") return this.#object();
+    if (char === "[") {
+      this.at++;
+      return this.#items([], "]");
+    }
+    if (char === "(") return this.#tuple();
+    if (isQuote(char)) return this.joined(role);
+    return this.word(role);
+  }
+
+  #object(): Members {
+    this.at++;
+    this.skip();
+    if (this.char === "{" && this.source.startsWith("{{", this.at - 1)) {
+      this.note("bracket-guess");
+      this.at++;
+    }
+    return this.#members({});
+  }
+
+  #members(value: Members): Members {
+    this.#begin("}");
+    let colonMissing = false;
+    let separated = true;
+    for (let count = 0; ; count++) {
+      const commas = this.#commas(count === 0, "extra-comma");
+      if (this.#ends(commas)) break;
+      if (this.char === "{" && this.open.includes("]")) {
+        this.note("bracket-guess"); // `[{"i": 1, {"i": 2}]`
+        break;
+      }
+      if (commas === 0 && !separated) this.note(colonMissing || !isQuote(this.char) ? "comma-guess" : "comma");
+      const keyAt = this.at;
+      const key = this.key();
+      if (key === undefined) break;
+      colonMissing = this.colon(commas === 0 && !separated, keyAt);
+      this.#add(value, key, this.#memberValue(), keyAt);
+      separated = false;
+      this.stray("}");
+    }
+    this.open.pop();
+    return value;
+  }
+
+  #memberValue(): JsonValue {
+    this.skip();
+    const char = this.char;
+    if (char === "") {
+      this.note("cut-off");
+      return null;
+    }
+    if (char !== "," && !CLOSERS.includes(char)) return this.#value("object");
+    this.note("no-value");
+    return null;
+  }
+
+  /** A key given twice is refused; a `__proto__` could reach a prototype. */
+  #add(object: Members, key: string, value: JsonValue, at: number): void {
+    if (key === "__proto__") {
+      this.mends.add("proto", at);
+      return;
+    }
+    const known = Object.hasOwn(object, key) ? object[key] : undefined;
+    if (known !== undefined) {
+      if (canonicalJson(known) !== canonicalJson(value))
+        throw new Unreadable(`the key ${show(key)} is given twice in one object; give every key once`, at, true);
+      this.mends.add("key-twice", at);
+    }
+    object[key] = value;
+  }
+
+  #items(items: JsonValue[], close: string): readonly JsonValue[] {
+    let pairs: Members | undefined;
+    let before: "none" | "string" | "other" = "none";
+    this.#begin(close);
+    for (;;) {
+      const commas = this.#commas(before === "none", "empty-item");
+      if (this.#ends(commas)) break;
+      const quoted = isQuote(this.char);
+      const itemAt = this.at;
+      if (commas === 0 && before !== "none") {
+        if (this.exact && KEY_CHAR.test(this.char) && !quoted && !/[-\dtfnTFNuU]/u.test(this.char))
+          throw this.unreadable("a word beside a value");
+        this.note(quoted || before === "string" ? "comma-guess" : "comma");
+      }
+      const item = this.#value("array");
+      this.skip();
+      if (typeof item === "string" && quoted && this.char === ":") {
+        this.note("pairs");
+        this.at++;
+        if (pairs === undefined) items.push((pairs = {}));
+        this.#add(pairs, item, this.#memberValue(), itemAt);
+      } else if (item !== undefined) {
+        pairs = undefined;
+        items.push(item);
+      }
+      before = quoted ? "string" : "other";
+      this.stray(close);
+    }
+    this.open.pop();
+    return items;
+  }
+
+  /** `(1, 2)` and `()` are arrays, `(1)` is 1. */
+  #tuple(): JsonValue {
+    this.note("tuple");
+    const start = ++this.at;
+    const items = this.#items([], ")");
+    const [only] = items;
+    const inside = this.source.slice(start, this.at).trimEnd().slice(0, -1).trimEnd();
+    return items.length === 1 && only !== undefined && !inside.endsWith(",") ? only : items;
+  }
+
+  #begin(close: string): void {
+    this.open.push(close);
+    if (this.open.length > this.#maxDepth) throw new Unreadable(`it nests deeper than ${this.#maxDepth} levels`, this.at, true);
+  }
+
+  /** Passes over commas, and `...`; returns how many there were. */
+  #commas(first: boolean, extra: MendKind): number {
+    let commas = 0;
+    for (this.skip(); ; this.skip()) {
+      if (this.source.startsWith("...", this.at)) {
+        this.note("stray");
+        this.at += 3;
+      } else if (this.char === ",") {
+        if (commas > 0 || first) this.note(first || commas > 0 ? extra : "extra-comma");
+        commas++;
+        this.at++;
+      } else return commas;
+    }
+  }
+
+  /** At the end of what is open: its bracket, that of an outer one, or the end of the text. */
+  #ends(commas: number): boolean {
+    for (;;) {
+      const char = this.char;
+      if (char === "") {
+        if (commas > 0) this.note("cut-off");
+        else if (!this.mends.has("cut-off")) this.note("end-missing");
+        return true;
+      }
+      if (!CLOSERS.includes(char)) return false;
+      const own = char === this.open.at(-1);
+      if (own && commas === 1) this.note("extra-comma");
+      if (own) {
+        this.at++;
+        this.#markClosed();
+        return true;
+      }
+      this.#brackets ??= this.#countBrackets();
+      if (this.#brackets.takeSwapped(char, this.open.at(-1) ?? "")) {
+        this.note("bracket-guess");
+        this.at++;
+        return true;
+      }
+      if (!this.#brackets.takeExtra(char)) {
+        if (!this.open.includes(char)) throw this.unreadable(`${char} closes nothing`);
+        this.note("bracket-guess");
+        return true;
+      }
+      this.note("bracket-guess");
+      this.at++;
+      if (commas === 0) this.#passComma();
+      if (this.char !== "" && !CLOSERS.includes(this.char)) return false;
+    }
+  }
+
+  #countBrackets(): BracketCount {
+    this.text.budget.spend(this.source.length - this.#start);
+    return new BracketCount(this.source, this.#start);
+  }
+
+  #passComma(): void {
+    this.skip();
+    if (this.char !== ",") return;
+    this.at++;
+    this.skip();
+  }
+
+  /** Remembers that an array or object ended inside another that goes on. */
+  #markClosed(): void {
+    if (this.#closedInside || this.open.length === 1) return;
+    const at = this.spaces.skip(this.at);
+    this.#closedInside = !CLOSERS.includes(this.source[at] ?? "");
+  }
+}

@@ -1,0 +1,20 @@
+/** A damaged text with its readers, made once however often it is read. */
+import { StringReader } from "./damaged-string.ts";
+import { ReadBudget } from "./read-budget.ts";
+import { Spaces } from "./spaces.ts";
+
+/** Longest text that is mended, in UTF-16 units; strict JSON may be longer. Keeps the mending of the worst text under some 250 ms. */
+export const MAX_DAMAGED_CHARS = 131_072;
+export class DamagedText {
+  readonly source: string;
+  readonly budget: ReadBudget;
+  readonly spaces: Spaces;
+  readonly strings: StringReader;
+
+  constructor(source: string) {
+    this.source = source;
+    this.budget = new ReadBudget(source.length);
+    this.spaces = new Spaces(source);
+    this.strings = new StringReader(source, this.budget);
+  }
+}

@@ -1,0 +1,70 @@
+/** Words without quotes in damaged JSON: numbers in any notation, constants of other languages, plain words. */
+import type { JsonValue } from "../../core/json.ts";
+import type { MendKind } from "./mend.ts";
+import { Unreadable } from "./unreadable.ts";
+
+export interface ReadWord {
+  readonly value: JsonValue;
+  /** What had to be done for it. */
+  readonly mend: MendKind | undefined;
+}
+
+const WORDS: ReadonlyMap<string, ReadWord> = new Map<string, ReadWord>([
+  ["true", { value: true, mend: "word" }],
+  ["false", { value: false, mend: "word" }],
+  ["null", { value: null, mend: "word" }],
+  ["none", { value: null, mend: "word" }],
+  ["undefined", { value: null, mend: "word-guess" }],
+  ["nan", { value: null, mend: "word-guess" }],
+]);
+const LONGEST_WORD = 9;
+const MAX_NUMBER = 400;
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
+const OTHER_NUMBER = /^[+-]?(?:(?:0|[1-9]\d*)\.?|(?:0|[1-9]\d*)?\.\d+)(?:[eE][+-]?\d+)?$/u;
+const HEX_NUMBER = /^[+-]?0[xX][0-9a-fA-F]{1,13}$/u;
+/** A number that lacks the digits behind its point or exponent. */
+const UNFINISHED = /^([+-]?(?:0|[1-9]\d*)?(?:\.\d*)?)[eE][+-]?$/u;
+const SPACED_SIGN = /^([+-])\s+(\d.*)$/u;
+
+/** What a word stands for; undefined for one that is only text. Exact JSON needs no mend. */
+export function readWord(word: string, at: number): ReadWord | undefined {
+  if (word === "true") return { value: true, mend: undefined };
+  if (word === "false") return { value: false, mend: undefined };
+  if (word === "null") return { value: null, mend: undefined };
+  const known = word.length <= LONGEST_WORD ? WORDS.get(word.toLowerCase()) : undefined;
+  if (known !== undefined) return known;
+  return word.length > MAX_NUMBER ? undefined : readNumber(word, at);
+}
+
+function readNumber(word: string, at: number): ReadWord | undefined {
+  if (JSON_NUMBER.test(word)) return { value: finite(word, Number(word), at), mend: undefined };
+  if (OTHER_NUMBER.test(word)) return { value: finite(word, Number(word), at), mend: word.endsWith(".") ? "number-guess" : "number" };
+  if (HEX_NUMBER.test(word)) {
+    const sign = word.startsWith("-") ? -1 : 1;
+    return { value: finite(word, sign * Number(word.replace(/^[+-]/u, "")), at), mend: "number" };
+  }
+  if (word === "-" || word === "+") return { value: null, mend: "no-value" };
+  if (word === ".") return { value: 0, mend: "number-guess" };
+  const [, digits] = UNFINISHED.exec(word) ?? [];
+  if (digits !== undefined && /\d/u.test(digits)) return { value: finite(word, Number(digits), at), mend: "number-guess" };
+  const [, sign, rest] = SPACED_SIGN.exec(word) ?? [];
+  if (sign !== undefined && rest !== undefined && JSON_NUMBER.test(rest))
+    return { value: finite(word, sign === "-" ? -Number(rest) : Number(rest), at), mend: "number-guess" };
+  return undefined;
+}
+
+function finite(word: string, number: number, at: number): number {
+  if (!Number.isFinite(number)) throw new Unreadable(`the number ${shorten(word)} is too large; send it as a string`, at, true);
+  if (Number.isInteger(number) && !Number.isSafeInteger(number) && !keepsDigits(word, number))
+    throw new Unreadable(`the integer ${shorten(word)} would lose digits; send it as a string`, at, true);
+  return number;
+}
+
+/** Numbers with a point or an exponent are approximate by themselves. */
+function keepsDigits(word: string, number: number): boolean {
+  return /[.eE]/u.test(word) ? !/^[+-]?0[xX]/u.test(word) : String(number) === word.replace(/^\+/u, "");
+}
+
+function shorten(word: string): string {
+  return word.length <= 40 ? word : `${word.slice(0, 24)}… (${word.length} characters)`;
+}

@@ -1,0 +1,96 @@
+/** What a string of damaged JSON says: its escapes read, those that JSON does not know kept as they stand. */
+import type { MendKind } from "./mend.ts";
+import { Unreadable } from "./unreadable.ts";
+
+export interface DecodedString {
+  readonly text: string;
+  readonly mends: MendKind[];
+}
+
+const PLAIN: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ["\\", "\\"],
+  ["/", "/"],
+  ["b", "\b"],
+  ["f", "\f"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"],
+]);
+/** Marks that other languages escape, and JSON does not. */
+const ESCAPED_MARKS = "'`“”„‘’";
+const HEX = /^[0-9a-fA-F]{4}$/u;
+const CONTROL = /[\u0000-\u001f]/u;
+/** Control characters that no text has. */
+const NO_TEXT = /[\u0000-\u0007\u000b\u000e-\u001f]/u;
+/** A path to a share whose backslashes were not doubled: nowhere else do two stand together. */
+const SHARE = /^\\\\[\w.](?!.*\\\\)/su;
+/** Begins a path of Windows, whose backslashes are no escapes. */
+const PATH = /^(?:[A-Za-z]:\\|\\\\[\w.])/u;
+
+/**
+ * A text between quotes, decoded.
+ *
+ * An escape that JSON does not know keeps its backslash. Beside one, `\b` and `\f` are text as well, and in a path of Windows every
+ * backslash is: whoever wrote it did not escape backslashes.
+ */
+export function decodeString(raw: string, quote: string): DecodedString {
+  const mends: MendKind[] = CONTROL.test(raw) ? ["control"] : [];
+  if (mends.length > 0 && NO_TEXT.test(raw)) throw new Unreadable("a control character stands in a string", 0);
+  if (!raw.includes("\\")) return { text: raw, mends };
+  const seen = lookThrough(raw, quote);
+  if (seen.unknown) mends.push(seen.known ? "escape-guess" : "escape");
+  if (seen.marks) mends.push("quote-escape");
+  const pieces: string[] = [];
+  const kept = seen.unknown ? (PATH.test(raw) ? "bfnrtu" : "bf") : "";
+  let from = seen.unknown && SHARE.test(raw) ? 2 : 0;
+  if (from > 0) pieces.push("\\\\");
+  for (let at = raw.indexOf("\\", from); at >= 0; at = raw.indexOf("\\", from)) {
+    const { text, length } = readEscape(raw, at, quote, kept);
+    pieces.push(raw.slice(from, at), text);
+    from = at + length;
+  }
+  pieces.push(raw.slice(from));
+  return { text: pieces.join(""), mends };
+}
+
+interface Seen {
+  /** An escape that JSON does not know. */
+  unknown: boolean;
+  /** One that it knows, but for that of a quote. */
+  known: boolean;
+  /** A quote escaped that needs no escape. */
+  marks: boolean;
+}
+
+function lookThrough(raw: string, quote: string): Seen {
+  const seen: Seen = { unknown: false, known: false, marks: false };
+  for (let at = raw.indexOf("\\"); at >= 0; at = raw.indexOf("\\", at + 2)) {
+    const kind = raw[at + 1] ?? "";
+    if (kind === quote || kind === '"') continue;
+    if (ESCAPED_MARKS.includes(kind) && kind !== "") seen.marks = true;
+    else if (PLAIN.has(kind) || (kind === "u" && HEX.test(raw.slice(at + 2, at + 6)))) seen.known = true;
+    else seen.unknown = true;
+  }
+  return seen;
+}
+
+function readEscape(raw: string, at: number, quote: string, kept: string): { readonly text: string; readonly length: number } {
+  const kind = raw[at + 1] ?? "";
+  if (kind === "") return { text: "\\", length: 1 };
+  if (kept.includes(kind)) return { text: `\\${kind}`, length: 2 };
+  const plain = kind === quote || ESCAPED_MARKS.includes(kind) ? kind : PLAIN.get(kind);
+  if (plain !== undefined) return { text: plain, length: 2 };
+  const code = raw.slice(at + 2, at + 6);
+  if (kind === "u" && HEX.test(code)) return { text: String.fromCharCode(Number.parseInt(code, 16)), length: 6 };
+  return { text: `\\${kind}`, length: 2 };
+}
+
+/** A text that was cut off, without the escape that it ends in. */
+export function withoutCutEscape(raw: string): string {
+  const start = raw.lastIndexOf("\\", raw.length - 1);
+  if (start < raw.length - 5 || start < 0 || !/^\\(?:u[0-9a-fA-F]{0,3})?$/u.test(raw.slice(start))) return raw;
+  let before = start;
+  while (before > 0 && raw[before - 1] === "\\") before--;
+  return (start - before) % 2 === 0 ? raw.slice(0, start) : raw;
+}

@@ -1,0 +1,168 @@
+/** The one array or object that a damaged text means: whole, in a fence, among prose, or encoded as a string. */
+import { DEFAULT_MAX_DEPTH } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { readDamaged } from "./damaged-reader.ts";
+import type { DamagedJson } from "./damaged-reader.ts";
+import { DamagedText } from "./damaged-text.ts";
+import { Mends } from "./mend.ts";
+import { parsePlain } from "./parse-plain.ts";
+
+import { Unreadable } from "./unreadable.ts";
+
+export interface MeantJson {
+  readonly value: JsonValue;
+  readonly mends: Mends;
+}
+
+const FENCE = "```";
+/** A bracket, with what stands in it where that is one word. */
+const BRACKET = /[{[](?:[^\s{}[\]":,]+[}\]])?/gu;
+/** What prose has not that damaged JSON may have. */
+const STRUCTURE = /["“”„{}[\]]/u;
+const MAX_ENCODINGS = 1;
+
+/** What stands behind a value. */
+export type Rest = "nothing" | "prose" | "structure" | "attached" | "value";
+
+/**
+ * The value that a text means, with everything that had to be mended for it.
+ *
+ * Strings are taken as they stand where all of the text can be read so; only then it is guessed where quotes are missing, or stand
+ * inside strings.
+ *
+ * @throws Unreadable where there is no value, several, or none that may be taken
+ */
+export function readDamagedJson(text: string, maxDepth: number = DEFAULT_MAX_DEPTH, encodings = 0): MeantJson {
+  const source = text.replace(/^\uFEFF/u, "").trim();
+  const damaged = new DamagedText(source);
+  const opens = isOpening(source[0]);
+  const fencedFirst = /^[[{]\s{0,64}```/u.test(source);
+  const exact = opens && !fencedFirst ? attempt(damaged, { maxDepth, exactStrings: true }) : undefined;
+  if (exact !== undefined && endsWell(damaged, exact)) return withRest(damaged, exact);
+  const encoded = encodings < MAX_ENCODINGS ? readEncoded(source, maxDepth, encodings) : undefined;
+  if (encoded !== undefined) return encoded;
+  const guess = opens && !fencedFirst ? attempt(damaged, { maxDepth }) : undefined;
+  if (guess !== undefined && isWhole(guess, exact) && endsWell(damaged, guess)) return withRest(damaged, guess);
+  const around = aroundFence(damaged, maxDepth);
+  if (around !== undefined) return withRest(damaged, around);
+  const fenced = readFenced(damaged, maxDepth, opens);
+  if (fenced !== undefined) return fenced;
+  const best = exact ?? guess;
+  if (best !== undefined) return withRest(damaged, best);
+  return readAmongProse(damaged, maxDepth);
+}
+
+/** What stands behind an offset. */
+export function restBehind({ source, spaces, budget }: DamagedText, end: number): Rest {
+  const at = spaces.skip(end, ",;`");
+  if (at >= source.length) return "nothing";
+  if (isOpening(source[at]) && (at > end || source[at] !== "(")) return "value";
+  if (at === end && /[\p{L}\p{N}_$"']/u.test(source[at] ?? "")) return "attached";
+  budget.spend(source.length - at);
+  return STRUCTURE.test(source.slice(at)) ? "structure" : "prose";
+}
+
+interface AttemptOptions {
+  readonly start?: number;
+  readonly maxDepth: number;
+  readonly exactStrings?: boolean;
+}
+
+/** Undefined where another way of reading may help. */
+function attempt(text: DamagedText, options: AttemptOptions): DamagedJson | undefined {
+  try {
+    return readDamaged(text, options);
+  } catch (thrown: unknown) {
+    if (!(thrown instanceof Unreadable) || thrown.final) throw thrown;
+    return undefined;
+  }
+}
+
+function endsWell(text: DamagedText, { end }: DamagedJson): boolean {
+  const rest = restBehind(text, end);
+  return rest === "nothing" || rest === "prose";
+}
+
+/** Not cut off, nor without its end where another reading has one. */
+function isWhole({ mends }: DamagedJson, other: DamagedJson | undefined): boolean {
+  return mends.certainty !== "cut" && (other === undefined || other.mends.has("end-missing") || !mends.has("end-missing"));
+}
+
+function withRest(text: DamagedText, { value, end, mends }: DamagedJson): MeantJson {
+  const rest = restBehind(text, end);
+  if (rest === "value") throw new Unreadable("another value follows the first", end);
+  if (rest === "attached") throw new Unreadable("text stands directly behind the value", end);
+  if (rest === "structure") mends.add("around-guess", end);
+  else if (rest === "prose") mends.add(mends.has("extra-bracket") ? "around-guess" : "around", end);
+  return { value, mends };
+}
+
+/** JSON as a JSON string, or JSON whose quotes were all escaped. */
+function readEncoded(source: string, maxDepth: number, encodings: number): MeantJson | undefined {
+  const quoted = source.startsWith('"') && source.endsWith('"') && source.length > 1;
+  if (!quoted && !/^[{[](?:[\s{[]|\\[nrt]){0,64}\\"/u.test(source)) return undefined;
+  const inner = parsePlain(quoted ? source : `"${source.replaceAll("\n", "\\n").replaceAll("\t", "\\t")}"`, maxDepth);
+  if (typeof inner !== "string" || !isOpening(inner.trim()[0])) return undefined;
+  const strict = parsePlain(inner, maxDepth);
+  const { value, mends } = strict === undefined ? readDamagedJson(inner, maxDepth, encodings + 1) : { value: strict, mends: new Mends() };
+  mends.add("encoded", 0);
+  return { value, mends };
+}
+
+/** What stands in the first fence. */
+function readFenced(damaged: DamagedText, maxDepth: number, opens: boolean): MeantJson | undefined {
+  const { source } = damaged;
+  const fence = source.indexOf(FENCE);
+  if (fence < 0) return undefined;
+  const [head = ""] = /^\w{0,16}\s{0,256}/u.exec(source.slice(fence + FENCE.length, fence + 300)) ?? [];
+  const start = fence + FENCE.length + head.length;
+  if (!isOpening(source[start])) return undefined;
+  const read = attempt(damaged, { start, maxDepth, exactStrings: true }) ?? attempt(damaged, { start, maxDepth });
+  if (read === undefined) return undefined;
+  const behind = source.slice(read.end).trimStart();
+  read.mends.add(!opens && (behind === "" || behind.startsWith(FENCE)) ? "around" : "around-guess", fence);
+  return { value: read.value, mends: read.mends };
+}
+
+function readAmongProse(damaged: DamagedText, maxDepth: number): MeantJson {
+  const { source } = damaged;
+  const start = startOfJson(source);
+  if (start < 0) throw new Unreadable("there is no array or object in it", 0);
+  const exact = attempt(damaged, { start, maxDepth, exactStrings: true });
+  const read =
+    exact !== undefined && (endsWell(damaged, exact) || exact.mends.certainty === "sure")
+      ? exact
+      : readDamaged(damaged, { start, maxDepth });
+  const meant = withRest(damaged, read);
+  meant.mends.add(start > 0 && STRUCTURE.test(source.slice(0, start)) ? "around-guess" : "around", 0);
+  return meant;
+}
+
+/** An array or object among prose that holds the fence in one of its strings. */
+function aroundFence(damaged: DamagedText, maxDepth: number): DamagedJson | undefined {
+  const { source } = damaged;
+  const fence = source.indexOf(FENCE);
+  const start = source.search(/[{[]/u);
+  if (start <= 0 || start > fence) return undefined;
+  const read = attempt(damaged, { start, maxDepth, exactStrings: true });
+  if (read === undefined || read.end < fence || read.mends.certainty !== "sure" || !endsWell(damaged, read)) return undefined;
+  read.mends.add(STRUCTURE.test(source.slice(0, start)) ? "around-guess" : "around", 0);
+  return read;
+}
+
+/** The first bracket; in prose the first that is more than a placeholder or a reference (`{name}`, `[1]`), if there is one. */
+export function startOfJson(text: string): number {
+  if (isOpening(text[0])) return 0;
+  const fence = text.indexOf(FENCE);
+  const from = fence < 0 ? 0 : fence + FENCE.length;
+  let first = -1;
+  for (const { 0: bracket, index } of text.slice(from).matchAll(BRACKET)) {
+    if (bracket.length === 1) return from + index;
+    if (first < 0) first = from + index;
+  }
+  return first;
+}
+
+export function isOpening(char: string | undefined): boolean {
+  return char === "{" || char === "[" || char === "(";
+}

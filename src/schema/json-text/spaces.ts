@@ -1,0 +1,90 @@
+/** White space, comments and the ends of words in damaged JSON. */
+
+const SPACE = /\s/u;
+const ZERO_WIDTH = /[\u200b\u2060\u180e\ufeff]/u;
+const CLOSER = /[}\]]/u;
+const ADDRESS = /[a-z][a-z\d+.-]{1,16}:\/\/[^\s,"'`<>}\])]*/iuy;
+
+export class Spaces {
+  readonly #source: string;
+  readonly #lastLine: number;
+  #comment: "comment" | "comment-guess" | undefined;
+
+  constructor(source: string) {
+    this.#source = source;
+    this.#lastLine = source.lastIndexOf("\n");
+  }
+
+  /** The offset of the next character that is neither white space, nor in a comment, nor one of `also`. */
+  skip(start: number, also = ""): number {
+    let at = start;
+    for (; at < this.#source.length; at++) {
+      const code = this.#source.charCodeAt(at);
+      if (code === 0x20 || (code >= 0x09 && code <= 0x0d)) continue;
+      const char = this.#source[at] ?? "";
+      if ((code > 0x7f && SPACE.test(char)) || ZERO_WIDTH.test(char) || (also !== "" && also.includes(char))) continue;
+      const end = char === "/" || char === "#" ? this.#commentEnd(at) : -1;
+      if (end < 0) return at;
+      this.#markComment(at, end);
+      at = end - 1;
+    }
+    return at;
+  }
+
+  /** What stands in comments may belong to the value: where a bracket of its own line ends one, or it has quotes. */
+  #markComment(start: number, end: number): void {
+    const unsure = CLOSER.test(this.#source[end] ?? "") || this.#source.slice(start, end).includes('"');
+    if (unsure) this.#comment = "comment-guess";
+    else this.#comment ??= "comment";
+  }
+
+  /** What comments were passed over since the last time. */
+  takeComment(): "comment" | "comment-guess" | undefined {
+    const found = this.#comment;
+    if (found !== undefined) this.#comment = undefined;
+    return found;
+  }
+
+  /** Where a word ends: at white space or a delimiter. */
+  wordEnd(start: number, colonEnds: boolean): number {
+    return this.#end(start, colonEnds, true);
+  }
+
+  /** Where text without quotes ends: at a delimiter, a quote, a comment or the end of its line. */
+  textEnd(start: number, colonEnds: boolean): number {
+    return this.#end(start, colonEnds, false);
+  }
+
+  #end(start: number, colonEnds: boolean, spaceEnds: boolean): number {
+    ADDRESS.lastIndex = start;
+    const address = ADDRESS.exec(this.#source);
+    let at = start + (address?.[0].length ?? 0);
+    for (; at < this.#source.length; at++) {
+      const char = this.#source[at] ?? "";
+      if (',{}[]()\n"“”`'.includes(char) || (colonEnds && char === ":")) break;
+      if (SPACE.test(char) && (spaceEnds || this.#commentEnd(at + 1) >= 0)) break;
+      if (char === "'" && !isApostrophe(this.#source, at)) break;
+      if (char === "/" && this.#source[at + 1] === "*") break;
+    }
+    return at;
+  }
+
+  /** The offset behind the comment that begins here; -1 where none does. */
+  #commentEnd(at: number): number {
+    const source = this.#source;
+    if (source.startsWith("/*", at)) {
+      const end = source.indexOf("*/", at + 2);
+      return end < 0 ? source.length : end + 2;
+    }
+    if (source[at] !== "#" && !source.startsWith("//", at)) return -1;
+    if (at < this.#lastLine) return source.indexOf("\n", at);
+    let end = at; // on the last line brackets may follow that close what is open
+    while (end < source.length && !CLOSER.test(source[end] ?? "")) end++;
+    return end;
+  }
+}
+
+/** `it's` */
+function isApostrophe(source: string, at: number): boolean {
+  return /\p{L}/u.test(source[at - 1] ?? "") && /\p{L}/u.test(source[at + 1] ?? "");
+}

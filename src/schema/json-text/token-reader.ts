@@ -1,0 +1,237 @@
+/** Reads keys, strings and words of damaged JSON, one after the other. */
+import type { JsonValue } from "../../core/json.ts";
+import { isQuote } from "./damaged-string.ts";
+import type { StringReader, StringRole } from "./damaged-string.ts";
+import type { DamagedText } from "./damaged-text.ts";
+import { readWord } from "./damaged-word.ts";
+import { Mends } from "./mend.ts";
+import type { MendKind } from "./mend.ts";
+import type { Spaces } from "./spaces.ts";
+import { Unreadable } from "./unreadable.ts";
+
+export const CLOSERS = "}])";
+export const KEY_CHAR = /[\p{L}\p{N}_$.-]/u;
+const VALUE_START = /^(?:true|false|null|True|False|None|-?\d)/u;
+
+export interface TokenReaderOptions {
+  /** Where to begin. */
+  readonly start: number;
+  /** Every string begins and ends with its quotes: fails where that cannot be. */
+  readonly exact: boolean;
+}
+
+export class TokenReader {
+  protected readonly text: DamagedText;
+  protected readonly source: string;
+  protected readonly exact: boolean;
+  protected readonly strings: StringReader;
+  protected readonly spaces: Spaces;
+  protected readonly mends = new Mends();
+  /** The brackets that close what is open. */
+  protected readonly open: string[] = [];
+  protected at: number;
+
+  constructor(text: DamagedText, { start, exact }: TokenReaderOptions) {
+    this.text = text;
+    this.source = text.source;
+    this.exact = exact;
+    this.strings = text.strings;
+    this.spaces = text.spaces;
+    this.at = start;
+  }
+
+  protected get char(): string {
+    return this.source[this.at] ?? "";
+  }
+
+  /** Undefined where the text ends before the colon. */
+  protected key(): string | undefined {
+    const start = this.at;
+    const key = isQuote(this.char) ? this.string("key") : ((this.exact ? undefined : this.#unopened("key")) ?? this.#bareKey());
+    this.skip();
+    if (this.char === "") {
+      this.mends.add("cut-off", start);
+      return undefined;
+    }
+    if (this.at === start) throw this.unreadable(`expected a key, found ${show(this.char)}`);
+    return key;
+  }
+
+  #bareKey(): string {
+    const start = this.at;
+    while (KEY_CHAR.test(this.char)) this.at++;
+    const key = this.source.slice(start, this.at);
+    this.skip();
+    if (isQuote(this.char) && key !== "") return this.#keyBeforeQuote(key);
+    if (key !== "") this.mends.add("bare-key", start);
+    return key;
+  }
+
+  /** `key": 1` lacks its first quote; in `word "key": 1` the word is not part of it. */
+  #keyBeforeQuote(key: string): string {
+    if (this.exact) throw this.unreadable("a word beside a string");
+    const behind = this.spaces.skip(this.at + 1);
+    if (this.source[behind] === ":") {
+      this.note("quote-missing");
+      this.at++;
+      return key;
+    }
+    const quoted = this.source.indexOf(this.char, this.at + 1);
+    if (quoted < 0 || quoted - this.at > 256 || this.source[this.spaces.skip(quoted + 1)] !== ":") {
+      this.note("bare-key");
+      return key;
+    }
+    this.note("stray");
+    return this.string("key");
+  }
+
+  /** Reads the colon; returns whether it was missing. */
+  protected colon(commaMissing: boolean, keyAt: number): boolean {
+    const char = this.char;
+    if (char === ":") {
+      this.at++;
+      return false;
+    }
+    if (char === "=") {
+      this.at += this.source.startsWith("=>", this.at) ? 2 : 1;
+      this.mends.add("colon", keyAt);
+      return false;
+    }
+    const word = VALUE_START.test(this.source.slice(this.at, this.at + 8));
+    const opens = char === "{" || char === "[" || isQuote(char);
+    if (!word && !opens) throw this.unreadable(`expected ":" behind a key, found ${show(char)}`);
+    this.mends.add(commaMissing ? "colon-guess" : "colon", keyAt);
+    return true;
+  }
+
+  protected string(role: StringRole): string {
+    const place = { role, open: this.open };
+    const read = this.exact ? this.strings.exact(this.at) : this.strings.guess(this.at, place);
+    if (read === undefined) throw this.unreadable("a string is not closed");
+    for (const kind of read.mends) this.note(kind);
+    if (!read.closed) this.note("cut-off");
+    this.at = read.end;
+    return read.text;
+  }
+
+  #unopened(role: StringRole): string | undefined {
+    const read = this.strings.unopened(this.at, { role, open: this.open });
+    if (read === undefined) return undefined;
+    for (const kind of read.mends) this.note(kind);
+    this.at = read.end;
+    return read.text;
+  }
+
+  /** `"abc" + "def"` */
+  protected joined(role: StringRole): string {
+    let text = this.string(role);
+    for (;;) {
+      const end = this.at;
+      this.skip();
+      const plus = this.char === "+";
+      if (plus) {
+        this.at++;
+        this.skip();
+      }
+      if (!plus || !isQuote(this.char)) {
+        this.at = end;
+        return text;
+      }
+      this.note("joined");
+      text += this.string(role);
+    }
+  }
+
+  /** A number, a constant of JSON or another language, else text up to the next delimiter. */
+  protected word(role: StringRole): JsonValue {
+    const start = this.at;
+    const unopened = this.exact ? undefined : this.#unopened(role);
+    if (unopened !== undefined) return unopened;
+    const first = this.spaces.wordEnd(start, role === "array");
+    const token = this.source.slice(start, first);
+    const known = token === "-" || token === "+" ? undefined : readWord(token, start);
+    if (known !== undefined && this.#endsValue(first, role)) return this.#known(known, first);
+    if (this.exact && isQuote(this.source[this.spaces.skip(first)] ?? "")) throw this.unreadable("a word beside a string");
+    const end = this.spaces.textEnd(start, role === "array");
+    const word = this.source.slice(start, end).trimEnd();
+    if (known !== undefined && /^\p{L}/u.test(token)) return this.#known(known, first); // a stray word follows
+    if (word === "") throw this.unreadable(`expected a value, found ${show(this.char)}`);
+    const whole = readWord(word, start);
+    if (whole !== undefined) return this.#known(whole, start + word.length);
+    this.at = start + word.length;
+    const next = this.spaces.skip(this.at);
+    if (isQuote(this.source[next] ?? "")) return this.#wordBeforeQuote(word, next, role);
+    this.mends.add("bare-string", start);
+    return word;
+  }
+
+  #known({ value, mend }: { readonly value: JsonValue; readonly mend: MendKind | undefined }, end: number): JsonValue {
+    if (mend !== undefined) this.note(mend);
+    this.at = end;
+    if (end >= this.source.length) this.note("cut-off"); // more of it may be missing
+    return value;
+  }
+
+  /** Whether a value may end here: before a delimiter, or the next key or item. */
+  #endsValue(end: number, role: StringRole): boolean {
+    const at = this.spaces.skip(end);
+    const char = this.source[at] ?? "";
+    if (char === "" || char === "," || CLOSERS.includes(char)) return true;
+    if (at === end) return isQuote(char) || char === "{" || char === "[";
+    if (isQuote(char) || char === "{" || char === "[") return true;
+    const next = this.source.slice(at, this.spaces.wordEnd(at, true));
+    const behind = this.source[this.spaces.skip(at + next.length)] ?? "";
+    return role === "array" ? /^[-+.\d]/u.test(next) || readWord(next, at) !== undefined : behind === ":";
+  }
+
+  /** `word"` lacks its first quote; `word "key":` its comma; in `word "text",` the word does not belong there. */
+  #wordBeforeQuote(word: string, quote: number, role: StringRole): JsonValue {
+    if (this.exact) throw this.unreadable("a word beside a string");
+    const behind = this.source[this.spaces.skip(quote + 1)] ?? "";
+    const close = this.source.indexOf(this.source[quote] ?? "", quote + 1);
+    const after = close < 0 || close - quote > 256 ? "" : (this.source[this.spaces.skip(close + 1)] ?? "");
+    if (role === "object" && after === ":" && behind !== ",") {
+      this.note("bare-string");
+      return word;
+    }
+    if (behind === "" || behind === "," || CLOSERS.includes(behind)) {
+      this.note("quote-missing");
+      this.at = quote + 1;
+      return word;
+    }
+    this.note("stray");
+    this.at = quote;
+    return this.joined(role);
+  }
+
+  /** Passes over a word behind a value that belongs to nothing. */
+  protected stray(close: string): void {
+    this.skip();
+    const char = this.char;
+    if (this.exact || !KEY_CHAR.test(char)) return;
+    const end = this.spaces.wordEnd(this.at, true);
+    const behind = this.source[this.spaces.skip(end)] ?? "";
+    if (behind === ":" || (close !== "}" && readWord(this.source.slice(this.at, end), this.at) !== undefined)) return;
+    if (behind !== "," && behind !== "" && !CLOSERS.includes(behind) && !isQuote(behind)) return;
+    this.note("stray");
+    this.at = end;
+  }
+
+  protected skip(also = ""): void {
+    this.at = this.spaces.skip(this.at, also);
+    const comment = this.spaces.takeComment();
+    if (comment !== undefined) this.note(comment);
+  }
+
+  protected note(kind: MendKind): void {
+    this.mends.add(kind, this.at);
+  }
+
+  protected unreadable(problem: string): Unreadable {
+    return new Unreadable(problem, this.at);
+  }
+}
+
+export function show(text: string): string {
+  return text === "" ? "the end of the text" : JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 56)}…`);
+}
