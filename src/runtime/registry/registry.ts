@@ -5,7 +5,7 @@ import { ToolError } from "../../core/error.ts";
 import type { CallSettings, Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { DEFAULT_CALL_SETTINGS, inheritSettings } from "./call-settings.ts";
-import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
+import { checkList, checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
 import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
 import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
@@ -109,7 +109,7 @@ export class Registry implements Iterable<RegisteredTool> {
    *
    * @throws ToolError `duplicate` for the name of a toolset or tool in use, `invalid_argument` for what is incomplete
    */
-  addToolset(toolset: Toolset, tools: readonly Tool[] = toolset.tools ?? []): void {
+  addToolset(toolset: Toolset, tools: readonly Tool[] = toolset?.tools ?? []): void {
     const entry = this.#prepare({ toolset, tools });
     if (this.#names.entries.has(toolset.name)) {
       throw new ToolError(
@@ -129,6 +129,7 @@ export class Registry implements Iterable<RegisteredTool> {
    * @returns what is different, toolset by toolset
    */
   replace(toolsets: readonly ToolsetParts[], removed: readonly string[] = []): readonly ToolsetChange[] {
+    checkList(toolsets, "replace() takes an array of toolsets with their tools.");
     const entries = toolsets.map((parts) => this.#prepare(parts));
     const changes: (ToolsetChange | undefined)[] = [];
     for (const entry of entries) {
@@ -171,6 +172,7 @@ export class Registry implements Iterable<RegisteredTool> {
   addTools(toolset: string, tools: readonly Tool[]): number {
     const entry = this.#names.requireToolset(toolset);
     let adopted = 0;
+    checkList(tools, "addTools() takes an array of tools.");
     for (const tool of tools) {
       try {
         checkBroughtTool(tool);
@@ -228,6 +230,7 @@ export class Registry implements Iterable<RegisteredTool> {
   list(namespace?: string | readonly string[]): readonly RegisteredTool[] {
     this.#listed ??= this.#sortOffered();
     if (namespace === undefined) return this.#listed;
+    if (typeof namespace !== "string") checkList(namespace, "A namespace is a string, or an array of strings.");
     const wanted = new Set(typeof namespace === "string" ? [namespace] : namespace);
     return this.#listed.filter((registered) => wanted.has(registered.toolset.name));
   }
@@ -331,7 +334,7 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   #prepare(parts: ToolsetParts): ToolsetEntry {
-    const before = this.#names.entries.get(parts.toolset.name);
+    const before = this.#names.entries.get(parts?.toolset?.name);
     return prepareToolset(parts, { before, settings: this.#settings, overloads: this.#overloads, warn: this.#warn });
   }
 

@@ -52,16 +52,18 @@ export class ToolNames {
 
   /** By qualified name, or by a bare one of the namespace `default`. */
   findOwn(name: string): ToolFamily | undefined {
+    if (typeof name !== "string") return undefined; // of a program without types
     return this.families.get(name) ?? this.families.get(qualifiedName(DEFAULT_NAMESPACE, name));
   }
 
   /** As `findOwn`, and by a bare name that only one toolset has. */
   find(name: string): ToolFamily | undefined {
-    return this.findOwn(name) ?? this.#bareNames.unique(name);
+    return this.findOwn(name) ?? (typeof name === "string" ? this.#bareNames.unique(name) : undefined);
   }
 
   /** See `Registry.resolve`. */
   resolve(name: string): readonly RegisteredTool[] | ToolError {
+    if (typeof name !== "string") return noName();
     const family = this.families.get(name) ?? this.#bareNames.unique(name);
     if (family === undefined) return this.#resolveShared(name);
     const { callable } = family;
@@ -71,6 +73,7 @@ export class ToolNames {
 
   /** `not_found` with the names that may have been meant. */
   missing(name: string): ToolError {
+    if (typeof name !== "string") return noName();
     const parts = splitName(name);
     const { namespace } = parts;
     const entry = namespace === undefined ? undefined : this.entries.get(namespace);
@@ -83,6 +86,7 @@ export class ToolNames {
 
   requireToolset(name: string): ToolsetEntry {
     const entry = this.entries.get(name);
+    if (typeof name !== "string") throw noName();
     if (entry === undefined) throw missingToolset(name, nearNames(name, this.entries.keys(), MAX_NEAR));
     return entry;
   }
@@ -130,4 +134,8 @@ export class ToolNames {
     if (this.families.size > MAX_FEW) return undefined;
     return [...this.families.values()].filter((family) => family.offered).map((family) => family.qualifiedName);
   }
+}
+
+function noName(): ToolError {
+  return new ToolError("invalid_argument", "The name of a tool or toolset is a string.");
 }
