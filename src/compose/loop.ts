@@ -102,15 +102,20 @@ class SessionLoop implements Loop {
     return this.#running;
   }
 
-  run(input?: string | SessionMessage, { signal }: LoopRunOptions = {}): Promise<LoopResult> {
-    return this.#begin(signal, async (run) => {
+  run(input?: string | SessionMessage, options: LoopRunOptions = {}): Promise<LoopResult> {
+    return this.#begin(options?.signal, async (run) => {
       if (input !== undefined) run.add(messageOf(input));
       return undefined;
     });
   }
 
-  resume({ decisions }: ResumeDecisions, { signal }: LoopRunOptions = {}): Promise<LoopResult> {
-    return this.#begin(signal, async (run, turn, runSignal) => {
+  resume(decided: ResumeDecisions, runOptions: LoopRunOptions = {}): Promise<LoopResult> {
+    const decisions = decided?.decisions; // a program without types may give anything
+    if (typeof decisions !== "object" || decisions === null)
+      return Promise.reject(
+        new ToolError("invalid_argument", "resume() takes { decisions }: an answer for the digest of each waiting call."),
+      );
+    return this.#begin(runOptions?.signal, async (run, turn, runSignal) => {
       if (Object.keys(decisions).length === 0 && this.pending().length === 0) return notRun("nothing-pending");
       const allow = this.#allowed({ number: 0, session: turn.session });
       const shown = this.#conversation.messages();

@@ -1,5 +1,6 @@
 /** JSON as values: the types, a guarded frozen copy, and the canonical text that hashes and cache keys use. */
 import { ToolError } from "./error.ts";
+import type { ToolErrorOptions } from "./error.ts";
 
 export type JsonPrimitive = string | number | boolean | null;
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
@@ -25,6 +26,8 @@ interface CopyState {
   nodesLeft: number;
   charsLeft: number;
   readonly dropped: string[];
+  /** The arrays and objects that the walk is inside of. */
+  readonly ancestors: Set<object>;
 }
 
 export interface JsonCopy {
@@ -36,9 +39,9 @@ export interface JsonCopy {
 /**
  * Copies a value into deeply frozen plain JSON, checking depth and size before it walks further.
  *
- * Follows `JSON.stringify` where that loses nothing (`toJSON` of dates, `undefined` properties left out)
- * and throws `not_json` where it would lie: bigint, symbol, function, NaN, Infinity, Map, Set, invalid
- * dates, cycles (as depth), throwing getters. A `__proto__` key is left out and named in `dropped`.
+ * Follows `JSON.stringify` where that loses nothing: `toJSON` is called, `undefined` properties are left out, an instance of a class
+ * is its own enumerable fields but functions. Throws `not_json` where it would lie: bigint, symbol, function, NaN, Infinity, Map, Set,
+ * other objects whose content is no field, invalid dates, cycles, throwing getters. A `__proto__` key is left out and named in `dropped`.
  *
  * @throws ToolError `not_json` with the `$` path, or `too_large` when a limit is passed.
  */
@@ -116,11 +119,12 @@ function copySlowly(value: unknown, limits: JsonLimits): JsonCopy {
     nodesLeft: limits.maxNodes ?? DEFAULT_MAX_NODES,
     charsLeft: limits.maxChars ?? DEFAULT_MAX_CHARS,
     dropped: NOTHING_DROPPED,
+    ancestors: new Set(),
   };
   try {
     return { value: copyValue(value, 0, state, ROOT), dropped: state.dropped };
   } catch (error: unknown) {
-    throw error instanceof ToolError ? error : notJson("looking into it threw", ROOT, error); // a trap of a proxy
+    throw error instanceof ToolError ? error : notJson("looking into it threw", ROOT, { cause: error }); // a trap of a proxy
   }
 }
 
@@ -146,23 +150,37 @@ function copyValue(value: unknown, depth: number, state: CopyState, place: Place
       return value;
     case "object":
       return value === null ? null : copyObject(value, depth, state, place);
+    case "bigint":
+      throw notJson("a bigint is not JSON", place, { hint: "Give it as a string: String(value)." });
     default:
-      throw notJson(`a ${typeof value} is not JSON`, place);
+      throw notJson(value === undefined ? "undefined is not JSON" : `a ${typeof value} is not JSON`, place);
   }
 }
 
 function copyObject(value: object, depth: number, state: CopyState, place: Place): JsonValue {
+  if (state.ancestors.has(value)) throw notJson("is circular: it is inside of itself", place);
   if (depth >= state.maxDepth) throw tooLarge(`nesting deeper than ${state.maxDepth} levels`, place);
-  if (Array.isArray(value)) return copyArray(value, depth, state, place);
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return copyInstance(value, depth, state, place);
-  const copy: Record<string, JsonValue> = {};
+  state.ancestors.add(value);
+  const copy = Array.isArray(value) ? copyArray(value, depth, state, place) : copyFields(value, depth, state, place);
+  state.ancestors.delete(value);
+  return copy;
+}
+
+function copyFields(value: object, depth: number, state: CopyState, place: Place): JsonValue {
+  const toJson = readProperty(value, "toJSON", place);
+  if (typeof toJson === "function" && !(value instanceof Date && Number.isNaN(value.getTime()))) {
+    const replaced: unknown = callToJson(toJson, value, place);
+    if (replaced !== value) return copyValue(replaced, depth + 1, state, place);
+  }
+  const isInstance = isInstanceOfClass(value);
   const keys = Object.keys(value);
+  if (isInstance) checkInstance(value, keys, place);
+  const copy: Record<string, JsonValue> = {};
   if ((state.nodesLeft -= keys.length) < 0) throw tooLarge("values", place);
   for (const key of keys) {
     if ((state.charsLeft -= key.length) < 0) throw tooLarge("text", place);
     const item = readProperty(value, key, place);
-    if (item === undefined) continue;
+    if (item === undefined || (isInstance && typeof item === "function")) continue;
     if (key === "__proto__") {
       drop(state, spell(place, key));
       continue;
@@ -182,21 +200,45 @@ function copyArray(value: readonly unknown[], depth: number, state: CopyState, p
   return Object.freeze(copy);
 }
 
-function copyInstance(value: object, depth: number, state: CopyState, place: Place): JsonValue {
-  const toJson = readProperty(value, "toJSON", place);
-  if (typeof toJson === "function" && !(value instanceof Date && Number.isNaN(value.getTime()))) {
-    const replaced: unknown = callToJson(toJson, value, place);
-    if (replaced !== value) return copyValue(replaced, depth + 1, state, place);
-  }
-  const name = value.constructor?.name ?? "object";
-  throw notJson(`a ${name} is not JSON`, place);
+/** False for plain objects, also those of another realm. */
+function isInstanceOfClass(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return false;
+  return Object.getPrototypeOf(prototype) !== null || nameOf(value) !== "Object";
+}
+
+const BYTES_HINT = 'Give bytes in base64: Buffer.from(bytes).toString("base64").';
+/** Classes whose content is no field, with what to give instead. */
+const OPAQUE: readonly (readonly [abstract new (...args: never) => object, string])[] = [
+  [Map, "Give its entries: Object.fromEntries(map)."],
+  [Set, "Give an array of its values: [...set]."],
+  [Promise, "Await it first."],
+  [Error, "Give its message, or throw it."],
+  [ArrayBuffer, BYTES_HINT],
+  ...[WeakMap, WeakSet, WeakRef, RegExp, Date].map((kind) => [kind, "Give what it holds as a string, a number or an object."] as const),
+];
+
+/** An instance whose content no field shows would be recorded as if it were empty. */
+function checkInstance(value: object, keys: readonly string[], place: Place): void {
+  const hint = ArrayBuffer.isView(value) ? BYTES_HINT : OPAQUE.find(([kind]) => value instanceof kind)?.[1];
+  if (hint === undefined && keys.length > 0) return;
+  const name = nameOf(value);
+  const article = /^[aeiou]/iu.test(name) ? "an" : "a";
+  throw notJson(`${article} ${name} is not JSON`, place, {
+    hint: hint ?? "It has no enumerable fields: give it a toJSON(), or give a plain object.",
+  });
+}
+
+function nameOf(value: object): string {
+  const name: unknown = value.constructor?.name;
+  return typeof name === "string" && name !== "" ? name.slice(0, 100) : "object";
 }
 
 function callToJson(toJson: Function, value: object, place: Place): unknown {
   try {
     return Reflect.apply(toJson, value, [""]);
   } catch (error: unknown) {
-    throw notJson("its toJSON() threw", place, error);
+    throw notJson("its toJSON() threw", place, { cause: error });
   }
 }
 
@@ -204,7 +246,7 @@ function readProperty(value: object, key: string, place: Place): unknown {
   try {
     return Reflect.get(value, key);
   } catch (error: unknown) {
-    throw notJson(`reading ${JSON.stringify(key)} threw`, place, error);
+    throw notJson(`reading ${JSON.stringify(key)} threw`, place, { cause: error });
   }
 }
 
@@ -231,13 +273,19 @@ export function jsonPath(steps: readonly (string | number)[]): string {
   return path;
 }
 
-function notJson(problem: string, place: Place, cause?: unknown): ToolError {
-  return new ToolError("not_json", `${spell(place)}: ${problem}`, cause === undefined ? {} : { cause });
+function notJson(problem: string, place: Place, options: ToolErrorOptions = {}): ToolError {
+  return new ToolError("not_json", `${shortened(spell(place))}: ${problem}`, options);
 }
 
 function tooLarge(what: string, place: Place): ToolError {
   const amount = what.startsWith("nesting") ? what : `more ${what} than is allowed`;
-  return new ToolError("too_large", `${spell(place)}: ${amount}`);
+  return new ToolError("too_large", `${shortened(spell(place))}: ${amount}`);
+}
+
+const MAX_SHOWN_PATH = 160;
+
+function shortened(path: string): string {
+  return path.length <= MAX_SHOWN_PATH ? path : `${path.slice(0, MAX_SHOWN_PATH)}…`;
 }
 
 /** `Array.isArray` for JSON, whose readonly arrays that does not tell from objects. */

@@ -5,6 +5,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Origin, ResultStatus, ToolResult } from "../core/result.ts";
+import { copyJson, isJsonObject } from "../core/json.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
 import type { CallRun, ResultNotes } from "./call-run.ts";
@@ -108,6 +109,7 @@ function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown)
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   if (run.registered !== undefined) limitSize(run, result);
   if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
+  for (const repair of result.repairs) Object.freeze(repair);
   Object.freeze(result.repairs);
   Object.freeze(result.warnings);
   run.result = Object.freeze(result);
@@ -140,7 +142,9 @@ function writeDown(run: CallRun, end: SessionEvent): void {
 function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult>): void {
   try {
     const notes = notesOf(result);
-    if (notes !== undefined) result.metadata = { ...result.metadata, ...notes };
+    if (notes === undefined) return;
+    const { value } = copyJson(notes);
+    if (isJsonObject(value)) result.metadata = Object.freeze({ ...result.metadata, ...value });
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`What was to be kept with the result of ${run.toolName} could not be had: ${describeThrown(thrown)}`);
   }

@@ -1,4 +1,5 @@
 /** Keeps a large answer whole for programs and `read_result`, and shows the model as much as its limit allows. */
+import type { JsonValue } from "../core/json.ts";
 import type { ToolResult } from "../core/result.ts";
 import { truncateResult } from "../policy/truncate-result.ts";
 import type { CallRun } from "./call-run.ts";
@@ -21,9 +22,16 @@ export function limitSize(run: CallRun, result: Shown): void {
     return `Read the rest with read_result {"handle": "${handle}"}`;
   });
   if (!shown.cut) return;
-  if (shown.output !== undefined) result.output = shown.output;
-  if (shown.content !== undefined) result.content = shown.content;
-  result.truncation = { handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes };
+  if (shown.output !== undefined) result.output = frozen(shown.output);
+  if (shown.content !== undefined) result.content = Object.freeze(shown.content.map((part) => Object.freeze({ ...part })));
+  result.truncation = Object.freeze({ handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes });
+}
+
+/** What was cut is made anew, as far as the cut reaches. */
+function frozen(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const item of Object.values(value)) frozen(item);
+  return Object.freeze(value);
 }
 
 const ASK_FOR_LESS = "ask for less at a time";

@@ -22,6 +22,7 @@ export function abandon(run: CallRun): Orphan {
   if (!keepsLock) ticket?.release();
   run.ticket = undefined;
   run.slots = undefined;
+  if (!(keepsLock && ticket !== undefined) && held.length === 0) return new AbandonedHandler(run, undefined);
   return new AbandonedHandler(run, () => {
     ticket?.release();
     for (const limit of held) limit.release();
@@ -31,18 +32,19 @@ export function abandon(run: CallRun): Orphan {
 class AbandonedHandler implements Orphan {
   readonly #run: CallRun;
   readonly #abandonedAt: number;
-  readonly #giveBack: () => void;
+  /** Undefined where nothing is held any more. */
+  #giveBack: (() => void) | undefined;
   readonly #cancelCount: () => void;
-  readonly #cancelHold: () => void;
-  #holds = true;
+  readonly #cancelHold: (() => void) | undefined;
   #counted = false;
 
-  constructor(run: CallRun, giveBack: () => void) {
+  constructor(run: CallRun, giveBack: (() => void) | undefined) {
     const { clock, parts } = run;
     this.#run = run;
     this.#giveBack = giveBack;
     this.#abandonedAt = clock.now();
     this.#cancelCount = clock.timer(() => this.#count(), 0, { background: true });
+    if (giveBack === undefined) return;
     this.#cancelHold = clock.timer(() => this.#letGo(), parts.orphanHoldMs, { background: true });
   }
 
@@ -71,10 +73,11 @@ class AbandonedHandler implements Orphan {
   }
 
   #letGo(): void {
-    if (!this.#holds) return;
-    this.#holds = false;
-    this.#cancelHold();
-    this.#giveBack();
+    const giveBack = this.#giveBack;
+    if (giveBack === undefined) return;
+    this.#giveBack = undefined;
+    this.#cancelHold?.();
+    giveBack();
   }
 }
 

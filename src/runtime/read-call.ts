@@ -6,6 +6,7 @@ import { copyJson, isJsonObject } from "../core/json.ts";
 import type { JsonLimits, JsonObject } from "../core/json.ts";
 import type { Repair } from "../core/result.ts";
 import { typeInWords } from "../core/wording.ts";
+import { nearNames } from "./registry/near-names.ts";
 
 export interface ReadCall {
   readonly call: ToolCall;
@@ -31,6 +32,33 @@ const CALL_KEYS: ReadonlySet<string> = new Set([
   "arguments",
   "parameters",
   "reasoning",
+]);
+
+/** What else providers write beside a call, which says nothing of how it is to be run. */
+const PASSED_OVER: ReadonlySet<string> = new Set([
+  "kind",
+  "status",
+  "caller",
+  "cache_control",
+  "cacheControl",
+  "thoughtSignature",
+  "thought_signature",
+]);
+/** What a key with these words is meant to be. */
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ["args", "input"],
+  ["argument", "input"],
+  ["params", "input"],
+  ["param", "input"],
+  ["parameter", "input"],
+  ["payload", "input"],
+  ["inputs", "input"],
+  ["toolinput", "input"],
+  ["kwargs", "input"],
+  ["toolname", "name"],
+  ["function", "name"],
+  ["callids", "id"],
+  ["toolcallid", "id"],
 ]);
 
 /** A call that was read before its turn has come: what happens to the original meanwhile changes nothing. */
@@ -70,9 +98,10 @@ function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
   const id = readId(fields["id"] ?? fields["callId"] ?? fields["call_id"]);
   const name = fields["name"] ?? fields["tool"];
   if (typeof name !== "string" || name === "") {
+    const hint = isProviderCall(fields) ? WIRE_HINT : CALL_HINT;
     return unreadable(
       makeCall({ name: "", id }),
-      new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint: CALL_HINT }),
+      new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint }),
     );
   }
   if (name.length > MAX_NAME_LENGTH * 2) {
@@ -84,12 +113,23 @@ function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
   return readInput({ name, id }, fields, limits);
 }
 
+/** A call as OpenAI, Gemini or Bedrock write it, or a message of theirs. */
+function isProviderCall(fields: Readonly<Record<string, unknown>>): boolean {
+  return ["function", "functionCall", "function_call", "toolUse", "tool_use", "tool_calls", "content", "parts"].some(
+    (key) => typeof fields[key] === "object" && fields[key] !== null,
+  );
+}
+
+const WIRE_HINT =
+  'This looks like the JSON of a provider: read it with a format of haft/wire, openAiChat().decodeReply(json).calls, which gives {"name": …, "input": {…}}.';
 const CALL_HINT = 'Send {"name": "toolset::tool", "input": {…}}.';
 
 function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): ReadCall {
   const reasoning = typeof fields["reasoning"] === "string" ? fields["reasoning"] : undefined;
   let input = fields["input"] ?? fields["arguments"] ?? fields["parameters"];
   let warnings: readonly string[] = NONE;
+  const unknown = unknownKey(fields, input === undefined || isEmptyObject(input));
+  if (unknown !== undefined) return unreadable(makeCall({ name, id, reasoning }), unknown);
   if (input === undefined || isEmptyObject(input)) {
     const misplaced = misplacedInput(fields);
     if (misplaced !== undefined) {
@@ -143,10 +183,40 @@ function isEmptyObject(value: unknown): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
+/**
+ * Refuses a key that says nothing to us: whatever it was meant to do would not be done.
+ *
+ * @param mayBeInput there is no other input, so that a key may be a parameter that stands in the wrong place
+ */
+function unknownKey(fields: Readonly<Record<string, unknown>>, mayBeInput: boolean): ToolError | undefined {
+  for (const key in fields) {
+    if (CALL_KEYS.has(key) || PASSED_OVER.has(key) || key === "__proto__") continue;
+    const meant = meantKey(key);
+    if (mayBeInput && (meant === undefined || !holdsInput(fields[key]))) continue;
+    const shown = JSON.stringify(key.slice(0, 100));
+    return new ToolError("invalid_call", `A call has no key ${shown}; the call was not run.`, {
+      hint: meant === undefined ? CALL_HINT : `Did you mean ${JSON.stringify(meant)}? ${CALL_HINT}`,
+    });
+  }
+  return undefined;
+}
+
+function meantKey(key: string): string | undefined {
+  const [near] = key.length > 20 ? [] : nearNames(key, KEYS_OF_A_CALL, 1);
+  return MEANT.get(key.replaceAll(/[_-]/gu, "").toLowerCase()) ?? near;
+}
+
+const KEYS_OF_A_CALL = ["name", "input", "id", "arguments", "parameters", "reasoning"] as const;
+
+/** Whether a value looks like all of the input, rather than one parameter of it. */
+function holdsInput(value: unknown): boolean {
+  return isJsonObject(value) || (typeof value === "string" && value.trimStart().startsWith("{"));
+}
+
 function misplacedInput(fields: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
   let found: Record<string, unknown> | undefined;
   for (const key of Object.keys(fields)) {
-    if (CALL_KEYS.has(key)) continue;
+    if (CALL_KEYS.has(key) || PASSED_OVER.has(key)) continue;
     found ??= Object.create(null) as Record<string, unknown>; // no prototype: the key may be __proto__
     found[key] = fields[key];
   }

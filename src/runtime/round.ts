@@ -92,7 +92,8 @@ export class Round {
    *
    * @throws ToolError `invalid_argument` when the round is over or the session closed
    */
-  add(call: ModelCall, { refusal }: AddOptions = {}): string {
+  add(call: ModelCall, options: AddOptions = {}): string {
+    const refusal = options?.refusal; // a program without types may give null
     const wrong = this.#over === undefined ? this.#place.refusal() : new ToolError("invalid_argument", "The round is over.");
     if (wrong !== undefined) throw wrong;
     const { parts, turn, signal } = this.#place;
@@ -113,6 +114,8 @@ export class Round {
    */
   end(reply: RoundReply): Promise<readonly ToolResult[]> {
     if (this.#over !== undefined) return Promise.reject(new ToolError("invalid_argument", "The round is over."));
+    if (typeof reply !== "object" || reply === null)
+      return Promise.reject(new ToolError("invalid_argument", "end() takes the reply: { content, finish, usage }."));
     const isWhole = endedWell(reply.finish) || (this.#runs.length === 0 && reply.finish !== "truncated" && reply.finish !== "error");
     if (!isWhole) return this.void(`the message of the model ended with ${JSON.stringify(reply.finish)}`, reply);
     const message = readSaid(reply);
@@ -253,8 +256,11 @@ function isEarly(run: CallRun): boolean {
   return run.parts.approvals.needed(registered.qualifiedName, false, run.turn.session) === undefined;
 }
 
-function withoutKind({ kind: _kind, ...call }: ModelCall): ModelCall {
-  return call;
+/** What is no call is recorded as it is, and answered as such. */
+function withoutKind(call: ModelCall): ModelCall {
+  if (typeof call !== "object" || call === null) return call;
+  const { kind: _kind, ...rest } = call;
+  return rest;
 }
 
 /** What is recorded of it; an error when it cannot be. */

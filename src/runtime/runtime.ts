@@ -1,32 +1,20 @@
 /** The whole, wired: toolsets in, calls in, results out. */
-import { checkMs, checkSettings } from "../core/check-settings.ts";
-import type { Ask } from "../core/ask.ts";
+
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
-import type { FaultPlan } from "../core/fault.ts";
-import type { Hook } from "../core/hook.ts";
-import type { JsonLimits } from "../core/json.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { ToolSource } from "../core/source.ts";
-import type { Store } from "../core/store.ts";
-import type { CallSettings, Tool } from "../core/tool.ts";
-import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
-import type { ApprovalSettings } from "../policy/approval.ts";
-import type { CircuitSettings } from "../policy/circuit.ts";
 import { Limit } from "../policy/limit.ts";
-import type { PermissionRules } from "../policy/permission.ts";
 import { ResultCache } from "../policy/result-cache.ts";
-import type { CacheOptions } from "../policy/result-cache.ts";
 import { ResultKeeper } from "../policy/result-keeper.ts";
-import { checkRetry } from "../policy/retry.ts";
-import type { RetrySettings } from "../policy/retry.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "./call-run.ts";
+import { checkKnownKeys, checkRuntimeOptions } from "./runtime-options.ts";
+import type { RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "./faults.ts";
 import { unreadableOptions } from "./execute-options.ts";
 import type { ExecuteOptions } from "./execute-options.ts";
@@ -34,7 +22,6 @@ import { readResultToolset } from "./read-result-tool.ts";
 import type { RegisteredTool } from "./registry/registered-tool.ts";
 import { Registry } from "./registry/registry.ts";
 import { Ladder } from "./ladder.ts";
-import type { LadderOptions } from "./ladder.ts";
 import { Listeners } from "./listeners.ts";
 import { ResourceLocks } from "./resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
@@ -50,51 +37,7 @@ import { ToolsetLifecycle } from "./toolsets/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "./toolsets/toolset-lifecycle.ts";
 import { watchSources } from "./toolsets/watch-sources.ts";
 
-export interface RuntimeOptions extends CallSettings {
-  /** Tools of the namespace `default`. */
-  readonly tools?: readonly Tool[];
-  readonly toolsets?: readonly Toolset[];
-  /** Where more toolsets come from; read by `open` and at each `refresh`. */
-  readonly sources?: readonly ToolSource[];
-  /** What definitions of strangers' tools were when somebody agreed to them; a tool that is different is blocked. @default none */
-  readonly pins?: ToolPins;
-  /** Most handlers that run at a time. Integer ≥ 1. @default no limit */
-  readonly maxConcurrent?: number;
-  readonly retry?: RetrySettings;
-  /** When a failing tool is left alone for a while; `false` = never. */
-  readonly circuit?: CircuitSettings | false;
-  /** Tools that these rules deny are shown to no model and no client, and never run. @default none are denied */
-  readonly permission?: PermissionRules;
-  readonly approval?: ApprovalSettings;
-  readonly hooks?: readonly Hook[];
-  /** How much memory the results of cached tools may take. */
-  readonly cache?: CacheOptions;
-  /** What handlers find in `context.data`, unless an `execute` gives its own. */
-  readonly data?: Readonly<Record<string, unknown>>;
-  /** Answers the questions that handlers put to a person, unless an `execute` gives its own. @default they are answered `cancel` */
-  readonly ask?: Ask;
-  readonly onEvent?: EventListener;
-  /** One toolset that fails to open fails them all. @default false */
-  readonly strict?: boolean;
-  /** How deep and large an input may be. */
-  readonly inputLimits?: JsonLimits;
-  /** Keeps sessions beyond the process; closed with the runtime. @default none: a session is gone when it is closed */
-  readonly store?: Store;
-  /** `async`: neither calls nor results wait for the store, and a crash may lose the latest. @default "sync" */
-  readonly durability?: "sync" | "async";
-  /** How many events of a stored session stay in memory, at least. Integer ≥ 1. @default 10_000 */
-  readonly keepEvents?: number;
-  /** Answers calls of a simulation that may not run. @default none: such calls end `not_simulatable` */
-  readonly standIn?: Engine;
-  /** Who answers which tool in place of it, in every session. @default nobody: all tools are live */
-  readonly ladder?: LadderOptions;
-  /** Failures that calls meet on purpose, whoever answers them, simulations included; a call of a tool that is not there meets none. @default none */
-  readonly faults?: FaultPlan;
-  /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
-  readonly orphanHoldMs?: number;
-  /** Clock, randomness, ids and log, for tests. */
-  readonly ports?: Partial<Ports>;
-}
+export type { RuntimeOptions };
 
 /** What a new session begins with. */
 export interface SessionStart {
@@ -107,42 +50,7 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
   return new Runtime(options);
 }
 
-function checkOptions(options: RuntimeOptions): void {
-  checkSettings(options, "the runtime");
-  checkMs(options.orphanHoldMs, "orphanHoldMs", "the runtime");
-  checkRetry(options.retry ?? {});
-  const { hooks = [] } = options;
-  if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === "object" && hook !== null))
-    throw new ToolError("invalid_argument", "The hooks of the runtime are an array of objects with a name, and beforeCall or afterCall.");
-  for (const hook of hooks) checkHook(hook);
-  const { keepEvents = 1, durability = "sync" } = options;
-  if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
-    throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes an integer of at least 1.`);
-  if (options.store !== undefined) checkMethods(options.store, ["open", "create", "claim", "read", "close"], "store");
-  if (options.standIn !== undefined) checkMethods(options.standIn, ["call"], "standIn");
-  if (durability !== "sync" && durability !== "async")
-    throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
-}
-
-function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {
-  checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);
-  if (!Number.isInteger(timeoutMs) || timeoutMs < 1)
-    throw new ToolError("invalid_argument", `timeoutMs of the hook ${JSON.stringify(name)} is ${timeoutMs}; it takes an integer from 1.`);
-  if (onFailure === "skip" || onFailure === "stop") return;
-  throw new ToolError(
-    "invalid_argument",
-    `onFailure of the hook ${JSON.stringify(name)} is ${String(onFailure)}; it takes "skip" or "stop".`,
-  );
-}
-
-function checkMethods(value: unknown, methods: readonly string[], name: string): void {
-  const missing = methods.find((method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function");
-  if (missing === undefined) return;
-  throw new ToolError("invalid_argument", `The ${name} of the runtime has no ${missing}().`, {
-    hint: name === "store" ? "Give it memoryStore() or sqliteStore({ path })." : "Give it an engine.",
-  });
-}
-
+const SESSION_OPTIONS = ["from"] as const;
 const DEFAULT_ORPHAN_HOLD_MS = 10_000;
 const DEFAULT_KEEP_EVENTS = 10_000;
 
@@ -162,7 +70,7 @@ export class Runtime {
   readonly #listeners: Listeners;
 
   constructor(options: RuntimeOptions) {
-    checkOptions(options);
+    checkRuntimeOptions(options);
     this.#options = options;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
@@ -262,7 +170,7 @@ export class Runtime {
    * @throws ToolError `duplicate` for an id in use; `corrupt_record` for a snapshot that is damaged or of another version
    */
   session(id?: string, options: SessionStart = {}): RuntimeSession {
-    if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of session() are an object.");
+    checkKnownKeys(options, SESSION_OPTIONS, "session()");
     return this.#sessions.create(id, options.from);
   }
 

@@ -96,6 +96,7 @@ function notRecordable(run: CallRun, thrown: unknown): ToolError {
     cause: thrown,
     outcome: "unknown",
     retryable: false,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
   });
 }
 

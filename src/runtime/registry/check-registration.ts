@@ -92,3 +92,8 @@ function incomplete(tool: Unchecked<Tool>): ToolError {
 function wrong(tool: string, field: string, expected: string): ToolError {
   return new ToolError("invalid_argument", `${field} of tool ${JSON.stringify(tool)} must be ${expected}.`);
 }
+
+/** @throws ToolError `invalid_argument` with this message unless the value is an array */
+export function checkList(value: unknown, message: string): void {
+  if (!Array.isArray(value)) throw new ToolError("invalid_argument", message);
+}

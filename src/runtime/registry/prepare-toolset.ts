@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import type { CallSettings, Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import type { Permission } from "../../policy/permission.ts";
-import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
+import { checkBroughtTool, checkList, checkTool, checkToolset } from "./check-registration.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { isSameDefinition } from "./same-definition.ts";
 import { ToolsetEntry } from "./toolset-entry.ts";
@@ -38,8 +38,9 @@ export interface ToolsetChange {
 
 /** @throws ToolError `duplicate` for the name of a declared tool in use, `invalid_argument` for what is incomplete */
 export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): ToolsetEntry {
+  checkToolset(parts?.toolset); // a program without types may give anything
   const { toolset, tools = toolset.tools ?? [], brought = [], block } = parts;
-  checkToolset(toolset);
+  checkList(tools, `The tools of the toolset ${JSON.stringify(toolset.name)} are an array.`);
   const entry = new ToolsetEntry(toolset, options);
   const overload = toolset.overloads ?? options.overloads;
   for (const registered of options.before?.registeredByHand ?? []) entry.addByHand(registered);

@@ -8,7 +8,7 @@ import { plural } from "../../core/wording.ts";
 import { permissionOf } from "../../policy/permission.ts";
 import type { Permission, PermissionRules } from "../../policy/permission.ts";
 import { DEFAULT_CALL_SETTINGS, inheritSettings } from "./call-settings.ts";
-import { checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
+import { checkList, checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
 import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
 import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
 import { deniedTools, offeredTools } from "./listed-tools.ts";
@@ -118,7 +118,7 @@ export class Registry implements Iterable<RegisteredTool> {
    *
    * @throws ToolError `duplicate` for the name of a toolset or tool in use, `invalid_argument` for what is incomplete
    */
-  addToolset(toolset: Toolset, tools: readonly Tool[] = toolset.tools ?? []): void {
+  addToolset(toolset: Toolset, tools: readonly Tool[] = toolset?.tools ?? []): void {
     const entry = this.#prepare({ toolset, tools });
     if (this.#names.entries.has(toolset.name)) {
       throw new ToolError(
@@ -138,6 +138,7 @@ export class Registry implements Iterable<RegisteredTool> {
    * @returns what is different, toolset by toolset
    */
   replace(toolsets: readonly ToolsetParts[], removed: readonly string[] = []): readonly ToolsetChange[] {
+    checkList(toolsets, "replace() takes an array of toolsets with their tools.");
     const entries = toolsets.map((parts) => this.#prepare(parts));
     const changes: (ToolsetChange | undefined)[] = [];
     for (const entry of entries) {
@@ -180,6 +181,7 @@ export class Registry implements Iterable<RegisteredTool> {
   addTools(toolset: string, tools: readonly Tool[]): number {
     const entry = this.#names.requireToolset(toolset);
     let adopted = 0;
+    checkList(tools, "addTools() takes an array of tools.");
     for (const tool of tools) {
       try {
         checkBroughtTool(tool);
@@ -237,6 +239,7 @@ export class Registry implements Iterable<RegisteredTool> {
   list(namespace?: string | readonly string[]): readonly RegisteredTool[] {
     this.#listed ??= offeredTools(this.#names.entries.values());
     if (namespace === undefined) return this.#listed;
+    if (typeof namespace !== "string") checkList(namespace, "A namespace is a string, or an array of strings.");
     const wanted = new Set(typeof namespace === "string" ? [namespace] : namespace);
     return this.#listed.filter((registered) => wanted.has(registered.toolset.name));
   }
@@ -348,7 +351,7 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   #prepare(parts: ToolsetParts): ToolsetEntry {
-    const before = this.#names.entries.get(parts.toolset.name);
+    const before = this.#names.entries.get(parts?.toolset?.name);
     const same = { settings: this.#settings, permission: this.#permission, overloads: this.#overloads, warn: this.#warn };
     return prepareToolset(parts, { ...same, before });
   }

@@ -54,16 +54,19 @@ export class ToolNames {
 
   /** By qualified name, or by a bare one of the namespace `default`. */
   findOwn(name: string): ToolFamily | undefined {
+    if (typeof name !== "string") return undefined; // of a program without types
     return this.families.get(name) ?? this.families.get(qualifiedName(DEFAULT_NAMESPACE, name));
   }
 
   /** As `findOwn`, and by a bare name that only one toolset has, or by the name that providers are given. */
   find(name: string): ToolFamily | undefined {
+    if (typeof name !== "string") return undefined;
     return this.findOwn(name) ?? this.#bareNames.unique(name) ?? this.#findEncoded(name);
   }
 
   /** See `Registry.resolve`. */
   resolve(name: string): readonly RegisteredTool[] | ToolError {
+    if (typeof name !== "string") return noName();
     const family = this.families.get(name) ?? this.#bareNames.unique(name);
     if (family === undefined) return this.#resolveShared(name);
     const { callable } = family;
@@ -73,6 +76,7 @@ export class ToolNames {
 
   /** `not_found` with the names that may have been meant. */
   missing(name: string): ToolError {
+    if (typeof name !== "string") return noName();
     const parts = splitName(name);
     const { namespace } = parts;
     const entry = namespace === undefined ? undefined : this.entries.get(namespace);
@@ -86,6 +90,7 @@ export class ToolNames {
 
   requireToolset(name: string): ToolsetEntry {
     const entry = this.entries.get(name);
+    if (typeof name !== "string") throw noName();
     if (entry === undefined) throw missingToolset(name, nearNames(name, this.entries.keys(), MAX_NEAR));
     return entry;
   }
@@ -150,4 +155,8 @@ export class ToolNames {
 /** Why no tool of a family can be called. A denied one is said to be denied and nothing else: whether it would work is nobody's to know. */
 function whyNot(family: ToolFamily, name: string): ToolError | undefined {
   return family.denied === undefined ? family.blocked : hiddenTool(name, family.denied);
+}
+
+function noName(): ToolError {
+  return new ToolError("invalid_argument", "The name of a tool or toolset is a string.");
 }

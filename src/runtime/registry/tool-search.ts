@@ -35,6 +35,8 @@ export interface Searchable {
  * @throws ToolError `invalid_argument` for a limit that is no integer ≥ 1
  */
 export function searchTools(query: SearchQuery, tools: Searchable): readonly RegisteredTool[] {
+  if (typeof query !== "object" || query === null)
+    throw new ToolError("invalid_argument", 'search() takes a query, such as { text: "send mail", limit: 5 }.');
   const limit = checkLimit(query.limit);
   const passes = makeFilter(query);
   if (query.text === undefined || query.text === "") return firstOf(tools.list(), limit, passes);

@@ -136,8 +136,8 @@ export class RuntimeSession extends Session {
    * @throws what the work throws; ToolError `invalid_argument` once the session is closed; `cancelled` when the signal aborts before it
    * begins. All by rejecting
    */
-  turn<T>(work: (turn: SessionTurn) => Promise<T>, { signal }: { readonly signal?: AbortSignal } = {}): Promise<T> {
-    return this.#host.turn(this, work, signal);
+  turn<T>(work: (turn: SessionTurn) => Promise<T>, options: { readonly signal?: AbortSignal } = {}): Promise<T> {
+    return this.#host.turn(this, work, options?.signal); // a program without types may give null
   }
 
   /**
@@ -226,6 +226,8 @@ export class RuntimeSession extends Session {
    * @throws ToolError `invalid_argument` for options that cannot be
    */
   messages(options: MessagesOptions = {}): readonly ModelMessage[] {
+    if (typeof options !== "object" || options === null)
+      throw new ToolError("invalid_argument", "The options of messages() are an object.");
     return messagesFor(this.spoken, this.parts.registry, options);
   }
 

@@ -46,16 +46,16 @@ class Conversation {
     else if (event.type === "round-end") for (const callId of event.callIds) this.#rounds.set(callId, event);
     else if (event.type === "call-start") {
       const { callId, turnId, at, call } = event;
-      this.#calls.set(callId, { role: "call", at, callId, turnId, call });
+      this.#calls.set(callId, Object.freeze({ role: "call", at, callId, turnId, call }));
     }
   }
 
   #write(event: SessionEvent): void {
-    if (event.type === "message-add") this.messages.push({ ...event.message, at: event.at });
+    if (event.type === "message-add") this.#add({ ...event.message, at: event.at });
     else if (event.type === "round-end") this.#writeRound(event);
     else if ("callId" in event && !this.#left.has(event.callId)) {
       const round = this.#rounds.get(event.callId);
-      if (event.type === "call-end") this.messages.push({ role: "result", at: event.at, callId: event.callId, result: event.result });
+      if (event.type === "call-end") this.#add({ role: "result", at: event.at, callId: event.callId, result: event.result });
       else if (event.type !== "call-start") return;
       else if (round === undefined) this.#writeCall(event.callId);
       else this.#writeRound(round);
@@ -66,8 +66,12 @@ class Conversation {
     if (round.voided !== undefined || this.#written.has(round)) return;
     this.#written.add(round);
     const { message, at } = round;
-    if (message.content.length > 0 || message.native !== undefined) this.messages.push({ ...message, at });
+    if (message.content.length > 0 || message.native !== undefined) this.#add({ ...message, at });
     for (const callId of round.callIds) if (!this.#left.has(callId)) this.#writeCall(callId);
+  }
+
+  #add(message: ModelMessage): void {
+    this.messages.push(Object.freeze(message));
   }
 
   #writeCall(callId: string): void {

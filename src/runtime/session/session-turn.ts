@@ -53,6 +53,7 @@ export class HeldTurn implements SessionTurn {
   round(options: RoundOptions = NO_OPTIONS): Round {
     this.#check();
     if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
+    if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of round() are an object.");
     const { turn, callOptions, refusal, whenDurable } = this.#place;
     const { metadata, signal, shown } = options;
     const round = new Round({

@@ -1,0 +1,154 @@
+/** What a program may give createRuntime, and its checks. */
+import { checkMs, checkSettings } from "../core/check-settings.ts";
+import { ToolError } from "../core/error.ts";
+import type { Hook } from "../core/hook.ts";
+import { checkRetry } from "../policy/retry.ts";
+import { nearNames } from "./registry/near-names.ts";
+import type { Ask } from "../core/ask.ts";
+import type { EventListener } from "../core/event.ts";
+import type { Engine } from "../core/engine.ts";
+import type { FaultPlan } from "../core/fault.ts";
+import type { JsonLimits } from "../core/json.ts";
+import type { Ports } from "../core/ports.ts";
+import type { ToolSource } from "../core/source.ts";
+import type { Store } from "../core/store.ts";
+import type { CallSettings, Tool } from "../core/tool.ts";
+import type { ToolPins } from "../core/tool-pins.ts";
+import type { Toolset } from "../core/toolset.ts";
+import type { ApprovalSettings } from "../policy/approval.ts";
+import type { CircuitSettings } from "../policy/circuit.ts";
+import type { PermissionRules } from "../policy/permission.ts";
+import type { CacheOptions } from "../policy/result-cache.ts";
+import type { RetrySettings } from "../policy/retry.ts";
+import type { LadderOptions } from "./ladder.ts";
+
+export interface RuntimeOptions extends CallSettings {
+  /** Tools of the namespace `default`. */
+  readonly tools?: readonly Tool[];
+  readonly toolsets?: readonly Toolset[];
+  /** Where more toolsets come from; read by `open` and at each `refresh`. */
+  readonly sources?: readonly ToolSource[];
+  /** What definitions of strangers' tools were when somebody agreed to them; a tool that is different is blocked. @default none */
+  readonly pins?: ToolPins;
+  /** Most handlers that run at a time. Integer ≥ 1. @default no limit */
+  readonly maxConcurrent?: number;
+  readonly retry?: RetrySettings;
+  /** When a failing tool is left alone for a while; `false` = never. */
+  readonly circuit?: CircuitSettings | false;
+  /** Tools that these rules deny are shown to no model and no client, and never run. @default none are denied */
+  readonly permission?: PermissionRules;
+  readonly approval?: ApprovalSettings;
+  readonly hooks?: readonly Hook[];
+  /** How much memory the results of cached tools may take. */
+  readonly cache?: CacheOptions;
+  /** What handlers find in `context.data`, unless an `execute` gives its own. */
+  readonly data?: Readonly<Record<string, unknown>>;
+  /** Answers the questions that handlers put to a person, unless an `execute` gives its own. @default they are answered `cancel` */
+  readonly ask?: Ask;
+  readonly onEvent?: EventListener;
+  /** One toolset that fails to open fails them all. @default false */
+  readonly strict?: boolean;
+  /** How deep and large an input may be. */
+  readonly inputLimits?: JsonLimits;
+  /** Keeps sessions beyond the process; closed with the runtime. @default none: a session is gone when it is closed */
+  readonly store?: Store;
+  /** `async`: neither calls nor results wait for the store, and a crash may lose the latest. @default "sync" */
+  readonly durability?: "sync" | "async";
+  /** How many events of a stored session stay in memory, at least. Integer ≥ 1. @default 10_000 */
+  readonly keepEvents?: number;
+  /** Answers calls of a simulation that may not run. @default none: such calls end `not_simulatable` */
+  readonly standIn?: Engine;
+  /** Who answers which tool in place of it, in every session. @default nobody: all tools are live */
+  readonly ladder?: LadderOptions;
+  /** Failures that calls meet on purpose, whoever answers them, simulations included; a call of a tool that is not there meets none. @default none */
+  readonly faults?: FaultPlan;
+  /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
+  readonly orphanHoldMs?: number;
+  /** Clock, randomness, ids and log, for tests. */
+  readonly ports?: Partial<Ports>;
+}
+
+const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
+  timeoutMs: true,
+  deadlineMs: true,
+  maxAttempts: true,
+  maxResultBytes: true,
+  tools: true,
+  toolsets: true,
+  sources: true,
+  pins: true,
+  maxConcurrent: true,
+  retry: true,
+  circuit: true,
+  permission: true,
+  approval: true,
+  hooks: true,
+  cache: true,
+  data: true,
+  ask: true,
+  onEvent: true,
+  strict: true,
+  inputLimits: true,
+  store: true,
+  durability: true,
+  keepEvents: true,
+  standIn: true,
+  ladder: true,
+  faults: true,
+  orphanHoldMs: true,
+  ports: true,
+};
+
+/** @throws ToolError `invalid_argument` naming the option, its value and what would work */
+export function checkRuntimeOptions(options: RuntimeOptions): void {
+  checkKnownKeys(options, Object.keys(OPTIONS), "createRuntime()");
+  checkSettings(options, "the runtime");
+  checkMs(options.orphanHoldMs, "orphanHoldMs", "the runtime");
+  checkRetry(options.retry ?? {});
+  const { hooks = [] } = options;
+  if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === "object" && hook !== null))
+    throw new ToolError("invalid_argument", "The hooks of the runtime are an array of objects with a name, and beforeCall or afterCall.");
+  for (const hook of hooks) checkHook(hook);
+  const { keepEvents = 1, durability = "sync" } = options;
+  if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
+    throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes an integer of at least 1.`);
+  if (options.store !== undefined) checkMethods(options.store, ["open", "create", "claim", "read", "close"], "store");
+  if (options.standIn !== undefined) checkMethods(options.standIn, ["call"], "standIn");
+  if (durability !== "sync" && durability !== "async")
+    throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
+}
+
+function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {
+  checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1)
+    throw new ToolError(
+      "invalid_argument",
+      `timeoutMs of the hook ${JSON.stringify(name)} is ${timeoutMs}; it takes an integer from 1.`,
+    );
+  if (onFailure === "skip" || onFailure === "stop") return;
+  throw new ToolError(
+    "invalid_argument",
+    `onFailure of the hook ${JSON.stringify(name)} is ${String(onFailure)}; it takes "skip" or "stop".`,
+  );
+}
+
+function checkMethods(value: unknown, methods: readonly string[], name: string): void {
+  const missing = methods.find((method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function");
+  if (missing === undefined) return;
+  throw new ToolError("invalid_argument", `The ${name} of the runtime has no ${missing}().`, {
+    hint: name === "store" ? "Give it memoryStore() or sqliteStore({ path })." : "Give it an engine.",
+  });
+}
+
+/** Refuses what is no object, and keys that mean nothing. @param owner for example `session()` @throws ToolError `invalid_argument` */
+export function checkKnownKeys(options: unknown, known: readonly string[], owner: string): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    throw new ToolError("invalid_argument", `The options of ${owner} are an object.`);
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue;
+    const [near] = nearNames(key, known, 1);
+    throw new ToolError("invalid_argument", `${owner} has no option ${JSON.stringify(key)}.`, {
+      hint: near === undefined ? `There are ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
+    });
+  }
+}

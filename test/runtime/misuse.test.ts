@@ -1,0 +1,155 @@
+import { describe, expect, test } from "vitest";
+import { createLoop } from "../../src/compose/loop.ts";
+import type { Loop } from "../../src/compose/loop.ts";
+import { isToolError } from "../../src/core/error.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { testRuntime, tool } from "./bench-runtime.ts";
+
+const JUNK: readonly unknown[] = [undefined, null, 0, 5, Number.NaN, "", "x", true, 10n, [], [null], {}, { name: 5 }, () => 1];
+/** For the runtime's own parts. */
+const INTERNAL = new Set(["recordAll", "record", "recordAndTell", "recordOutput", "waitFor", "together", "changeState", "adopt"]);
+
+function runtime(): ReturnType<typeof createRuntime> {
+  return testRuntime({ tools: [tool("t", () => 1)] }).runtime;
+}
+
+function loop(): Loop {
+  return createLoop({ session: runtime().session(), model: scriptedModel([{ text: "Hello." }]) });
+}
+
+const OBJECTS: Readonly<Record<string, () => object>> = {
+  runtime,
+  "runtime.registry": () => runtime().registry,
+  session: () => runtime().session(),
+  loop,
+};
+
+function methodsOf(object: object): readonly string[] {
+  const names = new Set<string>();
+  for (let at: object = object; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const name of Object.getOwnPropertyNames(at)) {
+      if (typeof Object.getOwnPropertyDescriptor(at, name)?.value === "function") names.add(name);
+    }
+  }
+  names.delete("constructor");
+  return [...names].filter((name) => !INTERNAL.has(name));
+}
+
+/** What is thrown that is no ToolError. */
+async function rawError(work: () => unknown): Promise<string | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (thrown: unknown) {
+    return isToolError(thrown) ? undefined : String(thrown);
+  }
+}
+
+async function rawErrors(call: (junk: unknown) => unknown): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const junk of JUNK) {
+    const error = await rawError(() => call(junk));
+    if (error !== undefined)
+      found.push(`${JSON.stringify(junk, (_, item: unknown) => (typeof item === "bigint" ? String(item) : item))}: ${error}`);
+  }
+  return found;
+}
+
+describe("junk given to a public method is answered by a ToolError, or by a result", () => {
+  const methods = Object.entries(OBJECTS).flatMap(([name, make]) => methodsOf(make()).map((method) => [name, method] as const));
+
+  test.each(methods)("%s.%s()", async (name, method) => {
+    const call = (args: readonly unknown[]): unknown => {
+      const object = OBJECTS[name]?.() ?? {};
+      return Reflect.apply(Reflect.get(object, method) as () => unknown, object, args);
+    };
+    expect(await rawErrors((junk) => call([junk]))).toEqual([]);
+    expect(await rawErrors((junk) => call([{ name: "t" }, junk]))).toEqual([]);
+    expect(await rawErrors((junk) => call(["t", junk]))).toEqual([]);
+  });
+
+  test.each(["add", "end", "void"])("round.%s()", async (method) => {
+    const call = (args: readonly unknown[]): Promise<unknown> =>
+      runtime()
+        .session()
+        .turn(async (turn) => {
+          const round = turn.round();
+          return Reflect.apply(Reflect.get(round, method) as () => unknown, round, args);
+        });
+    expect(await rawErrors((junk) => call([junk]))).toEqual([]);
+    expect(await rawErrors((junk) => call([{ name: "t" }, junk]))).toEqual([]);
+  });
+
+  test("what is no call is taken into a round, and answered as such", async () => {
+    const results = await runtime()
+      .session()
+      .turn(async (turn) => {
+        const round = turn.round();
+        for (const junk of [null, 5, "x"]) Reflect.apply(round.add, round, [junk]);
+        return round.end({ content: "", finish: "calls", usage: { inputTokens: 0, outputTokens: 0 } });
+      });
+    expect(results.map(({ error }) => error?.code)).toEqual(["invalid_call", "invalid_call", "invalid_call"]);
+  });
+
+  test.each(["round", "addMessage"])("turn.%s()", async (method) => {
+    const call = (junk: unknown): Promise<unknown> =>
+      runtime()
+        .session()
+        .turn(async (turn) => Reflect.apply(Reflect.get(turn, method) as () => unknown, turn, [junk]));
+    expect(await rawErrors(call)).toEqual([]);
+  });
+
+  test("createRuntime() and createLoop()", async () => {
+    expect(await rawErrors((junk) => createRuntime(junk as RuntimeOptions))).toEqual([]);
+    expect(await rawErrors((junk) => Reflect.apply(createLoop, undefined, [junk]))).toEqual([]);
+  });
+});
+
+test("an option of createRuntime that is not there is refused by name", () => {
+  const make = (options: object) => () => createRuntime(options);
+  expect(make({ toolz: [] })).toThrow(
+    expect.objectContaining({ code: "invalid_argument", message: 'createRuntime() has no option "toolz".', hint: 'Did you mean "tools"?' }),
+  );
+  expect(make({ timoutMs: 5 })).toThrow(expect.objectContaining({ hint: 'Did you mean "timeoutMs"?' }));
+  expect(make({ registry: {} })).toThrow(expect.objectContaining({ message: 'createRuntime() has no option "registry".' }));
+});
+
+describe("F0.3 the keys of a call", () => {
+  const add = tool("add", (input) => input, {
+    inputSchema: { type: "object", properties: { a: { type: "integer" } }, additionalProperties: false },
+    effects: { reads: [], writes: [] },
+  });
+
+  test.each<[object, string, RegExp]>([
+    [{ name: "add", args: { a: 1 } }, 'A call has no key "args"; the call was not run.', /^Did you mean "input"\?/u],
+    [{ name: "add", inptu: { a: 1 } }, 'A call has no key "inptu"; the call was not run.', /^Did you mean "input"\?/u],
+    [{ name: "add", params: '{"a":1}' }, 'A call has no key "params"; the call was not run.', /^Did you mean "input"\?/u],
+    [{ name: "add", input: { a: 1 }, toolName: "x" }, 'A call has no key "toolName"; the call was not run.', /^Did you mean "name"\?/u],
+    [{ name: "add", input: { a: 1 }, timeoutMs: 5 }, 'A call has no key "timeoutMs"; the call was not run.', /^Send /u],
+    [{ id: "1", type: "function", function: { name: "add", arguments: "{}" } }, 'The call has no name: "name" is missing.', /haft\/wire/u],
+    [{ functionCall: { name: "add", args: {} } }, 'The call has no name: "name" is missing.', /haft\/wire/u],
+    [
+      { role: "assistant", content: [{ type: "tool_use", name: "add", input: {} }] },
+      'The call has no name: "name" is missing.',
+      /haft\/wire/u,
+    ],
+  ])("%o is refused, and never run without its input", async (call, message, hint) => {
+    const { runtime: made } = testRuntime({ tools: [add] });
+    const [result] = await made.execute([call as { readonly name: string }]);
+    expect(result).toMatchObject({ attempts: 0, error: { code: "invalid_call", message, hint: expect.stringMatching(hint) } });
+  });
+
+  test.each<object>([
+    { name: "add", input: { a: 1 } },
+    { tool: "add", arguments: '{"a": 1}' },
+    { type: "tool_use", id: "1", name: "add", input: { a: 1 } },
+    { type: "function_call", call_id: "1", name: "add", arguments: '{"a": 1}' },
+    { name: "add", a: 1 },
+  ])("%o is read", async (call) => {
+    const { runtime: made } = testRuntime({ tools: [add] });
+    const [result] = await made.execute([call as { readonly name: string }]);
+    expect(result?.output).toEqual({ a: 1 });
+  });
+});
