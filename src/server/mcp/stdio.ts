@@ -92,16 +92,13 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const transport = new HeardTransport(new stdio.StdioServerTransport(gate, output), output, {
     message: (message) => listened.hear(message),
     congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
-    closed: () => {
-      input.unpipe(gate);
-      input.pause();
-      void end();
-    },
+    closed: () => void end(),
   });
   joinInput(input, gate, () => endWaiting(transport, gateway.settings.clock));
   let hasEnded = false;
   const end = async (): Promise<void> => {
     hasEnded = true;
+    input.unpipe(gate).pause();
     listened.end();
     gateway.close();
     await gateway.stop(LAST_WORDS_MS);
