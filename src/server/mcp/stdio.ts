@@ -1,12 +1,13 @@
 /** Serves one client over standard input and output. */
-import type { Readable, Writable } from "node:stream";
+import type { Readable, Transform, Writable } from "node:stream";
+import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
 import { HeardTransport } from "./heard-transport.ts";
 import { requestId } from "../../engine/mcp/oversize-answer.ts";
-import type { Clock } from "../../core/ports.ts";
+import type { Clock, Log } from "../../core/ports.ts";
 import { MAX_LINE_BYTES, lineGate } from "./line-gate.ts";
 import { Listened } from "./listened.ts";
 import type { McpServerOptions } from "./options.ts";
@@ -35,6 +36,38 @@ const LAST_WORDS_MS = 1_000;
 
 const INVALID_REQUEST = -32_600;
 
+async function closeSession(session: RuntimeSession | undefined, log: Log): Promise<void> {
+  try {
+    await session?.close();
+  } catch (error: unknown) {
+    log.warn(`The session of an MCP connection was not closed: ${describeThrown(error)}`);
+  }
+}
+
+function joinInput(input: Readable, gate: Transform, ended: () => void): void {
+  input.pipe(gate);
+  input.once("error", (error) => gate.destroy(error));
+  input.once("close", () => gate.end());
+  input.once("end", ended);
+}
+
+/** Refuses lines that are too long, each as the request that it is. */
+function gateFor(log: Log, send: (message: JSONRPCMessage) => Promise<void>): Transform {
+  const gate = lineGate({
+    onLongLine: (edges) => {
+      const message = `The request has more than ${MAX_LINE_BYTES} bytes and was not read.`;
+      log.warn(`MCP over stdio: ${message}`);
+      const id = requestId(edges);
+      void send({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } }).catch(() => {}); // gone
+    },
+    onNoise: () => {
+      log.warn(`The client sends a line of more than ${MAX_LINE_BYTES} bytes that is no message: the connection is closed.`);
+      gate.destroy();
+    },
+  });
+  return gate;
+}
+
 /** Once its input has ended a client may still read; when it has taken no answer for a while, nothing more is begun for it. */
 function endWaiting(transport: HeardTransport, clock: Clock): void {
   const before = transport.waiting;
@@ -55,43 +88,21 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   const listened = new Listened((uri) => gateway.announcer.watch(uri));
   const { input = process.stdin, output = process.stdout } = options;
-  const gate = lineGate({
-    onLongLine: (edges) => refuse(edges),
-    onNoise: () => {
-      log.warn(`The client sends a line of more than ${MAX_LINE_BYTES} bytes that is no message: the connection is closed.`);
-      gate.destroy();
-    },
-  });
+  const gate = gateFor(log, (message) => transport.send(message));
   const transport = new HeardTransport(new stdio.StdioServerTransport(gate, output), output, {
     message: (message) => listened.hear(message),
     congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
-    closed: () => {
-      input.unpipe(gate);
-      input.pause();
-      void end();
-    },
+    closed: () => void end(),
   });
-  const refuse = (edges: string): void => {
-    const message = `The request has more than ${MAX_LINE_BYTES} bytes and was not read.`;
-    log.warn(`MCP over stdio: ${message}`);
-    const id = requestId(edges) ?? null;
-    void transport.send({ jsonrpc: "2.0", id, error: { code: INVALID_REQUEST, message } } as never).catch(() => {}); // null: JSON-RPC's own
-  };
-  input.pipe(gate);
-  input.once("error", (error) => gate.destroy(error));
-  input.once("close", () => gate.end());
-  input.once("end", () => endWaiting(transport, gateway.settings.clock));
+  joinInput(input, gate, () => endWaiting(transport, gateway.settings.clock));
   let hasEnded = false;
   const end = async (): Promise<void> => {
     hasEnded = true;
+    input.unpipe(gate).pause();
     listened.end();
     gateway.close();
     await gateway.stop(LAST_WORDS_MS);
-    try {
-      await session?.close();
-    } catch (error: unknown) {
-      log.warn(`The session of an MCP connection was not closed: ${describeThrown(error)}`);
-    }
+    await closeSession(session, log);
     resolve();
   };
   const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, isTold: true, session: seatSession }), {
