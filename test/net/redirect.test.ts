@@ -56,7 +56,10 @@ describe("F03 redirects to the inside", () => {
     const first = await sendsTo(middle.at("/").href);
     const client = testClient({ allowPrivate: [first.host, last.host] });
     const failure = await failureOf(client.request(toRequest(first.at("/"))));
-    expect([failure.code, failure.operatorHint]).toEqual(["permission_denied", `If this server is meant, list "${middle.host}" in allowPrivate.`]);
+    expect([failure.code, failure.operatorHint]).toEqual([
+      "permission_denied",
+      `If this server is meant, list "${middle.host}" in allowPrivate.`,
+    ]);
   });
 
   test.each([0, 1, 5])("F03 no more than %i redirects are followed", async (maxRedirects) => {

@@ -86,7 +86,8 @@ export class EngineLife {
     const opening = this.#begin(() => engine.open?.(context), controller.signal);
     const waited = await waitFor(this.#opening, opening, {
       endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
-      late: () => new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { operatorHint: "Give it longer with openTimeoutMs." }),
+      late: () =>
+        new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { operatorHint: "Give it longer with openTimeoutMs." }),
     });
     if ("ended" in waited) {
       controller.abort(waited.ended);

@@ -24,7 +24,8 @@ export interface CallAnswer {
  */
 export function toCallAnswer(result: ToolResult, tool: Tool | undefined): CallAnswer {
   const meta = metaOf(result);
-  if (result.status !== "ok") return { content: [{ type: "text", text: resultText(result, (name) => providerName(name)) }], isError: true, ...meta };
+  if (result.status !== "ok")
+    return { content: [{ type: "text", text: resultText(result, (name) => providerName(name)) }], isError: true, ...meta };
   const { output, content, truncation } = result;
   const parts = content === undefined ? textOf(output) : content.map(toBlock);
   if (output === undefined) return { content: parts, ...meta };

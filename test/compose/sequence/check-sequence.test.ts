@@ -285,5 +285,7 @@ test("F0.61 the tools of a registry are found as calls find them, one of several
     [],
     ["0 unknown_tool"],
   ]);
-  expect(problemsOf([{ name: "got", arguments: {} }], { tools: runtime.registry })[0]?.message).toBe('No tool "got". Did you mean "t::get"?');
+  expect(problemsOf([{ name: "got", arguments: {} }], { tools: runtime.registry })[0]?.message).toBe(
+    'No tool "got". Did you mean "t::get"?',
+  );
 });
