@@ -94,8 +94,8 @@ export function errorInfo(error: ToolError): ErrorInfo {
     message: error.message,
     retryable: error.retryable,
     outcome: error.outcome,
-    ...(error.details.length === 0 ? {} : { details: error.details }),
     ...(NOT_FOR_MODELS.has(error.code) ? hintsOf({ operatorHint: bothHints(error), toolNames: error.toolNames }) : hintsOf(error)),
+    ...(error.details.length === 0 ? {} : { details: error.details }),
     ...(error.retryAfterMs === undefined || !Number.isFinite(error.retryAfterMs) ? {} : { retryAfterMs: error.retryAfterMs }),
   };
 }

@@ -175,7 +175,7 @@ haft.toml: 3 problems
 
 describe.concurrent("a wrong call exits with the code of its error", { timeout: PATIENCE_MS }, () => {
   const cases: readonly (readonly [readonly string[], number, readonly string[]])[] = [
-    [["call", "ad"], 4, ['haft: not_found: No tool "ad". Did you mean "add"?']],
+    [["call", "ad"], 4, ['haft: not_found: No tool "ad". Did you mean "math::add"?']],
     [["info", "math::ad"], 4, ['haft: not_found: No tool "math::ad". Did you mean "math::add"?']],
     [["list", "mth"], 4, ['haft: not_found: There is no toolset "mth".', '  Did you mean "math"?']],
     [["call", "old::any"], 6, ['haft: unavailable: The toolset "old" is disabled in haft.toml.', "  Set enabled to true in toolsets.old."]],

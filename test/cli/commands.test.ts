@@ -43,7 +43,8 @@ describe.concurrent("haft search", { timeout: PATIENCE_MS }, () => {
   test("prints what fits, best first", async () => {
     expect(await run("search", "whole", "numbers", "--limit", "2")).toEqual({
       exitCode: 0,
-      stdout: "math::add   pure         Adds two whole numbers.\nmath::fail  reads        Always fails.\\u{202e}\n",
+      stdout:
+        "math::add         pure         Adds two whole numbers.\nfiles::json_read  reads        Reads one value of a JSON file, or the whole of it. The file counts as read afterwards.\n",
       stderr: "",
     });
   });

@@ -58,7 +58,7 @@ describe("colours and width", () => {
 
   test.for([{ NO_COLOR: "1" }, { TERM: "dumb" }])("no colours with %j", async (environment) => {
     const { stdout, stderr } = await atTerminal(["call", "ad"], { environment });
-    expect(stdout + stderr).toBe('haft: not_found: No tool "ad". Did you mean "add"?\n');
+    expect(stdout + stderr).toBe('haft: not_found: No tool "ad". Did you mean "math::add"?\n');
   });
 
   test("a long answer is cut to eight lines, a long one-line answer to the width", async () => {

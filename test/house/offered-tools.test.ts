@@ -62,9 +62,9 @@ const SURFACES: Readonly<Record<string, Surface>> = {
     return model.requests.map(({ tools, system }) => ({ tools, system }));
   },
   "the AI SDK": (runtime) => toAiSdkTools(runtime),
-  LangChain: (runtime) => toLangChainTools(runtime, ((_run: unknown, fields: unknown) => fields) as never),
-  Mastra: (runtime) => toMastraTools(runtime, ((fields: unknown) => fields) as never),
-  "OpenAI Agents": (runtime) => toOpenAiAgentsTools(runtime, ((fields: unknown) => fields) as never),
+  LangChain: (runtime) => toLangChainTools(runtime, (_run: unknown, fields: unknown) => fields),
+  Mastra: (runtime) => toMastraTools(runtime, (fields: unknown) => fields),
+  "OpenAI Agents": (runtime) => toOpenAiAgentsTools(runtime, (fields: unknown) => fields),
   "tools/list of MCP": async (runtime) => {
     const { client } = await overStdio(runtime, { era: "modern" });
     return client.listTools();
@@ -73,8 +73,7 @@ const SURFACES: Readonly<Record<string, Surface>> = {
     (
       await runtime.execute(["todo::eras", "eras", "lisst", "eraseall", "vault::erase_al", "vault::nothing", "tood::erasee"].map(called))
     ).map(({ error }) => ({ ...error, operatorHint: "" })),
-  "a program that checks a sequence": ({ registry }) =>
-    checkSequence([{ id: "one", name: "eras", arguments: {} }] as never, { tools: registry } as never),
+  "a program that checks a sequence": ({ registry }) => checkSequence([{ id: "one", name: "eras", arguments: {} }], { tools: registry }),
   ...Object.fromEntries(
     Object.entries(FORMATS).map(([name, format]): [string, Surface] => [
       `a request of ${name}`,
