@@ -5,12 +5,12 @@ import type { CommandContext } from "./command.ts";
 import { warn } from "./open-runtime.ts";
 
 export function blockedTools(registry: Registry): readonly RegisteredTool[] {
-  return [...registry].filter(({ blocked, enabled }) => enabled && blocked !== undefined);
+  return [...registry].filter(({ blocked, denied, enabled }) => enabled && denied === undefined && blocked !== undefined);
 }
 
 /** Why, and what to do. */
 export function blockedText({ blocked }: RegisteredTool): string {
-  return blocked === undefined ? "" : `${blocked.message} ${blocked.hint ?? ""}`.trimEnd();
+  return blocked === undefined ? "" : `${blocked.message} ${blocked.operatorHint ?? blocked.hint ?? ""}`.trimEnd();
 }
 
 const MAX_NAMED = 5;

@@ -16,12 +16,12 @@ const MAX_BYTES = 1024 * 1024;
 export const importCommand: Command = {
   name: "import",
   usage: "<file>",
-  summary: "Turn another client's mcpServers into a configuration.",
+  summary: "Turn another program's mcpServers into haft.toml.",
   details: [
-    "Reads the servers of a file with mcpServers (Claude Desktop, Claude Code, Cursor)",
-    "or servers (VS Code), and prints them as toolsets of a haft.toml; --out writes the",
-    "file. Variables stay variables. Nothing is started. Such a file can also be used as",
-    "it is: haft list --config .mcp.json.",
+    "Reads the servers of a file with mcpServers (Claude Desktop, Claude Code,",
+    "Cursor) or servers (VS Code), and prints them as toolsets of a haft.toml; --out",
+    "writes the file. Variables stay variables. Nothing is started. Such a file can",
+    "also be used as it is: haft list --config .mcp.json.",
   ],
   args: [1, 1],
   options: ["out", "overwrite"],

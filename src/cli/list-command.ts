@@ -17,7 +17,7 @@ export const listCommand: Command = {
     "One line a tool: its name, what a call does (pure, reads, writes, destructive,",
     "undeclared) and its description. A tool that the permission rules deny is marked",
     "as denied: no model and no client is shown it. Tools of a toolset that does not",
-    "open, and those that are not as they were pinned, are left out, and standard error",
+    "open, and those that are not as they were pinned, are left out; standard error",
     "says why.",
   ],
   args: [0, 1],

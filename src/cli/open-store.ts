@@ -146,5 +146,5 @@ async function otherSessions(store: Store, sessionId: string): Promise<string> {
 }
 
 function withHint(error: ToolError, hint: string): ToolError {
-  return new ToolError(error.code, error.message, { ...error.toJSON(), hint, cause: error });
+  return new ToolError(error.code, error.message, { ...error.toJSON(), operatorHint: hint, cause: error });
 }

@@ -121,10 +121,7 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
 function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {
   checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1)
-    throw new ToolError(
-      "invalid_argument",
-      `timeoutMs of the hook ${JSON.stringify(name)} is ${timeoutMs}; it takes an integer from 1.`,
-    );
+    throw new ToolError("invalid_argument", `timeoutMs of the hook ${JSON.stringify(name)} is ${timeoutMs}; it takes an integer from 1.`);
   if (onFailure === "skip" || onFailure === "stop") return;
   throw new ToolError(
     "invalid_argument",

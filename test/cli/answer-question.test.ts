@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Answer, AskRequest } from "../../src/core/ask.ts";
 import { personAsk } from "../../src/cli/answer-question.ts";
 import type { Ask } from "../../src/cli/command.ts";
+import { screenFor } from "../../src/cli/terminal-text.ts";
 
 const REQUEST: AskRequest = {
   message: "Who are you?",
@@ -17,8 +18,8 @@ async function answered(request: Partial<AskRequest>, ...lines: readonly string[
   const shown: string[] = [];
   const typed = [...lines];
   const ask: Ask = async (question) => (shown.push(question), typed.shift() ?? "");
-  const err = { write: (text: string) => void shown.push(text), paint: (_style: string, text: string) => text, columns: 80 };
-  const person = personAsk({ ask, err: err as never });
+  const err = screenFor({ write: (text: string) => void shown.push(text) }, {});
+  const person = personAsk({ ask, err });
   const answer: Answer | undefined = await person?.({ ...REQUEST, ...request });
   return { answer, shown: shown.join("|"), left: typed };
 }
@@ -66,8 +67,8 @@ test("two questions at once are put one after the other", async () => {
     await Promise.resolve();
     return "y";
   };
-  const err = { write: (text: string) => void order.push(text.trim()), paint: (_style: string, text: string) => text };
-  const person = personAsk({ ask, err: err as never });
+  const err = screenFor({ write: (text: string) => void order.push(text.trim()) }, {});
+  const person = personAsk({ ask, err });
   await Promise.all([person?.({ ...REQUEST, message: "One?" }), person?.({ ...REQUEST, message: "Two?" })]);
   expect(order).toEqual([
     '? MCP server "people", in a call of people::greet asks: One?',

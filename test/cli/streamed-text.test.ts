@@ -67,6 +67,11 @@ describe("text that comes in pieces", () => {
     );
   });
 
+  test("no spaces are left at the end of a line that a gap or a long word ends", () => {
+    expect(shown(["a  aaa"], 2)).toBe("model a\n      aa\n      a\n");
+    expect(shown(["ab  cdefgh"], 5)).toBe("model ab  c\n      defgh\n");
+  });
+
   test("a line without end is shown as it comes, in linear time", () => {
     let written = 0;
     const text = new StreamedText({ write: ({ length }) => void (written += length), begin() {}, margin: "", width: 72 });

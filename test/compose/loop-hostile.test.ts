@@ -140,7 +140,7 @@ test("the model is shown what tools did and said in the session themselves, in i
       if (index % 3 === 2) return { text: "Done." };
       return {
         text: index === 0 ? "Well." : "",
-        calls: [call("outer", { n: index }), { name: "leaf" }, { id: "x", name: "outer", input: "{" }],
+        calls: [call("outer", { n: index }), { name: "leaf" }, { id: "x", name: "outer", input: "not JSON" }],
       };
     },
   });

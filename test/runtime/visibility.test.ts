@@ -206,7 +206,7 @@ describe("a tool whose documentation must be read", () => {
       const first = turn.round();
       first.add(info);
       await new Promise((resolve) => setImmediate(resolve));
-      expect(session.state("manual", "default::edit")).toBeTypeOf("string");
+      expect(session.state("manual", "default::edit")).toMatchObject({ callId: expect.any(String) });
       first.add(call);
       const reply = { content: "", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } } as const;
       const early = await first.end(reply);

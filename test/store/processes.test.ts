@@ -33,7 +33,7 @@ describe("two processes at once:", SLOW, () => {
       message: expect.stringMatching(
         new RegExp(`The lock is held by process ${holder.child.pid} on host .+, last heard of \\d+ s ago`, "u"),
       ),
-      hint: expect.stringContaining("until it goes on or ends"),
+      operatorHint: expect.stringContaining("until it goes on or ends"),
     });
     holder.child.kill("SIGKILL");
     await holder.ended;

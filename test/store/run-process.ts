@@ -4,6 +4,7 @@ import type { ChildProcessByStdio } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
 
 const PROGRAM = fileURLToPath(new URL("store-process.ts", import.meta.url));
 
@@ -15,6 +16,8 @@ export interface StoreProcess {
 
 export function startProcess(action: string, path: string, ids: readonly string[]): StoreProcess {
   const child = spawn(process.execPath, [PROGRAM, action, path, ...ids], { stdio: ["pipe", "pipe", "inherit"] });
+  // One that was stopped (SIGSTOP) and left so by a test that failed would keep this process from ending.
+  onTestFinished(() => void child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return { child, lines, ended: new Promise((resolve) => child.once("close", (code) => resolve(code))) };
 }

@@ -72,7 +72,7 @@ export class StreamedText {
     this.#hasBegun = true;
     const columns = columnsOf(piece);
     if (this.#breaks > 0) this.#newLine();
-    else if (this.#column > 0 && columns <= width && this.#column + this.#gap.length + columns > width) {
+    else if (this.#column > 0 && !this.#fits(columns)) {
       this.#gap = "";
       this.#newLine();
     }
@@ -80,6 +80,12 @@ export class StreamedText {
     this.#write(this.#gap);
     this.#write(piece);
     this.#gap = "";
+  }
+
+  /** A word that no line holds begins on this one, if there is a column for it behind the gap. */
+  #fits(columns: number): boolean {
+    const { width } = this.#options;
+    return this.#column + this.#gap.length + (columns > width ? 1 : columns) <= width;
   }
 
   #newLine(): void {

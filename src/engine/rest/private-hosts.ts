@@ -42,8 +42,8 @@ export function refusedServers(bases: Iterable<string>, allowPrivate: readonly s
       guard.checkUrl(new URL(origin));
       return [];
     } catch (thrown: unknown) {
-      const { message, hint } = ToolError.fromUnknown(thrown);
-      return [`Every call of its operations will be refused: ${message}${hint === undefined ? "" : ` ${hint}`}`];
+      const { message, operatorHint } = ToolError.fromUnknown(thrown);
+      return [`Every call of its operations will be refused: ${message}${operatorHint === undefined ? "" : ` ${operatorHint}`}`];
     }
   });
 }

@@ -155,7 +155,7 @@ describe("guidance", () => {
     expect(warnings).toEqual([
       'The prompt contribution of "t::b" is left out: getter',
       'The prompt contribution of "broken" is left out: no text today',
-      'The prompt contribution of "odd" is left out: it gave a number and no text',
+      'The prompt contribution of "odd" is left out: it gave a number and not a string',
     ]);
   });
 

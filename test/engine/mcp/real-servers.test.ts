@@ -74,7 +74,7 @@ test("a server of the older transport is not looked for at other paths when its 
 
   expect(await rejection(openHttp({ url: `${origin}/wrong` }))).toMatchObject({
     message: `MCP server "far" could not be opened: there is no MCP server at ${origin}/wrong (HTTP 404).`,
-    hint: "Look at the path of the url: many servers are at /mcp, or at /sse with the older transport.",
+    operatorHint: "Look at the path of the url: many servers are at /mcp, or at /sse with the older transport.",
   });
 });
 
@@ -83,7 +83,7 @@ test("an address without a path that has no server says which paths were tried",
 
   expect(await rejection(openHttp({ url: origin, transport: "http" }))).toMatchObject({
     message: `MCP server "far" could not be opened: there is no MCP server at ${origin}/ (HTTP 404).`,
-    hint: "The url has no path, and there is no server at /, /mcp; write the path of the server.",
+    operatorHint: "The url has no path, and there is no server at /, /mcp; write the path of the server.",
   });
 });
 
