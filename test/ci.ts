@@ -1,11 +1,7 @@
 /** What only CI runs: long drills, and long runs of random tests. */
-import { test } from "vitest";
 
 /** Whether this run is one of CI: with the variable `CI`, as CI services set it. */
 export const inCI = !["", "false", undefined].includes(process.env["CI"]);
 
 /** Behind the title of a test that only CI runs; the reporter counts them by it. */
 export const IN_CI = "(in CI)";
-
-/** A test that takes too long for every run, such as one that kills hundreds of processes. Skipped outside CI. Its title ends with `IN_CI`. */
-export const testInCI = test.skipIf(!inCI);
