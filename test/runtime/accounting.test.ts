@@ -9,13 +9,23 @@ import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { fakePorts, seededRandom } from "../../src/testing/fake-ports.ts";
 import type { FakePorts } from "../../src/testing/fake-ports.ts";
+import { inCI } from "../ci.ts";
 
-test("L01 of 100,000 calls in 1,000 sessions, 1 % of them with faults, each ends once, as planned and in order, and the heap is flat", async () => {
-  const calls = 100_000;
+/** Times 100,000 calls in 1,000 sessions. */
+const SHARE = inCI ? 1 : 0.2;
+
+test("L01 of 100,000 calls in 1,000 sessions (a fifth of it outside CI), 1 % of them with faults, each ends once, as planned and in order, and the heap is flat", async () => {
+  const calls = 100_000 * SHARE;
   await new Accountant({ calls: 10_000, sessions: 100 }).run();
   const before = heapBytes();
-  const { planned, found, seconds: _seconds, acknowledgeMs: _waits, ...counts } = await new Accountant({ calls, sessions: 1_000 }).run();
-  expect(planned).toEqual({ ok: 99_000, throw: 250, timeout: 250, invalid: 250, cancel: 250 });
+  const {
+    planned,
+    found,
+    seconds: _seconds,
+    acknowledgeMs: _waits,
+    ...counts
+  } = await new Accountant({ calls, sessions: 1_000 * SHARE }).run();
+  expect(planned).toEqual({ ok: calls * 0.99, throw: calls / 400, timeout: calls / 400, invalid: calls / 400, cancel: calls / 400 });
   expect(found).toEqual(planned);
   expect(counts).toEqual({
     accepted: calls,

@@ -8,6 +8,7 @@ import type { Store } from "../../src/core/store.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";
 import { callEnd, message, messages } from "../../src/testing/store-case.ts";
 import { localStore } from "./local-store.ts";
+import { inCI } from "../ci.ts";
 
 /** Thousands of files are written and opened here, so they stay in memory where the system has a place for that. */
 const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "haft-damage-"));
@@ -37,7 +38,7 @@ describe("I01 a damaged file gives no record that was not written there, and say
   test("L04 cut at each of its last 4,096 bytes", async () => {
     const bytes = readFileSync(whole);
     const found = new Map<string, number>();
-    for (let cut = 1; cut <= CUTS; cut++) {
+    for (let cut = 1; cut <= LAST; cut += STEP) {
       writeFileSync(broken, bytes.subarray(0, bytes.length - cut));
       count(found, await survey({ mayEndEarly: false }));
     }
@@ -69,7 +70,7 @@ describe("I01 a damaged file gives no record that was not written there, and say
   test("with its log of late writes cut at each of its last 4,096 bytes", async () => {
     const [main, late] = [readFileSync(running), readFileSync(`${running}-wal`)];
     const found = new Map<string, number>();
-    for (let cut = 1; cut <= CUTS; cut++) {
+    for (let cut = 1; cut <= LAST; cut += STEP) {
       writeFileSync(broken, main);
       writeFileSync(`${broken}-wal`, late.subarray(0, late.length - cut));
       count(found, await survey({ mayEndEarly: true }));
@@ -88,7 +89,10 @@ describe("I01 a damaged file gives no record that was not written there, and say
   });
 });
 
-const CUTS = 4_096;
+/** Each of the last bytes in CI; elsewhere one of seven, which a page of the file is no multiple of. */
+const LAST = 4_096;
+const STEP = inCI ? 1 : 7;
+const CUTS = Math.ceil(LAST / STEP);
 const FLIPS = 1_000;
 
 async function flipBits(bytes: Buffer, look: (damaged: Buffer) => Promise<string>): Promise<ReadonlyMap<string, number>> {
