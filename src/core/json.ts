@@ -294,6 +294,7 @@ function copyFields(value: object, depth: number, state: CopyState, place: Place
     if (!hasRoom(state, place)) break;
     if ((state.charsLeft -= key.length) < 0) {
       leaveOut("text", state, place);
+      state.charsLeft = state.nodesLeft = 0;
       break;
     }
     const item = readProperty(value, key, place);
