@@ -4,6 +4,7 @@ import { checkLimits } from "../policy/loop-budget.ts";
 import type { LoopBudgetLimits } from "../policy/loop-budget.ts";
 import { checkRepeatOptions } from "../policy/repeat-guard.ts";
 import type { RepeatGuardOptions } from "../policy/repeat-guard.ts";
+import { checkKnownKeys } from "../runtime/known-keys.ts";
 
 export interface LoopLimits {
   /** Most requests to the model in one run. @default 50 */
@@ -39,8 +40,11 @@ const DEFAULTS: CheckedLimits = {
   maxPauses: 10,
 };
 
+export const LIMIT_NAMES: readonly string[] = [...Object.keys(DEFAULTS), "contextTokens"];
+
 /** The limits with their defaults. @throws ToolError `invalid_argument` */
 export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
+  checkKnownKeys(limits, LIMIT_NAMES, "createLoop({ limits })");
   const checked = { ...DEFAULTS, ...limits };
   for (const name of ["maxRounds", "maxCallsPerRound"] as const) checkCount(name, checked[name], 1);
   checkCount("maxPauses", checked.maxPauses, 0);

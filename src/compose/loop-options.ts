@@ -1,12 +1,14 @@
 /** What a loop is made of. */
-import type { ToolError } from "../core/error.ts";
+import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Model, ModelCall, ModelTool, TokenUsage, ToolChoice } from "../core/model.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
+import { checkKnownKeys } from "../runtime/known-keys.ts";
 import type { RoundOptions } from "../runtime/round.ts";
 import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
 import type { MessagesOptions } from "../runtime/session/session-messages.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
+import { LIMIT_NAMES } from "./loop-limits.ts";
 import type { LoopLimits } from "./loop-limits.ts";
 import type { LoopListener } from "./loop-event.ts";
 import type { StopCondition } from "./stop-conditions.ts";
@@ -55,4 +57,45 @@ export interface LoopOptions {
   /** Start reads as soon as they are sealed, while the model still speaks. @default true */
   readonly earlyDispatch?: boolean;
   readonly onEvent?: LoopListener;
+}
+
+const OPTIONS: Readonly<Record<keyof LoopOptions, true>> = {
+  model: true,
+  session: true,
+  system: true,
+  tools: true,
+  allow: true,
+  toolChoice: true,
+  parallelCalls: true,
+  maxOutputTokens: true,
+  temperature: true,
+  native: true,
+  history: true,
+  limits: true,
+  stopWhen: true,
+  emergencyStop: true,
+  enabled: true,
+  taint: true,
+  refuse: true,
+  cost: true,
+  calls: true,
+  earlyDispatch: true,
+  onEvent: true,
+};
+const CALL_OPTIONS: Readonly<Record<keyof NonNullable<LoopOptions["calls"]>, true>> = {
+  data: true,
+  ask: true,
+  onProgress: true,
+  validate: true,
+};
+
+/** Refuses options that do not exist, and says where an option of a part of them belongs. @throws ToolError `invalid_argument` */
+export function checkLoopOptions(options: LoopOptions): void {
+  const limit = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key) && LIMIT_NAMES.includes(key));
+  if (limit !== undefined)
+    throw new ToolError("invalid_argument", `createLoop() has no option ${JSON.stringify(limit)}.`, {
+      hint: `It is a limit: createLoop({ limits: { ${limit} } }).`,
+    });
+  checkKnownKeys(options, Object.keys(OPTIONS), "createLoop()");
+  if (options.calls !== undefined) checkKnownKeys(options.calls, Object.keys(CALL_OPTIONS), "createLoop({ calls })");
 }

@@ -10,6 +10,7 @@ import { checkLoopLimits } from "./loop-limits.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import { LoopConversation } from "./loop-conversation.ts";
+import { checkLoopOptions } from "./loop-options.ts";
 import type { LoopOptions, LoopRound } from "./loop-options.ts";
 import { NO_USAGE } from "./loop-result.ts";
 import type { LoopResult } from "./loop-result.ts";
@@ -89,6 +90,7 @@ class SessionLoop implements Loop {
 
   constructor(options: LoopOptions) {
     checkParts(options);
+    checkLoopOptions(options);
     this.#options = options;
     this.#limits = checkLoopLimits(options.limits);
     this.#taint = options.taint === undefined ? undefined : new Taint(options.session, options.taint);

@@ -1,4 +1,5 @@
 /** JSON as values: the types, a guarded frozen copy, and the canonical text that hashes and cache keys use. */
+import { isInstanceOfClass, opaqueInstance } from "./class-instance.ts";
 import { ToolError } from "./error.ts";
 import type { ToolErrorOptions } from "./error.ts";
 
@@ -15,7 +16,12 @@ export interface JsonLimits {
   readonly maxNodes?: number;
   /** Most UTF-16 units of text, keys included, in the whole tree. @default 16_777_216 */
   readonly maxChars?: number;
+  /** Most keys, in the whole tree, of objects with over 1,000 each, which take ten times as long as other values. @default no limit */
+  readonly maxWideKeys?: number;
 }
+
+/** An object with more keys than this counts towards `maxWideKeys`. */
+export const WIDE_OBJECT_KEYS = 1_000;
 
 export const DEFAULT_MAX_DEPTH = 64;
 export const DEFAULT_MAX_NODES = 1_000_000;
@@ -25,6 +31,14 @@ interface CopyState {
   readonly maxDepth: number;
   nodesLeft: number;
   charsLeft: number;
+  wideKeysLeft: number;
+  /** Leave out what passes a limit, in place of throwing. */
+  readonly fits: boolean;
+  wasCut: boolean;
+  readonly lookFor: LookFor | undefined;
+  found: boolean;
+  /** The keys of the object that ended the quick copy: listing them again would take as long again. */
+  readonly listed: ListedKeys | undefined;
   readonly dropped: string[];
   /** The arrays and objects that the walk is inside of. */
   readonly ancestors: Set<object>;
@@ -46,27 +60,69 @@ export interface JsonCopy {
  * @throws ToolError `not_json` with the `$` path, or `too_large` when a limit is passed.
  */
 export function copyJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonCopy {
-  const quick = new QuickCopy(limits.maxNodes ?? DEFAULT_MAX_NODES, limits.maxChars ?? DEFAULT_MAX_CHARS);
+  const quick = new QuickCopy(limits, undefined);
   const copied = quick.copy(value, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
-  return copied === UNUSUAL ? copySlowly(value, limits) : { value: copied, dropped: NOTHING_DROPPED };
+  if (copied !== UNUSUAL) return { value: copied, dropped: NOTHING_DROPPED };
+  const state = copyState(limits, quick, { fits: false });
+  return { value: copySlowly(value, state), dropped: state.dropped };
+}
+
+/** Whether a text of at least `MIN_LOOKED_AT` UTF-16 units is of the kind that is looked for. */
+export type LookFor = (text: string) => boolean;
+
+/** Shorter texts are not shown to a `LookFor`. */
+export const MIN_LOOKED_AT = 24;
+
+export interface FittedJson {
+  readonly value: JsonValue;
+  /** Whether something was left out because it passed a limit. */
+  readonly wasCut: boolean;
+  /** Whether `lookFor` was true of a text. */
+  readonly found: boolean;
+}
+
+/**
+ * Copies a value as `copyJson` does, and where it passes a limit keeps what comes before: the first items of arrays, the first members
+ * of objects, the head of a text. What nests too deep is replaced by a text that says so.
+ *
+ * @throws ToolError `not_json` with the `$` path
+ */
+export function fitJson(value: unknown, limits: JsonLimits, lookFor: LookFor): FittedJson {
+  const quick = new QuickCopy(limits, lookFor);
+  const copied = quick.copy(value, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
+  if (copied !== UNUSUAL) return { value: copied, wasCut: false, found: quick.found };
+  const state = copyState(limits, quick, { fits: true, lookFor });
+  return { value: copySlowly(value, state), wasCut: state.wasCut, found: state.found };
 }
 
 const NO_LIMITS: JsonLimits = Object.freeze({});
 const UNUSUAL = Symbol("unusual");
 
+interface ListedKeys {
+  readonly object: object;
+  readonly keys: readonly string[];
+}
+
 /** Copies what is plain JSON already. Gives up at the first thing that needs a decision, a message or a path. */
 class QuickCopy {
   #nodesLeft: number;
   #charsLeft: number;
+  #wideKeysLeft: number;
+  readonly #lookFor: LookFor | undefined;
+  found = false;
+  listed: ListedKeys | undefined;
 
-  constructor(maxNodes: number, maxChars: number) {
-    this.#nodesLeft = maxNodes;
-    this.#charsLeft = maxChars;
+  constructor(limits: JsonLimits, lookFor: LookFor | undefined) {
+    this.#nodesLeft = limits.maxNodes ?? DEFAULT_MAX_NODES;
+    this.#charsLeft = limits.maxChars ?? DEFAULT_MAX_CHARS;
+    this.#wideKeysLeft = limits.maxWideKeys ?? Infinity;
+    this.#lookFor = lookFor;
   }
 
   copy(value: unknown, depthLeft: number): JsonValue | typeof UNUSUAL {
     switch (typeof value) {
       case "string":
+        if (value.length >= MIN_LOOKED_AT && !this.found && this.#lookFor?.(value) === true) this.found = true;
         return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
       case "number":
         return Number.isFinite(value) ? value : UNUSUAL;
@@ -86,7 +142,7 @@ class QuickCopy {
       const prototype: unknown = Object.getPrototypeOf(value);
       if (prototype !== Object.prototype && prototype !== null) return UNUSUAL;
       const keys = Object.keys(value);
-      if ((this.#nodesLeft -= keys.length) < 0) return UNUSUAL;
+      if ((this.#nodesLeft -= keys.length) < 0 || this.#isTooWide(value, keys)) return UNUSUAL;
       const fields = value as Readonly<Record<string, unknown>>; // any object can be asked for its own keys
       const copy: Record<string, JsonValue> = {};
       for (const key of keys) {
@@ -98,6 +154,12 @@ class QuickCopy {
     } catch {
       return UNUSUAL; // a getter or a proxy threw: the slow way says where
     }
+  }
+
+  #isTooWide(object: object, keys: readonly string[]): boolean {
+    if (keys.length <= WIDE_OBJECT_KEYS || (this.#wideKeysLeft -= keys.length) >= 0) return false;
+    this.listed = { object, keys };
+    return true;
   }
 
   #copyArray(value: readonly unknown[], depthLeft: number): JsonValue | typeof UNUSUAL {
@@ -112,17 +174,30 @@ class QuickCopy {
   }
 }
 
-/** The same copy, with a decision for everything that is not plain JSON and a path for every error. */
-function copySlowly(value: unknown, limits: JsonLimits): JsonCopy {
-  const state: CopyState = {
+function copyState(
+  limits: JsonLimits,
+  quick: QuickCopy,
+  { fits, lookFor }: Pick<CopyState, "fits"> & { readonly lookFor?: LookFor },
+): CopyState {
+  return {
     maxDepth: limits.maxDepth ?? DEFAULT_MAX_DEPTH,
     nodesLeft: limits.maxNodes ?? DEFAULT_MAX_NODES,
     charsLeft: limits.maxChars ?? DEFAULT_MAX_CHARS,
+    wideKeysLeft: limits.maxWideKeys ?? Infinity,
+    fits,
+    wasCut: false,
+    lookFor,
+    found: false,
+    listed: quick.listed,
     dropped: NOTHING_DROPPED,
     ancestors: new Set(),
   };
+}
+
+/** The same copy, with a decision for everything that is not plain JSON and a path for every error. */
+function copySlowly(value: unknown, state: CopyState): JsonValue {
   try {
-    return { value: copyValue(value, 0, state, ROOT), dropped: state.dropped };
+    return copyValue(value, 0, state, ROOT);
   } catch (error: unknown) {
     throw error instanceof ToolError ? error : notJson("looking into it threw", ROOT, { cause: error }); // a trap of a proxy
   }
@@ -141,8 +216,7 @@ const ROOT: Place = { parent: undefined, step: "$" };
 function copyValue(value: unknown, depth: number, state: CopyState, place: Place): JsonValue {
   switch (typeof value) {
     case "string":
-      if ((state.charsLeft -= value.length) < 0) throw tooLarge("text", place);
-      return value;
+      return copyText(value, state, place);
     case "number":
       if (!Number.isFinite(value)) throw notJson(`${value} is not a JSON number`, place);
       return value;
@@ -157,9 +231,48 @@ function copyValue(value: unknown, depth: number, state: CopyState, place: Place
   }
 }
 
+function copyText(text: string, state: CopyState, place: Place): string {
+  if (text.length >= MIN_LOOKED_AT && !state.found && state.lookFor?.(text) === true) state.found = true;
+  const room = state.charsLeft;
+  if ((state.charsLeft -= text.length) >= 0) return text;
+  leaveOut("text", state, place);
+  state.charsLeft = state.nodesLeft = 0;
+  const splitsPair = room > 0 && /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(room - 1, room + 1));
+  return text.slice(0, splitsPair ? room - 1 : room);
+}
+
+/** Notes that something does not fit. @throws ToolError `too_large`, where all must fit */
+function leaveOut(what: string, state: CopyState, place: Place): void {
+  if (!state.fits) throw tooLarge(what, place);
+  state.wasCut = true;
+}
+
+/** How many of the values there is room for, one after the other: those before keep all that is in them. */
+function hasRoom(state: CopyState, place: Place): boolean {
+  if (--state.nodesLeft >= 0) return true;
+  leaveOut("values", state, place);
+  state.nodesLeft = 0;
+  return false;
+}
+
+/** The keys to copy; of a wide object as many as there is room for. */
+function keysOf(value: object, state: CopyState, place: Place): readonly string[] {
+  const keys = state.listed?.object === value ? state.listed.keys : Object.keys(value);
+  if (keys.length <= WIDE_OBJECT_KEYS) return keys;
+  const room = state.wideKeysLeft;
+  if ((state.wideKeysLeft -= keys.length) >= 0) return keys;
+  leaveOut("keys", state, place);
+  state.wideKeysLeft = 0;
+  return keys.slice(0, room);
+}
+
 function copyObject(value: object, depth: number, state: CopyState, place: Place): JsonValue {
   if (state.ancestors.has(value)) throw notJson("is circular: it is inside of itself", place);
-  if (depth >= state.maxDepth) throw tooLarge(`nesting deeper than ${state.maxDepth} levels`, place);
+  if (depth >= state.maxDepth) {
+    const problem = `nesting deeper than ${state.maxDepth} levels`;
+    leaveOut(problem, state, place);
+    return `[left out: ${problem}]`;
+  }
   state.ancestors.add(value);
   const copy = Array.isArray(value) ? copyArray(value, depth, state, place) : copyFields(value, depth, state, place);
   state.ancestors.delete(value);
@@ -173,12 +286,17 @@ function copyFields(value: object, depth: number, state: CopyState, place: Place
     if (replaced !== value) return copyValue(replaced, depth + 1, state, place);
   }
   const isInstance = isInstanceOfClass(value);
-  const keys = Object.keys(value);
-  if (isInstance) checkInstance(value, keys, place);
+  const keys = keysOf(value, state, place);
+  const opaque = isInstance ? opaqueInstance(value, keys) : undefined;
+  if (opaque !== undefined) throw notJson(opaque.problem, place, { hint: opaque.hint });
   const copy: Record<string, JsonValue> = {};
-  if ((state.nodesLeft -= keys.length) < 0) throw tooLarge("values", place);
   for (const key of keys) {
-    if ((state.charsLeft -= key.length) < 0) throw tooLarge("text", place);
+    if (!hasRoom(state, place)) break;
+    if ((state.charsLeft -= key.length) < 0) {
+      leaveOut("text", state, place);
+      state.charsLeft = state.nodesLeft = 0;
+      break;
+    }
     const item = readProperty(value, key, place);
     if (item === undefined || (isInstance && typeof item === "function")) continue;
     if (key === "__proto__") {
@@ -191,47 +309,13 @@ function copyFields(value: object, depth: number, state: CopyState, place: Place
 }
 
 function copyArray(value: readonly unknown[], depth: number, state: CopyState, place: Place): JsonValue {
-  if ((state.nodesLeft -= value.length) < 0) throw tooLarge("values", place);
   const copy: JsonValue[] = [];
   for (let index = 0; index < value.length; index++) {
+    if (!hasRoom(state, place)) break;
     const item = value[index];
     copy.push(item === undefined ? null : copyValue(item, depth + 1, state, { parent: place, step: index }));
   }
   return Object.freeze(copy);
-}
-
-/** False for plain objects, also those of another realm. */
-function isInstanceOfClass(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === Object.prototype || prototype === null) return false;
-  return Object.getPrototypeOf(prototype) !== null || nameOf(value) !== "Object";
-}
-
-const BYTES_HINT = 'Give bytes in base64: Buffer.from(bytes).toString("base64").';
-/** Classes whose content is no field, with what to give instead. */
-const OPAQUE: readonly (readonly [abstract new (...args: never) => object, string])[] = [
-  [Map, "Give its entries: Object.fromEntries(map)."],
-  [Set, "Give an array of its values: [...set]."],
-  [Promise, "Await it first."],
-  [Error, "Give its message, or throw it."],
-  [ArrayBuffer, BYTES_HINT],
-  ...[WeakMap, WeakSet, WeakRef, RegExp, Date].map((kind) => [kind, "Give what it holds as a string, a number or an object."] as const),
-];
-
-/** An instance whose content no field shows would be recorded as if it were empty. */
-function checkInstance(value: object, keys: readonly string[], place: Place): void {
-  const hint = ArrayBuffer.isView(value) ? BYTES_HINT : OPAQUE.find(([kind]) => value instanceof kind)?.[1];
-  if (hint === undefined && keys.length > 0) return;
-  const name = nameOf(value);
-  const article = /^[aeiou]/iu.test(name) ? "an" : "a";
-  throw notJson(`${article} ${name} is not JSON`, place, {
-    hint: hint ?? "It has no enumerable fields: give it a toJSON(), or give a plain object.",
-  });
-}
-
-function nameOf(value: object): string {
-  const name: unknown = value.constructor?.name;
-  return typeof name === "string" && name !== "" ? name.slice(0, 100) : "object";
 }
 
 function callToJson(toJson: Function, value: object, place: Place): unknown {

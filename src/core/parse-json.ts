@@ -1,7 +1,7 @@
 /** Strict JSON text to values: what a model sends is refused rather than silently changed. */
 import { ToolError } from "./error.ts";
 import type { JsonLimits, JsonValue } from "./json.ts";
-import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray } from "./json.ts";
+import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
 import { findJsonFault } from "./json-fault.ts";
 
 /**
@@ -18,6 +18,9 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonValue {
   const maxChars = limits.maxChars ?? DEFAULT_MAX_CHARS;
   if (text.length > maxChars) throw new ToolError("too_large", `The JSON text has ${text.length} characters; ${maxChars} is the limit.`);
   const keys = scan(text, limits.maxDepth ?? DEFAULT_MAX_DEPTH, limits.maxNodes ?? DEFAULT_MAX_NODES);
+  const { maxWideKeys = Infinity } = limits;
+  if (keys > maxWideKeys && wideKeys(text) > maxWideKeys)
+    throw new ToolError("too_large", `The JSON text has objects of more than ${maxWideKeys} keys in all.`);
   let value: JsonValue;
   try {
     value = JSON.parse(text) as JsonValue; // what JSON.parse returns is JSON by definition
@@ -57,6 +60,28 @@ function scan(text: string, maxDepth: number, maxNodes: number): number {
   }
   if (nodes > maxNodes) throw tooLarge(text, text.length, `holds more than ${maxNodes} values`);
   return keys;
+}
+
+/** How many keys the objects with more than `WIDE_OBJECT_KEYS` have in all, counted as the text spells them. */
+function wideKeys(text: string): number {
+  const open: number[] = [];
+  let keys = 0;
+  let wide = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      at = endOfString(text, at + 1);
+    } else if (code === 0x3a) {
+      keys++;
+    } else if (code === 0x7b || code === 0x5b) {
+      open.push(keys);
+      keys = 0;
+    } else if (code === 0x7d || code === 0x5d) {
+      if (keys > WIDE_OBJECT_KEYS) wide += keys;
+      keys = open.pop() ?? 0;
+    }
+  }
+  return wide;
 }
 
 /** The offset of the closing quote, or of the end of the text: the first quote behind an even number of backslashes. */

@@ -7,6 +7,7 @@ import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { Rungs } from "../core/rung.ts";
 import { visibilityOf } from "../policy/visibility.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
+import { unknownKey } from "./known-keys.ts";
 
 export interface ExecuteOptions {
   readonly signal?: AbortSignal;
@@ -57,6 +58,23 @@ export interface ExecuteOptions {
   readonly onProgress?: ProgressListener;
 }
 
+const OPTIONS: Readonly<Record<keyof ExecuteOptions, true>> = {
+  signal: true,
+  data: true,
+  onError: true,
+  validate: true,
+  recordHistory: true,
+  idempotencyKey: true,
+  concurrent: true,
+  allow: true,
+  approved: true,
+  answerFrom: true,
+  rewriteInput: true,
+  ask: true,
+  shown: true,
+  onProgress: true,
+};
+
 export type ProgressListener = (update: ProgressUpdate, call: ProgressingCall) => void;
 
 export interface ProgressingCall {
@@ -69,6 +87,8 @@ export interface ProgressingCall {
 /** What is wrong with the options; undefined when nothing is. */
 export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
   if (typeof options !== "object" || options === null) return new ToolError("invalid_argument", "The options of execute() are an object.");
+  const unknown = unknownKey(options, OPTIONS, "execute()");
+  if (unknown !== undefined) return unknown;
   const { signal, onError, allow, shown } = options;
   if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
     return new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');

@@ -3,7 +3,7 @@ import { checkMs, checkSettings } from "../core/check-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkRetry } from "../policy/retry.ts";
-import { nearNames } from "./registry/near-names.ts";
+import { checkKnownKeys } from "./known-keys.ts";
 import type { Ask } from "../core/ask.ts";
 import type { EventListener } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
@@ -135,17 +135,4 @@ function checkMethods(value: unknown, methods: readonly string[], name: string):
   throw new ToolError("invalid_argument", `The ${name} of the runtime has no ${missing}().`, {
     hint: name === "store" ? "Give it memoryStore() or sqliteStore({ path })." : "Give it an engine.",
   });
-}
-
-/** Refuses what is no object, and keys that mean nothing. @param owner for example `session()` @throws ToolError `invalid_argument` */
-export function checkKnownKeys(options: unknown, known: readonly string[], owner: string): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options))
-    throw new ToolError("invalid_argument", `The options of ${owner} are an object.`);
-  for (const key of Object.keys(options)) {
-    if (known.includes(key)) continue;
-    const [near] = nearNames(key, known, 1);
-    throw new ToolError("invalid_argument", `${owner} has no option ${JSON.stringify(key)}.`, {
-      hint: near === undefined ? `There are ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
-    });
-  }
 }

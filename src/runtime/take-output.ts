@@ -1,11 +1,12 @@
 /** Turns what a handler returned into recorded JSON and content, checked against the output schema. */
+import { ANSWER_LIMITS } from "../core/answer-limits.ts";
 import { ToolOutput } from "../core/content.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { FIDELITIES } from "../core/fidelity.ts";
-import { copyJson, isJsonObject } from "../core/json.ts";
+import { copyJson, fitJson, isJsonObject } from "../core/json.ts";
 import { MAX_ID_LENGTH } from "../core/read-event.ts";
 import type { ParsedInput } from "../core/tool.ts";
-import { liftImages } from "../policy/lift-images.ts";
+import { liftData, mayHoldData } from "../policy/lift-data.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { copyContent } from "./copy-content.ts";
 import { spoiledOutput } from "./inject-fault.ts";
@@ -55,7 +56,7 @@ function takeMetadata(run: CallRun, metadata: unknown): void {
 function takeParsed(run: CallRun, answer: unknown, parsed: ParsedInput): StepEnd {
   if (!("issues" in parsed)) return takeJson(run, parsed.value);
   const end = takeJson(run, answer);
-  if (end === undefined) run.partial = invalidOutput(run, parsed.issues);
+  if (end === undefined) run.partial ??= invalidOutput(run, parsed.issues);
   return end;
 }
 
@@ -65,22 +66,36 @@ function takeJson(run: CallRun, answer: unknown): StepEnd {
 }
 
 function recordJson(run: CallRun, answer: unknown): StepEnd {
+  let mayHold = false;
   if (answer === undefined) {
     if (run.content === undefined) run.output = null;
   } else {
     try {
-      run.output = copyJson(answer).value;
+      const { value, wasCut, found } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
+      run.output = value;
+      mayHold = found;
+      if (wasCut) run.partial = tooLarge(run);
     } catch (thrown: unknown) {
       return notRecordable(run, thrown);
     }
   }
-  const lifted = liftImages(run.output, run.content);
+  if (!mayHold && run.content === undefined) return undefined;
+  const lifted = liftData(run.output, run.content);
   if (lifted !== undefined) run.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
   return undefined;
 }
 
+/** It ran: its answer is kept as far as it fits, and nothing says that it did not happen. */
+function tooLarge(run: CallRun): ToolError {
+  return new ToolError("too_large", `${run.toolName} ran, but its answer is too large: the beginning is kept.`, {
+    outcome: "unknown",
+    retryable: false,
+    hint: "What it did is done. Ask for less at a time.",
+  });
+}
+
 function checkOutput(run: CallRun): undefined {
-  if (!run.options.validate) return undefined;
+  if (!run.options.validate || run.partial !== undefined) return undefined;
   const validator = toolOf(run).outputValidator;
   if (validator === undefined || validator.check(run.output)) return undefined;
   run.partial = invalidOutput(

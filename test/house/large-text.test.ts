@@ -11,7 +11,7 @@ import { excerpt } from "../../src/engine/rest/answer-text.ts";
 import { readBase64 } from "../../src/engine/rest/base64.ts";
 import { replaceLongIntegers } from "../../src/engine/rest/long-integers.ts";
 import { estimateBytes } from "../../src/policy/estimate-bytes.ts";
-import { liftImages } from "../../src/policy/lift-images.ts";
+import { liftData } from "../../src/policy/lift-data.ts";
 import { ResultKeeper } from "../../src/policy/result-keeper.ts";
 import { suspiciousText } from "../../src/policy/suspicious-text.ts";
 import { truncateResult } from "../../src/policy/truncate-result.ts";
@@ -57,7 +57,7 @@ const handle = kept.keep("session", "call", { a: 1 }, undefined);
 
 /** What reads text that models, tools, servers and files give, however long. */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
-  liftImages: (text) => liftImages({ text }, undefined),
+  liftData: (text) => liftData({ text }, undefined),
   truncateResult: (text) => truncateResult({ text }, undefined, 32_768, () => ""),
   weighJson: (text) => weighJson({ text }),
   visibleJson: (text) => visibleJson(text),
@@ -92,9 +92,9 @@ describe("F1.19 text of some megabytes is read, or refused", () => {
     expect(outcomes.filter((line) => !/: (?:read|refused)$/u.test(line))).toEqual([]);
   });
 
-  test("by liftImages, with an image of 32 MB", () => {
+  test("by liftData, with an image of 32 MB", () => {
     const data = `/9j/${"A".repeat(4 * CHARS - 4)}`;
-    const lifted = liftImages(`a photo: data:image/jpeg;base64,${data}.`, undefined);
+    const lifted = liftData(`a photo: data:image/jpeg;base64,${data}.`, undefined);
     expect(lifted?.map((part) => (part.type === "image" ? part.data.length : part))).toEqual([
       { type: "text", text: "a photo: [image 1]." },
       data.length,

@@ -42,6 +42,11 @@ describe("F1.68 json_read", () => {
     ["broken JSON", '{"a":', /^"a.json": Not valid JSON at line 1/],
     ["A05 a million brackets", "[".repeat(1_000_000), /nests deeper than 64 levels/],
     ["A06 more than 4 MiB", JSON.stringify("x".repeat(4 * 1024 * 1024)), /4194304 is the limit/],
+    [
+      "an object of 60,000 keys",
+      JSON.stringify(Object.fromEntries(Array.from({ length: 60_000 }, (_, key) => [`key${key}`, 1]))),
+      /50000 keys/,
+    ],
     ["digits a number cannot keep", "[12345678901234567890]", /would lose digits/],
   ])("F1.68 a file with %s is refused", async (_what, content, message) => {
     const workspace = new TemporaryWorkspace({ "a.json": content });

@@ -161,6 +161,30 @@ describe("a file with its bytes", () => {
     );
   });
 
+  test("that a tool gives as a data URL in JSON or in text is in no text that a model reads, and the result has its bytes", async () => {
+    const anywhere = fc.constantFrom<((url: string) => unknown)[]>(
+      (url) => url,
+      (url) => ({ file: { url } }),
+      (url) => [1, [`See ![it](${url}) there.`]],
+      (url) => new ToolOutput({ content: [{ type: "text", text: `It: "${url}"` }] }),
+    );
+    const anyType = fc.constantFrom(...SEALED, "application/pdf", "text/csv", "audio/wav", "image/svg+xml", "image/png", "font/ttf");
+    const drawn = fc.record({ data: bytes, wrap: anywhere, before: anyType.chain(head) });
+    await fc.assert(
+      fc.asyncProperty(drawn, async ({ data, wrap, before }) => {
+        const runtime = createRuntime({
+          tools: [{ name: "get", description: "", inputSchema: { type: "object" }, execute: () => wrap(`${before}${data}`) }],
+        });
+        const result = await runtime.execute({ id: "c1", name: "get", input: {} });
+        const read = [resultText(result), FORMATS.map(([, format]) => encoded(format, result))];
+        expect(fieldsWith(data, read).filter((field) => !BYTE_FIELDS.has(field))).toEqual([]);
+        if (!before.toLowerCase().includes("image/")) expect(fieldsWith(data, [result.output, result.content])).not.toEqual([]);
+        await runtime.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
   test("reaches a model of another framework as a file or in words", async () => {
     await fc.assert(
       fc.asyncProperty(anyFile, async ({ data, part }) => {

@@ -71,6 +71,21 @@ async function runInSession(session: RuntimeSession, calls: readonly unknown[], 
   return { valid: true, results, layers: checked.layers };
 }
 
+const RULES: Readonly<Record<keyof SequenceRules, true>> = {
+  closingDollar: true,
+  inText: true,
+  nesting: true,
+  schemas: true,
+  strictTypes: true,
+  declaredOnly: true,
+  allowDuplicates: true,
+};
+
+/** Without the rules of the sequence, which a round does not know. */
+function roundOptionsOf(options: RunSequenceOptions): RoundOptions {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(RULES, name)));
+}
+
 interface Stage {
   readonly session: RuntimeSession;
   readonly turn: SessionTurn;
@@ -81,6 +96,7 @@ class SequenceRunner {
   readonly #turn: SessionTurn;
   readonly #sequence: CheckedSequence;
   readonly #options: RunSequenceOptions;
+  readonly #roundOptions: RoundOptions;
   readonly #results: ToolResult[] = [];
   /** By id, without its dollar, the call and what became of it. */
   readonly #answers = new Map<string, { readonly call: SequenceCall; readonly result: ToolResult }>();
@@ -90,6 +106,7 @@ class SequenceRunner {
     this.#turn = turn;
     this.#sequence = sequence;
     this.#options = options;
+    this.#roundOptions = roundOptionsOf(options);
   }
 
   async play(): Promise<readonly ToolResult[]> {
@@ -99,7 +116,7 @@ class SequenceRunner {
 
   async #playLayer(layer: readonly number[]): Promise<void> {
     const calls = layer.flatMap((index) => this.#sequence.calls[index] ?? []);
-    const round = this.#turn.round({ ...this.#options, rewriteInput: ({ input }) => this.#resolve(input) });
+    const round = this.#turn.round({ ...this.#roundOptions, rewriteInput: ({ input }) => this.#resolve(input) });
     for (const call of calls) round.add(call);
     const results = await round.end({ content: "", finish: "calls", usage: NO_USAGE });
     for (const [place, result] of results.entries()) {

@@ -1,4 +1,5 @@
 /** Makes what a tool answers of a successful HTTP answer: JSON where it is JSON, else text, images, sound or a file. */
+import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
@@ -86,7 +87,7 @@ function textAnswer(text: string, { mediaType, context }: Received): Answered {
     const value = parseJson(
       // An id of 19 digits is no number to calculate with: as a string it stays what it is.
       replaceLongIntegers(text, (digits) => `"${digits}"`),
-      { maxDepth: MAX_DEPTH, maxChars: Number.MAX_SAFE_INTEGER },
+      { maxDepth: MAX_DEPTH, maxChars: Number.MAX_SAFE_INTEGER, maxWideKeys: ANSWER_LIMITS.maxWideKeys },
     );
     return { output: hasSecret(text, value, context.secrets) ? context.secrets.redactValue(value) : value };
   } catch (error: unknown) {

@@ -5,6 +5,7 @@ import { onAbort } from "../../policy/deadline.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { CallOptions } from "../call-run.ts";
 import { Round } from "../round.ts";
+import { unknownKey } from "../known-keys.ts";
 import type { RoundOptions } from "../round.ts";
 import { readMessage } from "./read-message.ts";
 import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
@@ -19,6 +20,20 @@ export interface TurnPlace {
 }
 
 const NO_OPTIONS: RoundOptions = Object.freeze({});
+const OPTIONS: Readonly<Record<keyof RoundOptions, true>> = {
+  signal: true,
+  data: true,
+  validate: true,
+  recordHistory: true,
+  allow: true,
+  approved: true,
+  answerFrom: true,
+  rewriteInput: true,
+  ask: true,
+  shown: true,
+  onProgress: true,
+  metadata: true,
+};
 
 export class HeldTurn implements SessionTurn {
   readonly session: RuntimeSession;
@@ -54,6 +69,8 @@ export class HeldTurn implements SessionTurn {
     this.#check();
     if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
     if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of round() are an object.");
+    const unknown = options === NO_OPTIONS ? undefined : unknownKey(options, OPTIONS, "round()");
+    if (unknown !== undefined) throw unknown;
     const { turn, callOptions, refusal, whenDurable } = this.#place;
     const { metadata, signal, shown } = options;
     const round = new Round({

@@ -1,4 +1,5 @@
 /** The tools `json_read` and `json_write`: one value of a JSON file. */
+import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
@@ -105,7 +106,7 @@ function typedValue(value: JsonValue): JsonValue {
 
 function parseDocument(text: string, shown: string): JsonValue {
   try {
-    return parseJson(withoutMark(text), { maxChars: MAX_JSON_CHARS });
+    return parseJson(withoutMark(text), { maxChars: MAX_JSON_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys });
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     const code = error.code === "too_large" ? "too_large" : "execution_failed";

@@ -1,0 +1,123 @@
+import { describe, expect, test } from "vitest";
+import { liftData } from "../../src/policy/lift-data.ts";
+import { resultText } from "../../src/core/result.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import { toAnthropicMessages } from "../../src/wire/anthropic-conversation.ts";
+import { toOpenAiMessages } from "../../src/wire/openai-conversation.ts";
+
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const URL = `data:image/png;base64,${PIXEL}`;
+const IMAGE = { type: "image", mediaType: "image/png", data: PIXEL };
+
+describe("F1.19 an image that comes as a data URL", () => {
+  test("in a text, in JSON and in text content becomes an image, and a word where it stood", () => {
+    expect(liftData(`Here: ![plot](${URL})!`, undefined)).toEqual([{ type: "text", text: "Here: ![plot]([image 1])!" }, IMAGE]);
+    expect(liftData({ a: 1, shots: [URL, { url: URL }] }, undefined)).toEqual([
+      { type: "text", text: '{"a":1,"shots":["[image 1]",{"url":"[image 2]"}]}' },
+      IMAGE,
+      IMAGE,
+    ]);
+    expect(
+      liftData({}, [
+        { type: "text", text: URL },
+        { type: "text", text: "and" },
+      ]),
+    ).toEqual([{ type: "text", text: "[image 1]" }, { type: "text", text: "and" }, IMAGE]);
+  });
+
+  test("that is none, or too short to be one, stays text", () => {
+    for (const text of ["data:image/png;base64,AAA", "see data:image/png", "no image"]) expect(liftData(text, undefined)).toBeUndefined();
+  });
+
+  test.each([
+    ["of a type that some providers do not take", "data:image/svg+xml;base64,PHN2Zy8+PHN2Zy8+PHN2Zy8+"],
+    ["of another type than it says", `data:image/jpeg;base64,${PIXEL}`],
+    ["that is no image", "data:image/png;base64,AAAAAAAAAAAAAAAAAAAA"],
+    ["that is cut", URL.slice(0, -5)],
+  ])("%s is a word: a provider would refuse it, and every later request with it", (_, url) => {
+    expect(liftData(`see ${url}!`, undefined)).toEqual([{ type: "text", text: "see [image]!" }]);
+    expect(liftData(undefined, [{ type: "text", text: url }])).toEqual([{ type: "text", text: "[image]" }]);
+  });
+
+  test("a million of them take linear time and sixteen places", () => {
+    const lifted = liftData(Array.from({ length: 20_000 }, () => URL).join(" "), undefined);
+    expect(lifted).toHaveLength(17);
+    expect(resultText({ content: lifted } as never).match(/\[image\]/gu)).toHaveLength(19_984);
+  });
+
+  test("reaches a model as an image or as a word, never as base64 text, and a program as it was", async () => {
+    const runtime = createRuntime({
+      tools: [{ name: "plot", description: "Plots.", inputSchema: { type: "object" }, execute: () => ({ chart: URL }) }],
+    });
+    const session = runtime.session();
+    const result = await session.execute({ id: "one", name: "plot", input: {} });
+    expect(result.output).toEqual({ chart: URL });
+    expect(resultText(result)).toBe('{"chart":"[image 1]"}\n[image image/png]');
+    const anthropic = toAnthropicMessages(session.messages()).messages.at(-1);
+    expect(anthropic).toMatchObject({
+      content: [{ type: "tool_result", content: [{ type: "text" }, { type: "image", source: { type: "base64", data: PIXEL } }] }],
+    });
+    const openAi = toOpenAiMessages(session.messages()).messages;
+    expect(openAi.find(({ role }) => role === "tool")).toMatchObject({ content: expect.not.stringContaining(PIXEL) });
+    expect(JSON.stringify(openAi.at(-1))).toContain(`"image_url":{"url":"${URL}"}`);
+    await runtime.close();
+  });
+
+  test("of many megabytes is part of the answer like any other", async () => {
+    const data = `/9j/${"A".repeat(6_000_000 - 4)}`;
+    const execute = (): unknown => ({ photo: `data:image/jpeg;base64,${data}` });
+    const runtime = createRuntime({ tools: [{ name: "photo", description: "", inputSchema: {}, execute }] });
+    const { status, content } = await runtime.execute({ name: "photo" });
+    expect({ status, types: content?.map(({ type }) => type) }).toEqual({ status: "ok", types: ["text", "image"] });
+  });
+});
+
+describe("F1.19 any other file that comes as a data URL", () => {
+  const ZIP = Buffer.alloc(300, 7).toString("base64");
+  const PDF = Buffer.from(`%PDF-1.7${" ".repeat(200)}`).toString("base64");
+
+  test("stands as its type and size, wherever in the answer, and the output has its bytes", async () => {
+    const answer = { note: "see", files: [`data:application/zip;base64,${ZIP}`] };
+    const runtime = createRuntime({ tools: [{ name: "get", description: "", inputSchema: { type: "object" }, execute: () => answer }] });
+    const result = await runtime.execute({ name: "get", input: {} });
+    expect(resultText(result)).toBe('{"note":"see","files":["[file application/zip, 300 bytes]"]}');
+    expect(result.output).toEqual(answer);
+    await runtime.close();
+  });
+
+  test("is named where its URL says a name, and is known however its URL is written", () => {
+    for (const head of ["data:application/zip;name=a.zip;base64,", "DATA:Application/ZIP;charset=x;filename=a.zip;BASE64,"])
+      expect(liftData(`[it](${head}${ZIP})`, undefined)).toEqual([
+        { type: "text", text: "[it]([file a.zip: application/zip, 300 bytes])" },
+      ]);
+    expect(liftData(`data:;base64,${ZIP}`, undefined)).toEqual([{ type: "text", text: "[file text/plain, 300 bytes]" }]);
+  });
+
+  test("follows as a file part where the result would else lose its bytes", () => {
+    expect(liftData(undefined, [{ type: "text", text: `data:application/zip;base64,${ZIP}` }])).toEqual([
+      { type: "text", text: "[file application/zip, 300 bytes]" },
+      { type: "file", uri: `data:application/zip;base64,${ZIP}`, mediaType: "application/zip" },
+    ]);
+  });
+
+  test("follows as a file part when it is a PDF, and not when it only says so", () => {
+    const size = Buffer.from(PDF, "base64").length;
+    expect(liftData({ plan: `data:application/pdf;base64,${PDF}` }, undefined)).toEqual([
+      { type: "text", text: `{"plan":"[file application/pdf, ${size} bytes]"}` },
+      { type: "file", uri: `data:application/pdf;base64,${PDF}`, mediaType: "application/pdf" },
+    ]);
+    expect(liftData(`data:application/pdf;base64,${ZIP}`, undefined)).toEqual([
+      { type: "text", text: "[file application/pdf, 300 bytes]" },
+    ]);
+  });
+
+  test("that is short, or no base64, stays text", () => {
+    for (const text of [`data:text/plain;base64,${"QUJD".repeat(20)}`, `data:text/html,${"a".repeat(500)}`, `metadata:${ZIP}`, "base64,"])
+      expect(liftData(text, undefined)).toBeUndefined();
+  });
+
+  test("hundreds of thousands of heads without data are read in linear time", () => {
+    for (const head of ["data:", "data:a/b;", "data:;base64,", "data:a/b;x=y;base64 ,", "data: ; ; ;"])
+      expect(liftData(`${head.repeat(100_000)}base64,`, undefined)).toBeUndefined();
+  });
+});
