@@ -111,15 +111,16 @@ export function hintsOf({ hint, operatorHint, toolNames = NO_NAMES }: Hints): Pi
   };
 }
 
-/** Codes of mistakes in a program, its files and its store: whatever is said about them is said to people. */
+/**
+ * Codes of mistakes in a program, its files and its store: whatever is said about them is said to people. Not `conflict` and `duplicate`,
+ * which tools answer as well: what is to be done then is the model's business.
+ */
 const NOT_FOR_MODELS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "invalid_argument",
   "invalid_config",
   "invalid_schema",
-  "duplicate",
   "store_failed",
   "corrupt_record",
-  "conflict",
 ]);
 
 function bothHints({ hint, operatorHint }: ToolError): string | undefined {
