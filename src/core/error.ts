@@ -37,6 +37,8 @@ export interface ToolErrorOptions {
 
 export const MAX_MESSAGE_LENGTH = 4096;
 const MAX_DETAILS = 20;
+/** No tool has a longer name, and a record with one could not be read. */
+const MAX_TOOL_NAME_LENGTH = 1_024;
 const NO_NAMES: readonly string[] = Object.freeze([]);
 
 /**
@@ -63,7 +65,7 @@ export class ToolError extends Error {
     this.hint = options.hint;
     this.operatorHint = options.operatorHint;
     this.details = Object.freeze((options.details ?? []).slice(0, MAX_DETAILS).map(cut));
-    this.toolNames = options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.slice(0, MAX_DETAILS));
+    this.toolNames = options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.filter(isPossible).slice(0, MAX_DETAILS));
     this.retryAfterMs = options.retryAfterMs;
   }
 
@@ -109,19 +111,24 @@ export function hintsOf({ hint, operatorHint, toolNames = NO_NAMES }: Hints): Pi
   };
 }
 
-/** Codes of mistakes in a program, its files and its store: whatever is said about them is said to people. */
+/**
+ * Codes of mistakes in a program, its files and its store: whatever is said about them is said to people. Not `conflict` and `duplicate`,
+ * which tools answer as well: what is to be done then is the model's business.
+ */
 const NOT_FOR_MODELS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "invalid_argument",
   "invalid_config",
   "invalid_schema",
-  "duplicate",
   "store_failed",
   "corrupt_record",
-  "conflict",
 ]);
 
 function bothHints({ hint, operatorHint }: ToolError): string | undefined {
   return hint === undefined || operatorHint === undefined ? (hint ?? operatorHint) : `${hint} ${operatorHint}`;
+}
+
+function isPossible(toolName: string): boolean {
+  return typeof toolName !== "string" || toolName.length <= MAX_TOOL_NAME_LENGTH;
 }
 
 interface Hints {

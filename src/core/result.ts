@@ -78,7 +78,7 @@ export function resultText(result: ToolResult, offeredName?: OfferedName): strin
   const parts: string[] = [];
   if (result.error !== undefined) {
     const text = errorText(result.error);
-    parts.push(offeredName === undefined ? text : renameTools(text, [result.name, ...(result.error.toolNames ?? [])], offeredName));
+    parts.push(offeredName === undefined ? text : renameTools(text, namesIn(result, result.error), offeredName));
   }
   if (result.content === undefined) {
     if (result.output !== undefined) parts.push(valueText(result.output));
@@ -93,6 +93,11 @@ function errorText(error: ErrorInfo): string {
   for (const detail of error.details ?? []) lines.push(`- ${detail}`);
   if (error.hint !== undefined) lines.push(`Hint: ${error.hint}`);
   return lines.join("\n");
+}
+
+/** The names of tools in an error. One that no tool has, and that is not qualified, stands there as the model itself wrote it. */
+function namesIn({ name }: ToolResult, { code, toolNames = [] }: ErrorInfo): readonly string[] {
+  return code === "not_found" && !name.includes("::") ? toolNames : [name, ...toolNames];
 }
 
 /** Whole names only: `todo::list` is not looked for in `todo::list_all`. */

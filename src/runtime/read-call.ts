@@ -34,16 +34,24 @@ const CALL_KEYS: ReadonlySet<string> = new Set([
   "reasoning",
 ]);
 
-/** What else providers write beside a call, which says nothing of how it is to be run. */
-const PASSED_OVER: ReadonlySet<string> = new Set([
-  "kind",
-  "status",
-  "caller",
-  "cache_control",
-  "cacheControl",
-  "thoughtSignature",
-  "thought_signature",
+/**
+ * What else providers and protocols write beside a call, which says nothing of how it is to be run, and how it looks there. With another
+ * value, such a key is like any other.
+ */
+const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
+  ["kind", (value) => value === "function" || value === "custom"],
+  ["status", (value) => value === "completed" || value === "in_progress" || value === "incomplete"],
+  ["caller", isJsonObject],
+  ["cache_control", isJsonObject],
+  ["cacheControl", isJsonObject],
+  ["thoughtSignature", (value) => typeof value === "string"],
+  ["thought_signature", (value) => typeof value === "string"],
+  ["_meta", isJsonObject],
 ]);
+/** Of those, the ones that tools have as parameters, too. */
+const LIKE_PARAMETERS = ["kind", "status"] as const;
+const INPUT_KEYS = ["input", "arguments", "parameters"] as const;
+
 /** What a key with these words is meant to be. */
 const MEANT: ReadonlyMap<string, string> = new Map([
   ["args", "input"],
@@ -59,6 +67,7 @@ const MEANT: ReadonlyMap<string, string> = new Map([
   ["function", "name"],
   ["callids", "id"],
   ["toolcallid", "id"],
+  ["tooluseid", "id"],
 ]);
 
 /** A call that was read before its turn has come: what happens to the original meanwhile changes nothing. */
@@ -131,7 +140,7 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
   const unknown = unknownKey(fields, input === undefined || isEmptyObject(input));
   if (unknown !== undefined) return unreadable(makeCall({ name, id, reasoning }), unknown);
   if (input === undefined || isEmptyObject(input)) {
-    const misplaced = misplacedInput(fields);
+    const misplaced = misplacedInput(fields, !INPUT_KEYS.some((key) => key in fields));
     if (misplaced !== undefined) {
       input = misplaced;
       warnings = [`The input stood beside the name instead of in "input": ${Object.keys(misplaced).join(", ")}.`];
@@ -190,7 +199,7 @@ function isEmptyObject(value: unknown): boolean {
  */
 function unknownKey(fields: Readonly<Record<string, unknown>>, mayBeInput: boolean): ToolError | undefined {
   for (const key in fields) {
-    if (CALL_KEYS.has(key) || PASSED_OVER.has(key) || key === "__proto__") continue;
+    if (CALL_KEYS.has(key) || key === "__proto__" || isPassedOver(key, fields[key])) continue;
     const meant = meantKey(key);
     if (mayBeInput && (meant === undefined || !holdsInput(fields[key]))) continue;
     const shown = JSON.stringify(key.slice(0, 100));
@@ -213,13 +222,25 @@ function holdsInput(value: unknown): boolean {
   return isJsonObject(value) || (typeof value === "string" && value.trimStart().startsWith("{"));
 }
 
-function misplacedInput(fields: Readonly<Record<string, unknown>>): Record<string, unknown> | undefined {
+/** True for what a provider wrote, and for what is not there. */
+function isPassedOver(key: string, value: unknown): boolean {
+  return value === undefined || value === null || PASSED_OVER.get(key)?.(value) === true;
+}
+
+/**
+ * The parameters that stand beside the name. A key that may be the provider's as well is one of them where others are, and where the call
+ * has no place for an input at all: a tool that is run without one of its parameters may do something else than was asked.
+ *
+ * @param hasNoInput not even an empty one
+ */
+function misplacedInput(fields: Readonly<Record<string, unknown>>, hasNoInput: boolean): Record<string, unknown> | undefined {
   let found: Record<string, unknown> | undefined;
-  for (const key of Object.keys(fields)) {
-    if (CALL_KEYS.has(key) || PASSED_OVER.has(key)) continue;
+  const add = (key: string): void => {
     found ??= Object.create(null) as Record<string, unknown>; // no prototype: the key may be __proto__
     found[key] = fields[key];
-  }
+  };
+  for (const key of Object.keys(fields)) if (!CALL_KEYS.has(key) && PASSED_OVER.get(key)?.(fields[key]) !== true) add(key);
+  if (found !== undefined || (hasNoInput && "status" in fields)) for (const key of LIKE_PARAMETERS) if (fields[key] !== undefined) add(key);
   return found;
 }
 

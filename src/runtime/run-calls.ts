@@ -108,10 +108,13 @@ export class CallRunner {
       refusal: () => refuse(session),
       whenDurable: (results) => whenDurable(session, results),
     });
+    const { clock } = session.parts.ports;
+    clock.hold?.(); // its work may wait for something that keeps no process alive
     try {
       return await work(held);
     } finally {
       await held.close().finally(() => session.parts.cache.forget(turn));
+      clock.release?.();
     }
   }
 

@@ -9,28 +9,26 @@ import type { Turn } from "./session/turn.ts";
  */
 export function isShown(turn: Turn, callId: string): boolean {
   const { session, shown, startsAt } = turn;
-  if (shown === undefined) return !wasTakenBack(session.log, callId);
-  if (resultsIn(shown).has(callId)) return true;
+  if (session.wasTakenBack(callId)) return false;
+  if (shown === undefined || resultsIn(shown).has(callId)) return true;
   const latest = session.logSince(startsAt) ?? session.log.slice(Math.max(0, startsAt - session.firstKept));
-  return latest.some((event) => event.type === "call-start" && event.callId === callId) && !wasTakenBack(latest, callId);
+  return latest.some((event) => event.type === "call-start" && event.callId === callId);
 }
 
-type Events = Turn["session"]["log"];
-
-function wasTakenBack(events: Events, callId: string): boolean {
-  return events.some(
-    (event) =>
-      (event.type === "batch-rollback" || (event.type === "round-end" && event.voided !== undefined)) && event.callIds.includes(callId),
-  );
+interface KnownResults {
+  /** How many messages there were: a program may add to its history and give it again. */
+  readonly length: number;
+  readonly shown: ReadonlySet<string>;
 }
 
 /** Worked out once for each history: most rounds have no call that asks. */
-const KNOWN = new WeakMap<readonly ModelMessage[], ReadonlySet<string>>();
+const KNOWN = new WeakMap<readonly ModelMessage[], KnownResults>();
 
 function resultsIn(messages: readonly ModelMessage[]): ReadonlySet<string> {
+  const { length } = messages;
   let known = KNOWN.get(messages);
-  if (known === undefined) KNOWN.set(messages, (known = readResults(messages)));
-  return known;
+  if (known?.length !== length) KNOWN.set(messages, (known = { length, shown: readResults(messages) }));
+  return known.shown;
 }
 
 /** The calls whose results are there: neither left out for a newer one, nor a line in the place of an answer that has not come. */

@@ -64,7 +64,7 @@ export class DatabaseStore implements Store {
   create(sessionId: string, options: LogOptions): EventLog {
     this.#requireWritable();
     if (this.#logs.has(sessionId) || this.#claims.has(sessionId)) {
-      throw new ToolError("duplicate", `Session ${JSON.stringify(sessionId)} is open already.`, { hint: "Choose another id." });
+      throw new ToolError("duplicate", `Session ${JSON.stringify(sessionId)} is open already.`, { operatorHint: "Choose another id." });
     }
     const lost = options.parent === undefined ? undefined : this.#lost.get(options.parent.sessionId);
     if (lost !== undefined) throw lost;

@@ -124,7 +124,7 @@ export class LogWriter {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const by = owner === undefined ? "was claimed by another process and closed again" : `is claimed by ${owner.text} now`;
     return new ToolError("conflict", `Session ${name(write)} ${by}; this log of it can write no more.`, {
-      hint: "Claim the session again to go on from where it is.",
+      operatorHint: "Claim the session again to go on from where it is.",
     });
   }
 }
@@ -158,7 +158,7 @@ function littered(write: LogWrite): ToolError {
 
 function duplicate(write: LogWrite): ToolError {
   return new ToolError("duplicate", `There is a session ${name(write)} already; nothing was written to it.`, {
-    hint: "Claim it to go on with it, or choose another id.",
+    operatorHint: "Claim it to go on with it, or choose another id.",
   });
 }
 

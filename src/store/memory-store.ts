@@ -77,7 +77,7 @@ class MemoryStore implements Store {
     this.#requireOpen();
     if (this.#sessions.has(sessionId)) {
       throw new ToolError("duplicate", `There is a session ${JSON.stringify(sessionId)} already; nothing was written to it.`, {
-        hint: "Claim it to go on with it, or choose another id.",
+        operatorHint: "Claim it to go on with it, or choose another id.",
       });
     }
     const kept = new Kept(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));

@@ -229,6 +229,19 @@ describe("a result that is left out of the history", () => {
     expect(beside?.output).toBe(true);
   });
 
+  test("a program may add to its history and give the same array again", async () => {
+    const show = tool("show", (_input, { state, callId }) => state.update("by", () => callId));
+    const ask = tool("ask", (_input, { state, isShown }) => isShown(String(state.get("by"))));
+    const { runtime } = testRuntime({ toolsets: [{ name: "t", tools: [show, ask] }] });
+    const session = runtime.session();
+    await session.execute({ name: "t::show" });
+    const shown: ModelMessage[] = [];
+    const asked = async () => (await session.execute({ name: "t::ask" }, { shown })).output;
+    expect(await asked()).toBe(false);
+    shown.push(...session.messages());
+    expect(await asked()).toBe(true);
+  });
+
   test("a result that refers to one which is kept nowhere says so", async () => {
     const refer = tool("refer", () => new ToolOutput({ output: "as before", sameAs: "call_of_long_ago" }));
     const { runtime } = testRuntime({ tools: [refer] });

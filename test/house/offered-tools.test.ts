@@ -137,6 +137,7 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "cli/search-command.ts": "marks denied tools for the person at the terminal",
   "cli/info-command.ts": "shows a person why a tool is denied",
   "runtime/registry/registry.ts": "where they are",
+  "runtime/session/resume-session.ts": "says whether a call that a crash cut off can have run",
 };
 
 test("F3.37 what lists tools goes through the registry's listings, which the permission rules have gone through", () => {

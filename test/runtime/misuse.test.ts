@@ -122,6 +122,32 @@ describe("F0.3 the keys of a call", () => {
     effects: { reads: [], writes: [] },
   });
 
+  test.each<[object, string | undefined, object]>([
+    [{ name: "set", order: 5, status: "shipped" }, undefined, { order: 5, status: "shipped" }],
+    [{ name: "set", order: 5, status: "completed" }, undefined, { order: 5, status: "completed" }],
+    [{ name: "set", order: 5, status: null }, undefined, { order: 5, status: null }],
+    [{ name: "set", input: {}, order: 5, kind: "custom" }, undefined, { order: 5, kind: "custom" }],
+    [{ name: "set", kind: "large", caller: "me" }, undefined, { kind: "large", caller: "me" }],
+    [{ name: "set", status: "completed" }, undefined, { status: "completed" }],
+    [{ name: "set", arguments: {}, status: "completed", call_id: "c1" }, undefined, {}],
+    [{ name: "set", input: { order: 5 }, kind: "function", status: "in_progress", thoughtSignature: "YQ==" }, undefined, { order: 5 }],
+    [{ name: "set", arguments: { order: 5 }, _meta: { progressToken: 1 }, cache_control: { type: "ephemeral" } }, undefined, { order: 5 }],
+    [{ name: "set", input: { order: 5 }, other: undefined, more: null }, undefined, { order: 5 }],
+    [{ name: "set", input: { order: 5 }, status: "shipped" }, "status", {}],
+    [{ name: "set", input: { order: 5 }, _meta: "x" }, "_meta", {}],
+    [{ name: "set", input: { order: 5 }, toolUseId: "t1" }, "toolUseId", {}],
+  ])("%o runs with all that was sent, or not at all", async (call, refusedKey, input) => {
+    const seen: unknown[] = [];
+    const set = tool("set", (given) => seen.push(given), { inputSchema: { type: "object" }, effects: { writes: ["orders"] } });
+    const { runtime: made } = testRuntime({ tools: [set] });
+    const [result] = await made.execute([call as { readonly name: string }]);
+    if (refusedKey === undefined) return expect(seen).toEqual([input]);
+    expect(seen).toEqual([]);
+    expect(result).toMatchObject({
+      error: { code: "invalid_call", message: `A call has no key ${JSON.stringify(refusedKey)}; the call was not run.` },
+    });
+  });
+
   test.each<[object, string, RegExp]>([
     [{ name: "add", args: { a: 1 } }, 'A call has no key "args"; the call was not run.', /^Did you mean "input"\?/u],
     [{ name: "add", inptu: { a: 1 } }, 'A call has no key "inptu"; the call was not run.', /^Did you mean "input"\?/u],

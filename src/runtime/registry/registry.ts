@@ -15,7 +15,7 @@ import { deniedTools, offeredTools } from "./listed-tools.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { TextIndex } from "./text-index.ts";
 import { ToolNames } from "./tool-names.ts";
-import { searchTools } from "./tool-search.ts";
+import { compareNames, searchTools } from "./tool-search.ts";
 import type { SearchQuery } from "./tool-search.ts";
 import { ToolsetEntry } from "./toolset-entry.ts";
 import type { ToolFamily, ToolsetState } from "./toolset-entry.ts";
@@ -272,7 +272,7 @@ export class Registry implements Iterable<RegisteredTool> {
    */
   search(query: SearchQuery): readonly RegisteredTool[] {
     return searchTools(query, {
-      list: () => this.list(),
+      list: () => (query.denied === true ? [...this.list(), ...this.listDenied()].sort(compareNames) : this.list()),
       isOffered: (registered) =>
         registered.enabled &&
         (registered.denied === undefined || query.denied === true) &&

@@ -1,7 +1,7 @@
 /** Ends what a crash interrupted: each call that had begun gets its one result. */
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
-import { copyJson, isJsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/json.ts";
 import { isReal } from "../../core/rung.ts";
 import type { Rung } from "../../core/rung.ts";
 import { resumeCalls } from "../batch.ts";
@@ -149,21 +149,20 @@ function neverMade({ call }: OpenCall): ToolError {
  * end of its message before that; a read starts before the message ends, a write that may be repeated before its end is durable.
  */
 function neverWhole({ parts }: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
-  const registered = parts.registry.get(call.name);
-  const input = copyJson(call.input ?? {}).value;
-  const effects = registered === undefined ? undefined : parts.guardsOf(registered).effectsOf(isJsonObject(input) ? input : {});
-  if (!wasReal || effects?.repeatable === false)
+  const input = isJsonObject(call.input) ? call.input : {};
+  const effects = parts.registry.overloads(call.name).map((tool) => parts.guardsOf(tool).effectsOf(input));
+  if (!wasReal || (effects.length > 0 && effects.every(({ repeatable }) => !repeatable)))
     return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
-  if (effects?.writes.length === 0)
+  if (effects.length > 0 && effects.every(({ writes }) => writes.length === 0))
     return new ToolError("cancelled", `${call.name}, which only reads, was cut off: ${CUT_OFF}.`, { outcome: "unknown" });
+  const mayBeRepeated = effects.length > 0 && effects.every(({ repeatable }) => repeatable);
   return new ToolError(
     "outcome_unknown",
     `${call.name} may have been run: the process ended before the end of the model's message was stored.`,
     {
-      hint:
-        effects === undefined
-          ? "Check before calling it again."
-          : "Call it again if it is still needed: its tool says that it may be repeated.",
+      hint: mayBeRepeated
+        ? "Call it again if it is still needed: its tool says that it may be repeated."
+        : "Check before calling it again.",
     },
   );
 }

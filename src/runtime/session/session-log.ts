@@ -22,6 +22,8 @@ export class SessionLog {
   /** How many of its own events are no longer here. */
   #forgotten = 0;
   readonly #systemMessages: { readonly position: number; readonly event: SessionEvent }[] = [];
+  /** The calls of batches that were rolled back and of messages that came to nothing, with the position of the event that says so. */
+  #takenBack: Map<string, number> | undefined;
 
   constructor(options: { readonly base?: LogBase; readonly keep?: number } = {}) {
     this.#base = options.base;
@@ -43,6 +45,10 @@ export class SessionLog {
   }
 
   push(event: SessionEvent): void {
+    if (event.type === "batch-rollback" || (event.type === "round-end" && event.voided !== undefined)) {
+      this.#takenBack ??= new Map();
+      for (const callId of event.callIds) this.#takenBack.set(callId, this.length);
+    }
     this.#own.push(event);
     if (this.#own.length < this.#keep * 2) return;
     const start = (this.#base?.length ?? 0) + this.#forgotten;
@@ -62,6 +68,18 @@ export class SessionLog {
       reach = log.#base;
     }
     return found.reverse().flat();
+  }
+
+  /** Whether the call was rolled back with its batch, or voided with its message. Costs the same however long the log is. */
+  wasTakenBack(callId: string): boolean {
+    let reach: LogBase | undefined = { log: this, length: Infinity };
+    while (reach !== undefined) {
+      const { log, length }: LogBase = reach;
+      const position = log.#takenBack?.get(callId);
+      if (position !== undefined && position < length) return true;
+      reach = log.#base === undefined ? undefined : { log: log.#base.log, length: Math.min(length, log.#base.length) };
+    }
+    return false;
   }
 
   /** Begins a log that goes on from the first `length` events of this one. */

@@ -171,6 +171,11 @@ export class Session {
     return this.#log === undefined ? NO_EVENTS : this.#log.since(position);
   }
 
+  /** Whether a call was rolled back with its batch, or voided with its message. @internal */
+  wasTakenBack(callId: string): boolean {
+    return this.#log?.wasTakenBack(callId) === true;
+  }
+
   /** The log, and before it what of the forgotten part still steers the model. @internal */
   get spoken(): readonly SessionEvent[] {
     const system = this.#log?.forgottenSystemMessages ?? NO_EVENTS;

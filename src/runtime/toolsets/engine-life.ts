@@ -83,12 +83,13 @@ export class EngineLife {
     const { log, clock } = this.#ports;
     const context = { toolset: this.toolsets[0].name, signal: controller.signal, log, clock, changed: this.#changed };
     const timeoutMs = this.#openTimeoutMs();
+    clock.hold?.(); // without a time limit, nothing else may keep the process alive
     const opening = this.#begin(() => engine.open?.(context), controller.signal);
     const waited = await waitFor(this.#opening, opening, {
       endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
       late: () =>
         new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { operatorHint: "Give it longer with openTimeoutMs." }),
-    });
+    }).finally(() => clock.release?.());
     if ("ended" in waited) {
       controller.abort(waited.ended);
       this.#giveUp(opening);

@@ -134,3 +134,13 @@ test.each([
 ])("splitWords(%j)", (text, expected) => {
   expect(words(text)).toEqual(expected);
 });
+
+test.each<SearchQuery>([{ text: "mail" }, { tags: ["mail"] }, { nameContains: "mail" }, {}])(
+  "a search of %o finds denied tools for those who ask for them, and for nobody else",
+  (query) => {
+    const registry = new Registry({ permission: { deny: ["*::send_mail"] } });
+    for (const name of ["read_mail", "send_mail", "write_mail"]) registry.register(tool(name, { tags: ["mail"] }));
+    expect(found(registry, query).toSorted()).toEqual(["read_mail", "write_mail"]);
+    expect(found(registry, { ...query, denied: true }).toSorted()).toEqual(["read_mail", "send_mail", "write_mail"]);
+  },
+);

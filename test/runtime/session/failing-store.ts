@@ -2,7 +2,7 @@
 import { ToolError } from "../../../src/core/error.ts";
 import type { BranchPoint, SessionEvent } from "../../../src/core/event.ts";
 import { parseJson } from "../../../src/core/parse-json.ts";
-import { readEvent } from "../../../src/core/read-event.ts";
+import { EVENT_LIMITS, readEvent } from "../../../src/core/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../../src/core/store.ts";
 
 interface StoredLog {
@@ -22,7 +22,7 @@ export class Disk {
     const log = this.logs.get(sessionId);
     if (log === undefined) throw new ToolError("not_found", `No session ${sessionId} is stored.`);
     const before = log.parent === undefined ? [] : this.events(log.parent.sessionId).slice(0, log.parent.length);
-    return [...before, ...log.lines.map((line) => readEvent(parseJson(line), "a stored line"))];
+    return [...before, ...log.lines.map((line) => readEvent(parseJson(line, EVENT_LIMITS), "a stored line"))];
   }
 
   types(sessionId: string): readonly string[] {

@@ -1,5 +1,9 @@
 /** A session as one JSON value: what is taken comes back, and what is hostile, damaged or newer is refused. */
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { ToolOutput } from "../../../src/core/content.ts";
+import { ToolError } from "../../../src/core/error.ts";
+import { ERROR_CODES } from "../../../src/core/error-codes.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import type { JsonValue } from "../../../src/core/json.ts";
 import { parseJson } from "../../../src/core/parse-json.ts";
@@ -193,4 +197,29 @@ test("F0.31 a snapshot of ten thousand calls comes back whole", async () => {
   for (let round = 0; round < 100; round++) await session.execute(Array.from({ length: 100 }, (_, at) => put(`k${at}`, round)));
   const restored = runtime.session("r", { from: sent(await session.snapshot()) });
   expect([restored.history.length, restored.state("default", "k99"), restored.length]).toEqual([10_000, 99, session.length]);
+});
+
+test("whatever a handler throws or answers, what is recorded of it can be read again", async () => {
+  const odd = fc.oneof(fc.string(), fc.constantFrom("", "a".repeat(5_000), "\ud800", "data:,x"));
+  const texts = fc.array(odd, { maxLength: 30 });
+  const code = fc.constantFrom(...(Object.keys(ERROR_CODES) as (keyof typeof ERROR_CODES)[]));
+  const options = fc.record(
+    { hint: odd, operatorHint: odd, details: texts, toolNames: texts, retryAfterMs: fc.double() },
+    { requiredKeys: [] },
+  );
+  const thrown = fc.tuple(code, odd, options).map(([given, message, more]) => new ToolError(given, message, { ...more, retryable: false }));
+  const answered = fc.tuple(odd, odd).map(([output, sameAs]) => new ToolOutput({ output, sameAs, metadata: { [output]: sameAs } }));
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(thrown, answered), async (end) => {
+      const tells = tool("end", () => {
+        if (end instanceof ToolError) throw end;
+        return end;
+      });
+      const { runtime } = testRuntime({ tools: [tells] });
+      const session = runtime.session("s");
+      const result = await session.execute({ name: "end", input: {} });
+      expect(runtime.session("t", { from: sent(await session.snapshot()) }).history[0]?.result).toEqual(result);
+    }),
+    { numRuns: 200 },
+  );
 });

@@ -134,6 +134,23 @@ async function waitForModels(): Promise<void> {
   say("a loop waits for its model for as long as it takes", await soft.run("Hello"));
 }
 
+async function waitForOthers(): Promise<void> {
+  const engine = { kind: "late", call: never, open: async () => later([]) };
+  const opened = createRuntime({ toolsets: [{ name: "late", engine, openTimeoutMs: 0 }] });
+  await opened.open();
+  say("a runtime waits for an engine that may take any time to open", { status: "open" });
+  const session = createRuntime({ tools: [tool("next", () => "done")] }).session();
+  const turn = session.turn(async () => later(undefined));
+  say("a call waits for a turn that its program holds", await session.execute({ name: "next" }));
+  await turn;
+}
+
+/** After a while, without keeping the process alive. */
+async function later<T>(value: T): Promise<T> {
+  await new Promise<void>((resolve) => void setTimeout(resolve, HOLD_MS).unref());
+  return value;
+}
+
 function say(title: string, results: unknown): void {
   const all = Array.isArray(results) ? results : [results];
   process.stdout.write(`${title}: ${all.map((one: { status?: string; reason?: string }) => one.status ?? one.reason).join(", ")}\n`);
@@ -145,6 +162,7 @@ await waitForItself();
 await waitForTurns();
 await waitForLateAnswers();
 await waitForModels();
+await waitForOthers();
 // What is still held now is waited for by no caller: the process may end.
 const idle = createRuntime({
   orphanHoldMs: 3_600_000,

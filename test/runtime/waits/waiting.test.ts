@@ -29,6 +29,8 @@ test("a process stays alive while a caller waits, whatever for, and ends when on
       "a call waits for its approval: ok",
       "a loop waits for its model until its budget is used up: budget",
       "a loop waits for its model for as long as it takes: answered",
+      "a runtime waits for an engine that may take any time to open: open",
+      "a call waits for a turn that its program holds: ok",
       "a runtime without callers: error",
     ].join("\n")}\n`,
     stderr: "",

@@ -1,0 +1,29 @@
+/** What a model reads of an error: the hint that a tool gave for it, and names as it wrote them itself. */
+import { expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
+import type { ErrorCode } from "../../src/core/error-codes.ts";
+import { resultText } from "../../src/core/result.ts";
+import { providerName, qualifiedNameOf } from "../../src/wire/provider-name.ts";
+import { testRuntime, tool } from "../runtime/bench-runtime.ts";
+
+test.each<ErrorCode>(["conflict", "duplicate", "execution_failed", "not_found"])(
+  "a tool that answers %s tells the model what would work",
+  async (code) => {
+    const book = tool("book", () => {
+      throw new ToolError(code, "The slot is taken.", { hint: "Choose another slot." });
+    });
+    const result = await testRuntime({ tools: [book] }).runtime.execute({ name: "book", input: {} });
+    expect(resultText(result)).toBe(`Error (${code}): The slot is taken.\nHint: Choose another slot.`);
+  },
+);
+
+test.each(["gett", "files.read", "send mail", "b_c__get", "__proto__", "a__gett", "über"])(
+  "a name that no tool has is told as the model wrote it: %s",
+  async (written) => {
+    const toolset = { name: "a", tools: [tool("get", () => 1)] };
+    const name = qualifiedNameOf(written, new Map());
+    const result = await testRuntime({ toolsets: [toolset] }).runtime.execute({ name, input: {} });
+    expect(result.error?.code).toBe("not_found");
+    expect(resultText(result, (one) => providerName(one))).toContain(JSON.stringify(written));
+  },
+);
