@@ -127,10 +127,8 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
 }
 
 /** The keys of a file of our own. */
-const OWN_KEYS = [
-  ...["runtime", "retry", "circuit", "permission", "approval", "cache", "store", "model", "loop"],
-  ...["extensions", "variables", "simulation", "toolsets", "tools", "engines", "mcp"],
-];
+const OWN_KEYS =
+  "runtime retry circuit permission approval cache store model loop extensions variables simulation toolsets tools engines mcp".split(" ");
 
 /** A file of another MCP client, which has servers and no key of ours: its other keys are its own. */
 function isOfClient(root: TableReader): boolean {

@@ -67,7 +67,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
       stderr: `haft: permission_denied: haft.toml widens what tools may do, and is not trusted.
   toolsets.files.root reaches /, outside the folder of the configuration
   toolsets.files.guard lets tools leave the root: "off"
-  toolsets.files.allowSensitive lets tools change files that other programs obey: **
+  toolsets.files.allowSensitive lets tools change files that other programs obey, and read files of credentials: **
   approval.never runs tools without asking: files::*
   Read it; then run haft trust, or name it: --config haft.toml.
 `,
