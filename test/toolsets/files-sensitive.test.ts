@@ -227,4 +227,33 @@ path = "tools/own.json"
     expect(readdirSync(workspace.path("kept"))).toEqual(["notes.txt"]);
     await runtime.close();
   });
+
+  test("G04 keeps a model from the programs that it starts, and not from their data", async () => {
+    const text = `
+[toolsets.files]
+type = "files"
+root = "."
+allowSensitive = ["**"]
+[toolsets.one]
+type = "mcp"
+enabled = false
+command = "node"
+args = ["--import=./hook.mjs", "servers/one.mjs", "data.json", "notes"]
+cwd = "."
+[engines.two]
+type = "mcp"
+command = "./bin/two"
+args = ["two.py"]
+cwd = "work"
+`;
+    const workspace = new TemporaryWorkspace({ "haft.toml": text, "work/a.txt": "" });
+    const { toolsets = [] } = await buildRuntimeParts(await loadConfig(workspace.path("haft.toml")));
+    const runtime = createRuntime({ toolsets: toolsets.filter(({ name }) => name === "files") });
+    const write = async (path: string) => (await runtime.execute({ name: "files::write", input: { path, content: "x" } })).error?.code;
+
+    for (const path of ["hook.mjs", "servers/one.mjs", "work/bin/two", "work/two.py"])
+      expect([path, await write(path)]).toEqual([path, "permission_denied"]);
+    for (const path of ["data.json", "notes/a.txt", "bin/two", "two.py"]) expect([path, await write(path)]).toEqual([path, undefined]);
+    await runtime.close();
+  });
 });
