@@ -38,6 +38,13 @@ const CREDENTIALS = [
   ".ssh/config",
   "keys/id_rsa",
   "keys/id_rsa.old",
+  "keys/id_rsa_github",
+  "keys/id_ed25519-work",
+  "keys/id_ed25519_sk_work.bak",
+  "worker/.dev.vars",
+  "deploy/kubeconfig",
+  "ansible/.vault_pass",
+  "serviceAccountKey.json",
   "tls/server.key",
   "tls/server.pem",
   ".netrc",
@@ -89,6 +96,7 @@ const OBEYED = [
   ".config/systemd/user/a.service",
   "Library/LaunchAgents/a.plist",
   ".local/bin/ls",
+  ".local/state/haft/trusted.json",
   "venv/lib/site.pth",
   ".emacs.d/init.el",
 ];
@@ -103,6 +111,10 @@ const ORDINARY = [
   "config.json",
   "docker/config.json",
   "keys/id_rsa.pub",
+  "keys/id_rsa_github.pub",
+  "docs/id_rsa_rotation.md",
+  "src/id_rsa_test.go",
+  "src/trusted.json",
   "src/hooks/useState.ts",
   "src/hooks/update.ts",
   "tests/conftest.py",
@@ -247,7 +259,7 @@ args = ["two.py"]
 cwd = "work"
 `;
     const workspace = new TemporaryWorkspace({ "haft.toml": text, "work/a.txt": "" });
-    const { toolsets = [] } = await buildRuntimeParts(await loadConfig(workspace.path("haft.toml")));
+    const { toolsets } = await buildRuntimeParts(await loadConfig(workspace.path("haft.toml")));
     const runtime = createRuntime({ toolsets: toolsets.filter(({ name }) => name === "files") });
     const write = async (path: string) => (await runtime.execute({ name: "files::write", input: { path, content: "x" } })).error?.code;
 
