@@ -10,7 +10,7 @@ export function blockedTools(registry: Registry): readonly RegisteredTool[] {
 
 /** Why, and what to do. */
 export function blockedText({ blocked }: RegisteredTool): string {
-  return blocked === undefined ? "" : `${blocked.message} ${blocked.hint ?? ""}`.trimEnd();
+  return blocked === undefined ? "" : `${blocked.message} ${blocked.operatorHint ?? blocked.hint ?? ""}`.trimEnd();
 }
 
 const MAX_NAMED = 5;
