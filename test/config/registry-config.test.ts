@@ -99,7 +99,7 @@ describe("the seed's examples", () => {
       rules: [
         { type: "network_error", probability: 0.05, message: "Connection timed out", retryable: false },
         { type: "unparseable_result", probability: 0.05, retryable: false },
-        { type: "schema_violation", probability: 0.05, retryable: false },
+        { type: "schema_violation", probability: 0.05, message: "Tool execution failed", retryable: false },
       ],
     });
   });
