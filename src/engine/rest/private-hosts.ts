@@ -42,7 +42,7 @@ export function refusedServers(bases: Iterable<string>, allowPrivate: readonly s
       guard.checkUrl(new URL(origin));
       return [];
     } catch (thrown: unknown) {
-      const { message, hint } = ToolError.fromUnknown(thrown);
+      const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(thrown);
       return [`Every call of its operations will be refused: ${message}${hint === undefined ? "" : ` ${hint}`}`];
     }
   });
