@@ -1,14 +1,15 @@
 /** `haft import`: the servers of another MCP client's file, as a configuration of our own. */
+import { dirname, extname, resolve } from "node:path";
 import { stringify } from "smol-toml";
 import { loadConfig } from "../config/load-config.ts";
-import type { LoadedConfig } from "../config/load-config.ts";
 import { present } from "../config/present.ts";
 import type { RegistryEntry } from "../config/registry-config.ts";
 import { ToolError } from "../core/error.ts";
+import { jsonPath } from "../core/json.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { warn } from "./open-runtime.ts";
-import { safeText } from "./terminal-text.ts";
+import { safeJson, safeText } from "./terminal-text.ts";
 import { writeFileWhole } from "./write-file.ts";
 
 const MAX_BYTES = 1024 * 1024;
@@ -16,12 +17,13 @@ const MAX_BYTES = 1024 * 1024;
 export const importCommand: Command = {
   name: "import",
   usage: "<file>",
-  summary: "Turn another program's mcpServers into haft.toml.",
+  summary: "Turn another client's servers into a haft.toml.",
   details: [
     "Reads the servers of a file with mcpServers (Claude Desktop, Claude Code,",
     "Cursor) or servers (VS Code), and prints them as toolsets of a haft.toml; --out",
-    "writes the file. Variables stay variables. Nothing is started. Such a file can",
-    "also be used as it is: haft list --config .mcp.json.",
+    "writes the file, in JSON where its name ends in .json. Variables stay variables.",
+    "Nothing is started. Such a file can also be used as it is:",
+    "haft list --config .mcp.json.",
   ],
   args: [1, 1],
   options: ["out", "overwrite"],
@@ -33,7 +35,11 @@ export const importCommand: Command = {
     const entries = loaded.config.registry.filter(({ path }) => path[0] === "mcpServers" || path[0] === "servers");
     if (entries.length === 0)
       throw new ToolError("invalid_config", `${file} has no servers.`, { hint: "They stand under mcpServers, or under servers." });
-    await writeOut(context, textOf(entries, loaded));
+    const { out } = context.options;
+    const isFile = out !== undefined && out !== "-";
+    if (isFile && ![".toml", ".json"].includes(extname(out).toLowerCase()))
+      throw new ToolError("invalid_argument", `--out ${JSON.stringify(out)} must end in .toml or .json.`);
+    await writeOut(context, toolsetsOf(entries, isFile ? dirname(resolve(out)) : process.cwd()));
     return 0;
   },
 };
@@ -47,9 +53,26 @@ async function variablesOf(path: string, environment: CommandContext["environmen
   return Object.fromEntries(kept.map(({ name }) => [name, `\${${name}}`]));
 }
 
-function textOf(entries: readonly RegistryEntry[], { folder }: LoadedConfig): string {
-  const toolsets = entries.map(({ namespace = "", toolset }) => [namespace, tableOf(toolset, folder)] as const);
-  return `${stringify({ toolsets: Object.fromEntries(toolsets) }).trimEnd()}\n`;
+/** @param folder where the configuration will be */
+function toolsetsOf(entries: readonly RegistryEntry[], folder: string): Readonly<Record<string, object>> {
+  return Object.fromEntries(
+    entries.map(({ namespace = "", path, toolset }) => {
+      refuseMeaningless(toolset, path);
+      return [namespace, tableOf(toolset, folder)] as const;
+    }),
+  );
+}
+
+/** In the files of other clients `env:` is text like any other; in ours it cannot be written at the beginning of a value. */
+function refuseMeaningless(toolset: object, path: RegistryEntry["path"]): void {
+  const { command, args, env, url, headers }: Readonly<Record<string, unknown>> = { ...toolset };
+  const found = [command, url, ...[args, env, headers].flatMap((values) => Object.values(values ?? {}))].find(
+    (value) => typeof value === "string" && value.startsWith("env:"),
+  );
+  if (found === undefined) return;
+  throw new ToolError("invalid_config", `${jsonPath(path).slice(2)} has ${JSON.stringify(found)}, which names a variable in a haft.toml.`, {
+    operatorHint: "Change it, or use the file as it is, with --config.",
+  });
 }
 
 /** The keys that say something. */
@@ -67,13 +90,20 @@ function orNothing(value: unknown): unknown {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0 ? undefined : value;
 }
 
-async function writeOut({ out, options, signal }: CommandContext, text: string): Promise<void> {
+async function writeOut({ out, options, signal }: CommandContext, toolsets: Readonly<Record<string, object>>): Promise<void> {
   if (options.out === undefined || options.out === "-") {
-    out.write(text);
+    out.write(options.json ? `${safeJson({ toolsets })}\n` : tomlOf(toolsets));
     return;
   }
+  const isJson = extname(options.out).toLowerCase() === ".json";
+  const text = isJson ? `${JSON.stringify({ toolsets }, undefined, 2)}\n` : tomlOf(toolsets);
   await writeFileWhole(options.out, pieces(text), { force: options.overwrite, signal });
-  out.write(`${safeText(options.out)}: written\n`);
+  if (options.json) out.write(`${safeJson({ file: options.out, toolsets: Object.keys(toolsets) })}\n`);
+  else out.print(`${safeText(options.out)}: written`);
+}
+
+function tomlOf(toolsets: Readonly<Record<string, object>>): string {
+  return `${stringify({ toolsets }).trimEnd()}\n`;
 }
 
 async function* pieces(text: string): AsyncGenerator<string> {

@@ -7,6 +7,7 @@ import { stateOf } from "../engine/known-tools.ts";
 import type { ServerState } from "../engine/lazy-server.ts";
 import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
 import type { Registry } from "../runtime/registry/registry.ts";
+import { blockedText } from "./blocked-tools.ts";
 import type { Command } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
 import { strangersOf, suspicions } from "./strangers.ts";
@@ -55,6 +56,7 @@ function toolsNamed(registry: Registry, name: string): readonly RegisteredTool[]
 function jsonOf(registered: RegisteredTool, suspicious: readonly string[]): string {
   return safeJson({
     ...definitionOf(registered),
+    ...(registered.blocked === undefined ? {} : { blocked: blockedText(registered) }),
     settings: registered.settings,
     ...(suspicious.length === 0 ? {} : { suspicious }),
   });
@@ -66,6 +68,7 @@ function describe(registered: RegisteredTool, suspicious: readonly string[], { p
   const limit = (ms: number): string => (ms === 0 ? "no limit" : duration(ms));
   const facts = [
     ["Denied", registered.denied ?? ""],
+    ["Blocked", blockedText(registered)],
     ["Effects", effectsOf(registered)],
     ["Time", `${limit(settings.timeoutMs)} for an attempt, ${limit(settings.deadlineMs)} for the call with its waits and retries`],
     ["Attempts", attemptsOf(registered)],

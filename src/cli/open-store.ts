@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { buildStore } from "../config/build-store.ts";
+import { liesOutside } from "../config/file-path.ts";
 import { findConfig } from "../config/load-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { ToolError } from "../core/error.ts";
@@ -10,6 +11,7 @@ import { nearNames } from "../runtime/registry/near-names.ts";
 import { sqliteStore } from "../store/sqlite-store.ts";
 import type { CommandContext } from "./command.ts";
 import { readConfig } from "./open-runtime.ts";
+import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "../core/until-aborted.ts";
 
 export interface WithStoreOptions {
@@ -93,6 +95,9 @@ async function findPlace(context: CommandContext, { readOnly, config }: WithStor
   if (named !== undefined) return named;
   if (config === undefined && context.options.config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
   const known = config ?? (await readConfig(context));
+  const path = known.config.store?.path;
+  if (config === undefined && path !== undefined && liesOutside(known.folder, resolve(known.folder, path)))
+    await requireTrust(context, known);
   return placeOf(context, known, readOnly) ?? noStore(known);
 }
 

@@ -112,7 +112,7 @@ class LadderBuilder {
         engines[rung] = await this.#make(rung, whose !== undefined);
       } catch (thrown: unknown) {
         if (rung === "replay" && this.#options.recording !== undefined) throw thrown; // the configuration is not to blame
-        const { message, hint } = ToolError.fromUnknown(thrown);
+        const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(thrown);
         const path = whose !== undefined && thrown instanceof NothingToAnswer ? whose.path : this.#placeOf(rung);
         problems.add(path, this.#loaded.redact(hint === undefined ? message : `${message} ${hint}`));
       }

@@ -217,7 +217,7 @@ class Builder {
   }
 
   #say(thrown: unknown): string {
-    const { message, hint } = ToolError.fromUnknown(thrown);
+    const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(thrown);
     return this.#loaded.redact(redactor(this.#secrets)(hint === undefined ? message : `${message} ${hint}`));
   }
 }

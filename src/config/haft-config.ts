@@ -86,6 +86,8 @@ export interface ReadOptions {
   readonly extensionTypes: readonly string[];
   /** Leave alone the top-level keys of another program. */
   readonly foreignKeys: boolean;
+  /** The file may be one of another MCP client: its name and format are not those of our own. */
+  readonly mayBeOfClient: boolean;
   /** That of the file. */
   readonly folder: string;
 }
@@ -116,7 +118,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const block = readToolsBlock(root, context);
   const mcp = root.table("mcp");
   const client = readClientServers(root, context, options.folder);
-  if (options.foreignKeys || isOfClient(root)) root.ignoreRest();
+  if (options.foreignKeys || (options.mayBeOfClient && isOfClient(root))) root.ignoreRest();
   root.finish();
   const registry = [...readMcpEntries(mcp, context), ...client.entries, ...block.registry];
   const config = { ...policies, simulation, extensions, allowVariables, toolsets, ...block, registry };
@@ -124,9 +126,13 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   return { config, secrets: variables.secrets, sent: variables.sent, notes: client.notes };
 }
 
-/** A file of another MCP client, which has servers and no table of ours: its other keys are its own. */
+/** The keys of a file of our own. */
+const OWN_KEYS =
+  "runtime retry circuit permission approval cache store model loop extensions variables simulation toolsets tools engines mcp".split(" ");
+
+/** A file of another MCP client, which has servers and no key of ours: its other keys are its own. */
 function isOfClient(root: TableReader): boolean {
-  return clientTableOf(root) !== undefined && !["toolsets", "tools", "engines", "runtime", "mcp"].some((key) => root.has(key));
+  return clientTableOf(root) !== undefined && !OWN_KEYS.some((key) => root.has(key));
 }
 
 /** Every toolset and entry, as routing looks at it. */

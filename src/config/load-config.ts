@@ -70,13 +70,14 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
   const { environment = process.env, extensions = {}, allowVariables = [], foreignKeys = false } = options;
   const table = new ExtensionTable();
   table.add(extensions, "the program");
+  const isForeignName = !NAMES.includes(basename(path));
   const { value, positions, digest } = await readDocument({
     path,
     what: "configuration",
     endings: [".toml", ".yaml", ".yml", ".json"],
     maxBytes: MAX_CONFIG_BYTES,
     hint: "Name the file itself, such as haft.toml.",
-    jsonComments: !NAMES.includes(basename(path)),
+    jsonComments: isForeignName,
   });
   const folder = dirname(resolve(path));
   const problems = new Problems(path, positions);
@@ -84,6 +85,7 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
     environment,
     allowVariables,
     foreignKeys,
+    mayBeOfClient: isForeignName && path.toLowerCase().endsWith(".json"), // a mistyped limit of ours must not be passed over
     folder,
     extensionTypes: table.sourceNames,
   });
@@ -106,7 +108,7 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
 export function emptyConfig(folder: string, environment: Environment): LoadedConfig {
   const path = join(folder, "haft.toml");
   const problems = (): Problems => new Problems(path, new KeyPositions());
-  const options = { environment, allowVariables: [], extensionTypes: [], foreignKeys: false, folder };
+  const options = { environment, allowVariables: [], extensionTypes: [], foreignKeys: false, mayBeOfClient: false, folder };
   const { config } = readHaftConfig({}, problems(), options);
   const digest = createHash("sha256").update("").digest("hex");
   return { path, digest, folder, config, warnings: [], problems, environment, extensions: {}, redact: redactor({}), sent: [] };

@@ -2,6 +2,7 @@
 import { basename, resolve } from "node:path";
 import { routedOf } from "./haft-config.ts";
 import type { LoadedConfig } from "./load-config.ts";
+import type { McpServer } from "./toolset/mcp.ts";
 
 /** What SQLite keeps beside its file. */
 const STORE_ENDINGS = ["", "-wal", "-shm", "-journal"];
@@ -11,9 +12,29 @@ export function ownPaths(loaded: LoadedConfig): readonly string[] {
   const { config, folder, path } = loaded;
   const named: string[] = [basename(path), "haft.lock", ...config.extensions];
   for (const ending of config.store === undefined ? [] : STORE_ENDINGS) named.push(`${config.store?.path}${ending}`);
+  const programs: string[] = [];
+  for (const engine of config.engines.values()) {
+    if (engine.type === "mcp" && engine.server !== undefined) programs.push(...programPaths(engine.server, folder));
+    if (engine.type === "rest" && engine.service.document !== undefined) named.push(engine.service.document);
+  }
   for (const { toolset } of routedOf(config)) {
+    if (toolset.type === "mcp") programs.push(...programPaths(toolset, folder));
     if ("path" in toolset && typeof toolset.path === "string") named.push(toolset.path);
     if ("document" in toolset && typeof toolset.document === "string") named.push(toolset.document);
   }
-  return named.filter((text) => !/^[a-z][a-z0-9+.-]+:/iu.test(text)).map((text) => resolve(folder, text));
+  const files = named.filter((text) => !/^[a-z][a-z0-9+.-]+:/iu.test(text)).map((text) => resolve(folder, text));
+  return [...files, ...programs];
+}
+
+/** What is run when it stands among the arguments of a command, also behind an option: `--import=./hook.mjs`. */
+const CODE =
+  /\.(?:[cm]?[jt]sx?|py[wz]?|rb|pl|php|lua|sh|bash|zsh|fish|ps1|bat|cmd|exe|jar|wasm|r|jl|exs?|csx?|fsx|go|rs|swift|scala|kts?|groovy)$/iu;
+
+/** A program in a folder, and the scripts that it is given. Data among its arguments is no part of the configuration. */
+function programPaths(server: McpServer, folder: string): readonly string[] {
+  if (server.command === undefined) return [];
+  const { command, args, cwd = "." } = server;
+  const scripts = args.map((text) => text.slice(text.startsWith("-") ? text.indexOf("=") + 1 : 0)).filter((text) => CODE.test(text));
+  const program = /[\\/]/u.test(command) ? [command] : [];
+  return [...program, ...scripts].map((text) => resolve(folder, cwd, text));
 }

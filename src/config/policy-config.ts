@@ -73,7 +73,7 @@ export function patternFault(pattern: string, key: string): string | undefined {
     nameMatcher([pattern], key);
     return undefined;
   } catch (error: unknown) {
-    const { message, hint } = ToolError.fromUnknown(error);
+    const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(error);
     return hint === undefined ? message : `${message} ${hint}`;
   }
 }

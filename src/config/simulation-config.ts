@@ -89,7 +89,7 @@ function readRungList(table: TableReader, key: string): readonly Rung[] | undefi
   try {
     return rungList(value, "it");
   } catch (error: unknown) {
-    const { message, hint } = ToolError.fromUnknown(error);
+    const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(error);
     table.report(key, hint === undefined ? message : `${message} ${hint}`);
     return undefined;
   }

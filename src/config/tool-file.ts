@@ -123,7 +123,7 @@ class ToolCollector {
       for (const line of unknown) this.#unknown.push(this.#problems.line(path, line));
       for (const note of notes) this.#notes.push(this.#problems.line(path, note));
     } catch (thrown: unknown) {
-      const { message, hint } = ToolError.fromUnknown(thrown);
+      const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(thrown);
       this.#problems.add(path, hint === undefined ? message : `${message} ${hint}`);
     }
   }

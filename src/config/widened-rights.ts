@@ -8,7 +8,7 @@ import { routedOf } from "./haft-config.ts";
 import type { HaftConfig } from "./haft-config.ts";
 import type { LoadedConfig } from "./load-config.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { serverRights } from "./server-rights.ts";
+import { isLoopback, serverRights } from "./server-rights.ts";
 import type { Right } from "./server-rights.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
 import type { FilesConfig } from "./toolset/files.ts";
@@ -60,7 +60,12 @@ function filesRights({ root, guard = "block", allowSensitive = [] }: FilesConfig
     ...(guard === "block" ? [] : [["guard", `lets tools leave the root: ${JSON.stringify(guard)}`] as const]),
     ...(allowSensitive.length === 0
       ? []
-      : [["allowSensitive", `lets tools change files that other programs obey: ${allowSensitive.join(", ")}`] as const]),
+      : [
+          [
+            "allowSensitive",
+            `lets tools change files that other programs obey, and read files of credentials: ${allowSensitive.join(", ")}`,
+          ] as const,
+        ]),
   ];
 }
 
@@ -122,9 +127,4 @@ function modelRights({ name, baseUrl, apiKey }: ModelConfig, path: KeyPath): rea
       : []),
     ...(variable !== undefined && (elsewhere || !own.includes(variable)) ? [{ path: [...path, "apiKey"], what: sentLine(variable) }] : []),
   ];
-}
-
-function isLoopback(address: string): boolean {
-  const { hostname } = new URL(address);
-  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d+\.\d+\.\d+$/u.test(hostname);
 }

@@ -307,7 +307,8 @@ tools = [{ name = "list", description = "Lists days.", parameters = { type = "ob
     expect(await haft(["check"], { folder })).toEqual({
       exitCode: 0,
       stdout:
-        '✓ days  1 tool\n    ! list: no handler, and no engine that its toolset names; calls end with not_executable, and only simulations are answered.\n    ! list: $.limit: the default "ten" does not fit its own schema and is never applied\nhaft.toml: no problems\n',
+        "✓ days  1 tool\n    ! list: no handler, and no engine that its toolset names; calls end with not_executable, and only simulations are answered.\n" +
+        '    ! list: $.limit: the default "ten" does not fit its own schema and is never applied\nhaft.toml: no problems\n',
       stderr: "",
     });
   });

@@ -65,6 +65,38 @@ Key = "\${NAME}"
     expect(await haft(["import", ".mcp.json", "--out", "haft.toml"], { folder })).toMatchObject({ exitCode: 2 });
   });
 
+  test("is printed as JSON with --json, and written as what its name ends in says", async () => {
+    const folder = folderWith({
+      ".vscode/mcp.json": '{"servers": {"a": {"command": "node", "args": ["${env:A}"], "cwd": "${workspaceFolder}"}}}',
+    });
+    const toolsets = { a: { type: "mcp", command: "node", args: ["${A}"] } };
+
+    const printed = await haft(["import", ".vscode/mcp.json", "--json"], { folder });
+    expect(JSON.parse(printed.stdout)).toEqual({ toolsets });
+    const written = await haft(["import", ".vscode/mcp.json", "--json", "--out", "haft.json"], { folder });
+    expect(JSON.parse(written.stdout)).toEqual({ file: "haft.json", toolsets: ["a"] });
+    expect(JSON.parse(readFileSync(join(folder, "haft.json"), "utf8"))).toEqual({ toolsets });
+    expect(await haft(["import", ".vscode/mcp.json", "--out", "haft.txt"], { folder })).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('--out "haft.txt" must end in .toml or .json.'),
+    });
+  });
+
+  test("runs its servers where they ran, also when the configuration is written elsewhere", async () => {
+    const folder = folderWith({ "client/mcp.json": '{"mcpServers": {"a": {"command": "node"}}}' });
+    const { stdout } = await haft(["import", "client/mcp.json", "--json"], { folder });
+    expect(JSON.parse(stdout)).toEqual({ toolsets: { a: { type: "mcp", command: "node", cwd: join(folder, "client") } } });
+  });
+
+  test("with a text that would become a variable is an error", async () => {
+    const folder = folderWith({ ".mcp.json": '{"mcpServers": {"a": {"command": "node", "env": {"B": "env:C"}}}}' });
+    expect(await haft(["import", ".mcp.json"], { folder })).toMatchObject({
+      exitCode: 3,
+      stdout: "",
+      stderr: expect.stringContaining('mcpServers.a has "env:C", which names a variable in a haft.toml.'),
+    });
+  });
+
   test("without servers is an error", async () => {
     const folder = folderWith({ "empty.json": '{"mcpServers": {}}' });
     expect(await haft(["import", "empty.json"], { folder })).toMatchObject({

@@ -237,6 +237,9 @@ describe.concurrent("a pinned toolset", { timeout: PATIENCE_MS }, () => {
     ]);
     const report: unknown = JSON.parse((await haftIn(folder, ["check", "--json"])).stdout);
     expect(report).toMatchObject({ problems: 2, toolsets: [{ name: "srv", blocked: ["srv::add", "srv::wipe"] }, { name: "notes" }] });
+    const why = 'The definition of the tool "srv::add" is not the one that was pinned. If that is as it should be: haft lock srv';
+    expect((await haftIn(folder, ["info", "srv::add"])).stdout).toContain(`\nBlocked   ${why}\n`);
+    expect(JSON.parse((await haftIn(folder, ["info", "srv::add", "--json"])).stdout)).toMatchObject({ blocked: why });
     const leftOut = "haft: Left out, because they are not as they were pinned: srv::add, srv::wipe. See haft lock --check.\n";
     for (const args of [["list"], ["list", "srv"], ["list", "--json"], ["search", "mail"]])
       expect([args, (await haftIn(folder, args)).stderr]).toEqual([args, leftOut]);

@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
@@ -67,13 +67,26 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
       stderr: `haft: permission_denied: haft.toml widens what tools may do, and is not trusted.
   toolsets.files.root reaches /, outside the folder of the configuration
   toolsets.files.guard lets tools leave the root: "off"
-  toolsets.files.allowSensitive lets tools change files that other programs obey: **
+  toolsets.files.allowSensitive lets tools change files that other programs obey, and read files of credentials: **
   approval.never runs tools without asking: files::*
   Read it; then run haft trust, or name it: --config haft.toml.
 `,
     });
     await run(["trust"]);
     expect(await run(read)).toMatchObject({ exitCode: 0 });
+  });
+
+  test("J08 a store outside its folder is not opened by haft sessions either, and one inside is not asked about", async () => {
+    const folder = folderWith({ "near/haft.toml": 'store = { path = "s.db" }\n', "far/haft.toml": 'store = { path = "../s.db" }\n' });
+    const run = (inner: string, args: readonly string[]) =>
+      haft(["sessions", ...args], { folder: join(folder, inner), environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
+
+    expect(await run("near", ["list"])).toMatchObject({ exitCode: 4, stderr: expect.stringContaining("There is no store") });
+    expect(await run("far", ["list"])).toMatchObject({
+      exitCode: 6,
+      stderr: expect.stringContaining(`store.path reaches ${realpathSync(folder)}/s.db, outside the folder of the configuration`),
+    });
+    expect(await run("far", ["list", "--config", "haft.toml"])).toMatchObject({ exitCode: 4 });
   });
 
   test("J08 one that was trusted is asked about again when it changes, also when it only lost its limits", async () => {

@@ -76,6 +76,15 @@ describe("the files of other MCP clients", () => {
   });
 
   test.each([
+    ["haft.toml", '[permision]\ndeny = ["*"]\n[mcpServers.a]\ncommand = "a"\n'],
+    ["work.toml", '[permision]\ndeny = ["*"]\n[mcpServers.a]\ncommand = "a"\n'],
+    ["haft.json", '{"permision": {"deny": ["*"]}, "servers": {"a": {"command": "a"}}}'],
+    [".mcp.json", '{"permision": {"deny": ["*"]}, "approval": {}, "mcpServers": {"a": {"command": "a"}}}'],
+  ])("a mistyped limit beside servers in %s, a file of our own, is an error", async (path, text) => {
+    expect(await problemsOf(path, text)).toEqual([expect.stringContaining('permision: unknown key. Did you mean "permission"?')]);
+  });
+
+  test.each([
     ["neither a command nor a url", { a: {} }, /mcpServers\.a: "command" is missing: the program that runs the server; or "url"/u],
     ["both", { a: { command: "a", url: "https://example.com" } }, /mcpServers\.a\.url: a server has a command or a url, not both/u],
     [

@@ -38,13 +38,28 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
   [
     "files that programs obey",
     { toolsets: { b: { type: "files", root: ".", allowSensitive: [".env"] } } },
-    "toolsets.b.allowSensitive lets tools change files that other programs obey: .env",
+    "toolsets.b.allowSensitive lets tools change files that other programs obey, and read files of credentials: .env",
   ],
   ["calls without approval", { approval: { never: ["a::*"] } }, "approval.never runs tools without asking: a::*"],
   [
     "private addresses of a server",
     { toolsets: { c: { type: "mcp", url: "https://example.com/mcp", allowPrivate: ["10.0.0.7"] } } },
     "toolsets.c.allowPrivate reaches private addresses: 10.0.0.7",
+  ],
+  [
+    "a server at a private address",
+    { toolsets: { c: { type: "mcp", url: "http://10.0.0.7:8080/mcp" } } },
+    "toolsets.c.url reaches the private address 10.0.0.7",
+  ],
+  [
+    "a service at the address of a cloud's metadata",
+    { toolsets: { d: { type: "openapi", document: "d.json", baseUrl: "http://169.254.169.254/latest" } } },
+    "toolsets.d.baseUrl reaches the private address 169.254.169.254",
+  ],
+  [
+    "a document at a private address",
+    { engines: { r: { type: "rest", document: "http://[fd00::1]/d.json" } } },
+    "engines.r.document reaches the private address [fd00::1]",
   ],
   [
     "private addresses of a service",
@@ -121,6 +136,8 @@ const ORDINARY: readonly Table[] = [
   { toolsets: { q: { type: "file", path: "tools.yaml" } } },
   { toolsets: { r: { type: "inline", tools: [] } } },
   { toolsets: { s: { type: "mcp", url: "https://example.com/mcp" } } },
+  { toolsets: { local: { type: "mcp", url: "http://localhost:3000/mcp" }, ip: { type: "mcp", url: "http://127.0.0.1:3000/mcp" } } },
+  { toolsets: { ten: { type: "mcp", url: "https://8.8.8.8/mcp" } } },
   { toolsets: { t: { type: "openapi", document: "d.json", include: { tags: ["a"] } } } },
   { toolsets: { u: { type: "files", root: "/", guard: "off", enabled: false } } },
   { permission: { allow: ["o::*"], deny: ["*::write"] } },

@@ -38,6 +38,13 @@ const CREDENTIALS = [
   ".ssh/config",
   "keys/id_rsa",
   "keys/id_rsa.old",
+  "keys/id_rsa_github",
+  "keys/id_ed25519-work",
+  "keys/id_ed25519_sk_work.bak",
+  "worker/.dev.vars",
+  "deploy/kubeconfig",
+  "ansible/.vault_pass",
+  "serviceAccountKey.json",
   "tls/server.key",
   "tls/server.pem",
   ".netrc",
@@ -89,6 +96,7 @@ const OBEYED = [
   ".config/systemd/user/a.service",
   "Library/LaunchAgents/a.plist",
   ".local/bin/ls",
+  ".local/state/haft/trusted.json",
   "venv/lib/site.pth",
   ".emacs.d/init.el",
 ];
@@ -103,6 +111,10 @@ const ORDINARY = [
   "config.json",
   "docker/config.json",
   "keys/id_rsa.pub",
+  "keys/id_rsa_github.pub",
+  "docs/id_rsa_rotation.md",
+  "src/id_rsa_test.go",
+  "src/trusted.json",
   "src/hooks/useState.ts",
   "src/hooks/update.ts",
   "tests/conftest.py",
@@ -225,6 +237,35 @@ path = "tools/own.json"
     expect(free.status).toBe("ok");
     expect(readFileSync(workspace.path("rights.toml"), "utf8")).toBe(text);
     expect(readdirSync(workspace.path("kept"))).toEqual(["notes.txt"]);
+    await runtime.close();
+  });
+
+  test("G04 keeps a model from the programs that it starts, and not from their data", async () => {
+    const text = `
+[toolsets.files]
+type = "files"
+root = "."
+allowSensitive = ["**"]
+[toolsets.one]
+type = "mcp"
+enabled = false
+command = "node"
+args = ["--import=./hook.mjs", "servers/one.mjs", "data.json", "notes"]
+cwd = "."
+[engines.two]
+type = "mcp"
+command = "./bin/two"
+args = ["two.py"]
+cwd = "work"
+`;
+    const workspace = new TemporaryWorkspace({ "haft.toml": text, "work/a.txt": "" });
+    const { toolsets } = await buildRuntimeParts(await loadConfig(workspace.path("haft.toml")));
+    const runtime = createRuntime({ toolsets: toolsets.filter(({ name }) => name === "files") });
+    const write = async (path: string) => (await runtime.execute({ name: "files::write", input: { path, content: "x" } })).error?.code;
+
+    for (const path of ["hook.mjs", "servers/one.mjs", "work/bin/two", "work/two.py"])
+      expect([path, await write(path)]).toEqual([path, "permission_denied"]);
+    for (const path of ["data.json", "notes/a.txt", "bin/two", "two.py"]) expect([path, await write(path)]).toEqual([path, undefined]);
     await runtime.close();
   });
 });

@@ -105,10 +105,11 @@ function describe({ value, positions, digest }: ReadDocument, file: string, opti
     root.report(undefined, "a descriptor has [ensemble], [invoker] or [mcp.NAME].");
   else root.finish();
   const ensemble = read === undefined ? undefined : { ...read, sound: read.sound && problems.count === before };
-  const starts = startedBy({ ensemble, invoker, servers }, redactor(variables.secrets)).map((line) => `${file} ${line}`);
+  const redact = redactor(variables.secrets);
+  const starts = startedBy({ ensemble, invoker, servers }, redact).map((line) => `${file} ${line}`);
   const sends = variables.sent.map(({ name }) => `${file} ${sentLine(name)}`);
   const widens = servers.flatMap(({ name, enabled, server }) =>
-    (enabled && server !== undefined ? serverRights(server) : []).map(([key, what]) => `${file} mcp.${name}.${key} ${what}`),
+    (enabled && server !== undefined ? serverRights(server) : []).map(([key, what]) => redact(`${file} mcp.${name}.${key} ${what}`)),
   );
   return { file, digest, starts, sends, widens, problems, ensemble, invoker, servers };
 }

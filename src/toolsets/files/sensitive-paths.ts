@@ -19,9 +19,9 @@ const CREDENTIAL_FILES: ReadonlySet<string> = new Set(
   .netrc _netrc .authinfo .authinfo.gpg .pgpass pgpass.conf .my.cnf .mylogin.cnf .npmrc .pypirc .git-credentials .htpasswd .htdigest
   .vault-token .s3cfg .boto .dockercfg .terraformrc terraform.rc .rclone.conf rclone.conf .databrickscfg .snowsql.cnf
   .bash_history .zsh_history .sh_history .python_history .node_repl_history .psql_history .mysql_history .lesshst fish_history
-  id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk credentials.json secrets.json secrets.yaml secrets.yml secrets.toml
+  credentials.json secrets.json secrets.yaml secrets.yml secrets.toml
   application_default_credentials.json client_secret.json service-account.json service_account.json
-  wallet.dat key4.db logins.json cookies.sqlite
+  wallet.dat key4.db logins.json cookies.sqlite .dev.vars kubeconfig .kubeconfig .vault_pass .vault-pass serviceaccountkey.json
 `),
 );
 
@@ -35,6 +35,9 @@ const CREDENTIAL_PAIRS: ReadonlySet<string> = new Set(
   .gemini/oauth_creds.json .config/op .config/sops .local/share/keyrings containers/auth.json .bundle/config .nuget/nuget.config etc/shadow etc/gshadow etc/master.passwd
 `),
 );
+
+/** A private key of SSH with a name of its own: `id_ed25519_work`. */
+const SSH_KEY = /^id_(?:rsa|dsa|ecdsa|ed25519)(?:[-_][a-z0-9_-]+)?$/u;
 
 /** Endings of private keys and of stores of keys. */
 const CREDENTIAL_ENDINGS = words(".pem .key .p12 .pfx .p8 .ppk .jks .keystore .kdbx .kdb .agekey .ovpn .env");
@@ -79,7 +82,7 @@ const OBEYED_PAIRS: ReadonlySet<string> = new Set(
   .ipython/profile_default .jupyter/jupyter_notebook_config.py .matplotlib/matplotlibrc etc/profile etc/environment etc/sudoers
   .config/git .config/systemd .config/autostart .config/fish .config/nushell .config/nvim .config/vim .config/emacs .config/tmux .config/kitty
   .config/alacritty .config/code .config/zed .config/pip .config/uv .config/direnv .config/mise .config/environment.d .config/opencode .config/goose
-  .config/containers .config/husky .config/lefthook.yml
+  .config/containers .config/husky .config/lefthook.yml haft/trusted.json
 `),
 );
 
@@ -124,7 +127,8 @@ function kindOf(name: string, parent: string, isLast: boolean): Sensitivity | un
 
 function isCredentialFile(name: string): boolean {
   const original = withoutBackupMarks(name);
-  if (CREDENTIAL_FILES.has(original) || CREDENTIAL_ENDINGS.some((ending) => original.endsWith(ending))) return true;
+  if (SSH_KEY.test(original) || CREDENTIAL_FILES.has(original) || CREDENTIAL_ENDINGS.some((ending) => original.endsWith(ending)))
+    return true;
   if (!ENVIRONMENT.test(original)) return false;
   return !original.split(/[^a-z0-9]/u).some((word) => TEMPLATES.has(word));
 }
@@ -138,8 +142,8 @@ const MAX_BACKUP_MARKS = 4;
 function withoutBackupMarks(name: string): string {
   let original = name;
   for (let mark = 0; mark < MAX_BACKUP_MARKS && BACKUP_MARK.test(original); mark++) original = original.replace(BACKUP_MARK, "");
-  const isSwapFile = original !== name && original.startsWith(".") && CREDENTIAL_FILES.has(original.slice(1));
-  return isSwapFile ? original.slice(1) : original;
+  const hidden = original !== name && original.startsWith(".") ? original.slice(1) : "";
+  return SSH_KEY.test(hidden) || CREDENTIAL_FILES.has(hidden) ? hidden : original;
 }
 
 function isObeyedFile(name: string, parent: string): boolean {
