@@ -63,7 +63,7 @@ process.stdout.on("error", (error) => {
   readerIsGone = "code" in error && error.code === "EPIPE";
   outputIsLost = !readerIsGone;
   if (outputIsLost) process.stderr.write(`haft: Standard output cannot be written: ${describeThrown(error)}\n`);
-  stop.abort(new ToolError("cancelled", "Nobody reads the output any more."));
+  stop.abort(new ToolError("cancelled", "The output has no reader any more."));
 });
 let errorsAreUnread = false;
 process.stderr.on("error", () => {
