@@ -15,7 +15,7 @@ const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
   ["", "deny"],
 ]);
 
-/** Says yes with `--yes`, else asks the person at the terminal; undefined when nobody is there. */
+/** Says yes with `--yes`, else asks the person at the terminal; undefined when there is no terminal. */
 export function personApprover({ options, ask, err }: CommandContext): Approver | undefined {
   if (options.yes) return () => "allow-once";
   return ask === undefined ? undefined : askPerson(ask, err);

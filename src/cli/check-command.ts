@@ -6,7 +6,7 @@ import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
-import { strangersOf, suspicions } from "./strangers.ts";
+import { thirdPartyToolsets, suspicions } from "./suspicious-tools.ts";
 import { columnFor, safeJson, safeText, wrap } from "./terminal-text.ts";
 import { padColumns } from "./text-width.ts";
 import { cautionsOf } from "./tool-cautions.ts";
@@ -71,7 +71,7 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
   const written = [...config.config.toolsets].filter(([name, toolset]) => !toolset.enabled || !isSource(toolset) || made.has(name));
   const enabled = new Map(written.map(([name, toolset]) => [name, toolset.enabled] as const));
   for (const name of made) if (!enabled.has(name)) enabled.set(name, true);
-  const strangers = strangersOf({ config });
+  const thirdParty = thirdPartyToolsets({ config });
   const blocked = Map.groupBy(blockedTools(registry), ({ toolset }) => toolset.name);
   const quarantined = registry.check();
   return [...enabled].map(([name, isEnabled]) => {
@@ -81,7 +81,7 @@ function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): 
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined.filter(({ tool }) => names.has(tool)).map(({ error }) => error.message);
     const held = blocked.get(name) ?? [];
-    const suspicious = tools.flatMap((tool) => suspicions(tool, strangers).map((finding) => `${tool.tool.name}: ${finding}`));
+    const suspicious = tools.flatMap((tool) => suspicions(tool, thirdParty).map((finding) => `${tool.tool.name}: ${finding}`));
     const warnings = [...cautionsOf(tools, config), ...toolWarnings(tools)];
     return {
       name,

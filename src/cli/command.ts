@@ -8,7 +8,7 @@ export interface CommandWorld {
   readonly stderr: Output;
   /** Standard input, in pieces. */
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** Puts a question to the person at the terminal; undefined when nobody is there. */
+  /** Puts a question to the person at the terminal; undefined when there is no terminal. */
   readonly ask: Ask | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Aborts on Ctrl-C, with a ToolError as reason. */

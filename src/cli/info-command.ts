@@ -10,7 +10,7 @@ import type { Registry } from "../runtime/registry/registry.ts";
 import { blockedText } from "./blocked-tools.ts";
 import type { Command } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";
-import { strangersOf, suspicions } from "./strangers.ts";
+import { thirdPartyToolsets, suspicions } from "./suspicious-tools.ts";
 import { columnFor, duration, safeJson, safeText, wrap, wrapBehind } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";
 import { padColumns } from "./text-width.ts";
@@ -32,9 +32,9 @@ export const infoCommand: Command = {
     const [name = ""] = context.args;
     return withRuntime(context, { only: toolsetOf(name) }, (open) => {
       const tools = toolsNamed(open.runtime.registry, name);
-      const strangers = strangersOf(open);
+      const thirdParty = thirdPartyToolsets(open);
       const texts = tools.map((tool) => {
-        const suspicious = suspicions(tool, strangers);
+        const suspicious = suspicions(tool, thirdParty);
         return context.options.json ? jsonOf(tool, suspicious) : describe(tool, suspicious, context.out);
       });
       if (context.options.json) context.out.write(`${texts.join("\n")}\n`);

@@ -1,4 +1,4 @@
-/** `haft lock`: pins the tools that strangers bring, and says what has changed about them since. */
+/** `haft lock`: pins third-party tools, and shows what has changed about them since. */
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import { loadConfig } from "../config/load-config.ts";
@@ -99,7 +99,7 @@ async function mayWrite(context: CommandContext, path: string): Promise<boolean>
   if (options.check) return false;
   if (options.yes) return true;
   if (ask === undefined) {
-    warn(context, "Nothing was written: nobody is there to ask. Look at the differences, then give --yes.");
+    warn(context, "Nothing was written, because there is no terminal to ask at. Look at the differences, then pass --yes.");
     return false;
   }
   const answer = (await ask(`Pin these tools as they are now, in ${safeText(path)}? [y/N] `, signal)) ?? "";
@@ -110,9 +110,9 @@ type Origins = ReadonlyMap<string, ToolOrigin>;
 
 /** The toolsets that were named, or all that are pinned or could be. @throws ToolError for one that cannot be pinned */
 function namesToLock(args: readonly string[], origins: Origins, before: LockData): readonly string[] {
-  const strangers = [...origins].filter(([, { isStranger }]) => isStranger).map(([name]) => name);
+  const thirdParty = [...origins].filter(([, { isThirdParty }]) => isThirdParty).map(([name]) => name);
   const gone = [...before.toolsets.keys()].filter((name) => !origins.has(name));
-  const lockable = [...strangers, ...gone];
+  const lockable = [...thirdParty, ...gone];
   if (args.length === 0) return lockable;
   const wrong = args.find((name) => !lockable.includes(name));
   if (wrong === undefined) return [...new Set(args)];

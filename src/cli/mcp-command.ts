@@ -1,5 +1,6 @@
 /** `haft mcp`: the tools of the configuration as an MCP server. */
 import { Readable, Writable } from "node:stream";
+import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError, isToolError } from "../core/error.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -42,15 +43,16 @@ export const mcpCommand: Command = {
         tools: { validate: context.options.validate },
         ...(log === undefined ? {} : { ports: { log } }),
       };
-      await (port === undefined ? overStdio(context, runtime, options) : overHttp(context, runtime, { ...options, port }));
+      const exit = await (port === undefined ? overStdio(context, runtime, options) : overHttp(context, runtime, { ...options, port }));
       const reason: unknown = context.signal.aborted ? context.signal.reason : undefined;
       if (isToolError(reason) && reason.code !== "cancelled") throw reason; // it was not stopped, it broke
-      return 0;
+      return exit;
     });
   },
 };
 
-async function overStdio(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<void> {
+/** Resolves to the exit code. */
+async function overStdio(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<number> {
   const input = context.stdin instanceof Readable ? context.stdin : Readable.from(context.stdin);
   const { output, release } = protocolOutput(context);
   try {
@@ -58,9 +60,10 @@ async function overStdio(context: CommandContext, runtime: Runtime, options: Mcp
     const stop = (): void => void server.close();
     context.signal.addEventListener("abort", stop, { once: true });
     if (context.signal.aborted) stop();
-    await server.closed;
+    const problem = await server.closed;
     output.end();
     await whenRead([output, process.stdout, process.stderr]);
+    return problem === undefined ? 0 : ERROR_CODES[problem.code].exit; // it has been said
   } finally {
     release();
   }
@@ -89,7 +92,7 @@ function pause(): Promise<void> {
 const LAST_WORDS_MS = 1_000;
 const READ_STEP_MS = 20;
 
-async function overHttp(context: CommandContext, runtime: Runtime, options: McpListenOptions): Promise<void> {
+async function overHttp(context: CommandContext, runtime: Runtime, options: McpListenOptions): Promise<number> {
   const { signal, environment, err } = context;
   const token = environment[TOKEN_VARIABLE];
   const listener = await listenMcp(runtime, { ...options, ...(token ? { token } : {}) });
@@ -99,6 +102,7 @@ async function overHttp(context: CommandContext, runtime: Runtime, options: McpL
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
   await listener.close();
+  return 0;
 }
 
 function whenRoom(out: Screen, go: () => void): void {

@@ -49,7 +49,7 @@ export interface WithRuntimeOptions extends LadderChoice {
   readonly onWarning?: (line: string) => void;
   /** What calls are timed by, where nothing takes real time. @default the real one */
   readonly clock?: Ports["clock"] | undefined;
-  /** Take the tools of strangers as they are, whatever was pinned. @default false */
+  /** Take third-party tools as they are, whatever was pinned. @default false */
   readonly unpinned?: boolean;
   /** The store the runtime keeps sessions and results in, told by the configuration; closed with the runtime. @default none */
   readonly store?: (config: LoadedConfig) => Store | undefined;
@@ -118,7 +118,7 @@ async function runtimeOptions(context: CommandContext, { config, built, trusted,
   };
 }
 
-/** What was agreed to of the tools of strangers; undefined where nothing was pinned. */
+/** What was agreed to of third-party tools; undefined where nothing was pinned. */
 async function pinsBeside({ path }: LoadedConfig): Promise<ToolPins | undefined> {
   const lock = await readLock(lockPath(path));
   return lock === undefined ? undefined : toolPins(lock);

@@ -1,4 +1,4 @@
-/** Shows what has changed about the tools of strangers. */
+/** Shows what has changed about third-party tools. */
 import type { DriftState, LockDrift, SeenToolset, ToolDrift, ToolsetDrift } from "../config/lock-drift.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Tool } from "../core/tool.ts";

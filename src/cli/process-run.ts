@@ -2,6 +2,7 @@
 import { createInterface } from "node:readline";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { endServersQuickly } from "../engine/mcp/process.ts";
 import { runCli } from "./run-cli.ts";
 import type { Output } from "./terminal-text.ts";
 
@@ -29,10 +30,14 @@ function onSignal(name: string): void {
     return;
   }
   if (stop.signal.aborted) process.exit(ERROR_CODES.cancelled.exit);
+  if (name === "Ctrl-C") endServersQuickly(); // a person waits
   stop.abort(new ToolError("cancelled", `Stopped by ${name}.`));
 }
 
-process.on("SIGINT", () => onSignal("Ctrl-C"));
+process.on("SIGINT", () => {
+  if (stderr.isTTY === true && !errorsAreUnread) process.stderr.write("\n"); // the terminal has put "^C" into the line
+  onSignal("Ctrl-C");
+});
 process.on("SIGTERM", () => onSignal("SIGTERM"));
 process.on("SIGHUP", () => onSignal("SIGHUP"));
 
@@ -58,7 +63,7 @@ process.stdout.on("error", (error) => {
   readerIsGone = "code" in error && error.code === "EPIPE";
   outputIsLost = !readerIsGone;
   if (outputIsLost) process.stderr.write(`haft: Standard output cannot be written: ${describeThrown(error)}\n`);
-  stop.abort(new ToolError("cancelled", "Nobody reads the output any more."));
+  stop.abort(new ToolError("cancelled", "The output has no reader any more."));
 });
 let errorsAreUnread = false;
 process.stderr.on("error", () => {

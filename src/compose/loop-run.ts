@@ -91,8 +91,8 @@ export class LoopRun {
     this.#startedAt = ports.clock.now();
     this.#budget = new LoopBudget(limits.budget, ports.clock);
     const refuse = options.refuse ?? (() => undefined);
-    // a model without a wire format of its own writes calls as text, under the names that its tools have here
-    const offeredName = (name: string): string => (options.model.format === undefined ? name : providerName(name));
+    const { model } = options;
+    const offeredName = (name: string): string => model.toolNameOf?.(name) ?? (model.format === undefined ? name : providerName(name));
     this.#checks = new CallChecks({ limits, budget: this.#budget, registry, offeredName, refuse: (call) => refuse(call, this.#round) });
     this.#host = this.#makeHost();
   }

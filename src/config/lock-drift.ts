@@ -4,7 +4,7 @@ import type { Tool } from "../core/tool.ts";
 import { definitionDiff } from "../policy/definition-diff.ts";
 import { comparePinned, compareText, pinTool } from "../policy/pinned-tool.ts";
 import type { LockData, PinnedTool, PinnedToolset, ServerClaim } from "../policy/pinned-tool.ts";
-import { quoted } from "../policy/visible-text.ts";
+import { quoted } from "../core/visible-text.ts";
 import { readDefinition } from "../schema/definition-fingerprint.ts";
 
 /** A toolset as it is now. */

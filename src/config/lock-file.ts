@@ -8,7 +8,7 @@ import { parseJson } from "../core/parse-json.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import { comparePinned, compareText } from "../policy/pinned-tool.ts";
 import type { LockData, PinnedField, PinnedTool, PinnedToolset, ServerClaim } from "../policy/pinned-tool.ts";
-import { visibleJson } from "../policy/visible-text.ts";
+import { visibleJson } from "../core/visible-text.ts";
 import { DEFINITION_FIELDS, fieldHash, fingerprintOf } from "../schema/definition-fingerprint.ts";
 import type { DefinitionField } from "../schema/definition-fingerprint.ts";
 import { replaceFile } from "./replace-file.ts";

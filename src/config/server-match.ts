@@ -70,6 +70,7 @@ const CONNECTION = [
   "effects",
   "include",
   "exclude",
+  "rename",
   "isolation",
   "start",
   "openTimeoutMs",

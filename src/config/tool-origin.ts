@@ -10,7 +10,7 @@ import type { Environment } from "./variables.ts";
 /** What a lock looks at of one toolset of a configuration. */
 export interface ToolOrigin {
   /** Its tools are described by somebody else: an MCP server, an OpenAPI document. Never so for one that is switched off. */
-  readonly isStranger: boolean;
+  readonly isThirdParty: boolean;
   /** See `sourceHash`. */
   readonly source: string | undefined;
 }
@@ -20,9 +20,9 @@ export function toolOrigins(config: HaftConfig): ReadonlyMap<string, ToolOrigin>
   const origins = new Map<string, ToolOrigin>();
   for (const { path, namespace, toolset } of routedOf(config)) {
     const name = path[0] === "toolsets" ? String(path[1]) : (namespace ?? DEFAULT_NAMESPACE);
-    if (origins.get(name)?.isStranger === true) continue; // it is one of several entries, and another is no stranger
-    const isStranger = toolset.enabled && (toolset.type === "mcp" || toolset.type === "openapi");
-    origins.set(name, { isStranger, source: sourceHash(toolset) });
+    if (origins.get(name)?.isThirdParty === true) continue; // it is one of several entries, and another is not third-party
+    const isThirdParty = toolset.enabled && (toolset.type === "mcp" || toolset.type === "openapi");
+    origins.set(name, { isThirdParty, source: sourceHash(toolset) });
   }
   return origins;
 }

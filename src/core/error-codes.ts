@@ -113,7 +113,7 @@ export const ERROR_CODES = {
     exit: 6,
   },
   approval_required: {
-    when: "The call must be approved and nobody is there to ask.",
+    when: "The call needs approval and no approver is configured.",
     actor: "user",
     category: "permission",
     retryable: false,

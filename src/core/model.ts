@@ -149,6 +149,11 @@ export interface Model {
   /** The wire format it speaks, by which `ModelTool.providers` goes: `anthropic-messages`. Left out for one that speaks none. */
   readonly format?: string;
   /**
+   * The name under which it gives tools, by their qualified name, for what else is said of them. Left out: as providers are given
+   * them where it speaks a wire format, else the qualified name.
+   */
+  toolNameOf?(qualifiedName: string): string;
+  /**
    * Answers. Yields at least `reply-end`, last; ends early only by throwing.
    *
    * @throws ToolError `rate_limited`, `unavailable`, `network_error`, `timeout`, `permission_denied`, `limit_exceeded` (no credit left),

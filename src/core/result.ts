@@ -5,6 +5,7 @@ import { readDataUri } from "./data-uri.ts";
 import type { ErrorInfo } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
+import { visibleText } from "./visible-text.ts";
 
 /**
  * `ok`; `partial`: it ran, but the output broke its schema and is kept; `error`; `cancelled`; `skipped`: never
@@ -78,7 +79,8 @@ export function resultText(result: ToolResult, offeredName?: OfferedName): strin
   const parts: string[] = [];
   if (result.error !== undefined) {
     const text = errorText(result.error);
-    parts.push(offeredName === undefined ? text : renameTools(text, namesIn(result, result.error), offeredName));
+    // It quotes what models, files and servers wrote: nothing in it stays invisible. Answers are shown as they are.
+    parts.push(visibleText(offeredName === undefined ? text : renameTools(text, namesIn(result, result.error), offeredName)));
   }
   if (result.content === undefined) {
     if (result.output !== undefined) parts.push(valueText(result.output));

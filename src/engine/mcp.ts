@@ -63,6 +63,8 @@ class McpEngine implements Engine {
   readonly #redact: Redact;
   readonly #link: ServerLink;
   readonly #peer: ServerPeer;
+  /** What the server calls the tools that were given another name. */
+  readonly #renamed: ReadonlyMap<string, string>;
   /** Set while the engine is open. */
   #context: EngineContext | undefined;
   #stopTtl: (() => void) | undefined;
@@ -74,6 +76,7 @@ class McpEngine implements Engine {
 
   constructor(options: McpOptions) {
     this.#options = options;
+    this.#renamed = new Map(Object.entries(options.rename ?? {}).map(([from, to]) => [to, from]));
     this.#redact = redactor(secretsOf(options));
     this.#peer = new ServerPeer(() => this.#link);
     this[MCP_PEER] = this.#peer;
@@ -126,7 +129,13 @@ class McpEngine implements Engine {
       return await this.#link.use(signal, async (connection) => {
         if (this.#told?.on !== connection) await this.#checkSame(connection, request.tool.name);
         const explain = (error: unknown): ToolError => this.#link.explain(error, connection, signal);
-        return await callTool(connection, request, { context, answering: this.#answering(), clock: engine.clock, explain });
+        return await callTool(connection, request, {
+          name: this.#sourceName(request.tool.name),
+          context,
+          answering: this.#answering(),
+          clock: engine.clock,
+          explain,
+        });
       });
     } catch (error: unknown) {
       if (error instanceof PeerError && error.rpcCode === HEADER_MISMATCH) engine.changed();
@@ -141,6 +150,10 @@ class McpEngine implements Engine {
     this.#peer.close();
     this.#context = undefined;
     await this.#link.close();
+  }
+
+  #sourceName(name: string): string {
+    return this.#renamed.get(name) ?? name;
   }
 
   #listed(connection: McpConnection, signal: AbortSignal): Promise<ToolList> {

@@ -7,6 +7,7 @@ export function meteredModel(model: Model, meter: UsageMeter): Model {
   return {
     name: model.name,
     ...(model.format === undefined ? {} : { format: model.format }),
+    ...(model.toolNameOf === undefined ? {} : { toolNameOf: (qualifiedName) => model.toolNameOf?.(qualifiedName) ?? qualifiedName }),
     async *stream(request: ModelRequest, options?: ModelOptions): AsyncGenerator<ModelEvent> {
       meter.request(model.name);
       try {

@@ -42,6 +42,10 @@ class TextToolsModel implements Model {
     this.#options = options;
   }
 
+  toolNameOf(qualifiedName: string): string {
+    return this.#format.nameOf({ name: qualifiedName });
+  }
+
   async *stream(request: ModelRequest, options?: ModelOptions): AsyncIterable<ModelEvent> {
     const tools = request.toolChoice === "none" ? [] : (request.tools ?? []).filter(({ providerExecuted = false }) => !providerExecuted);
     let decoding = this.#decode(tools);
@@ -121,7 +125,7 @@ class TextToolsModel implements Model {
 
   #choice(choice: ToolChoice): string {
     if (choice === "required") return "Your next message must call a tool.";
-    return typeof choice === "object" ? `Your next message must call the tool ${this.#format.nameOf({ name: choice.tool })}.` : "";
+    return typeof choice === "object" ? `Your next message must call the tool ${this.toolNameOf(choice.tool)}.` : "";
   }
 
   #messages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
@@ -139,12 +143,12 @@ class TextToolsModel implements Model {
   }
 
   #assistant({ content, calls }: AssistantStep, { at, toolNames, reasons }: Writing): readonly ModelMessage[] {
-    const named = calls.map((call) => ({ ...call, name: this.#format.nameOf({ name: toolNames.get(call.name) ?? call.name }) }));
+    const named = calls.map((call) => ({ ...call, name: this.toolNameOf(toolNames.get(call.name) ?? call.name) }));
     const text = this.#format.writeCalls(named.map(({ id, name, input }) => writtenCall({ id, name, input }, reasons.next().value)));
     if (text === "") return [{ role: "assistant", at, content }];
     const both =
       content === "" ? text : typeof content === "string" ? `${content}\n${text}` : [...content, { type: "text" as const, text }];
-    const offeredName = (name: string): string => this.#format.nameOf({ name });
+    const offeredName = (name: string): string => this.toolNameOf(name);
     const answers = this.#format.writeResults(named.map(({ id, name, result }) => ({ id, name, text: answerText(result, offeredName) })));
     return [
       { role: "assistant", at, content: both },

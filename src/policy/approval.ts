@@ -155,7 +155,7 @@ export class ApprovalGate {
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
     if (question.signal.aborted) return cancelled(question);
     if (isGranted(this.#sessions.get(question.sessionId), question)) return undefined;
-    if (this.#approve === undefined) return nobodyToAsk(question);
+    if (this.#approve === undefined) return noApprover(question);
     return this.#put(question, this.#approve);
   }
 
@@ -275,8 +275,8 @@ function cancelled(question: ApprovalQuestion): ToolError {
   return new ToolError("cancelled", `${question.toolName} was cancelled while it waited for approval.`, { outcome: "not_started" });
 }
 
-function nobodyToAsk(question: ApprovalQuestion): ToolError {
-  return new ToolError("approval_required", `${question.toolName} needs approval, and nobody is there to ask. ${question.reason}`, {
+function noApprover(question: ApprovalQuestion): ToolError {
+  return new ToolError("approval_required", `${question.toolName} needs approval, and no approver is configured. ${question.reason}`, {
     hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",
     operatorHint:
       'Run it where a person can be asked, or allow it beforehand: "never" of [approval] in the configuration file, --yes on the command line, approval: { approve } or { never } in code.',

@@ -4,7 +4,7 @@ import type { JsonValue } from "../core/json.ts";
 import { DEFINITION_FIELDS, fieldHash } from "../schema/definition-fingerprint.ts";
 import type { Definition } from "../schema/definition-fingerprint.ts";
 import type { PinnedTool } from "./pinned-tool.ts";
-import { quoted, visibleJson } from "./visible-text.ts";
+import { quoted, visibleJson } from "../core/visible-text.ts";
 
 /** So many lines are enough to decide; an error carries no more than twenty. */
 const MAX_LINES = 16;

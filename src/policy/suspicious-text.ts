@@ -10,7 +10,7 @@ import type { Tool } from "../core/tool.ts";
 import { readDefinition } from "../schema/definition-fingerprint.ts";
 import { CHARACTER_RULES, NAME_RULES, WORD_RULES } from "./suspicious-patterns.ts";
 import type { SuspiciousPattern } from "./suspicious-patterns.ts";
-import { quoted, visibleJson } from "./visible-text.ts";
+import { quoted, visibleJson } from "../core/visible-text.ts";
 
 const MAX_FINDINGS = 10;
 /** More strings of a definition than this are not looked at, which is a finding itself. */

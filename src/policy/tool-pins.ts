@@ -5,7 +5,7 @@ import type { Tool } from "../core/tool.ts";
 import { definitionFingerprint, readDefinition } from "../schema/definition-fingerprint.ts";
 import { definitionDiff } from "./definition-diff.ts";
 import type { LockData, PinnedTool } from "./pinned-tool.ts";
-import { quoted } from "./visible-text.ts";
+import { quoted } from "../core/visible-text.ts";
 
 /** Characters of the description of a new tool that are shown. */
 const SHOWN_LENGTH = 1_000;

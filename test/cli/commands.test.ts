@@ -148,7 +148,7 @@ describe.concurrent("haft call", { timeout: PATIENCE_MS }, () => {
     expect([asked.exitCode, asked.stdout, asked.stderr.split("\n", 1)]).toEqual([
       6,
       "",
-      ["haft: approval_required: math::forget needs approval, and nobody is there to ask. math::forget destroys something."],
+      ["haft: approval_required: math::forget needs approval, and no approver is configured. math::forget destroys something."],
     ]);
     expect(allowed).toEqual({ exitCode: 0, stdout: "forgotten\n", stderr: "" });
   });

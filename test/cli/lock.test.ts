@@ -41,13 +41,13 @@ haft.lock: written
     expect([codes, existsSync(join(folder, "haft.lock"))]).toEqual([[6, 6, 6], false]);
   });
 
-  test("D02 writes nothing when nobody is there to ask; --yes is for scripts", async () => {
+  test("D02 writes nothing without a terminal to ask at; --yes is for scripts", async () => {
     const folder = strangerProject(ADD);
     const alone = await haftIn(folder, ["lock"]);
     const before = existsSync(join(folder, "haft.lock"));
     expect([alone.exitCode, alone.stderr, before, (await haftIn(folder, ["lock", "--yes"])).exitCode]).toEqual([
       6,
-      "haft: Nothing was written: nobody is there to ask. Look at the differences, then give --yes.\n",
+      "haft: Nothing was written, because there is no terminal to ask at. Look at the differences, then pass --yes.\n",
       false,
       0,
     ]);

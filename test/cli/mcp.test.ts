@@ -129,6 +129,15 @@ test("standard output carries the protocol only; what tools print there goes to 
   });
 });
 
+test("E15 a client that does not speak the protocol ends it with 5", { timeout: PATIENCE_MS }, async () => {
+  const { exitCode, stdout, stderr } = await haft(["mcp"], { folder: project(), input: "x".repeat(9 * 1024 * 1024) });
+  expect({ exitCode, stdout, stderr }).toEqual({
+    exitCode: 5,
+    stdout: "",
+    stderr: "haft: MCP over stdio: The client sends a line of more than 8388608 bytes that is no message: the connection is closed.\n",
+  });
+});
+
 test.each(["its input", "SIGTERM"] as const)(
   "E15 it ends with %s even when the client reads neither what it answers nor what it says",
   { timeout: PATIENCE_MS },

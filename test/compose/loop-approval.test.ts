@@ -25,7 +25,7 @@ const remove = tool("remove", ({ path }) => (removed.push(path), `removed ${Stri
 });
 const read = tool("read", ({ path }) => `text of ${String(path)}`);
 const digest = (path: string): string => approvalDigest("default::remove", { path });
-const REASON = "default::remove needs approval, and nobody is there to ask. default::remove destroys something.";
+const REASON = "default::remove needs approval, and no approver is configured. default::remove destroys something.";
 
 test("F1.50 a call that needs approval, with nobody to ask, pauses the run and names what is to be decided", async () => {
   removed.length = 0;

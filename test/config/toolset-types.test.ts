@@ -18,7 +18,7 @@ describe("mcp", () => {
       "haft.toml",
       toolset(
         "mcp",
-        `url = "https://\${HOST}/mcp"\ntransport = "sse"\nheaders = { A = "env:KEY", B = "Bearer \${KEY}" }\nauth = { type = "client-credentials", clientId = "id", clientSecret = "env:KEY", scope = "s", issuer = "https://i" }\nallowPrivate = ["localhost"]\nverifyTls = false\nca = "ca.pem"\ntrustAnnotations = true\nmaxTools = 5\nprotocol = "legacy"\nopenTimeoutMs = 3\nisolation = "session"\nstart = "lazy"`,
+        `url = "https://\${HOST}/mcp"\ntransport = "sse"\nheaders = { A = "env:KEY", B = "Bearer \${KEY}" }\nauth = { type = "client-credentials", clientId = "id", clientSecret = "env:KEY", scope = "s", issuer = "https://i" }\nallowPrivate = ["localhost"]\nverifyTls = false\nca = "ca.pem"\ntrustAnnotations = true\nmaxTools = 5\nprotocol = "legacy"\nopenTimeoutMs = 3\nisolation = "session"\nstart = "lazy"\nrename = { a = "b" }`,
       ),
       { HOST: "example.com", KEY: "swordfish" },
     );
@@ -35,6 +35,7 @@ describe("mcp", () => {
       ca: "ca.pem",
       trustAnnotations: true,
       maxTools: 5,
+      rename: { a: "b" },
       protocol: "legacy",
       openTimeoutMs: 3,
       isolation: "session",
@@ -70,6 +71,7 @@ describe("mcp", () => {
       'url = "http://b"\nauth = { type = "basic", token = "x", username = "u", password = "p" }',
       "4:26: toolsets.x.auth.token: unknown key. There are: type, username, password.",
     ],
+    ["a name twice", 'url = "http://b"\nrename = { a = "c", b = "c" }', '4:21: toolsets.x.rename.b: gives the name "c", as "a" does.'],
     ["another isolation", 'url = "http://b"\nisolation = "call"', '4:1: toolsets.x.isolation: must be one of "session", not "call".'],
   ])("F0.57 %s is named with its place", async (_what, lines, problem) => {
     expect(await problemsOf("haft.toml", toolset("mcp", lines))).toEqual([
@@ -116,6 +118,8 @@ tags = ["pets"]
 [toolsets.x.exclude]
 paths = ["DELETE /*"]
 operations = ["drop*"]
+[toolsets.x.rename]
+get_pet = "pet"
 [toolsets.x.effects]
 "get*" = "readOnly"
 add = { writes = ["pets"], idempotent = true, external = true, destructive = false, commutative = true }`;
@@ -141,6 +145,7 @@ add = { writes = ["pets"], idempotent = true, external = true, destructive = fal
       documentHeaders: { B: "swordfish" },
       include: { tags: ["pets"] },
       exclude: { paths: ["DELETE /*"], operations: ["drop*"] },
+      rename: { get_pet: "pet" },
       effects: {
         "get*": { writes: [], idempotent: true },
         add: { writes: ["pets"], idempotent: true, external: true, destructive: false, commutative: true },

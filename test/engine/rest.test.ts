@@ -513,6 +513,34 @@ paths:
     expect(log.lines.map((line) => line.message)).toEqual(['effects has "no*ne", which fits no tool.']);
   });
 
+  test("F0.19 rename gives tools other names, by tool name or operationId, and each stands for the operation that it stood for", async () => {
+    const rename = { addOrders: "add", getOrder: "order" };
+    const { tools } = await openEngine({
+      document: SHOP,
+      baseUrl: "https://x.example",
+      include: { paths: ["/orders*"] },
+      effects: { addOrders: { idempotent: true } },
+      rename,
+    });
+    const before = (await openEngine({ document: SHOP, baseUrl: "https://x.example", include: { paths: ["/orders*"] } })).tools;
+    const renamed = before.map(({ name }) =>
+      Object.hasOwn(rename, name) ? Object.entries(rename).find(([from]) => from === name)?.[1] : name,
+    );
+    expect(tools.map(({ name }) => name)).toEqual(renamed);
+    expect(tools.map(({ metadata }) => metadata)).toEqual(before.map(({ metadata }) => metadata));
+    expect(tools.find(({ name }) => name === "add")?.effects).toEqual({ idempotent: true });
+  });
+
+  test.each([
+    [{ getOrdr: "order" }, 'rename has "getOrdr", which is none of the tools taken. Did you mean "getOrder"'],
+    [{ getOrder: "putOrder" }, 'would both be "putOrder".'],
+  ])("F0.19 rename %j does not open", async (rename, message) => {
+    await expect(openEngine({ document: SHOP, baseUrl: "https://x.example", rename })).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringContaining(message),
+    });
+  });
+
   test("warnings are few, on one line each, and the rest is counted", async () => {
     const parameters = Array.from({ length: 9 }, (_, index) => ({ in: "nowhere", name: `a\n${index}\u001b[31m` }));
     const log = new MemoryLog();

@@ -19,6 +19,12 @@ test("every relative link of the documents leads somewhere", () => {
   expect(brokenLinks(documents, (path) => existsSync(new URL(`../../${path}`, import.meta.url)))).toEqual([]);
 });
 
+test("every guide, concept, reference page and decision is linked from the index of the documents", () => {
+  const index = documents.get("docs/README.md") ?? "";
+  const pages = [...documents.keys()].filter((path) => /^docs\/.+\.md$/u.test(path) && path !== "docs/README.md");
+  expect(pages.filter((path) => !index.includes(`](${path.slice("docs/".length)})`))).toEqual([]);
+});
+
 test("the page of error codes is what `npm run docs` makes of the table", () => {
   expect(readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8")).toBe(errorsPage());
 });

@@ -15,7 +15,7 @@ import { liftData } from "../../src/policy/lift-data.ts";
 import { ResultKeeper } from "../../src/policy/result-keeper.ts";
 import { suspiciousText } from "../../src/policy/suspicious-text.ts";
 import { truncateResult } from "../../src/policy/truncate-result.ts";
-import { visibleJson } from "../../src/policy/visible-text.ts";
+import { visibleJson } from "../../src/core/visible-text.ts";
 import { weighJson } from "../../src/policy/weigh.ts";
 import { coerceText, foldKey } from "../../src/schema/coerce.ts";
 import { fixJsonText } from "../../src/schema/fix-json-text.ts";

@@ -73,6 +73,18 @@ describe.each(CODES)("an error %s", (code) => {
   });
 });
 
+/** A mark of direction, a joiner, a soft hyphen, a tag character, a control character: nobody sees them. */
+const INVISIBLE = ["\u202e", "\u2067", "\u200b", "\u00ad", "\u{e0041}", "\u001b", "\u0085", "\u2028"];
+
+test.each(CODES)("F1.50 an error %s shows a model nothing invisible, wherever it stands", async (code) => {
+  const hidden = INVISIBLE.join("");
+  const error = new ToolError(code, `No file "a${hidden}b" ⚠️.`, { hint: `Read c${hidden}d.`, details: [`e${hidden}f`] });
+  for (const [where, text] of await shown(failed(error))) {
+    expect([where, INVISIBLE.filter((character) => text.includes(character))]).toEqual([where, []]);
+    expect([where, text.includes("u202e"), text.includes("⚠️")]).toEqual([where, true, true]);
+  }
+});
+
 /** What no model needs: ways round a gate, and words for those who write programs and files. */
 const FORBIDDEN =
   /--[a-z]|approval:|createRuntime|haft\.toml|allowSideEffects|standIn|registry|allowPrivate|allowSensitive|\bnever\b.*\bapproval\b/u;

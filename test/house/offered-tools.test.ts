@@ -138,6 +138,7 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "cli/info-command.ts": "shows a person why a tool is denied",
   "runtime/registry/registry.ts": "where they are",
   "runtime/session/resume-session.ts": "says whether a call that a crash cut off can have run",
+  "server/mcp/peers.ts": "finds the servers whose tools are all denied, and keeps their prompts and resources back",
 };
 
 test("F3.37 what lists tools goes through the registry's listings, which the permission rules have gone through", () => {

@@ -114,7 +114,7 @@ test("F1.50 an approver that failed is reported to the operator", async () => {
 test("F1.50 without an approver the call needs approval, and only the hint for the operator says how to give one", async () => {
   expect((await gate({}).ask(question()))?.toJSON()).toEqual({
     code: "approval_required",
-    message: "files::delete needs approval, and nobody is there to ask. files::delete destroys something.",
+    message: "files::delete needs approval, and no approver is configured. files::delete destroys something.",
     retryable: false,
     outcome: "not_started",
     hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",

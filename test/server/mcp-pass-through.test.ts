@@ -89,8 +89,9 @@ class FakeServer implements McpPeer {
     return this.#listeners.size;
   }
 
-  toolset(): Toolset {
-    const engine: Engine & { readonly [MCP_PEER]: McpPeer } = { kind: "mcp", open: async () => [], call: () => "", [MCP_PEER]: this };
+  toolset(tools: readonly string[] = []): Toolset {
+    const listed = tools.map((name) => ({ name, description: "", inputSchema: {} }));
+    const engine: Engine & { readonly [MCP_PEER]: McpPeer } = { kind: "mcp", open: async () => listed, call: () => "", [MCP_PEER]: this };
     return { name: this.name, engine };
   }
 }
@@ -118,6 +119,21 @@ describe.each(ERAS)("what two connected servers offer, to a client of the %s era
     expect(log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
       'MCP server "other" lists "shared:x" of the resources, which another lists already: only the first is served.',
     ]);
+  });
+
+  test("a server whose tools are all denied offers no resources and prompts; one that has none, or others, does", async () => {
+    const [denied, partly, bare] = [
+      new FakeServer("denied", ["denied:a"]),
+      new FakeServer("partly", ["partly:a"]),
+      new FakeServer("bare", ["bare:a"]),
+    ];
+    const toolsets = [denied.toolset(["read", "wipe"]), partly.toolset(["read", "wipe"]), bare.toolset()];
+    const { runtime } = await openRuntime({ toolsets, permission: { deny: ["denied::*", "*::wipe"] } });
+    const { client } = await overStdio(runtime, { era });
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(["partly__greet", "bare__greet"]);
+    expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual(["partly:a", "bare:a"]);
+    await expect(client.readResource({ uri: "denied:a" })).rejects.toMatchObject({ code: -32_602 });
+    await expect(client.getPrompt({ name: "denied__greet", arguments: { whom: "x" } })).rejects.toMatchObject({ code: -32_602 });
   });
 
   test("their prompts and completions are kept apart by their toolset's name", async () => {

@@ -80,10 +80,20 @@ test("a line that is too long is refused with its id, said in the log, and the n
   ]);
 });
 
-test("endless noise closes the connection, and the log says so", async () => {
+test("endless noise closes the connection, the log says so, and so does the end", async () => {
   const { input, server, log } = await wired();
   const noise = "x".repeat(1024 * 1024);
   for (let megabytes = 0; megabytes < 9; megabytes++) input.write(noise);
-  await server.closed;
-  expect(log.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining("that is no message: the connection is closed."));
+  expect(await server.closed).toMatchObject({ code: "too_large", message: expect.stringContaining("that is no message") });
+  expect(log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
+    expect.stringContaining("that is no message: the connection is closed."),
+  ]);
+});
+
+test("an input that cannot be read ends the connection with an error; one that ends in order, without", async () => {
+  const [broken, whole] = await Promise.all([wired(), wired()]);
+  broken.input.destroy(new Error("EIO"));
+  whole.input.end();
+  expect(await broken.server.closed).toMatchObject({ code: "network_error", message: expect.stringContaining("EIO") });
+  expect(await whole.server.closed).toBeUndefined();
 });

@@ -119,10 +119,27 @@ describe("F1.65 read", () => {
     ]);
   });
 
-  test("F1.65 an image of more than 20 MiB is refused", async () => {
+  test.each([
+    ["a.png", PNG, 3_500_000, "image/png", "3.5 MB, the largest image"],
+    ["a.pdf", "%PDF-1.7 …", 4_500_000, "application/pdf", "4.5 MB, the largest PDF"],
+  ])("F1.65 %s is shown up to its limit, and named with type and size above it", async (path, content, limit, mediaType, largest) => {
+    const workspace = new TemporaryWorkspace({ [path]: content });
+    truncateSync(workspace.path(path), limit);
+    expect((await workspace.call("read", { path })).content?.map(({ type }) => type)).toEqual([path === "a.png" ? "image" : "file"]);
+
+    truncateSync(workspace.path(path), limit + 1);
+    expect(await workspace.call("read", { path })).toMatchObject({
+      content: [
+        { type: "text", text: `[file ${path}: ${mediaType}, ${limit + 1} bytes]\n(not shown: it is larger than ${largest} that is)` },
+      ],
+      output: { path, mediaType, bytes: limit + 1, tooLarge: true },
+    });
+  });
+
+  test("F1.65 a huge image is named without being read", async () => {
     const workspace = new TemporaryWorkspace({ "a.png": PNG });
-    truncateSync(workspace.path("a.png"), 20 * 1024 * 1024 + 1);
-    expect((await workspace.refusal("read", { path: "a.png" })).code).toBe("too_large");
+    truncateSync(workspace.path("a.png"), 8 * 1024 * 1024 * 1024); // a sparse file: takes no room
+    expect(await workspace.say("read", { path: "a.png" })).toMatch(/^\[file a\.png: image\/png, 8589934592 bytes\]/u);
   });
 });
 

@@ -14,6 +14,7 @@ import { COUNT, MILLISECONDS } from "../bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { present } from "../present.ts";
+import { readRename } from "../rename-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
 
@@ -26,6 +27,7 @@ export type McpServer = (McpCommand | McpAddress) & {
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
   readonly effects?: Readonly<Record<string, Effects>>;
+  readonly rename?: Readonly<Record<string, string>>;
   readonly maxTools?: number;
   readonly protocol?: "auto" | "legacy" | "modern";
 };
@@ -89,6 +91,7 @@ export function readMcpServer(table: TableReader, context: ReadContext): McpServ
       include: table.texts("include", emptyName),
       exclude: table.texts("exclude", emptyName),
       effects: effects === undefined ? undefined : readEffectsByName(effects),
+      rename: readRename(table),
     }),
     ...present({ maxTools: table.number("maxTools", COUNT), protocol: table.choice("protocol", PROTOCOLS) }),
   };
@@ -172,8 +175,8 @@ export function mcpEngineOf(config: McpServer & ConnectionConfig, { folder, memo
 }
 
 function optionsOf(config: McpServer, folder: string): McpOptions {
-  const { trustAnnotations, include, exclude, effects, maxTools, protocol } = config;
-  const common = { trustAnnotations, ...present({ include, exclude, effects, maxTools, protocol }) };
+  const { trustAnnotations, include, exclude, effects, rename, maxTools, protocol } = config;
+  const common = { trustAnnotations, ...present({ include, exclude, effects, rename, maxTools, protocol }) };
   if (config.url === undefined) {
     const { command, args, env, cwd = folder } = config;
     return { ...common, command, args, env, cwd: filePath(cwd, folder) };

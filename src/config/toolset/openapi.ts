@@ -7,6 +7,7 @@ import { COUNT, MILLISECONDS } from "../bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { present } from "../present.ts";
+import { readRename } from "../rename-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import { variablesIn } from "../variables.ts";
 import type { Variables } from "../variables.ts";
@@ -62,6 +63,7 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
     headers: headers === undefined ? undefined : variables.sentValues(headers, [...table.path, "headers"]),
     documentHeaders: documentHeaders === undefined ? undefined : variables.sentValues(documentHeaders, [...table.path, "documentHeaders"]),
     effects: effects === undefined ? undefined : readEffectsByName(effects),
+    rename: readRename(table),
     trustExtensions: table.flag("trustExtensions"),
     allowPrivate: table.texts("allowPrivate"),
     maxBytes: table.number("maxBytes", COUNT),
@@ -96,11 +98,24 @@ function readFilter(table: TableReader, key: string): OperationFilter | undefine
 
 /** The engine is loaded only now. */
 export async function restEngineOf(service: RestService, { folder }: Pick<BuildContext, "folder">): Promise<Engine> {
-  const { document = "", baseUrl, include, exclude, auth, headers, documentHeaders, effects } = service;
+  const { document = "", baseUrl, include, exclude, auth, headers, documentHeaders, effects, rename } = service;
   const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader, secrets } = service;
   const options: RestOptions = {
     document: isAddress(document) ? document : filePath(document, folder),
-    ...present({ baseUrl, include, exclude, auth, headers, documentHeaders, effects, allowPrivate, maxBytes, maxRedirects, verifyTls }),
+    ...present({
+      baseUrl,
+      include,
+      exclude,
+      auth,
+      headers,
+      documentHeaders,
+      effects,
+      rename,
+      allowPrivate,
+      maxBytes,
+      maxRedirects,
+      verifyTls,
+    }),
     ...present({ trustExtensions, ca: ca === undefined ? undefined : filePath(ca, folder), idempotencyHeader, secrets }),
   };
   const { restEngine } = await import("../../engine/rest.ts");

@@ -17,6 +17,8 @@ export interface CallToolOptions {
   readonly context: ToolContext;
   readonly answering: Answering;
   readonly clock: Clock;
+  /** What the server calls the tool. */
+  readonly name: string;
   /** Puts what goes wrong later, in a job, in the words of a call. */
   readonly explain: (error: unknown) => unknown;
 }
@@ -28,7 +30,7 @@ export async function callTool(connection: McpConnection, request: EngineRequest
   const { signal, simulated, sessionId: session } = context;
   const caller: Caller = { session, ask: (question, asker) => context.ask(question, asker), signal, simulated };
   const isTask = connection.era === "modern" || wantsTask(tool, connection);
-  const params: JsonObject = { name: tool.name, arguments: input, ...(isTask && connection.era === "legacy" ? { task: {} } : {}) };
+  const params: JsonObject = { name: options.name, arguments: input, ...(isTask && connection.era === "legacy" ? { task: {} } : {}) };
   const onProgress: ToolContext["progress"] = (update) => context.progress(update);
   const headers = sendsParameterHeaders(connection) ? headersOf(tool, input) : {};
   const answer = await connection.callers.during(caller, () =>

@@ -2,18 +2,19 @@
 import type { Log } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { EffectOverrides, namePattern } from "../effect-overrides.ts";
+import { renamedTools } from "../renamed-tools.ts";
 import type { McpCommonOptions } from "./options.ts";
 
-export type ToolChoice = Pick<McpCommonOptions, "include" | "exclude" | "effects">;
+export type ToolChoice = Pick<McpCommonOptions, "include" | "exclude" | "effects" | "rename">;
 
-/** The tools that are taken, in the order of the server. What fits no tool is warned of. */
+/** The tools that are taken, in the order of the server and under their new names. What fits no tool is warned of, or refused in `rename`. */
 export function chosenTools(
   tools: readonly Tool[],
   choice: ToolChoice,
   { name, log }: { readonly name: string; readonly log: Log },
 ): readonly Tool[] {
-  const { include, exclude, effects } = choice;
-  if (include === undefined && exclude === undefined && effects === undefined) return tools;
+  const { include, exclude, effects, rename } = choice;
+  if (include === undefined && exclude === undefined && effects === undefined && rename === undefined) return tools;
   const included = include === undefined ? undefined : new Patterns("include", include);
   const excluded = new Patterns("exclude", exclude ?? []);
   const overrides = new EffectOverrides(effects ?? {});
@@ -24,7 +25,7 @@ export function chosenTools(
   const chosen = taken.map((tool) => overrides.applied(tool));
   for (const warning of [...(included?.warnings() ?? []), ...excluded.warnings(), ...overrides.warnings()])
     log.warn(`MCP server "${name}": ${warning}`);
-  return chosen;
+  return renamedTools(chosen, rename, { source: `MCP server "${name}"` });
 }
 
 class Patterns {

@@ -3,6 +3,7 @@ import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { checkRename } from "../renamed-tools.ts";
 import type { ServerCommand } from "./process.ts";
 
 export type McpOptions = McpCommandOptions | McpUrlOptions;
@@ -45,6 +46,11 @@ export interface McpCommonOptions {
    * is undeclared, unless hints are believed.
    */
   readonly effects?: Readonly<Record<string, Effects>>;
+  /**
+   * New names of tools, by the names that the server gives them; `include`, `exclude` and `effects` go by those, and everything else,
+   * such as `permission`, by the new ones. A name that none of the tools taken has, or that two would have, is an error.
+   */
+  readonly rename?: Readonly<Record<string, string>>;
   /** A longer list of tools is refused. Integer ≥ 1. @default 100_000 */
   readonly maxTools?: number;
   /** Folders or other places that the server is told to work in. @default it is told of none */
@@ -127,6 +133,7 @@ export function checkOptions(options: McpOptions): void {
   if (sampling !== undefined && typeof sampling !== "function") throw wrong("sampling must be a function.");
   oneOf("protocol", protocol, ["auto", "legacy", "modern"]);
   checkChoice(options);
+  checkRename(options.rename);
 }
 
 function checkChoice({ include = [], exclude = [], effects = {} }: McpOptions): void {

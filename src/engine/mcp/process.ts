@@ -22,6 +22,8 @@ const INHERITED = HAS_PROCESS_GROUPS
 
 /** How long a server may take to end by itself, and again after SIGTERM, before it is killed. */
 const GRACE_MS = 1_000;
+/** The same while a person waits for the end of the program. */
+const SHORT_GRACE_MS = 200;
 const POLL_MS = 20;
 
 /** Starts the server in a process group of its own, under guard. Failure comes as the child's `error` event. */
@@ -38,9 +40,19 @@ export function startServer(server: ServerCommand): ChildProcessWithoutNullStrea
   return child;
 }
 
+let graceMs = GRACE_MS;
+
 /**
- * Ends a server and all it started: closes its input, then SIGTERM, then SIGKILL to the whole group, with a
- * second between. Resolves when they are gone, or have been killed.
+ * Gives servers 200 ms instead of a second for each step of their end, those that are ending already as well. For a program
+ * that a person has interrupted and that ends with them: it holds for all of this process, and cannot be taken back.
+ */
+export function endServersQuickly(): void {
+  graceMs = SHORT_GRACE_MS;
+}
+
+/**
+ * Ends a server and all it started: closes its input, then SIGTERM, then SIGKILL to the whole group, with a second between,
+ * or less after `endServersQuickly`. Resolves when they are gone, or have been killed.
  */
 export async function endServer(child: ChildProcessWithoutNullStreams, clock: Clock): Promise<void> {
   const group = child.pid;
@@ -72,7 +84,7 @@ function isRunning(child: ChildProcessWithoutNullStreams): boolean {
 }
 
 async function waitFor(done: () => boolean, clock: Clock): Promise<void> {
-  for (let waitedMs = 0; waitedMs < GRACE_MS && !done(); waitedMs += POLL_MS) await pause(clock, POLL_MS);
+  for (let waitedMs = 0; waitedMs < graceMs && !done(); waitedMs += POLL_MS) await pause(clock, POLL_MS);
 }
 
 function serverEnvironment(declared: Readonly<Record<string, string>>): Record<string, string> {

@@ -1,4 +1,5 @@
 /** Chooses operations by tag, path and name, and says which words of a choice fit nothing. */
+import { nearTexts } from "../near-texts.ts";
 import { quote } from "./warnings.ts";
 
 export interface OperationFilter {
@@ -64,7 +65,10 @@ export class OperationChoice {
       entries
         .filter(({ isUsed }) => !isUsed)
         .map(({ text }) => {
-          const near = nearTexts(text, all, aspect);
+          const near = nearTexts(
+            text,
+            all.flatMap((operation) => textsOf(operation, aspect)),
+          );
           return `${which}.${aspect}: ${quote(text)} fits no operation of this document.${near.length === 0 ? "" : ` Did you mean ${near.map(quote).join(" or ")}?`}`;
         }),
     );
@@ -114,40 +118,7 @@ function matcher(pattern: string): (text: string) => boolean {
   };
 }
 
-const MAX_COMPARED = 5_000;
-const MAX_LENGTH = 80;
-
-/** Up to two that are spelled most like it. */
-function nearTexts(text: string, all: readonly Filtered[], aspect: Aspect): readonly string[] {
-  if (text.length > MAX_LENGTH) return [];
-  const known = new Set(all.flatMap((operation) => textsOf(operation, aspect)));
-  const wanted = text.toLowerCase();
-  const limit = Math.max(2, Math.floor(wanted.length / 3));
-  return [...known]
-    .filter((candidate) => Math.abs(candidate.length - wanted.length) <= limit)
-    .slice(0, MAX_COMPARED)
-    .map((candidate) => ({ candidate, distance: editDistance(wanted, candidate.toLowerCase()) }))
-    .filter(({ distance }) => distance <= limit)
-    .toSorted((one, other) => one.distance - other.distance)
-    .slice(0, 2)
-    .map(({ candidate }) => candidate);
-}
-
 function textsOf({ tags, path, operationId, name }: Filtered, aspect: Aspect): readonly string[] {
   if (aspect === "tags") return tags;
   return aspect === "paths" ? [path] : [name, ...(operationId === undefined ? [] : [operationId])];
-}
-
-/** How many letters must be put in, taken out or changed. */
-function editDistance(one: string, other: string): number {
-  let above: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= one.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= other.length; column++) {
-      const changed = (above[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1);
-      current.push(Math.min(changed, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
-    }
-    above = current;
-  }
-  return above[other.length] ?? 0;
 }

@@ -11,6 +11,7 @@ import { placeOfKey } from "./credentials.ts";
 import { authEntries } from "./rest-options.ts";
 import type { RestOptions } from "./rest-options.ts";
 import { EffectOverrides } from "../effect-overrides.ts";
+import { renamedTools } from "../renamed-tools.ts";
 
 /** An operation, and where its path begins, without a trailing slash. */
 export interface PlacedOperation {
@@ -37,8 +38,8 @@ export function prepareOperations(
   const placed = imported.map((each) => ({ ...each, base: baseOf(each.operation, options, documentOrigin) }));
   const origin = originOf(placed.map(({ base }) => base));
   if (origin === undefined && imported.length > 0) throw noServer(documentOrigin);
-  const all = new Map<Tool, PlacedOperation>();
-  const operations = new Map<string, PlacedOperation>();
+  const taken: Tool[] = [];
+  const places: PlacedOperation[] = [];
   const elsewhere: string[] = [];
   const effects = new EffectOverrides(options.effects ?? {});
   for (const { tool, operation, base } of placed) {
@@ -46,14 +47,19 @@ export function prepareOperations(
       elsewhere.push(tool.name);
       continue;
     }
-    const at = { operation, base };
-    all.set(effects.applied(withoutSupplied(tool, operation, options), operationIdOf(tool)), at);
-    operations.set(tool.name, at);
+    taken.push(effects.applied(withoutSupplied(tool, operation, options), operationIdOf(tool)));
+    places.push({ operation, base });
+  }
+  const tools = renamedTools(taken, options.rename, { source: documentOrigin, otherName: operationIdOf });
+  const byTool = new Map<Tool, PlacedOperation>();
+  for (const [index, at] of places.entries()) {
+    const tool = tools[index];
+    if (tool !== undefined) byTool.set(tool, at);
   }
   return {
-    tools: [...all.keys()],
-    placed: all,
-    operations,
+    tools,
+    placed: byTool,
+    operations: new Map(Array.from(byTool, ([{ name }, at]) => [name, at])),
     origin: origin ?? "",
     warnings: [
       ...openWarning(origin, options),

@@ -5,6 +5,7 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/json.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
+import { checkRename } from "../renamed-tools.ts";
 import type { OperationFilter } from "../openapi/import-openapi.ts";
 
 /** How calls are let in. */
@@ -59,6 +60,11 @@ export interface RestOptions {
   /** Replaces the effects that follow from an operation's method, by tool name or operationId, `*` for any characters; the first that fits. */
   readonly effects?: Readonly<Record<string, Effects>>;
   /**
+   * New names of tools, by tool name or operationId; `include`, `exclude` and `effects` go by those, and everything else, such as
+   * `permission`, by the new ones. A name that none of the operations taken has, or that two would have, is an error.
+   */
+  readonly rename?: Readonly<Record<string, string>>;
+  /**
    * Believe what the document's `x-haft` says where it takes caution away: a POST that only reads, a call that may be repeated.
    * @default false
    */
@@ -90,6 +96,7 @@ const COOKIE_VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/u;
 
 /** @throws ToolError `invalid_argument` for options that cannot work; it names no value that may be a secret */
 export function checkRestOptions(options: RestOptions): void {
+  checkRename(options.rename);
   const { document, baseUrl, idempotencyHeader } = options;
   if (typeof document === "string" ? document === "" : !isJsonObject(document)) {
     throw wrong("A REST engine needs its OpenAPI document: the path of a file, an http(s) address, or the parsed document.");

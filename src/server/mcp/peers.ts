@@ -47,6 +47,8 @@ export class Peers {
   /** Lists that are being made: whoever asks meanwhile waits for the same. */
   readonly #loading = new Map<ListMethod, Promise<Entries>>();
   readonly #warned = new Set<string>();
+  /** As the registry was at a version. */
+  #sources: { readonly version: number; readonly list: readonly Source[] } | undefined;
 
   constructor(registry: Registry, settings: Settings) {
     this.#registry = registry;
@@ -55,8 +57,19 @@ export class Peers {
 
   /** The program's own first, then connected servers in the order of their toolsets. */
   sources(): readonly Source[] {
+    const { version } = this.#registry;
+    if (this.#sources?.version !== version) this.#sources = { version, list: this.#served() };
+    return this.#sources.list;
+  }
+
+  /** A server whose tools are all denied offers nothing else either. */
+  #served(): readonly Source[] {
     const { providers, toolsets } = this.#settings;
-    const served = this.#registry.toolsets().filter(({ name }) => toolsets === undefined || toolsets.has(name));
+    const withTools = new Set(this.#registry.list().map(({ toolset }) => toolset.name));
+    const denied = new Set(this.#registry.listDenied().map(({ toolset }) => toolset.name));
+    const served = this.#registry
+      .toolsets()
+      .filter(({ name }) => (toolsets === undefined || toolsets.has(name)) && (withTools.has(name) || !denied.has(name)));
     const peers = served.map(({ engine }) => (engine === undefined ? undefined : mcpPeerOf(engine)));
     return [...providers, ...peers.filter((peer) => peer !== undefined)];
   }

@@ -1,7 +1,7 @@
 /** Serves one client over standard input and output. */
 import type { Readable, Transform, Writable } from "node:stream";
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
-import { describeThrown } from "../../core/error.ts";
+import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
@@ -24,8 +24,11 @@ export interface McpStdioOptions extends McpServerOptions {
 
 /** A connection that is being served. */
 export interface McpStdioServer {
-  /** Resolves when the client has closed its end, or `close` was called, and everything under way has ended. */
-  readonly closed: Promise<void>;
+  /**
+   * Resolves when the client has closed its end, or `close` was called, and everything under way has ended: with the error where
+   * the connection was given up because the client does not speak the protocol, or its input could not be read.
+   */
+  readonly closed: Promise<ToolError | undefined>;
   /** Takes no more calls, lets those under way end for a while, then cancels them. The runtime stays open. */
   close(): Promise<void>;
 }
@@ -46,12 +49,14 @@ async function closeSession(session: RuntimeSession | undefined, log: Log): Prom
 
 function joinInput(input: Readable, gate: Transform, ended: () => void): void {
   input.pipe(gate);
-  input.once("error", (error) => gate.destroy(error));
+  input.once("error", (error) => {
+    gate.destroy(new ToolError("network_error", `The input of the client cannot be read: ${describeThrown(error)}`, { cause: error }));
+  });
   input.once("close", () => gate.end());
   input.once("end", ended);
 }
 
-/** Refuses lines that are too long, each as the request that it is. */
+/** Refuses lines that are too long, each as the request that it is; input without a message ends the connection. */
 function gateFor(log: Log, send: (message: JSONRPCMessage) => Promise<void>): Transform {
   const gate = lineGate({
     onLongLine: (edges) => {
@@ -61,10 +66,11 @@ function gateFor(log: Log, send: (message: JSONRPCMessage) => Promise<void>): Tr
       void send({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } }).catch(() => {}); // gone
     },
     onNoise: () => {
-      log.warn(`The client sends a line of more than ${MAX_LINE_BYTES} bytes that is no message: the connection is closed.`);
-      gate.destroy();
+      const message = `The client sends a line of more than ${MAX_LINE_BYTES} bytes that is no message: the connection is closed.`;
+      gate.destroy(new ToolError("too_large", message));
     },
   });
+  gate.once("error", (error) => log.warn(`MCP over stdio: ${error.message}`));
   return gate;
 }
 
@@ -85,7 +91,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const { log, session: wanted } = gateway.settings;
   let session: RuntimeSession | undefined;
   const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
-  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const { promise: closed, resolve } = Promise.withResolvers<ToolError | undefined>();
   const listened = new Listened((uri) => gateway.announcer.watch(uri));
   const { input = process.stdin, output = process.stdout } = options;
   const gate = gateFor(log, (message) => transport.send(message));
@@ -103,7 +109,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     gateway.close();
     await gateway.stop(LAST_WORDS_MS);
     await closeSession(session, log);
-    resolve();
+    resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };
   const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, isTold: true, session: seatSession }), {
     transport,

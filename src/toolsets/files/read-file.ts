@@ -1,7 +1,6 @@
 /** The tool `read`: numbered lines of a text file, an image, or a PDF. */
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
-import { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/wording.ts";
 import { createHash } from "node:crypto";
@@ -10,11 +9,19 @@ import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, pieces, readHead, readWh
 import { fileError, refusal } from "./file-error.ts";
 import { LineWindow, MAX_LINE_CHARS } from "./line-window.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
+import { pathLine } from "./path-list.ts";
 import { recordRead, showingCall } from "./read-record.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
 import { type Place, type Workspace, MAX_PATH_LENGTH } from "./workspace-path.ts";
 
-const MAX_MEDIA_BYTES = 20 * 1024 * 1024;
+/**
+ * The largest that is shown as it is, in bytes. It goes to the model again with each later request, and the strictest providers take
+ * an image of 3.75 MB (5 MB in base64) and a document of 4.5 MB: a larger one would make each of these requests fail.
+ *
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html
+ * @see https://docs.anthropic.com/en/docs/build-with-claude/vision#faq
+ */
+const MAX_MEDIA_BYTES = { image: 3_500_000, pdf: 4_500_000 } as const satisfies Record<Media["kind"], number>;
 
 interface ReadInput {
   readonly path: string;
@@ -42,7 +49,7 @@ export function readTool(workspace: Workspace, options: ReadOptions): Tool {
   return {
     name: "read",
     description:
-      "Reads a file of the workspace. Text comes with line numbers (the number and the tab after it are not part of the file); images (PNG, JPEG, GIF, WebP) and PDFs come as they are. " +
+      "Reads a file of the workspace. Text comes with line numbers (the number and the tab after it are not part of the file); images (PNG, JPEG, GIF, WebP) up to 3.5 MB and PDFs up to 4.5 MB come as they are. " +
       `Long files stop at 200 kB and say how to go on; lines over ${MAX_LINE_CHARS} characters are cut. A file must be read before it can be changed.`,
     inputSchema: INPUT_SCHEMA,
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
@@ -77,8 +84,8 @@ async function readFile(request: ReadRequest): Promise<ToolOutput> {
 
 async function readMedia(request: ReadRequest, found: { place: Place; file: OpenFile; media: Media }): Promise<ToolOutput> {
   const { place, file, media } = found;
-  const bytes = await readWhole(file, { maxBytes: MAX_MEDIA_BYTES, signal: request.context.signal });
-  if (bytes === undefined) throw new ToolError("too_large", `${JSON.stringify(place.shown)} is an image or PDF of more than 20 MiB.`);
+  const bytes = await readWhole(file, { maxBytes: MAX_MEDIA_BYTES[media.kind], signal: request.context.signal });
+  if (bytes === undefined) return mentionOf(place, { file, media });
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
   const earlier = earlierRead(request, place, known);
   if (earlier !== undefined) return unchanged(place, earlier);
@@ -88,6 +95,15 @@ async function readMedia(request: ReadRequest, found: { place: Place; file: Open
   if (media.kind === "image") return new ToolOutput({ content: [{ type: "image", mediaType: media.mediaType, data }], output });
   const uri = `data:${media.mediaType};base64,${data}`;
   return new ToolOutput({ content: [{ type: "file", uri, mediaType: media.mediaType, name: place.shown }], output });
+}
+
+/** Not shown, so it does not count as read. */
+function mentionOf(place: Place, { file, media }: { readonly file: OpenFile; readonly media: Media }): ToolOutput {
+  const [kind, limit] = media.kind === "image" ? ["image", "3.5 MB"] : ["PDF", "4.5 MB"];
+  const { mediaType } = media;
+  const bytes = file.stats.size;
+  const text = `[file ${pathLine(place.shown)}: ${mediaType}, ${bytes} bytes]\n(not shown: it is larger than ${limit}, the largest ${kind} that is)`;
+  return textOutput(text, { path: place.shown, mediaType, bytes, tooLarge: true });
 }
 
 async function readLines(request: ReadRequest, place: Place, file: OpenFile): Promise<ToolOutput> {

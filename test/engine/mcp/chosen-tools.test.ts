@@ -3,6 +3,7 @@ import { pure, readOnly } from "../../../src/core/effects.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import type { McpUrlOptions } from "../../../src/engine/mcp.ts";
+import { toolContext } from "../engine-contexts.ts";
 import { legacy, loopbackMcp, openHttp } from "./loopback-mcp.ts";
 
 const hint = (name: string, annotations: JsonObject): JsonObject => ({
@@ -38,6 +39,34 @@ describe("the tools that are taken of a server", () => {
     expect((await open({ effects: { "*": pure } })).effects["wipe"]).toEqual(pure);
   });
 
+  test("have the names that rename gives them, after include, exclude and effects, and the server is called by its own", async () => {
+    const called: unknown[] = [];
+    const { url } = await loopbackMcp({
+      ...legacy(),
+      "tools/list": () => ({ tools: LISTED }),
+      "tools/call": ({ params }) => {
+        called.push(params["name"]);
+        return { content: [{ type: "text", text: "done" }] };
+      },
+    });
+    const rename = { read_a: "wipe", wipe: "read_a" };
+    const { engine, tools } = await openHttp({ url, exclude: ["read_b"], effects: { read_a: pure }, rename });
+    expect(tools.map(({ name, effects }) => [name, effects])).toEqual([
+      ["wipe", pure],
+      ["read_a", { destructive: true }],
+    ]);
+    for (const tool of tools) await engine.call({ tool, input: {}, parsed: {} }, toolContext());
+    expect(called).toEqual(["read_a", "wipe"]);
+  });
+
+  test.each([
+    [{ rename: { raed_a: "a" } }, 'MCP server "far": rename has "raed_a", which is none of the tools taken. Did you mean "read_a"?'],
+    [{ rename: { wipe: "gone" }, exclude: ["wipe"] }, 'MCP server "far": rename has "wipe", which is none of the tools taken.'],
+    [{ rename: { read_a: "read_b" } }, 'MCP server "far": rename: "read_a" and "read_b" would both be "read_b".'],
+  ])("F0.19 %j does not open", async (choice, message) => {
+    await expect(open(choice)).rejects.toMatchObject({ code: "invalid_config", message });
+  });
+
   test("a pattern that fits no tool is warned of", async () => {
     expect((await open({ include: ["*", "gone"], exclude: ["lost_*"], effects: { "x*": pure } })).warnings).toEqual([
       'MCP server "far": include has "gone", which fits no tool.',
@@ -50,6 +79,9 @@ describe("the tools that are taken of a server", () => {
     [{ include: "read_*" }, "include must be an array of names of tools"],
     [{ exclude: [""] }, "exclude must be an array of names of tools"],
     [{ effects: { a: "readOnly" } }, "effects must be an object of effects by tool name"],
+    [{ rename: "a" }, "rename must be an object of new names by name"],
+    [{ rename: { a: "" } }, 'rename: "a" must be the new name of a tool. A tool needs a name'],
+    [{ rename: { a: "c", b: "c" } }, 'rename: "b" gives the name "c", as "a" does.'],
   ])("%j is refused at once", (choice, message) => {
     expect(() => mcpEngine({ url: "http://localhost/mcp", ...(choice as object) })).toThrow(message);
   });

@@ -1,0 +1,33 @@
+/** Finds what a name in a configuration may have meant, among those that a source has. */
+
+const MAX_COMPARED = 5_000;
+const MAX_LENGTH = 80;
+
+/** Up to two that are spelled most like it. */
+export function nearTexts(text: string, known: Iterable<string>): readonly string[] {
+  if (text.length > MAX_LENGTH) return [];
+  const wanted = text.toLowerCase();
+  const limit = Math.max(2, Math.floor(wanted.length / 3));
+  return [...new Set(known)]
+    .filter((candidate) => Math.abs(candidate.length - wanted.length) <= limit)
+    .slice(0, MAX_COMPARED)
+    .map((candidate) => ({ candidate, distance: editDistance(wanted, candidate.toLowerCase()) }))
+    .filter(({ distance }) => distance <= limit)
+    .toSorted((one, other) => one.distance - other.distance)
+    .slice(0, 2)
+    .map(({ candidate }) => candidate);
+}
+
+/** How many letters must be put in, taken out or changed. */
+function editDistance(one: string, other: string): number {
+  let above: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= one.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= other.length; column++) {
+      const changed = (above[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1);
+      current.push(Math.min(changed, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+    }
+    above = current;
+  }
+  return above[other.length] ?? 0;
+}

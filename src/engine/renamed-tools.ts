@@ -1,0 +1,102 @@
+/** Other names for the tools that a server or a document describes. */
+import { checkName } from "../core/call.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import type { Tool } from "../core/tool.ts";
+import { nearTexts } from "./near-texts.ts";
+
+/** New names by the names that the source has. */
+export type Rename = Readonly<Record<string, string>>;
+
+export interface RenameOptions {
+  /** Where the tools come from, as a message begins. */
+  readonly source: string;
+  /** Another name that a tool is known by at its source. */
+  readonly otherName?: (tool: Tool) => string | undefined;
+}
+
+/** What is wrong with each entry, whatever the source has: a name that no tool can have, or that two are given. */
+export function renameProblems(rename: Rename): readonly { readonly from: string; readonly problem: string }[] {
+  const given = new Map<string, string>();
+  return Object.entries(rename).flatMap(([from, to]) => {
+    const problem =
+      nameProblem(to) ?? (given.has(to) ? `gives the name ${JSON.stringify(to)}, as ${JSON.stringify(given.get(to))} does.` : undefined);
+    given.set(to, from);
+    return problem === undefined ? [] : [{ from, problem }];
+  });
+}
+
+function nameProblem(name: unknown): string | undefined {
+  try {
+    checkName(name, "tool");
+    return undefined;
+  } catch (thrown: unknown) {
+    return `must be the new name of a tool. ${describeThrown(thrown)}`;
+  }
+}
+
+/** @throws ToolError `invalid_argument` for a table that cannot work, whatever the source has */
+export function checkRename(rename: Rename = {}): void {
+  if (typeof rename !== "object" || rename === null)
+    throw new ToolError("invalid_argument", 'rename must be an object of new names by name, such as { "get_pets_by_id": "pet" }.');
+  const [first] = renameProblems(rename);
+  if (first !== undefined) throw new ToolError("invalid_argument", `rename: ${JSON.stringify(first.from)} ${first.problem}`);
+}
+
+/**
+ * The tools under their new names, in the same order.
+ *
+ * @throws ToolError `invalid_config` with every entry that names no tool of these, and every name that two would have
+ */
+export function renamedTools(tools: readonly Tool[], rename: Rename | undefined, options: RenameOptions): readonly Tool[] {
+  if (rename === undefined) return tools;
+  const names = new NewNames(rename, options);
+  const renamed = tools.map((tool) => names.applied(tool));
+  const problems = [...names.unknown(tools), ...names.taken];
+  if (problems.length === 0) return renamed;
+  const [first = "", ...more] = problems;
+  throw new ToolError("invalid_config", `${options.source}: ${first}`, { details: more });
+}
+
+class NewNames {
+  /** Sentences about names that two tools would have. */
+  readonly taken: string[] = [];
+  readonly #rename: ReadonlyMap<string, string>;
+  readonly #options: RenameOptions;
+  readonly #used = new Set<string>();
+  /** What the source calls the tool, by the name it has now. */
+  readonly #sources = new Map<string, string>();
+
+  constructor(rename: Rename, options: RenameOptions) {
+    this.#rename = new Map(Object.entries(rename));
+    this.#options = options;
+  }
+
+  applied(tool: Tool): Tool {
+    const key = this.#keyOf(tool);
+    const name = (key === undefined ? undefined : this.#rename.get(key)) ?? tool.name;
+    if (key !== undefined) this.#used.add(key);
+    const other = this.#sources.get(name);
+    // Two of one name that are not renamed are overloads, or a fault of the source.
+    if (other !== undefined && (other !== tool.name || key !== undefined))
+      this.taken.push(`rename: ${JSON.stringify(other)} and ${JSON.stringify(tool.name)} would both be ${JSON.stringify(name)}.`);
+    this.#sources.set(name, tool.name);
+    return name === tool.name ? tool : { ...tool, name };
+  }
+
+  unknown(tools: readonly Tool[]): readonly string[] {
+    const known = tools.map(({ name }) => name);
+    return [...this.#rename.keys()].flatMap((from) => {
+      if (this.#used.has(from)) return [];
+      const near = nearTexts(from, known).map((name) => JSON.stringify(name));
+      return [
+        `rename has ${JSON.stringify(from)}, which is none of the tools taken.${near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`}`,
+      ];
+    });
+  }
+
+  #keyOf(tool: Tool): string | undefined {
+    if (this.#rename.has(tool.name)) return tool.name;
+    const other = this.#options.otherName?.(tool);
+    return other !== undefined && this.#rename.has(other) ? other : undefined;
+  }
+}
