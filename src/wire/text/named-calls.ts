@@ -14,7 +14,7 @@ const HEAD = /[^{[<\n]/u;
 const IN_HEAD = /[^<\n]/u;
 const NAME = /^[\p{L}\p{M}\p{N}_.:/-]+$/u;
 
-/** The arguments that stand here as text; empty for none, undefined where they do not end. A value that is not strict JSON is read leniently. */
+/** The arguments that stand here; empty for none, undefined where they do not end. What is no strict JSON is text, for the runtime to mend or refuse. */
 export function* readArgumentText(place: ReadPlace, close: readonly string[] = []): Reading<JsonValue | undefined> {
   const { input } = place;
   if ((yield* input.peek()) !== "{") return {};

@@ -6,7 +6,7 @@ import { readArgumentText } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { argumentNames, guessValue, propertySchema, readObject, readValue, typedValue } from "./typed-value.ts";
+import { argumentNames, guessValue, propertySchema, readValue, typedValue } from "./typed-value.ts";
 
 const MAX_TAG = 512;
 const IN_TAG = /[^<>\n]/u;
@@ -86,7 +86,7 @@ export class TextArguments {
     const { all } = argumentNames(schema);
     for (const [key, written] of this.#values) {
       if (!WRAPPERS.has(key) || all.length === 0 || all.includes(key)) continue;
-      const value = "value" in written ? written.value : isBraced(written.text) ? readObject(written.text) : undefined;
+      const value = "value" in written ? written.value : isBraced(written.text) ? (readValue(written.text) ?? written.text) : undefined;
       if (typeof value === "string" && "text" in written) return value;
       if (!isJsonObject(value)) continue;
       this.#values.delete(key);
