@@ -5,7 +5,7 @@ import { readOutline } from "../../schema/json-text/read-sure-json.ts";
 import type { OutlinedJson } from "../../schema/json-text/read-sure-json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
-import type { Reading } from "./text-input.ts";
+import type { Reading, TextInput } from "./text-input.ts";
 import { readObject, readStrict } from "./typed-value.ts";
 
 const NAME_KEYS = ["name", "tool", "tool_name", "function_name", "function", "action"] as const;
@@ -52,11 +52,11 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
     const read = (text: string | undefined): boolean => acceptJson(text, place, options);
     const next = yield* input.peek();
     if (next === "{") {
-      let found = read(yield* input.nested("", { stops }));
+      let found = read(yield* readObjectText(input, stops));
       if (found) yield* input.while(JUNK, MAX_SPACE);
       if (found && fenced) yield* input.take("```");
       while (found && (yield* input.peek()) === "{") {
-        found = read(yield* input.nested("", { stops }));
+        found = read(yield* readObjectText(input, stops));
         yield* input.while(JUNK, MAX_SPACE);
       }
       return found;
@@ -70,6 +70,12 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
     }
     return options.otherwise === undefined ? false : yield* options.otherwise(place, mark);
   };
+}
+
+/** An object with one closing bracket too many behind it: the reader can say whether that one ended something in it too early. */
+function* readObjectText(input: TextInput, stops: MarkerSet): Reading<string | undefined> {
+  const text = yield* input.object("", { stops });
+  return text !== undefined && (yield* input.take("}")) ? `${text}}` : text;
 }
 
 /** A tag and its end stand in no JSON but in its strings. */
@@ -86,7 +92,7 @@ function* readList({ input }: ReadPlace, read: ReadJson, stops: MarkerSet): Read
     yield* input.space();
     const next = yield* input.peek();
     if (next === "{") {
-      if (!read(yield* input.nested("", { stops }))) return false;
+      if (!read(yield* readObjectText(input, stops))) return false;
       found = true;
     } else if (next === "," && found) yield* input.take(",");
     else {
@@ -147,7 +153,7 @@ export const openJsonCalls: CallReader = function* (place, mark) {
   if (inner >= 0 && (input.seen(inner) ?? (yield* input.peek(inner))) !== "{") return false;
   if (!(yield* beginsLikeCall(place, inner + 1))) return false;
   if (mark === "[") return yield* readOpenList(place);
-  const text = (yield* input.nested("{")) ?? "";
+  const text = (yield* input.object("{")) ?? "";
   let said = false;
   const calls = readCalls(text, (value) => {
     said = sayResponse(value, place);
@@ -177,7 +183,7 @@ function* readOpenList(place: ReadPlace): Reading<boolean> {
     yield* input.space();
     const next = yield* input.peek();
     if (next === "{") {
-      if (!read(yield* input.nested())) return false;
+      if (!read(yield* input.object())) return false;
       found = true;
     } else if (next === "," && found) yield* input.take(",");
     else return found && (next === "" || (yield* input.take("]")));
