@@ -6,6 +6,7 @@ import { isQuote } from "./damaged-string.ts";
 import type { StringRole } from "./damaged-string.ts";
 import type { DamagedText } from "./damaged-text.ts";
 import type { Mends, MendKind } from "./mend.ts";
+import type { Outline } from "./outline.ts";
 import { CLOSERS, KEY_CHAR, show, TokenReader } from "./token-reader.ts";
 import { Unreadable } from "./unreadable.ts";
 
@@ -23,6 +24,8 @@ export interface DamagedJsonOptions {
   readonly maxDepth?: number;
   /** Every string begins and ends with its quotes: fails where that cannot be. @default false */
   readonly exactStrings?: boolean;
+  /** Takes in where members stand, keys given twice and numbers that would lose digits, which are refused without it. */
+  readonly outline?: Outline;
 }
 
 type Members = Record<string, JsonValue>;
@@ -39,8 +42,8 @@ class DamagedReader extends TokenReader {
   /** Something stands behind an array or object that was closed inside this one. */
   #closedInside = false;
 
-  constructor(text: DamagedText, { start = 0, maxDepth = DEFAULT_MAX_DEPTH, exactStrings = false }: DamagedJsonOptions) {
-    super(text, { start, exact: exactStrings });
+  constructor(text: DamagedText, { start = 0, maxDepth = DEFAULT_MAX_DEPTH, exactStrings = false, outline }: DamagedJsonOptions) {
+    super(text, { start, exact: exactStrings, outline });
     this.#start = start;
     this.#maxDepth = maxDepth;
   }
@@ -137,7 +140,10 @@ class DamagedReader extends TokenReader {
       const key = this.key();
       if (key === undefined) break;
       colonMissing = this.colon(commas === 0 && !separated, keyAt);
+      this.skip();
+      const from = this.at;
       this.#add(value, key, this.#memberValue(), keyAt);
+      this.outline?.add(value, key, { start: from, end: this.at });
       separated = false;
       this.stray("}");
     }
@@ -165,9 +171,10 @@ class DamagedReader extends TokenReader {
     }
     const known = Object.hasOwn(object, key) ? object[key] : undefined;
     if (known !== undefined) {
-      if (canonicalJson(known) !== canonicalJson(value))
-        throw new Unreadable(`the key ${show(key)} is given twice in one object; give every key once`, at, true);
-      this.mends.add("key-twice", at);
+      const contradicts = canonicalJson(known) !== canonicalJson(value);
+      if (this.outline !== undefined) this.outline.addTwice(key, contradicts);
+      else if (contradicts) throw new Unreadable(`the key ${show(key)} is given twice in one object; give every key once`, at, true);
+      else this.mends.add("key-twice", at);
     }
     object[key] = value;
   }

@@ -4,8 +4,10 @@ import { isQuote } from "./damaged-string.ts";
 import type { StringReader, StringRole } from "./damaged-string.ts";
 import type { DamagedText } from "./damaged-text.ts";
 import { readWord } from "./damaged-word.ts";
+import type { ReadWord } from "./damaged-word.ts";
 import { Mends } from "./mend.ts";
 import type { MendKind } from "./mend.ts";
+import type { Outline } from "./outline.ts";
 import type { Spaces } from "./spaces.ts";
 import { Unreadable } from "./unreadable.ts";
 
@@ -18,12 +20,15 @@ export interface TokenReaderOptions {
   readonly start: number;
   /** Every string begins and ends with its quotes: fails where that cannot be. */
   readonly exact: boolean;
+  /** Takes in what may not be taken, where that is no reason to stop. */
+  readonly outline?: Outline | undefined;
 }
 
 export class TokenReader {
   protected readonly text: DamagedText;
   protected readonly source: string;
   protected readonly exact: boolean;
+  protected readonly outline: Outline | undefined;
   protected readonly strings: StringReader;
   protected readonly spaces: Spaces;
   protected readonly mends = new Mends();
@@ -31,10 +36,11 @@ export class TokenReader {
   protected readonly open: string[] = [];
   protected at: number;
 
-  constructor(text: DamagedText, { start, exact }: TokenReaderOptions) {
+  constructor(text: DamagedText, { start, exact, outline }: TokenReaderOptions) {
     this.text = text;
     this.source = text.source;
     this.exact = exact;
+    this.outline = outline;
     this.strings = text.strings;
     this.spaces = text.spaces;
     this.at = start;
@@ -149,14 +155,14 @@ export class TokenReader {
     if (unopened !== undefined) return unopened;
     const first = this.spaces.wordEnd(start, role === "array");
     const token = this.source.slice(start, first);
-    const known = token === "-" || token === "+" ? undefined : readWord(token, start);
+    const known = token === "-" || token === "+" ? undefined : this.#readWord(token, start);
     if (known !== undefined && this.#endsValue(first, role)) return this.#known(known, first);
     if (this.exact && isQuote(this.source[this.spaces.skip(first)] ?? "")) throw this.unreadable("a word beside a string");
     const end = this.spaces.textEnd(start, role === "array");
     const word = this.source.slice(start, end).trimEnd();
     if (known !== undefined && /^\p{L}/u.test(token)) return this.#known(known, first); // a stray word follows
     if (word === "") throw this.unreadable(`expected a value, found ${show(this.char)}`);
-    const whole = readWord(word, start);
+    const whole = this.#readWord(word, start);
     if (whole !== undefined) return this.#known(whole, start + word.length);
     this.at = start + word.length;
     const next = this.spaces.skip(this.at);
@@ -165,7 +171,18 @@ export class TokenReader {
     return word;
   }
 
-  #known({ value, mend }: { readonly value: JsonValue; readonly mend: MendKind | undefined }, end: number): JsonValue {
+  /** A number whose digits would be lost is refused, or stands in the outline. */
+  #readWord(word: string, at: number): ReadWord | undefined {
+    try {
+      return readWord(word, at);
+    } catch (thrown: unknown) {
+      if (this.outline === undefined || !(thrown instanceof Unreadable)) throw thrown;
+      this.outline.isLossy = true;
+      return { value: word, mend: undefined };
+    }
+  }
+
+  #known({ value, mend }: ReadWord, end: number): JsonValue {
     if (mend !== undefined) this.note(mend);
     this.at = end;
     if (end >= this.source.length) this.note("cut-off"); // more of it may be missing

@@ -2,11 +2,12 @@
 import { ToolError } from "../../core/error.ts";
 import { endedWell } from "../../core/model.ts";
 import type { ModelEvent, ModelTool } from "../../core/model.ts";
+import { isJsonObject } from "../../core/json.ts";
+import { readOutline, readSureJson } from "../../schema/json-text/read-sure-json.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import { CodeSpan } from "./code-span.ts";
 import { rolesOf } from "./grammar-roles.ts";
 import type { Role, Roles, ThinkingEnd } from "./grammar-roles.ts";
-import { readRepeated } from "./literal.ts";
 import type { DecodeTextOptions, TextDecoding, TextEnding } from "./text-format.ts";
 import type { CallMark, ReadCall, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import { TextInput } from "./text-input.ts";
@@ -135,13 +136,22 @@ class TextReader implements TextDecoding, ReadPlace {
     this.#held = "";
     this.input.mark();
     this.#builder.open(key, { name, id, reasoning });
-    if (typeof input === "string") {
-      const repeated = readRepeated(input);
-      if (repeated !== undefined) this.warn(`The call of ${JSON.stringify(name)} has ${JSON.stringify(repeated.key)} twice in one object.`);
-      this.#builder.argumentText(key, input);
-    } else this.#builder.setInput(key, input);
+    if (typeof input === "string") this.#argumentText(key, name, input);
+    else this.#builder.setInput(key, input);
     this.#builder.seal(key);
     return true;
+  }
+
+  /** Arguments that are no strict JSON: the object where only one can be meant; else the text, for the runtime to mend or refuse. */
+  #argumentText(key: number, name: string, text: string): void {
+    const sure = readSureJson(text);
+    if (sure !== undefined && isJsonObject(sure.value)) {
+      this.warn(`The arguments of ${JSON.stringify(name)} are not strict JSON: ${sure.note}.`);
+      return this.#builder.setInput(key, sure.value);
+    }
+    const twice = readOutline(text)?.outline.twice;
+    if (twice !== undefined) this.warn(`The call of ${JSON.stringify(name)} has ${JSON.stringify(twice)} twice in one object.`);
+    this.#builder.argumentText(key, text);
   }
 
   warn(warning: string): void {
@@ -215,8 +225,10 @@ class TextReader implements TextDecoding, ReadPlace {
 
   *#mark(mark: string, role: Role): Reading<void> {
     if (role.kind === "call") {
-      if (this.#counts(role.call) && this.input.mayGoOn(role.call.behind ?? [])) yield* this.#call(mark, role.call);
-      else this.say(mark);
+      const counts = this.#counts(role.call);
+      if (counts && this.input.mayGoOn(role.call.behind ?? [])) return yield* this.#call(mark, role.call);
+      if (counts) this.#failed = true; // as where more of the text had to be seen to know it
+      this.say(mark);
     } else if (role.kind === "thinking") {
       if (this.#code.quoted) this.say(mark);
       else yield* this.#think(role.end, mark);

@@ -158,6 +158,7 @@ function* readLines({ input }: ReadPlace, values: TextArguments, { delimiters, c
     const at = text.indexOf(separator);
     const key = (at < 0 ? text : text.slice(0, at)).trim();
     if (key !== "") values.set(key, at < 0 ? "" : text.slice(at + separator.length).trim());
+    values.isCutShort = marker === close;
     if (marker === close) return { end: "call", space: "" };
     if (key === "" && at < 0) return { end: "mark", space: "" };
   }

@@ -1,11 +1,12 @@
 /** Calls that are JSON objects: `{"name": …, "arguments": {…}}` in all its spellings, alone or in a list, behind a mark or in the open. */
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
-import { readRepeated } from "./literal.ts";
+import { readOutline } from "../../schema/json-text/read-sure-json.ts";
+import type { OutlinedJson } from "../../schema/json-text/read-sure-json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
-import type { Reading } from "./text-input.ts";
-import { beginsLikeObject, readObject, readValue } from "./typed-value.ts";
+import type { Reading, TextInput } from "./text-input.ts";
+import { readObject, readStrict } from "./typed-value.ts";
 
 const NAME_KEYS = ["name", "tool", "tool_name", "function_name", "function", "action"] as const;
 const INPUT_KEYS = ["arguments", "parameters", "args", "input", "action_input"] as const;
@@ -51,11 +52,11 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
     const read = (text: string | undefined): boolean => acceptJson(text, place, options);
     const next = yield* input.peek();
     if (next === "{") {
-      let found = read(yield* input.nested("", { stops }));
+      let found = read(yield* readObjectText(input, stops));
       if (found) yield* input.while(JUNK, MAX_SPACE);
       if (found && fenced) yield* input.take("```");
       while (found && (yield* input.peek()) === "{") {
-        found = read(yield* input.nested("", { stops }));
+        found = read(yield* readObjectText(input, stops));
         yield* input.while(JUNK, MAX_SPACE);
       }
       return found;
@@ -69,6 +70,12 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
     }
     return options.otherwise === undefined ? false : yield* options.otherwise(place, mark);
   };
+}
+
+/** An object with one closing bracket too many behind it: the reader can say whether that one ended something in it too early. */
+function* readObjectText(input: TextInput, stops: MarkerSet): Reading<string | undefined> {
+  const text = yield* input.object("", { stops });
+  return text !== undefined && (yield* input.take("}")) ? `${text}}` : text;
 }
 
 /** A tag and its end stand in no JSON but in its strings. */
@@ -85,7 +92,7 @@ function* readList({ input }: ReadPlace, read: ReadJson, stops: MarkerSet): Read
     yield* input.space();
     const next = yield* input.peek();
     if (next === "{") {
-      if (!read(yield* input.nested("", { stops }))) return false;
+      if (!read(yield* readObjectText(input, stops))) return false;
       found = true;
     } else if (next === "," && found) yield* input.take(",");
     else {
@@ -102,23 +109,36 @@ function acceptJson(text: string | undefined, place: ReadPlace, options: JsonCal
   return calls !== undefined && acceptAll(calls, place, ignored);
 }
 
-/** The calls in a text. Arguments that hold a key twice are text, for the runtime to refuse. */
-function readCalls(
-  text: string,
-  callsIn: (value: JsonValue | undefined) => readonly ReadCall[] | undefined,
-): readonly ReadCall[] | undefined {
-  const value = readValue(text);
+/** A call in a value that was read, and where its arguments stand in it. */
+interface FoundCall extends ReadCall {
+  readonly given?: { readonly holder: JsonObject; readonly key: string } | undefined;
+}
+
+type FindCalls = (value: JsonValue | undefined) => readonly FoundCall[] | undefined;
+
+/** The calls in a text. Arguments that are no strict JSON are text, for the runtime to mend or refuse. */
+function readCalls(text: string, callsIn: FindCalls): readonly ReadCall[] | undefined {
+  const value = readStrict(text);
   if (value !== undefined) return callsIn(value);
-  const repeated = readRepeated(text);
-  const calls = callsIn(repeated?.value);
-  if (repeated === undefined || calls === undefined) return undefined;
-  const { value: whole, repeats } = repeated;
-  if (!repeats.contradict && !calls.some(({ input }) => repeats.within(input))) return calls; // the call itself says the same twice
-  const inArguments = calls.some(({ input }) => repeats.within(input));
-  return calls.map((call) => {
-    const input = inArguments ? call.input : whole;
-    return repeats.within(input) ? { ...call, input: repeats.textOf(input) } : call;
+  const outlined = readOutline(text);
+  const calls = outlined === undefined ? undefined : callsIn(outlined.value);
+  return outlined === undefined || calls === undefined ? undefined : damagedCalls(outlined, calls);
+}
+
+/** Damage around the arguments must be such that only these calls can be meant; where it says two things, all of it is the arguments. */
+function damagedCalls({ outline, source }: OutlinedJson, calls: readonly FoundCall[]): readonly ReadCall[] | undefined {
+  const around: string[] = [];
+  let at = 0;
+  const read = calls.map(({ given, ...call }) => {
+    const span = given === undefined || !isJsonObject(call.input) ? undefined : outline.spanOf(given.holder, given.key);
+    if (span === undefined || span.start < at || source[span.start] !== "{") return call;
+    around.push(source.slice(at, span.start), "{}");
+    at = span.end;
+    return { ...call, input: readObject(source.slice(span.start, span.end)) };
   });
+  const rest = readOutline(around.join("") + source.slice(at));
+  if (rest?.mends.certainty !== "sure") return undefined;
+  return outline.contradicts && rest.outline.contradicts ? read.map((call) => ({ ...call, input: source })) : read;
 }
 
 function acceptAll(all: readonly ReadCall[], place: ReadPlace, ignored?: ReadonlySet<string>): boolean {
@@ -133,7 +153,7 @@ export const openJsonCalls: CallReader = function* (place, mark) {
   if (inner >= 0 && (input.seen(inner) ?? (yield* input.peek(inner))) !== "{") return false;
   if (!(yield* beginsLikeCall(place, inner + 1))) return false;
   if (mark === "[") return yield* readOpenList(place);
-  const text = (yield* input.nested("{")) ?? "";
+  const text = (yield* input.object("{")) ?? "";
   let said = false;
   const calls = readCalls(text, (value) => {
     said = sayResponse(value, place);
@@ -163,7 +183,7 @@ function* readOpenList(place: ReadPlace): Reading<boolean> {
     yield* input.space();
     const next = yield* input.peek();
     if (next === "{") {
-      if (!read(yield* input.nested())) return false;
+      if (!read(yield* input.object())) return false;
       found = true;
     } else if (next === "," && found) yield* input.take(",");
     else return found && (next === "" || (yield* input.take("]")));
@@ -200,7 +220,7 @@ interface Looseness {
 }
 
 /** The calls that a value stands for; undefined where it is none. */
-function callsOf(value: JsonValue | undefined, looseness: Looseness): readonly ReadCall[] | undefined {
+function callsOf(value: JsonValue | undefined, looseness: Looseness): readonly FoundCall[] | undefined {
   if (!isJsonObject(value)) return undefined;
   const { tool_calls: many, tool_call: one } = value;
   if (isJsonArray(many)) return allOf(many.map((call) => callOf(call, looseness)));
@@ -208,36 +228,38 @@ function callsOf(value: JsonValue | undefined, looseness: Looseness): readonly R
   return call === undefined ? undefined : [call];
 }
 
-function callOf(value: JsonValue, looseness: Looseness): ReadCall | undefined {
+function callOf(value: JsonValue, looseness: Looseness): FoundCall | undefined {
   if (!isJsonObject(value)) return undefined;
   const { function: nested } = value;
   const holder = isJsonObject(nested) ? nested : value;
   const name = NAME_KEYS.map((key) => own(holder, key)).find((found) => typeof found === "string" && found !== "");
-  const given = INPUT_KEYS.map((key) => own(holder, key)).find((found) => found !== undefined);
-  if (typeof name !== "string" || (given === undefined && !looseness.loose)) return undefined;
-  const input = given === undefined || given === null ? {} : objectOf(given);
+  const key = INPUT_KEYS.find((one) => own(holder, one) !== undefined);
+  if (typeof name !== "string" || (key === undefined && !looseness.loose)) return undefined;
+  const input = key === undefined ? {} : inputOf(own(holder, key) ?? {});
   if (input === undefined) return undefined;
-  const reasoning = WHY_KEYS.map((key) => own(value, key)).find((found) => typeof found === "string");
+  const reasoning = WHY_KEYS.map((one) => own(value, one)).find((found) => typeof found === "string");
   const id = [own(value, "id"), own(value, "tool_call_id")].find((found) => typeof found === "string" && found !== "");
   return {
     name,
     input,
+    ...(key === undefined ? {} : { given: { holder, key } }),
     ...(typeof id === "string" ? { id } : {}),
     ...(typeof reasoning === "string" ? { reasoning } : {}),
   };
 }
 
-/** Arguments are an object, or the text of one; text that begins like one is for the runtime to mend or refuse. */
-function objectOf(value: JsonValue): JsonObject | string | undefined {
+/** Arguments are an object, or the text of one, for the runtime to mend or refuse: text without a brace is none. */
+function inputOf(value: JsonValue): JsonValue | undefined {
   if (isJsonObject(value)) return value;
-  if (typeof value !== "string") return undefined;
-  const inner = readObject(value);
-  return isJsonObject(inner) ? inner : beginsLikeObject(value) ? value : undefined;
+  if (typeof value !== "string" || (value.trim() !== "" && !value.includes("{"))) return undefined;
+  return readObject(value);
 }
 
-function keyedCalls(value: JsonValue | undefined): readonly ReadCall[] | undefined {
+function keyedCalls(value: JsonValue | undefined): readonly FoundCall[] | undefined {
   if (!isJsonObject(value)) return undefined;
-  return allOf(Object.entries(value).map(([name, input]) => (isJsonObject(input) ? { name, input } : undefined)));
+  return allOf(
+    Object.entries(value).map(([key, input]) => (isJsonObject(input) ? { name: key, input, given: { holder: value, key } } : undefined)),
+  );
 }
 
 function own(object: JsonObject, key: string): JsonValue | undefined {

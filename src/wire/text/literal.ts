@@ -1,6 +1,11 @@
-/** Values as models write them: JSON, Python's literals, and strings between marks of a format's own. Read, never evaluated. */
-import type { JsonValue } from "../../core/json.ts";
-import { DEFAULT_MAX_DEPTH, isJsonArray } from "../../core/json.ts";
+/**
+ * The notations of formats whose calls are no JSON: Python's literals, and strings between marks of a format's own. Read, never evaluated.
+ *
+ * Python's strings have escapes of their own, so that a reader of JSON would read another text. Damaged JSON is read by
+ * `schema/json-text` alone.
+ */
+import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject } from "../../core/json.ts";
 
 export interface LiteralOptions {
   /** Further marks that begin and end a string, inside which nothing is escaped. */
@@ -9,67 +14,49 @@ export interface LiteralOptions {
   readonly bare?: boolean;
 }
 
-/** The value that a text is; undefined where it is none, has a key twice or is deeper than 64 levels. */
-export function readLiteral(text: string, options: LiteralOptions = {}): JsonValue | undefined {
+/**
+ * The object that a text is; JSON text for the runtime to refuse where a key stands twice or an integer would lose digits. Undefined
+ * where it is none, or is deeper than 64 levels.
+ */
+export function readLiteral(text: string, options: LiteralOptions = {}): JsonObject | string | undefined {
   const reader = new LiteralReader(text, options);
   const value = reader.value();
-  return reader.done ? value : undefined;
+  return isJsonObject(value) && reader.done ? reader.written.input(value) : undefined;
 }
 
-/** Reads a text in which a key stands twice in one object; undefined where none does, or the text is no literal. */
-export function readRepeated(text: string, options: LiteralOptions = {}): RepeatedKeys | undefined {
-  const repeats = new Repeats();
-  const reader = new LiteralReader(text, options, repeats);
-  const value = reader.value();
-  return value === undefined || !reader.done || repeats.key === undefined ? undefined : { key: repeats.key, value, repeats };
-}
-
-/** The arguments in `(city="Paris", days=3)`, brackets included, as JSON text where one stands twice; undefined where one is no literal or has no name. */
-export function readKeywords(text: string): Readonly<Record<string, JsonValue>> | string | undefined {
-  const repeats = new Repeats();
-  const reader = new LiteralReader(text.slice(1), {}, repeats);
+/** The same of the arguments in `(city="Paris", days=3)`, brackets included; undefined where one is no literal or has no name. */
+export function readKeywords(text: string): JsonObject | string | undefined {
+  const reader = new LiteralReader(text.slice(1), {});
   const values = reader.members(")", "=");
-  if (values === undefined || !reader.done) return undefined;
-  return repeats.key === undefined ? values : repeats.textOf(values);
+  return values !== undefined && reader.done ? reader.written.input(values) : undefined;
 }
 
-export interface RepeatedKeys {
-  /** The first key that stands twice. */
-  readonly key: string;
-  /** The value with the last of its members of that key. */
-  readonly value: JsonValue;
-  readonly repeats: Repeats;
-}
-
-/** The objects of a text in which a key stands twice, as they were written. */
-export class Repeats {
+/** What a value cannot say: members whose key stands twice, and integers that would lose digits. */
+class AsWritten {
   readonly #texts = new WeakMap<object, string>();
-  key: string | undefined;
-  /** A key stands twice with values that differ. */
-  contradict = false;
+  #isLossy = false;
 
-  add(object: Readonly<Record<string, JsonValue>>, members: readonly (readonly [string, JsonValue])[]): void {
-    const texts = members.map(([key, value]) => [key, this.textOf(value)] as const);
-    this.#texts.set(object, jsonMembers(texts));
-    const first = new Map<string, string>();
-    for (const [key, text] of texts) {
-      if ((first.get(key) ?? text) !== text) this.contradict = true;
-      first.set(key, text);
-    }
+  addMembers(object: JsonObject, members: readonly (readonly [string, JsonValue])[]): void {
+    this.#texts.set(object, jsonMembers(members.map(([key, value]) => [key, this.#textOf(value)] as const)));
+    this.#isLossy = true;
   }
 
-  /** Whether a key stands twice somewhere in a value. */
-  within(value: JsonValue): boolean {
-    if (typeof value !== "object" || value === null) return false;
-    if (isJsonArray(value)) return value.some((item) => this.within(item));
-    return this.#texts.has(value) || Object.values(value).some((item) => this.within(item));
+  /** What stands in its place. */
+  addInteger(digits: string): JsonObject {
+    const place = {};
+    this.#texts.set(place, digits);
+    this.#isLossy = true;
+    return place;
   }
 
-  /** JSON text with every member. */
-  textOf(value: JsonValue): string {
+  input(value: JsonObject): JsonObject | string {
+    return this.#isLossy ? this.#textOf(value) : value;
+  }
+
+  #textOf(value: JsonValue): string {
     if (typeof value !== "object" || value === null) return JSON.stringify(value);
-    if (isJsonArray(value)) return `[${value.map((item) => this.textOf(item)).join(", ")}]`;
-    return this.#texts.get(value) ?? jsonMembers(Object.entries(value).map(([key, item]) => [key, this.textOf(item)]));
+    if (isJsonArray(value)) return `[${value.map((item) => this.#textOf(item)).join(", ")}]`;
+    return this.#texts.get(value) ?? jsonMembers(Object.entries(value).map(([key, item]) => [key, this.#textOf(item)]));
   }
 }
 
@@ -116,13 +103,11 @@ class LiteralReader {
   readonly #text: string;
   readonly #marks: readonly string[];
   readonly #bare: boolean;
-  readonly #repeats: Repeats | undefined;
+  readonly written = new AsWritten();
   #at = 0;
   #depth = 0;
 
-  /** @param repeats takes in keys that stand twice; without it they are refused */
-  constructor(text: string, { marks = [], bare = false }: LiteralOptions, repeats?: Repeats) {
-    this.#repeats = repeats;
+  constructor(text: string, { marks = [], bare = false }: LiteralOptions) {
     this.#text = text;
     this.#marks = marks;
     this.#bare = bare;
@@ -155,16 +140,15 @@ class LiteralReader {
       if (members.size > 0 && !this.#takes(",")) return undefined;
       if (this.#takes(close)) break; // a comma may stand behind the last one
       const key = this.#key(between);
-      if (key === undefined || (members.has(key) && this.#repeats === undefined) || !this.#takes(between)) return undefined;
+      if (key === undefined || !this.#takes(between)) return undefined;
       const value = this.value();
       if (value === undefined) return undefined;
       if (all === undefined && members.has(key)) all = [...members];
       all?.push([key, value]);
-      if (this.#repeats !== undefined && members.has(key)) this.#repeats.key ??= key;
       members.set(key, value);
     }
     const object = Object.fromEntries(members);
-    if (all !== undefined) this.#repeats?.add(object, all);
+    if (all !== undefined) this.written.addMembers(object, all);
     return object;
   }
 
@@ -201,7 +185,7 @@ class LiteralReader {
     this.#at += word.length;
     if (constant !== undefined) return constant;
     if (number === undefined || !Number.isFinite(number)) return word;
-    return INTEGER.test(word) && !Number.isSafeInteger(number) ? word : number; // as text its digits are kept
+    return INTEGER.test(word) && !Number.isSafeInteger(number) ? this.written.addInteger(String(BigInt(word))) : number;
   }
 
   #string(): string | undefined {

@@ -1,6 +1,7 @@
 /** Calls that begin with the tool's name and go on with its arguments as JSON. */
 import type { JsonValue } from "../../core/json.ts";
 import { isJsonObject } from "../../core/json.ts";
+import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
 import { jsonCalls } from "./json-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace } from "./text-grammar.ts";
@@ -14,12 +15,12 @@ const HEAD = /[^{[<\n]/u;
 const IN_HEAD = /[^<\n]/u;
 const NAME = /^[\p{L}\p{M}\p{N}_.:/-]+$/u;
 
-/** The arguments that stand here as text; empty for none, undefined where they do not end. A value that is not strict JSON is read leniently. */
+/** The arguments that stand here; empty for none, undefined where they do not end. What is no strict JSON is text, for the runtime to mend or refuse. */
 export function* readArgumentText(place: ReadPlace, close: readonly string[] = []): Reading<JsonValue | undefined> {
   const { input } = place;
   if ((yield* input.peek()) !== "{") return {};
   const head = input.kept().length;
-  const text = yield* input.nested("", { stops: stopsAt(close) });
+  const text = yield* input.object("", { stops: stopsAt(close) });
   if (text !== undefined) return argumentsIn(text);
   return (yield* standsAny(place, close)) ? argumentsIn(input.kept().slice(head)) : undefined; // ended by the model, brackets missing
 }
@@ -35,7 +36,7 @@ function stopsAt(close: readonly string[]): MarkerSet {
 /** Braces around what has not even a key are no arguments. */
 function argumentsIn(text: string): JsonValue | undefined {
   const value = readObject(text);
-  return isJsonObject(value) || beginsLikeObject(text) ? value : undefined;
+  return isJsonObject(value) || beginsLikeObject(text) || isJsonObject(readSureJson(text)?.value) ? value : undefined;
 }
 
 export interface NamedCallOptions {
@@ -114,7 +115,7 @@ export const mistralCalls: CallReader = function* (place, mark) {
   const next = yield* input.peek();
   if (next === "[" || (next === "{" && name === "")) return yield* listCalls(place, mark);
   if (next !== "{" || !NAME.test(name)) return false;
-  const read = yield* input.nested();
+  const read = yield* input.object();
   const text = read ?? unclosed(input.kept(), mark);
   if (text === undefined) return false;
   const value = read === undefined ? text : argumentsIn(text);

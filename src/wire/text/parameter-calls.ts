@@ -6,7 +6,7 @@ import { readArgumentText } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { argumentNames, guessValue, propertySchema, readObject, readValue, typedValue } from "./typed-value.ts";
+import { argumentNames, guessValue, propertySchema, readValue, typedValue } from "./typed-value.ts";
 
 const MAX_TAG = 512;
 const IN_TAG = /[^<>\n]/u;
@@ -23,6 +23,8 @@ export class TextArguments {
   readonly #values = new Map<string, Written>();
   /** What stands behind a key that was there already. */
   readonly #again: [key: string, written: Written][] = [];
+  /** The last argument has no end of its own before that of the call: it may have been cut off. */
+  isCutShort = false;
 
   /** @param untyped what becomes of text where the tool is not known */
   constructor(place: ReadPlace, name: string, untyped: (text: string) => JsonValue = guessValue) {
@@ -57,7 +59,7 @@ export class TextArguments {
     return this.#written(schema, ([key]) => all.includes(key));
   }
 
-  /** JSON text where an argument stands twice: no format takes one of the two, and the runtime refuses it. */
+  /** JSON text where an argument stands twice, which the runtime refuses; without its end where that is missing, which no tool that writes is given. */
   all(): JsonValue {
     const { schema } = this;
     return (schema === undefined ? undefined : this.#unwrap(schema)) ?? this.#written(schema, () => true);
@@ -77,8 +79,11 @@ export class TextArguments {
     const members = [...this.#values, ...this.#again]
       .filter(keep)
       .map(([key, written]) => [key, this.#typed(key, written, schema)] as const);
-    if (members.length === this.#values.size) return Object.fromEntries(members);
-    return jsonMembers(members.map(([key, value]) => [key, JSON.stringify(value)]));
+    const mayRun = this.#place.anyTool || this.#place.has(this.#name);
+    const isCutShort = this.isCutShort && mayRun;
+    if (members.length === this.#values.size && !isCutShort) return Object.fromEntries(members);
+    const text = jsonMembers(members.map(([key, value]) => [key, JSON.stringify(value)]));
+    return isCutShort ? text.slice(0, -1) : text;
   }
 
   /** Takes arguments out of one that the tool does not have and that holds them as JSON; gives that JSON where it cannot be read. */
@@ -86,7 +91,7 @@ export class TextArguments {
     const { all } = argumentNames(schema);
     for (const [key, written] of this.#values) {
       if (!WRAPPERS.has(key) || all.length === 0 || all.includes(key)) continue;
-      const value = "value" in written ? written.value : isBraced(written.text) ? readObject(written.text) : undefined;
+      const value = "value" in written ? written.value : isBraced(written.text) ? (readValue(written.text) ?? written.text) : undefined;
       if (typeof value === "string" && "text" in written) return value;
       if (!isJsonObject(value)) continue;
       this.#values.delete(key);
@@ -147,6 +152,7 @@ export function parameterCall({ close, open, end, attribute = "", fit = false }:
       const value = yield* readParameter(place, end, inside);
       if (value.marker === undefined) return false;
       setParameter(values, { key, tag, text: value.text });
+      values.isCutShort = value.marker === close;
       ({ text, marker } = value.marker === end ? yield* input.textUntil(outside) : { text: "", marker: value.marker });
     }
     if (text.trim() !== "" || marker === undefined) return false;
@@ -231,6 +237,7 @@ export const keyValueCall: CallReader = function* (place) {
     } else if (marker === "<arg_value>") opened = true;
     else if (key !== undefined) {
       values.set(key, opened ? text : text.trim());
+      values.isCutShort = marker === "</tool_call>";
       key = undefined;
     } else if (text.replaceAll("\\n", "").trim() !== "") return false;
     if (marker === "</tool_call>") return place.accept({ name, input: values.all() });

@@ -1,10 +1,9 @@
 /** Calls written as Python: `[get_weather(city="Paris"), ping()]`. Only literals are read; nothing is evaluated. */
-import { readKeywords, readLiteral, readRepeated } from "./literal.ts";
+import { readKeywords, readLiteral } from "./literal.ts";
 import { jsonCalls } from "./json-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReadPlace } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { isJsonObject } from "../../core/json.ts";
 
 const NAME = /[\p{L}\p{M}\p{N}_.]/u;
 const BETWEEN = /[\s,;]/u;
@@ -115,10 +114,7 @@ export function gemmaCall(marks: readonly string[]): CallReader {
     if (name === "" || (yield* input.peek()) !== "{") return false;
     const text = yield* input.nested("", { quotes });
     if (text === undefined) return false;
-    const options = { marks, bare: true };
-    const value = readLiteral(text, options);
-    if (isJsonObject(value)) return place.accept({ name, input: value });
-    const repeated = readRepeated(text, options);
-    return repeated !== undefined && place.accept({ name, input: repeated.repeats.textOf(repeated.value) });
+    const value = readLiteral(text, { marks, bare: true });
+    return value !== undefined && place.accept({ name, input: value });
   };
 }

@@ -9,6 +9,7 @@ const OPENING: ReadonlySet<number> = new Set([0x28, 0x5b, 0x7b]);
 const CLOSING: ReadonlySet<number> = new Set([0x29, 0x5d, 0x7d]);
 const BACKSLASH = 0x5c;
 const MAX_LOOK = 256;
+const MAX_SPACE = 64;
 
 export class TextInput {
   #text = "";
@@ -182,6 +183,33 @@ export class TextInput {
         return pieces.join("");
       }
     }
+  }
+
+  /** The same, with the members behind it where a closing bracket too many ended it early: `{"a": {}}, "b": 1}`. */
+  *object(begun = "", options: NestedOptions = {}): Reading<string | undefined> {
+    let text = yield* this.nested(begun, options);
+    while (text !== undefined && (yield* this.#goesOn())) {
+      const rest: string | undefined = yield* this.nested("{", options);
+      if (rest === undefined) return undefined;
+      text += rest.slice(1);
+    }
+    return text;
+  }
+
+  /** Whether a comma, a key and its colon stand here. */
+  *#goesOn(): Reading<boolean> {
+    const comma = yield* this.spacesAt(0, MAX_SPACE);
+    if ((yield* this.peek(comma)) !== ",") return false;
+    let at = comma + 1 + (yield* this.spacesAt(comma + 1, MAX_SPACE));
+    const quote = yield* this.peek(at);
+    if (quote !== '"' && quote !== "'") return false;
+    for (at++; ; at++) {
+      const next = this.seen(at) ?? (yield* this.peek(at));
+      if (next === "" || next === "\n") return false;
+      if (next === quote) break;
+    }
+    at += 1 + (yield* this.spacesAt(at + 1, MAX_SPACE));
+    return (yield* this.peek(at)) === ":";
   }
 }
 

@@ -2,23 +2,27 @@
 import { isJsonArray, isJsonObject } from "../../core/json.ts";
 import type { JsonObject, JsonValue } from "../../core/json.ts";
 import { parseJson } from "../../core/parse-json.ts";
-import { readLiteral, readRepeated } from "./literal.ts";
+import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
 
-/** Strict JSON first; then what Python would write. Undefined where it is neither. */
+/** Strict JSON, or what can only be meant by text in another notation (`True`, `'a'`). Undefined where it is neither. */
 export function readValue(text: string): JsonValue | undefined {
+  const strict = readStrict(text);
+  return strict === undefined ? readSureJson(text)?.value : strict;
+}
+
+/** Undefined where it is no JSON, has a key twice, or a number that would lose digits. */
+export function readStrict(text: string): JsonValue | undefined {
   try {
     return parseJson(text);
   } catch {
-    return readLiteral(text);
+    return undefined;
   }
 }
 
-/** Arguments as a model wrote them; text where they are no object, for the runtime to mend or refuse. A key that stands twice stays so. */
+/** Arguments as a model wrote them; text where they are no strict JSON, for the runtime to mend or refuse. */
 export function readObject(text: string): JsonValue {
-  const value = readValue(text);
-  if (isJsonObject(value)) return value;
-  const repeated = readRepeated(text);
-  return repeated === undefined ? text : repeated.repeats.textOf(repeated.value);
+  const value = readStrict(text);
+  return isJsonObject(value) ? value : text;
 }
 
 /** Whether a text begins like an object with a key: braces around anything else are no arguments. */
@@ -43,8 +47,8 @@ export function typedValue(text: string, schema: JsonValue | undefined, root: Js
   if (types.size === 0 || types.has("any")) return text;
   const trimmed = text.trim();
   if (types.has("string")) return typedBesideText(text, trimmed, types);
-  if (trimmed === "null" || trimmed === "None") return types.has("null") ? null : text;
-  const value = readValue(types.has("boolean") ? lowerWord(trimmed) : trimmed) ?? readEscaped(trimmed);
+  const read = readValue(trimmed);
+  const value = read === undefined ? readEscaped(trimmed) : read;
   return value === undefined || !types.has(typeOf(value)) ? text : value;
 }
 
@@ -61,10 +65,6 @@ function readEscaped(text: string): JsonValue | undefined {
   if (!text.includes("\\")) return undefined;
   const inner = readValue(`"${text}"`);
   return typeof inner === "string" ? readValue(inner) : undefined;
-}
-
-function lowerWord(text: string): string {
-  return text.length <= 5 ? text.toLowerCase() : text;
 }
 
 const MAX_STEPS = 16;

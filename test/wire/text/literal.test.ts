@@ -9,11 +9,11 @@ test("A20 what is no literal is nothing", () => {
     "1 + 1",
     "[1",
     '{"a": b}',
-    "{'a': 1, 'a': 2}",
-    "'open",
+    "{'a': 'open}",
     "1..2",
     "[1,,2]",
-    '"a" "b"',
+    '{"a": "a" "b"}',
+    "{'a': 1..2}",
     "",
     "lambda: 1",
     "{1: 2}",
@@ -25,8 +25,15 @@ test("A20 what is no literal is nothing", () => {
 test("F1.37 Python's and JSON's literals are values", () => {
   const text = `{'a': [1, -2.5e3, .5, True, false, None, null], "b": ('x', "y",), 'c': {}, 'd': '''it's "q"'''}`;
   expect(readLiteral(text)).toEqual({ a: [1, -2500, 0.5, true, false, null, null], b: ["x", "y"], c: {}, d: 'it\'s "q"' });
-  expect(readLiteral(String.raw`'\n\t\x41\u00e9\U0001F600\d\''`)).toBe("\n\tAé😀\\d'");
-  expect(readLiteral("12345678901234567890")).toBe("12345678901234567890");
+  expect(readLiteral(String.raw`{'a': '\n\t\x41\u00e9\U0001F600\d\''}`)).toEqual({ a: "\n\tAé😀\\d'" });
+});
+
+test("F1.37 an integer whose digits a number would lose is JSON text with all of them, and so is a key that stands twice", () => {
+  expect(readLiteral("{'a': [12345678901234567890, None], 'b': {'c': -007, 'd': +0012345678901234567890}}")).toBe(
+    '{"a": [12345678901234567890, null], "b": {"c": -7, "d": 12345678901234567890}}',
+  );
+  expect(readLiteral("{'a': 1, 'a': 'x'}")).toBe('{"a": 1, "a": "x"}');
+  expect(readKeywords("(id=12345678901234567890)")).toBe('{"id": 12345678901234567890}');
 });
 
 test("F1.37 marks of one's own delimit strings in which nothing is escaped, and words need none", () => {

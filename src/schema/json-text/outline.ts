@@ -1,0 +1,34 @@
+/** What stands where in the objects of a damaged text, and what in it may not be taken. */
+
+/** Where a value stands. */
+export interface Span {
+  readonly start: number;
+  /** The offset behind it. */
+  readonly end: number;
+}
+
+export class Outline {
+  readonly #members = new WeakMap<object, Map<string, Span>>();
+  /** The first key that is given twice in one object. */
+  twice: string | undefined;
+  /** One is given twice with values that differ. */
+  contradicts = false;
+  /** A number would lose digits. */
+  isLossy = false;
+
+  add(object: object, key: string, span: Span): void {
+    let members = this.#members.get(object);
+    if (members === undefined) this.#members.set(object, (members = new Map()));
+    members.set(key, span);
+  }
+
+  addTwice(key: string, contradicts: boolean): void {
+    this.twice ??= key;
+    if (contradicts) this.contradicts = true;
+  }
+
+  /** Where the value of a member stands. */
+  spanOf(object: object, key: string): Span | undefined {
+    return this.#members.get(object)?.get(key);
+  }
+}

@@ -1,0 +1,80 @@
+/** Readings of damaged JSON for those who take a value only where no other can be meant, or need to know what stands where. */
+import { DEFAULT_MAX_DEPTH } from "../../core/json.ts";
+import type { JsonValue } from "../../core/json.ts";
+import { readDamaged } from "./damaged-reader.ts";
+import type { DamagedJson, DamagedJsonOptions } from "./damaged-reader.ts";
+import { isQuote } from "./damaged-string.ts";
+import { DamagedText, MAX_DAMAGED_CHARS } from "./damaged-text.ts";
+import { readWord } from "./damaged-word.ts";
+import { MENDS } from "./mend.ts";
+import type { Mends } from "./mend.ts";
+import { Outline } from "./outline.ts";
+import { plain } from "./parse-plain.ts";
+import { isOpening } from "./read-damaged-json.ts";
+import { Unreadable } from "./unreadable.ts";
+
+export interface SureJson {
+  /** Deeply frozen. */
+  readonly value: JsonValue;
+  /** What was mended, for people. */
+  readonly note: string;
+}
+
+/** The value of a whole text that is no strict JSON, where it can only mean this one. Undefined for all else. */
+export function readSureJson(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): SureJson | undefined {
+  const source = text.trim();
+  if (!isOpening(source[0])) return unlessUnreadable(() => readSureScalar(source));
+  const read = readToItsEnd(source, { maxDepth, exactStrings: true });
+  if (read?.mends.certainty !== "sure") return undefined;
+  const value = plain(read.value, maxDepth);
+  return value === undefined ? undefined : { value, note: read.mends.describe() };
+}
+
+function readSureScalar(source: string): SureJson | undefined {
+  if (!isQuote(source[0] ?? "")) {
+    const word = readWord(source, 0);
+    if (word === undefined) return undefined;
+    const info = word.mend === undefined ? undefined : MENDS[word.mend];
+    return info?.certainty === "guess" ? undefined : { value: word.value, note: info?.note ?? "" };
+  }
+  const read = new DamagedText(source).strings.exact(0);
+  if (read?.end !== source.length || read.mends.some((kind) => MENDS[kind].certainty !== "sure")) return undefined;
+  return { value: read.text, note: read.mends.map((kind) => MENDS[kind].note).join(", ") };
+}
+
+export interface OutlinedJson {
+  /** With the last member of each key, and text in place of numbers that would lose digits. */
+  readonly value: JsonValue;
+  readonly mends: Mends;
+  readonly outline: Outline;
+  /** What the outline's places are places in. */
+  readonly source: string;
+}
+
+/** An array or object although something in it may not be taken, with what stands where; undefined where it cannot be read to its end. */
+export function readOutline(text: string): OutlinedJson | undefined {
+  const source = text.trim();
+  if (!isOpening(source[0])) return undefined;
+  const exact = new Outline();
+  const read = readToItsEnd(source, { exactStrings: true, outline: exact });
+  if (read !== undefined) return { value: read.value, mends: read.mends, outline: exact, source };
+  if (source.length > MAX_DAMAGED_CHARS) return undefined;
+  const outline = new Outline();
+  const guess = readToItsEnd(source, { outline });
+  return guess === undefined ? undefined : { value: guess.value, mends: guess.mends, outline, source };
+}
+
+function readToItsEnd(source: string, options: DamagedJsonOptions): DamagedJson | undefined {
+  const text = new DamagedText(source);
+  const read = unlessUnreadable(() => readDamaged(text, options));
+  return read !== undefined && text.spaces.skip(read.end, ",;") >= source.length ? read : undefined;
+}
+
+function unlessUnreadable<T>(read: () => T | undefined): T | undefined {
+  try {
+    return read();
+  } catch (thrown: unknown) {
+    if (thrown instanceof Unreadable) return undefined;
+    throw thrown;
+  }
+}
