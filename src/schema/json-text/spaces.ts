@@ -2,6 +2,7 @@
 
 const SPACE = /\s/u;
 const ZERO_WIDTH = /[\u200b\u2060\u180e\ufeff]/u;
+const HASHED_WORD = /^#[^\s#!]/u;
 const CLOSER = /[}\]]/u;
 const ADDRESS = /[a-z][a-z\d+.-]{1,16}:\/\/[^\s,"'`<>}\])]*/iuy;
 
@@ -31,9 +32,10 @@ export class Spaces {
     return at;
   }
 
-  /** What stands in comments may belong to the value: where a bracket of its own line ends one, or it has quotes. */
+  /** What stands in comments may belong to the value: where a bracket of its own line ends one, it has quotes, or it is `#general`. */
   #markComment(start: number, end: number): void {
-    const unsure = CLOSER.test(this.#source[end] ?? "") || this.#source.slice(start, end).includes('"');
+    const comment = this.#source.slice(start, end);
+    const unsure = CLOSER.test(this.#source[end] ?? "") || comment.includes('"') || HASHED_WORD.test(comment);
     if (unsure) this.#comment = "comment-guess";
     else this.#comment ??= "comment";
   }
