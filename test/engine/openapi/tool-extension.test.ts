@@ -134,14 +134,14 @@ const MANY = openApi("3.0", {
 });
 
 const CHOICES: readonly (readonly [options: Parameters<typeof imported>[1], names: readonly string[]])[] = [
-  [{ include: { tags: ["users"] } }, ["users--list", "users--add"]],
-  [{ include: { tags: ["users"], paths: ["POST *"] } }, ["users--add"]],
-  [{ include: { paths: ["/users/*", "get /admin/*"] } }, ["users--remove", "get_admin--stats"]],
-  [{ include: { operations: ["users/l*", "get_admin--stats"] } }, ["users--list", "get_admin--stats"]],
-  [{ include: { operations: ["users--add"] } }, ["users--add"]],
-  [{ exclude: { tags: ["admin"] } }, ["users--list"]],
-  [{ exclude: { tags: ["users"], paths: ["DELETE /users/*"] } }, ["get_admin--stats"]],
-  [{ include: { tags: ["admin"] }, exclude: { operations: ["*remove"] } }, ["users--add", "get_admin--stats"]],
+  [{ include: { tags: ["users"] } }, ["users_list", "users_add"]],
+  [{ include: { tags: ["users"], paths: ["POST *"] } }, ["users_add"]],
+  [{ include: { paths: ["/users/*", "get /admin/*"] } }, ["users_remove", "get_admin_stats"]],
+  [{ include: { operations: ["users/l*", "get_admin_stats"] } }, ["users_list", "get_admin_stats"]],
+  [{ include: { operations: ["users_add"] } }, ["users_add"]],
+  [{ exclude: { tags: ["admin"] } }, ["users_list"]],
+  [{ exclude: { tags: ["users"], paths: ["DELETE /users/*"] } }, ["get_admin_stats"]],
+  [{ include: { tags: ["admin"] }, exclude: { operations: ["*remove"] } }, ["users_add", "get_admin_stats"]],
   [{ include: { tags: [] } }, []],
 ];
 
