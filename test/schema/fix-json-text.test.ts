@@ -86,14 +86,15 @@ describe("broken text", () => {
     expect(({} as { admin?: unknown }).admin).toBeUndefined();
   });
 
-  test.each(["[", "{'a':", '["a', "['a',b'", '["a" b ', "[/*", "[http://", '["a" + "b', "[```"])(
+  test.each(["[", "{'a':", '["a', "['a',b'", '["a" b ', "[/*", "[http://", '["a" + "b', "[```", "None ", "True ", "a b ", '{"a": None '])(
     "A06 %j over and over ends in time, whatever comes of it",
     (part) => {
       const times = Math.floor((MAX_DAMAGED_CHARS - 2) / part.length);
       const begun = performance.now();
       fixJsonText(`[${part.repeat(times)}]`);
+      fixJsonText(`{"x": ${part.repeat(times)}}`);
       fixJsonText(`[${part.repeat(times * 50)}]`);
-      expect(performance.now() - begun).toBeLessThan(1000);
+      expect(performance.now() - begun).toBeLessThan(3000);
     },
   );
 });

@@ -1,4 +1,5 @@
 /** White space, comments and the ends of words in damaged JSON. */
+import type { ReadBudget } from "./read-budget.ts";
 
 const SPACE = /\s/u;
 const ZERO_WIDTH = /[\u200b\u2060\u180e\ufeff]/u;
@@ -8,11 +9,13 @@ const ADDRESS = /[a-z][a-z\d+.-]{1,16}:\/\/[^\s,"'`<>}\])]*/iuy;
 
 export class Spaces {
   readonly #source: string;
+  readonly #budget: ReadBudget;
   readonly #lastLine: number;
   #comment: "comment" | "comment-guess" | undefined;
 
-  constructor(source: string) {
+  constructor(source: string, budget: ReadBudget) {
     this.#source = source;
+    this.#budget = budget;
     this.#lastLine = source.lastIndexOf("\n");
   }
 
@@ -26,6 +29,7 @@ export class Spaces {
       if ((code > 0x7f && SPACE.test(char)) || ZERO_WIDTH.test(char) || (also !== "" && also.includes(char))) continue;
       const end = char === "/" || char === "#" ? this.#commentEnd(at) : -1;
       if (end < 0) return at;
+      this.#budget.spend(end - at);
       this.#markComment(at, end);
       at = end - 1;
     }
@@ -68,6 +72,7 @@ export class Spaces {
       if (char === "'" && !isApostrophe(this.#source, at)) break;
       if (char === "/" && this.#source[at + 1] === "*") break;
     }
+    this.#budget.spend(at - start);
     return at;
   }
 
