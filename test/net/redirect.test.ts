@@ -71,7 +71,12 @@ describe("F03 redirects to the inside", () => {
     const client = testClient({ allowPrivate: [server.host], maxRedirects });
     const failure = await failureOf(client.request(toRequest(server.at("/"))));
     expect([failure, requests]).toEqual([
-      { code: "network_error", message: `${server.host} redirects more than ${maxRedirects} times.`, retryable: false, outcome: "unknown" },
+      {
+        code: "network_error",
+        message: `${server.host} redirects more than ${maxRedirects} ${maxRedirects === 1 ? "time" : "times"}.`,
+        retryable: false,
+        outcome: "unknown",
+      },
       maxRedirects + 1,
     ]);
   });
