@@ -1,4 +1,5 @@
 /** Tools that are not offered because they are not as they were pinned. */
+import { operatorText } from "../core/error.ts";
 import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
 import type { Registry } from "../runtime/registry/registry.ts";
 import type { CommandContext } from "./command.ts";
@@ -10,7 +11,7 @@ export function blockedTools(registry: Registry): readonly RegisteredTool[] {
 
 /** Why, and what to do. */
 export function blockedText({ blocked }: RegisteredTool): string {
-  return blocked === undefined ? "" : `${blocked.message} ${blocked.operatorHint ?? blocked.hint ?? ""}`.trimEnd();
+  return blocked === undefined ? "" : operatorText(blocked);
 }
 
 const MAX_NAMED = 5;

@@ -1,6 +1,6 @@
 /** Makes of a configuration who answers in place of tools, and what goes wrong on purpose. */
 import type { Engine } from "../core/engine.ts";
-import { ToolError, hintsOf } from "../core/error.ts";
+import { ToolError, hintsOf, operatorText } from "../core/error.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { rungList } from "../core/rung.ts";
@@ -112,9 +112,8 @@ class LadderBuilder {
         engines[rung] = await this.#make(rung, whose !== undefined);
       } catch (thrown: unknown) {
         if (rung === "replay" && this.#options.recording !== undefined) throw thrown; // the configuration is not to blame
-        const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(thrown);
         const path = whose !== undefined && thrown instanceof NothingToAnswer ? whose.path : this.#placeOf(rung);
-        problems.add(path, this.#loaded.redact(hint === undefined ? message : `${message} ${hint}`));
+        problems.add(path, this.#loaded.redact(operatorText(thrown)));
       }
     }
     problems.throwIfAny();

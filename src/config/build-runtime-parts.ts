@@ -1,7 +1,7 @@
 /** Makes toolsets and sources of what a configuration says. */
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, operatorText } from "../core/error.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ToolSource } from "../core/source.ts";
@@ -217,8 +217,7 @@ class Builder {
   }
 
   #say(thrown: unknown): string {
-    const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(thrown);
-    return this.#loaded.redact(redactor(this.#secrets)(hint === undefined ? message : `${message} ${hint}`));
+    return this.#loaded.redact(redactor(this.#secrets)(operatorText(thrown)));
   }
 }
 

@@ -1,5 +1,5 @@
 /** Reads the tables whose keys are settings of the policies, with the bounds and patterns that the policies can use. */
-import { ToolError } from "../core/error.ts";
+import { operatorText } from "../core/error.ts";
 import type { ApprovalSettings } from "../policy/approval.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import { nameMatcher } from "../policy/permission.ts";
@@ -73,7 +73,6 @@ export function patternFault(pattern: string, key: string): string | undefined {
     nameMatcher([pattern], key);
     return undefined;
   } catch (error: unknown) {
-    const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(error);
-    return hint === undefined ? message : `${message} ${hint}`;
+    return operatorText(error);
   }
 }

@@ -1,5 +1,5 @@
 /** Reads the table that says who answers in place of tools, which of them, and what goes wrong on purpose. */
-import { ToolError } from "../core/error.ts";
+import { operatorText } from "../core/error.ts";
 import type { FaultRule } from "../core/fault.ts";
 import { isReal, rungList } from "../core/rung.ts";
 import type { Rung } from "../core/rung.ts";
@@ -89,8 +89,7 @@ function readRungList(table: TableReader, key: string): readonly Rung[] | undefi
   try {
     return rungList(value, "it");
   } catch (error: unknown) {
-    const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(error);
-    table.report(key, hint === undefined ? message : `${message} ${hint}`);
+    table.report(key, operatorText(error));
     return undefined;
   }
 }

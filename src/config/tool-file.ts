@@ -1,5 +1,5 @@
 /** Reads a file of tools: in any of its shapes, each tool for itself. */
-import { ToolError } from "../core/error.ts";
+import { ToolError, operatorText } from "../core/error.ts";
 import { checkName } from "../core/call.ts";
 import type { Tool } from "../core/tool.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
@@ -123,8 +123,7 @@ class ToolCollector {
       for (const line of unknown) this.#unknown.push(this.#problems.line(path, line));
       for (const note of notes) this.#notes.push(this.#problems.line(path, note));
     } catch (thrown: unknown) {
-      const { message, operatorHint, hint = operatorHint } = ToolError.fromUnknown(thrown);
-      this.#problems.add(path, hint === undefined ? message : `${message} ${hint}`);
+      this.#problems.add(path, operatorText(thrown));
     }
   }
 

@@ -123,6 +123,13 @@ const NOT_FOR_MODELS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "corrupt_record",
 ]);
 
+/** What people are told of an error: its message and every hint. A model is told the message and `hint` alone. */
+export function operatorText(thrown: unknown): string {
+  const error = ToolError.fromUnknown(thrown);
+  const hint = bothHints(error);
+  return hint === undefined ? error.message : `${error.message} ${hint}`;
+}
+
 function bothHints({ hint, operatorHint }: ToolError): string | undefined {
   return hint === undefined || operatorHint === undefined ? (hint ?? operatorHint) : `${hint} ${operatorHint}`;
 }

@@ -73,7 +73,7 @@ describe("F03 redirects to the inside", () => {
     expect([failure, requests]).toEqual([
       {
         code: "network_error",
-        message: `${server.host} redirects more than ${maxRedirects === 1 ? "1 time" : `${maxRedirects} times`}.`,
+        message: `${server.host} redirects more than ${maxRedirects} ${maxRedirects === 1 ? "time" : "times"}.`,
         retryable: false,
         outcome: "unknown",
       },

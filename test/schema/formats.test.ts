@@ -61,6 +61,18 @@ describe("formats that are checked", () => {
     ]);
   });
 
+  test.each([
+    [
+      "regex",
+      ["^[\\w-.]+@[\\w-]+$", "\\-\\_\\@", "[^]]", "a{", "\\p{L}", "(?<year>\\d{4})"],
+      ["(?i)abc", "[a-z", "a\\Z", "(?P<n>x)", "[\\w-.]\\e"],
+    ],
+    ["hostname", ["r3---sn-abc.googlevideo.com", "ab--cd.com", "xn--bcher-kva.example"], ["xn--.com", "xn--X", "-a.com"]],
+  ])("%s: what is in real use is taken", (format, fitting, others) => {
+    const validator = compileSchema({ format }, { formats: true });
+    expect([...fitting, ...others].filter((text) => validator.check(text))).toEqual(fitting);
+  });
+
   test.each([...KNOWN_FORMATS])("%s: its example fits, made-up values fit, and other types are not looked at", (format, { example }) => {
     const schema = { format };
     const validator = compileSchema(schema, { formats: true });

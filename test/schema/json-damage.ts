@@ -265,6 +265,46 @@ const STRINGS: readonly Damage[] = [
   },
 ];
 
+/** What stands on the wrong side of a quote, or between two of different kinds. */
+const MISPLACED: readonly Damage[] = [
+  {
+    kind: "comma inside the string before it",
+    recoverable: false,
+    apply: ({ tokens }, random) => swappedIn(tokens, random, "string", "comma"),
+  },
+  { kind: "colon inside its key", recoverable: false, apply: ({ tokens }, random) => swappedIn(tokens, random, "key", "colon") },
+  {
+    kind: "smart quote closed by a straight one",
+    recoverable: true,
+    apply: ({ tokens }, random) => {
+      const smart = tokens.map((token) => (isString(token) ? { ...token, text: `“${token.text.slice(1, -1)}”` } : token));
+      const at = pick(random, places(smart, isString));
+      const text = at === undefined ? undefined : smart[at]?.text;
+      return at === undefined || text === undefined ? undefined : replaced(smart, at, `${text.slice(0, -1)}"`);
+    },
+  },
+  {
+    kind: "number split by a space",
+    recoverable: false,
+    apply: one(
+      ({ kind, text }) => kind === "number" && /^\d{2,}$/u.test(text),
+      (text) => `${text.slice(0, 1)} ${text.slice(1)}`,
+    ),
+  },
+];
+
+/** Moves a separator into the string that it stands behind. */
+function swappedIn(tokens: Tokens, random: Random, string: JsonToken["kind"], separator: JsonToken["kind"]): string | undefined {
+  const at = pick(
+    random,
+    places(tokens, ({ kind }, place) => kind === string && tokens[place + 1]?.kind === separator),
+  );
+  const [token, behind] = at === undefined ? [] : tokens.slice(at, at + 2);
+  if (at === undefined || token === undefined || behind === undefined) return undefined;
+  const moved = { ...token, text: `${token.text.slice(0, -1)}${behind.text}"` };
+  return textOf(tokens.map((each, place) => (place === at ? moved : place === at + 1 ? { ...behind, text: " " } : each)));
+}
+
 const WORDS_AND_NUMBERS: readonly Damage[] = [
   {
     kind: "Python's words",
@@ -347,7 +387,7 @@ const AROUND: readonly Damage[] = [
   { kind: "quotes escaped", recoverable: true, apply: ({ tokens }) => JSON.stringify(textOf(tokens)).slice(1, -1) },
 ];
 
-export const DAMAGES: readonly Damage[] = [...STRUCTURE, ...STRINGS, ...WORDS_AND_NUMBERS, ...AROUND];
+export const DAMAGES: readonly Damage[] = [...STRUCTURE, ...STRINGS, ...MISPLACED, ...WORDS_AND_NUMBERS, ...AROUND];
 
 const WORDS_OF_TEXT = [
   "city",

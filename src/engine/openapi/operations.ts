@@ -61,13 +61,16 @@ function operationsOf(document: OpenApiDocument, path: string, item: Found, isTr
   });
 }
 
-/** Operations of one name are all named after method and path, so that none depends on which comes first. */
+/**
+ * Operations of one name are all named after method and path, so that none depends on which comes first. One whose id is the name itself
+ * keeps it: another operation cannot take it out of a rule that names it.
+ */
 function withDistinctNames(document: OpenApiDocument, operations: readonly ListedOperation[]): readonly ListedOperation[] {
-  const counts = new Map<string, number>();
-  for (const { name } of operations) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const names = new Set([...counts].filter(([, count]) => count === 1).map(([name]) => name));
+  const sharing = Map.groupBy(operations, ({ name }) => name);
+  const kept = new Map([...sharing].map(([name, same]) => [name, keeperOf(name, same)]));
+  const names = new Set([...kept].filter(([, keeper]) => keeper !== undefined).map(([name]) => name));
   return operations.flatMap((operation) => {
-    if (counts.get(operation.name) === 1) return [operation];
+    if (kept.get(operation.name) === operation) return [operation];
     const name = distinctName(operation.name, operation);
     if (names.has(name)) {
       document.warnings.add(operation.operation.place, `the name ${name} is taken as well; the operation is left out.`);
@@ -77,4 +80,11 @@ function withDistinctNames(document: OpenApiDocument, operations: readonly Liste
     document.warnings.add(operation.operation.place, `several operations are called ${quote(operation.name)}; this one is called ${name}.`);
     return [{ ...operation, name }];
   });
+}
+
+/** The operation that keeps a name: the only one, or the only one that the document or the program calls so. */
+function keeperOf(name: string, same: readonly ListedOperation[]): ListedOperation | undefined {
+  if (same.length === 1) return same[0];
+  const called = same.filter(({ operationId, extension }) => (extension.name ?? operationId) === name);
+  return called.length === 1 ? called[0] : undefined;
 }

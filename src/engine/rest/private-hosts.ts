@@ -1,6 +1,6 @@
 /** Which private addresses a program has allowed by writing them itself. */
 import { isIP } from "node:net";
-import { ToolError } from "../../core/error.ts";
+import { operatorText } from "../../core/error.ts";
 import { AddressGuard } from "../../net/address-guard.ts";
 import { authEntries } from "./rest-options.ts";
 import type { RestOptions } from "./rest-options.ts";
@@ -42,8 +42,7 @@ export function refusedServers(bases: Iterable<string>, allowPrivate: readonly s
       guard.checkUrl(new URL(origin));
       return [];
     } catch (thrown: unknown) {
-      const { message, operatorHint } = ToolError.fromUnknown(thrown);
-      return [`Every call of its operations will be refused: ${message}${operatorHint === undefined ? "" : ` ${operatorHint}`}`];
+      return [`Every call of its operations will be refused: ${operatorText(thrown)}`];
     }
   });
 }

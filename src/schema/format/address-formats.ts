@@ -36,9 +36,9 @@ export function isIpv6(text: string): boolean {
   return halves.length === 2 ? count <= 7 : count === 8;
 }
 
-/** RFC 1123. Two hyphens in the third place are for encoded names: `xn--`. */
+/** RFC 1123. A label that begins with `xn--` encodes another name. */
 export function isHostname(text: string): boolean {
-  return text.length <= MAX_HOST && text.split(".").every((label) => LABEL.test(label) && (label.slice(2, 4) !== "--" || isEncoded(label)));
+  return text.length <= MAX_HOST && text.split(".").every((label) => LABEL.test(label) && (!/^xn--/iu.test(label) || isEncoded(label)));
 }
 
 /** A label of Punycode that encodes something: letters, digits and hyphens after `xn--`, the last hyphen not at the end. */

@@ -13,6 +13,8 @@ export interface KnownFormat {
 const UUID = /^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$/u;
 /** Longer patterns are taken as they are. */
 const MAX_REGEX = 10_000;
+const ESCAPE = /\\([^])/gu;
+const MEANINGLESS_ESCAPE = /^[A-Za-z]$(?<![bBcdDfknrsStuvwWx])/u;
 
 function isUuid(text: string): boolean {
   return UUID.test(text);
@@ -28,11 +30,17 @@ function isRelativeJsonPointer(text: string): boolean {
   return steps !== "" && (rest === "#" || isJsonPointer(rest));
 }
 
-/** As ECMAScript reads it. It is parsed, and never run. */
+/** As ECMAScript reads it, with the flag `u` or without: `[\w-.]` is only right without. No letter may be escaped for nothing, as in `\Z`. */
 function isRegex(text: string): boolean {
-  if (text.length > MAX_REGEX) return true;
+  if (text.length > MAX_REGEX || parsesAsRegex(text, "u")) return true;
+  const isPlain = [...text.matchAll(ESCAPE)].every(([, escaped = ""]) => !MEANINGLESS_ESCAPE.test(escaped));
+  return isPlain && parsesAsRegex(text, "");
+}
+
+/** It is parsed, and never run. */
+function parsesAsRegex(text: string, flags: string): boolean {
   try {
-    return new RegExp(text, "u").source !== undefined;
+    return new RegExp(text, flags).source !== undefined;
   } catch {
     return false;
   }

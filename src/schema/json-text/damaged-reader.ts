@@ -28,6 +28,9 @@ export interface DamagedJsonOptions {
   readonly outline?: Outline;
 }
 
+const DIGIT = /\d/u;
+const NUMBER_START = /[-+.\d]/u;
+
 type Members = Record<string, JsonValue>;
 
 /** @throws Unreadable where no value can be read */
@@ -127,7 +130,7 @@ class DamagedReader extends TokenReader {
   #members(value: Members): Members {
     this.#begin("}");
     let colonMissing = false;
-    let separated = true;
+    let valueEnd = -1;
     for (let count = 0; ; count++) {
       const commas = this.#commas(count === 0, "extra-comma");
       if (this.#ends(commas)) break;
@@ -135,20 +138,32 @@ class DamagedReader extends TokenReader {
         this.note("bracket-guess"); // `[{"i": 1, {"i": 2}]`
         break;
       }
-      if (commas === 0 && !separated) this.note(colonMissing || !isQuote(this.char) ? "comma-guess" : "comma");
+      const commaMissing = commas === 0 && count > 0;
+      if (commaMissing) this.note(colonMissing || !isQuote(this.char) || this.#mayHoldMore(valueEnd) ? "comma-guess" : "comma");
       const keyAt = this.at;
       const key = this.key();
       if (key === undefined) break;
-      colonMissing = this.colon(commas === 0 && !separated, keyAt);
+      colonMissing = this.colon(commaMissing || key.endsWith(":"), keyAt);
       this.skip();
       const from = this.at;
       this.#add(value, key, this.#memberValue(), keyAt);
       this.outline?.add(value, key, { start: from, end: this.at });
-      separated = false;
+      valueEnd = this.at;
       this.stray("}");
     }
     this.open.pop();
     return value;
+  }
+
+  /**
+   * Whether the comma that is missing behind a value may stand inside it, or more than a comma may be missing: `"a.ts," "b": 1`,
+   * `12"b": 3`, `[1 500]`, `5 // 2,`.
+   */
+  #mayHoldMore(valueEnd: number): boolean {
+    const last = this.source[valueEnd - 1] ?? "";
+    const gap = this.source.slice(valueEnd, this.at);
+    if (gap.trim() !== "" || (isQuote(last) && this.source[valueEnd - 2] === ",")) return true;
+    return DIGIT.test(last) && (gap === "" || (!gap.includes("\n") && NUMBER_START.test(this.char)));
   }
 
   #memberValue(): JsonValue {
@@ -182,6 +197,7 @@ class DamagedReader extends TokenReader {
   #items(items: JsonValue[], close: string): readonly JsonValue[] {
     let pairs: Members | undefined;
     let before: "none" | "string" | "other" = "none";
+    let itemEnd = -1;
     this.#begin(close);
     for (;;) {
       const commas = this.#commas(before === "none", "empty-item");
@@ -191,9 +207,10 @@ class DamagedReader extends TokenReader {
       if (commas === 0 && before !== "none") {
         if (this.exact && KEY_CHAR.test(this.char) && !quoted && !/[-\dtfnTFNuU]/u.test(this.char))
           throw this.unreadable("a word beside a value");
-        this.note(quoted || before === "string" ? "comma-guess" : "comma");
+        this.note(quoted || before === "string" || this.#mayHoldMore(itemEnd) ? "comma-guess" : "comma");
       }
       const item = this.#value("array");
+      itemEnd = this.at;
       this.skip();
       if (typeof item === "string" && quoted && this.char === ":") {
         this.note("pairs");

@@ -71,8 +71,9 @@ export class StringReader {
   /** The string that opens at `start` if all quotes are where they should be; undefined where it does not end. */
   exact(start: number): ReadString | undefined {
     const quote = this.#source[start] ?? "";
-    const end = this.#find(start + 1, PARTNER.get(quote) ?? quote);
-    if (end < 0) return undefined;
+    const partner = PARTNER.get(quote) ?? quote;
+    const end = this.#find(start + 1, partner === quote ? quote : `${partner}${quote}"`);
+    if (end < 0 || this.#source[end] !== partner) return undefined; // another may end it: `“x", "b": “y”`
     const { text, mends } = decodeString(this.#source.slice(start + 1, end), quote);
     if (quote !== '"') mends.push("quotes");
     return { text, end: end + 1, closed: true, mends };

@@ -14,7 +14,7 @@ export class DamagedText {
   constructor(source: string) {
     this.source = source;
     this.budget = new ReadBudget(source.length);
-    this.spaces = new Spaces(source);
+    this.spaces = new Spaces(source, this.budget);
     this.strings = new StringReader(source, this.budget);
   }
 }

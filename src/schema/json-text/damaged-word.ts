@@ -13,7 +13,7 @@ const WORDS: ReadonlyMap<string, ReadWord> = new Map<string, ReadWord>([
   ["true", { value: true, mend: "word" }],
   ["false", { value: false, mend: "word" }],
   ["null", { value: null, mend: "word" }],
-  ["none", { value: null, mend: "word" }],
+  ["none", { value: null, mend: "word-guess" }], // in Python it is None; others write it for a text
   ["undefined", { value: null, mend: "word-guess" }],
   ["nan", { value: null, mend: "word-guess" }],
 ]);
@@ -31,6 +31,7 @@ export function readWord(word: string, at: number): ReadWord | undefined {
   if (word === "true") return { value: true, mend: undefined };
   if (word === "false") return { value: false, mend: undefined };
   if (word === "null") return { value: null, mend: undefined };
+  if (word === "None") return { value: null, mend: "word" };
   const known = word.length <= LONGEST_WORD ? WORDS.get(word.toLowerCase()) : undefined;
   if (known !== undefined) return known;
   return word.length > MAX_NUMBER ? undefined : readNumber(word, at);

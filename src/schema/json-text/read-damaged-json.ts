@@ -120,7 +120,8 @@ function readFenced(damaged: DamagedText, maxDepth: number, opens: boolean): Mea
   const read = attempt(damaged, { start, maxDepth, exactStrings: true }) ?? attempt(damaged, { start, maxDepth });
   if (read === undefined) return undefined;
   const behind = source.slice(read.end).trimStart();
-  read.mends.add(!opens && (behind === "" || behind.startsWith(FENCE)) ? "around" : "around-guess", fence);
+  const isAlone = (behind === "" || behind.startsWith(FENCE)) && !STRUCTURE.test(behind) && !STRUCTURE.test(source.slice(0, fence));
+  read.mends.add(!opens && isAlone ? "around" : "around-guess", fence);
   return { value: read.value, mends: read.mends };
 }
 

@@ -1,17 +1,21 @@
 /** White space, comments and the ends of words in damaged JSON. */
+import type { ReadBudget } from "./read-budget.ts";
 
 const SPACE = /\s/u;
 const ZERO_WIDTH = /[\u200b\u2060\u180e\ufeff]/u;
+const HASHED_WORD = /^#[^\s#!]/u;
 const CLOSER = /[}\]]/u;
 const ADDRESS = /[a-z][a-z\d+.-]{1,16}:\/\/[^\s,"'`<>}\])]*/iuy;
 
 export class Spaces {
   readonly #source: string;
+  readonly #budget: ReadBudget;
   readonly #lastLine: number;
   #comment: "comment" | "comment-guess" | undefined;
 
-  constructor(source: string) {
+  constructor(source: string, budget: ReadBudget) {
     this.#source = source;
+    this.#budget = budget;
     this.#lastLine = source.lastIndexOf("\n");
   }
 
@@ -25,15 +29,17 @@ export class Spaces {
       if ((code > 0x7f && SPACE.test(char)) || ZERO_WIDTH.test(char) || (also !== "" && also.includes(char))) continue;
       const end = char === "/" || char === "#" ? this.#commentEnd(at) : -1;
       if (end < 0) return at;
+      this.#budget.spend(end - at);
       this.#markComment(at, end);
       at = end - 1;
     }
     return at;
   }
 
-  /** What stands in comments may belong to the value: where a bracket of its own line ends one, or it has quotes. */
+  /** What stands in comments may belong to the value: where a bracket of its own line ends one, it has quotes, or it is `#general`. */
   #markComment(start: number, end: number): void {
-    const unsure = CLOSER.test(this.#source[end] ?? "") || this.#source.slice(start, end).includes('"');
+    const comment = this.#source.slice(start, end);
+    const unsure = CLOSER.test(this.#source[end] ?? "") || comment.includes('"') || HASHED_WORD.test(comment);
     if (unsure) this.#comment = "comment-guess";
     else this.#comment ??= "comment";
   }
@@ -66,6 +72,7 @@ export class Spaces {
       if (char === "'" && !isApostrophe(this.#source, at)) break;
       if (char === "/" && this.#source[at + 1] === "*") break;
     }
+    this.#budget.spend(at - start);
     return at;
   }
 

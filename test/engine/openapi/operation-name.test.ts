@@ -61,16 +61,34 @@ test("F14 names are legal, different in a document, and marked only where two wo
   );
 });
 
-test("F14 ids that differ only in their separators are both told apart by method and path", () => {
+test("F14 ids that differ only in their separators are told apart by method and path", () => {
   const responses = {};
   const { operations } = imported(
     openApi("3.0", {
       "/a": { get: { operationId: "orders.create", responses } },
-      "/b": { get: { operationId: "orders_create", responses } },
+      "/b": { get: { operationId: "orders/create", responses } },
     }),
   );
   for (const { tool } of operations) expect(tool.name).toMatch(/^orders_create_[0-9a-f]{8}$/u);
 });
+
+test.each([["orders.delete"], ["orders/delete"], ["orders delete"]])(
+  "F14 an operation whose id is a name keeps it beside the id %j, so that no rule over its name loses it",
+  (other) => {
+    const responses = {};
+    const { operations } = imported(
+      openApi("3.0", {
+        "/a": { get: { operationId: other, responses } },
+        "/b": { delete: { operationId: "orders_delete", responses } },
+        "/orders/delete": { get: { responses } },
+      }),
+    );
+    const names = operations.map(({ tool }) => tool.name);
+    expect(names[1]).toBe("orders_delete");
+    expect(names[0]).toMatch(/^orders_delete_[0-9a-f]{8}$/u);
+    expect(new Set(names).size).toBe(3);
+  },
+);
 
 test("F14 operations of one id are told apart by method and path, in whatever order they come", () => {
   const responses = {};
