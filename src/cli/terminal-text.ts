@@ -109,23 +109,27 @@ function wrapLine(line: string, { width, hang }: { readonly width: number; reado
   if (columnsOf(line) <= width) return [line];
   const lines: string[] = [];
   let current = "";
-  let room = width;
+  let left = width;
   const end = (): void => {
     lines.push(current.trimEnd());
     current = "";
-    room = width - hang;
+    left = width - hang;
   };
   for (const [word, gap = ""] of line.matchAll(/(\s*)\S+/gu)) {
-    if (current.trim() !== "" && columnsOf(current) + columnsOf(word) > room) end();
-    let rest = current === "" && lines.length > 0 ? word.slice(gap.length) : word;
-    for (;;) {
-      const at = endOfColumns(startOf(rest, width), room - columnsOf(current), current === "");
-      if (at === rest.length) break;
-      current += rest.slice(0, at);
-      rest = rest.slice(at);
+    let columns = columnsOf(word);
+    if (columns > left && current !== "") end();
+    const isIndented = current === "" && lines.length === 0;
+    let rest = current === "" && !isIndented ? word.slice(gap.length) : word;
+    if (rest !== word) columns -= gap.length;
+    while (columns > left) {
+      const part = rest.slice(0, endOfColumns(startOf(rest, width), left, current === ""));
+      current += part;
+      rest = rest.slice(part.length);
+      columns -= columnsOf(part);
       end();
     }
     current += rest;
+    left -= columns;
   }
   return [...lines, current];
 }
