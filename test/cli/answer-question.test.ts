@@ -17,7 +17,12 @@ async function answered(request: Partial<AskRequest>, ...lines: readonly string[
   const shown: string[] = [];
   const typed = [...lines];
   const ask: Ask = async (question) => (shown.push(question), typed.shift() ?? "");
-  const err = { write: (text: string) => void shown.push(text), paint: (_style: string, text: string) => text, columns: 80 };
+  const err = {
+    print: (lines: string) => void shown.push(`${lines}\n`),
+    write: (text: string) => void shown.push(text),
+    paint: (_style: string, text: string) => text,
+    columns: 80,
+  };
   const person = personAsk({ ask, err: err as never });
   const answer: Answer | undefined = await person?.({ ...REQUEST, ...request });
   return { answer, shown: shown.join("|"), left: typed };
@@ -66,7 +71,7 @@ test("two questions at once are put one after the other", async () => {
     await Promise.resolve();
     return "y";
   };
-  const err = { write: (text: string) => void order.push(text.trim()), paint: (_style: string, text: string) => text };
+  const err = { print: (lines: string) => void order.push(lines.trim()), paint: (_style: string, text: string) => text };
   const person = personAsk({ ask, err: err as never });
   await Promise.all([person?.({ ...REQUEST, message: "One?" }), person?.({ ...REQUEST, message: "Two?" })]);
   expect(order).toEqual([

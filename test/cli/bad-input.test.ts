@@ -22,7 +22,7 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
     [
       ["dance"],
       'There is no command "dance".',
-      "Commands: chat, run, call, generate, list, search, info, check, lock, trust, mcp, sessions, replay. See haft --help.",
+      "Commands: chat, run, call, generate, list, search, info, check, lock, trust, import, mcp, sessions, replay. See haft --help.",
     ],
     [["list", "--jsn"], "There is no option --jsn.", "Did you mean --json?"],
     [["list", "--yes"], "haft list takes no --yes.", "See haft list --help."],
