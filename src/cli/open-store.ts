@@ -150,6 +150,6 @@ async function otherSessions(store: Store, sessionId: string): Promise<string> {
   return ids.length === 0 ? "It has no sessions at all." : "haft sessions list shows what it has.";
 }
 
-function withHint(error: ToolError, hint: string): ToolError {
-  return new ToolError(error.code, error.message, { ...error.toJSON(), operatorHint: hint, cause: error });
+function withHint(error: ToolError, operatorHint: string): ToolError {
+  return new ToolError(error.code, error.message, { ...error.toJSON(), operatorHint, cause: error });
 }

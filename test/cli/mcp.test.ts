@@ -226,7 +226,7 @@ test("our own MCP engine is a client of it, like the inspector", { timeout: PATI
   expect(await inspect(folder, args)).toMatchObject({ content: [{ type: "text", text: "ADA" }] });
 });
 
-test("a port that is none is refused before anything is opened", async () => {
+test("a port that is none is refused before anything is opened", { timeout: PATIENCE_MS }, async () => {
   const folder = project('[toolsets.gone]\ntype = "file"\npath = "gone.yaml"\n');
   for (const port of ["x", "70000", "-1", "1.5"])
     expect(await haft(["mcp", `--http=${port}`], { folder })).toMatchObject({
