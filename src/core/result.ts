@@ -73,7 +73,7 @@ export type OfferedName = (qualifiedName: string) => string;
 /**
  * What a model reads of a result: the answer, or what went wrong and what would work.
  *
- * An error's `operatorHint` is not part of it. With `offeredName`, tools are named in an error as the model was given them.
+ * An error's `operatorHint` is not part of it, nor are the details of `definition_changed`. With `offeredName`, tools are named in an error as the model was given them.
  */
 export function resultText(result: ToolResult, offeredName?: OfferedName): string {
   const parts: string[] = [];
@@ -92,7 +92,9 @@ export function resultText(result: ToolResult, offeredName?: OfferedName): strin
 
 function errorText(error: ErrorInfo): string {
   const lines = [`Error (${error.code}): ${error.message}`];
-  for (const detail of error.details ?? []) lines.push(`- ${detail}`);
+  // A changed definition is what pinning keeps from models: its details quote the text that no person has agreed to.
+  const details = error.code === "definition_changed" ? [] : (error.details ?? []);
+  for (const detail of details) lines.push(`- ${detail}`);
   if (error.hint !== undefined) lines.push(`Hint: ${error.hint}`);
   return lines.join("\n");
 }
