@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
@@ -10,6 +11,8 @@ export default defineConfig({
   test: {
     environment: "node",
     pool: "forks",
+    // Many tests wait for processes and timers.
+    maxWorkers: availableParallelism() + 1,
     reporters: ["default", "./test/left-to-ci.ts"],
     // A process that a test starts takes a third of the time when Node keeps what it compiled.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/haft-tests", import.meta.url)) },
@@ -18,7 +21,7 @@ export default defineConfig({
     projects: [
       // A worker keeps the modules that it has loaded for its next file, which saves a third of the time.
       { extends: true, test: { name: "rooms", include: ["test/**/*.test.ts"], exclude: [PROGRAMS], isolate: false } },
-      { extends: true, test: { name: "programs", include: [PROGRAMS] } },
+      { extends: true, test: { name: "programs", include: [PROGRAMS], globalSetup: ["./test/bundle-programs.ts"] } },
     ],
   },
 });

@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
+import { HAFT } from "../bundled-program.ts";
 
-export const PROGRAM = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+export const PROGRAM = HAFT;
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/haft-cli", import.meta.url));
 /** Each process takes a third of a second to start, and longer where many tests run at a time. */
 export const PATIENCE_MS = 30_000;

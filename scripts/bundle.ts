@@ -1,0 +1,31 @@
+/** Writes the JavaScript of the package, in few files: see build.mjs. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { rolldown } from "rolldown";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+/** Started as a thread of its own, by its file. */
+const WORKER = "./dist/store/sqlite-worker.js";
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+  readonly bin: Readonly<Record<string, string>>;
+}
+
+/** @param options where it goes, in the layout of dist/ */
+export async function bundle({ dir, sourcemap }: { readonly dir: string; readonly sourcemap: boolean }): Promise<void> {
+  const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest; // written by us
+  const entries = Object.values(exports).flatMap((entry) => (typeof entry === "object" ? [entry.default] : []));
+  const names = [...entries, ...Object.values(bin), WORKER].map((file) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(file)?.[1] ?? file);
+  const built = await rolldown({
+    cwd: root,
+    input: Object.fromEntries(names.map((name) => [name, `./src/${name}.ts`])),
+    platform: "node",
+    // Nothing is left out: the command line is run for what it does, and not for what it exports.
+    treeshake: false,
+    external: /^(?![./]|[A-Za-z]:)/u,
+  });
+  await built.write({ dir, format: "esm", sourcemap, entryFileNames: "[name].js", chunkFileNames: "chunks/[name].js" });
+  await built.close();
+}
