@@ -2,7 +2,7 @@ import { copyFileSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { PATIENCE_MS, folderWith, haft, masked } from "./run-haft.ts";
+import { PATIENCE_MS, SOURCE, folderWith, haft, masked } from "./run-haft.ts";
 
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 const server = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
@@ -57,6 +57,7 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
       ["run", join(examples, "demo/conversation.jsonl"), "--config", join(examples, "demo/haft.toml"), "--json"],
       {
         folder: workspace,
+        program: SOURCE, // the tools of the demo import "haft", which is its source here
         environment: { HAFT_DEMO_WORKSPACE: workspace, HAFT_DEMO_MCP_SERVER: server },
       },
     );

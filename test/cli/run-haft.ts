@@ -7,7 +7,10 @@ import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
 import { HAFT } from "../bundled-program.ts";
 
+/** Bundled, as users have it. */
 export const PROGRAM = HAFT;
+/** As it stands in src/, for tools that import "haft" themselves: a process is to have one copy. */
+export const SOURCE = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/haft-cli", import.meta.url));
 /** Each process takes a third of a second to start, and longer where many tests run at a time. */
 export const PATIENCE_MS = 30_000;

@@ -4,7 +4,7 @@ import { IN_CI, inCI } from "../ci.ts";
 import type { Revision } from "./run-scenario.ts";
 
 /** There is none that cannot pass. Outside CI only these run: all of them take a minute and a half. */
-const QUICK = /^(?:initialize|tools_call|request-metadata)$/u;
+const QUICK = /^(?:initialize|request-metadata)$/u;
 const COUNTS = { "2025-11-25": 18, "2026-07-28": 32 } as const satisfies Record<Revision, number>;
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {

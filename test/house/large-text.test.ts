@@ -24,8 +24,10 @@ import { readPartialJson } from "../../src/schema/partial-json.ts";
 import { parsePlace } from "../../src/toolsets/files/json-place.ts";
 import { readLiteral } from "../../src/wire/text/literal.ts";
 import { guessValue } from "../../src/wire/text/typed-value.ts";
+import { inCI } from "../ci.ts";
 
-const CHARS = 8 * 1024 * 1024;
+/** V8's patterns overflow from about 5.6 million characters on. */
+const CHARS = (inCI ? 8 : 6) * 1024 * 1024;
 
 /** Text that goes on for megabytes, each in a way that some pattern repeats. */
 const TEXTS: Readonly<Record<string, string>> = {
@@ -87,7 +89,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
 };
 
 describe("F1.19 text of some megabytes is read, or refused", () => {
-  test.each(Object.keys(READERS))("by %s, whatever is in it", (reader) => {
+  test.each(Object.keys(READERS))("by %s, whatever is in it", { timeout: 60_000 }, (reader) => {
     const outcomes = Object.entries(TEXTS).map(([name, text]) => `${name}: ${outcome(() => READERS[reader]?.(text))}`);
     expect(outcomes.filter((line) => !/: (?:read|refused)$/u.test(line))).toEqual([]);
   });
