@@ -65,6 +65,8 @@ class Builder {
   readonly #extensions = new ExtensionTable();
   /** Engines that several entries share, by name. */
   readonly #engines = new Map<string, Promise<Engine | undefined>>();
+  /** The namespace that has their tools: an engine lists them for one toolset, so that an entry of another gets an engine of its own. */
+  readonly #listed = new Map<string, string>();
   /** Values of variables that factories asked for. */
   readonly #secrets: Record<string, string> = {};
 
@@ -139,9 +141,13 @@ class Builder {
     const match = config === undefined ? "none" : matchServer(config, toolset);
     if (engineName === undefined || match === "none") return await own();
     const { openTimeoutMs } = toolset;
-    if (match === "same") return { toolset: present({ engine: await this.#engine(engineName), openTimeoutMs }) };
+    if (match === "same" && (this.#listed.get(engineName) ?? name) === name) {
+      this.#listed.set(engineName, name);
+      return { toolset: present({ engine: await this.#engine(engineName), openTimeoutMs }) };
+    }
     const target: EngineTarget = toolset.type === "mcp" ? { server: toolset } : { service: toolset };
-    if (match === "adapts") return { toolset: present({ engine: await this.#make(engineName, target), openTimeoutMs }) };
+    if (match === "adapts" || match === "same")
+      return { toolset: present({ engine: await this.#make(engineName, target), openTimeoutMs }) };
     const answering = await this.#engine(engineName);
     const built = await own();
     const lister = "toolset" in built ? built.toolset.engine : undefined;

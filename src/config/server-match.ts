@@ -7,7 +7,7 @@ import type { ToolsetConfig } from "./toolset-config.ts";
 export type ServerToolset = Extract<ToolsetConfig, { readonly type: "mcp" | "openapi" }>;
 
 /**
- * - `same`: the engine reaches exactly this server, so that entries may share it;
+ * - `same`: the engine reaches exactly this server, so that an entry may have it;
  * - `adapts`: the engine is made once more, for the server of the entry;
  * - `other`: the engine reaches another server, or one of another kind;
  * - `stand-in`: the engine answers in place of servers, such as `lm`;

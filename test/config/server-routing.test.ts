@@ -114,6 +114,14 @@ test.each([
   expect(outcome).toEqual({ problems: [expect.stringMatching(problem)] });
 });
 
+test("F0.58 entries that bring the same server have its tools each, whether they name the engine or not", async () => {
+  const servers = await startServers();
+  const entries = [0, undefined, 0, undefined].map((engine) => ({ server: "mcp A" as const, engine }));
+  const { answers } = (await answersOf({ entries, engines: ["mcp A"] }, servers)) as { readonly answers: readonly string[] };
+
+  expect(answers.map((answer) => answer.includes("mcp A"))).toEqual([true, true, true, true]);
+});
+
 test("F0.58 what an entry says of its server wins over what the engine that it names says", async () => {
   const tokens: unknown[] = [];
   const { url } = await loopbackMcp({
