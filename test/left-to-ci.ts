@@ -5,7 +5,7 @@ import { IN_CI, inCI } from "./ci.ts";
 export default class LeftToCI implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     if (inCI) return;
-    const left = modules.flatMap((module) => [...module.children.allTests("skipped")].filter(({ name }) => name.endsWith(IN_CI)));
+    const left = modules.flatMap((module) => [...module.children.allTests("skipped")].filter(({ fullName }) => fullName.includes(IN_CI)));
     if (left.length === 0) return;
     const files = new Set(left.map(({ module }) => module.moduleId)).size;
     console.log(

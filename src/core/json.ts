@@ -71,7 +71,7 @@ export function copyJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonCo
 export type LookFor = (text: string) => boolean;
 
 /** Shorter texts are not shown to a `LookFor`. */
-export const MIN_LOOKED_AT = 24;
+const MIN_LOOKED_AT = 24;
 
 export interface FittedJson {
   readonly value: JsonValue;

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { inCI } from "../ci.ts";
 
 const FIXTURE = fileURLToPath(new URL("./mcp-server.ts", import.meta.url));
 const SUITE = fileURLToPath(new URL("../../node_modules/@modelcontextprotocol/conformance/dist/index.js", import.meta.url));
@@ -56,15 +57,19 @@ const CANNOT_PASS: ReadonlyMap<string, string> = new Map(
   ].map((name) => [name, "the tasks extension: the official server library does not offer it, and calls here are answered when they end"]),
 );
 
-test.each([
+test.skipIf(!inCI).each([
   { revision: "2025-11-25", required: 30 },
   { revision: "2026-07-28", required: 37 },
-])("F4.34 the suite's $required required server scenarios of $revision pass", { timeout: PATIENCE_MS }, async ({ revision, required }) => {
-  const url = await startFixture();
-  const { exitCode, text } = await run(["server", "--url", url, "--requirements", revision]);
-  const summary = readSummary(text);
-  expect(summary.required.filter(({ passed }) => !passed)).toEqual([]);
-  expect(summary.required).toHaveLength(required);
-  expect(summary.others.filter(({ name, passed }) => !passed && !CANNOT_PASS.has(name))).toEqual([]);
-  expect(exitCode).toBe(0);
-});
+])(
+  "F4.34 the suite's $required required server scenarios of $revision pass (in CI)",
+  { timeout: PATIENCE_MS },
+  async ({ revision, required }) => {
+    const url = await startFixture();
+    const { exitCode, text } = await run(["server", "--url", url, "--requirements", revision]);
+    const summary = readSummary(text);
+    expect(summary.required.filter(({ passed }) => !passed)).toEqual([]);
+    expect(summary.required).toHaveLength(required);
+    expect(summary.others.filter(({ name, passed }) => !passed && !CANNOT_PASS.has(name))).toEqual([]);
+    expect(exitCode).toBe(0);
+  },
+);

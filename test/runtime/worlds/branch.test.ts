@@ -11,6 +11,7 @@ import { loadWorlds, worldsPresent } from "./recorded-worlds.ts";
 import type { RecordedCall, RecordedTask } from "./recorded-worlds.ts";
 import { Score, totalsOf } from "./score.ts";
 import { traceRuntime } from "./trace-runtime.ts";
+import { IN_CI, inCI } from "../../ci.ts";
 
 const SEED = 20_260_303;
 
@@ -55,7 +56,7 @@ async function bring(
   return results;
 }
 
-describe.skipIf(!worldsPresent)("recorded worlds in branches", () => {
+describe.skipIf(!worldsPresent || !inCI)(`recorded worlds in branches ${IN_CI}`, () => {
   const worlds = loadWorlds();
   const tasks = worlds.flatMap((world) => world.tasks);
   /** Every so many tasks, of every world. */

@@ -14,13 +14,14 @@ import type { RecordedTask } from "./recorded-worlds.ts";
 import { Score, totalsOf } from "./score.ts";
 import { traceRuntime } from "./trace-runtime.ts";
 import type { TraceStep } from "./trace-tools.ts";
+import { IN_CI, inCI } from "../../ci.ts";
 
 const SEED = 20_260_304;
 
 const folder = mkdtempSync(join(tmpdir(), "haft-worlds-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe.skipIf(!worldsPresent)("recorded worlds and a crash", () => {
+describe.skipIf(!worldsPresent || !inCI)(`recorded worlds and a crash ${IN_CI}`, () => {
   const worlds = loadWorlds();
   const tasks = worlds.flatMap((world) => world.tasks);
 
