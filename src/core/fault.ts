@@ -46,7 +46,7 @@ export interface FaultRule {
 /**
  * Which calls fail on purpose, and how.
  *
- * Failures that a real tool meets count for its circuit as any others do; those of what stands in for it do not.
+ * They count for no circuit, whoever answers the call: they are injected on purpose.
  */
 export interface FaultPlan {
   /**

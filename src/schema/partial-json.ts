@@ -1,6 +1,7 @@
 /** Reads JSON that is still being written, to show what is there of it so far. */
 import { DEFAULT_MAX_DEPTH, isJsonArray } from "../core/json.ts";
 import type { JsonValue } from "../core/json.ts";
+import { JSON_ESCAPES } from "./json-text/decode-string.ts";
 
 type Place = "value" | "first-item" | "first-key" | "key" | "colon" | "separator";
 type Reading = Place | "text" | "key-text" | "literal" | "number" | "broken";
@@ -16,16 +17,6 @@ const LITERALS: ReadonlyMap<string, readonly [string, JsonValue]> = new Map([
   ["t", ["true", true]],
   ["f", ["false", false]],
   ["n", ["null", null]],
-]);
-const ESCAPES: ReadonlyMap<string, string> = new Map([
-  ['"', '"'],
-  ["\\", "\\"],
-  ["/", "/"],
-  ["b", "\b"],
-  ["f", "\f"],
-  ["n", "\n"],
-  ["r", "\r"],
-  ["t", "\t"],
 ]);
 const HEX = /^[0-9a-fA-F]{4}$/u;
 const SPACE = /[ \t\n\r]/u;
@@ -202,7 +193,7 @@ export class PartialJson {
   #readEscape(char: string): void {
     this.#escape += char;
     const [, kind = "", ...digits] = this.#escape;
-    const plain = ESCAPES.get(kind);
+    const plain = JSON_ESCAPES.get(kind);
     if (plain !== undefined) this.#endEscape(plain);
     else if (kind !== "u") this.#reading = "broken";
     else if (digits.length === 4) {

@@ -7,7 +7,8 @@ export interface DecodedString {
   readonly mends: MendKind[];
 }
 
-const PLAIN: ReadonlyMap<string, string> = new Map([
+/** What may stand behind a backslash in JSON, but for `u`. @see RFC 8259, section 7 */
+export const JSON_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['"', '"'],
   ["\\", "\\"],
   ["/", "/"],
@@ -69,7 +70,7 @@ function lookThrough(raw: string, quote: string): Seen {
     const kind = raw[at + 1] ?? "";
     if (kind === quote || kind === '"') continue;
     if (ESCAPED_MARKS.includes(kind) && kind !== "") seen.marks = true;
-    else if (PLAIN.has(kind) || (kind === "u" && HEX.test(raw.slice(at + 2, at + 6)))) seen.known = true;
+    else if (JSON_ESCAPES.has(kind) || (kind === "u" && HEX.test(raw.slice(at + 2, at + 6)))) seen.known = true;
     else seen.unknown = true;
   }
   return seen;
@@ -79,7 +80,7 @@ function readEscape(raw: string, at: number, quote: string, kept: string): { rea
   const kind = raw[at + 1] ?? "";
   if (kind === "") return { text: "\\", length: 1 };
   if (kept.includes(kind)) return { text: `\\${kind}`, length: 2 };
-  const plain = kind === quote || ESCAPED_MARKS.includes(kind) ? kind : PLAIN.get(kind);
+  const plain = kind === quote || ESCAPED_MARKS.includes(kind) ? kind : JSON_ESCAPES.get(kind);
   if (plain !== undefined) return { text: plain, length: 2 };
   const code = raw.slice(at + 2, at + 6);
   if (kind === "u" && HEX.test(code)) return { text: String.fromCharCode(Number.parseInt(code, 16)), length: 6 };
