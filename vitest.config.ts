@@ -16,8 +16,9 @@ export default defineConfig({
     reporters: ["default", "./test/left-to-ci.ts"],
     // A process that a test starts takes a third of the time when Node keeps what it compiled.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL("node_modules/.cache/haft-tests", import.meta.url)) },
-    testTimeout: 10_000,
-    hookTimeout: 10_000,
+    // Ends what hangs; it judges no speed, so it leaves room for a busy machine.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     projects: [
       // A worker keeps the modules that it has loaded for its next file, which saves a third of the time.
       { extends: true, test: { name: "rooms", include: ["test/**/*.test.ts"], exclude: [PROGRAMS], isolate: false } },
