@@ -1,5 +1,5 @@
 /** Loops over a model in process: twenty rounds of four calls, a round late in a long conversation, and one message from its JSON to its answer. */
-import type { JsonValue } from "../src/core/json.ts";
+import type { JsonValue } from "../src/core/base/json.ts";
 import type { Model, ModelEvent, ModelReply } from "../src/core/model.ts";
 import { createLoop } from "../src/compose/loop.ts";
 import { scriptedModel } from "../src/model/scripted-model.ts";

@@ -1,7 +1,7 @@
 /** A registry of 100,000 tools: loading it, its first and later definitions, look-ups and search. */
 import { modelTools } from "../src/compose/prompt/model-tools.ts";
-import { Registry } from "../src/runtime/registry/registry.ts";
-import { toolDefinition } from "../src/runtime/registry/tool-definition.ts";
+import { Registry } from "../src/registry/registry.ts";
+import { toolDefinition } from "../src/registry/tool-definition.ts";
 import type { Tool } from "../src/core/tool.ts";
 import { goal } from "./measure.ts";
 

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import type { Store } from "../src/core/store.ts";
 import type { Tool } from "../src/core/tool.ts";
 import { createRuntime } from "../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../src/runtime/runtime-session.ts";
 import { memoryStore } from "../src/store/memory-store.ts";
 import { sqliteStore } from "../src/store/sqlite-store.ts";
 import { heapBytes } from "./exact-accounting.ts";

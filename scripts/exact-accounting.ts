@@ -17,7 +17,7 @@ import type { Store } from "../src/core/store.ts";
 import type { Tool } from "../src/core/tool.ts";
 import { createRuntime } from "../src/runtime/runtime.ts";
 import type { Runtime } from "../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../src/runtime/runtime-session.ts";
 import { sqliteStore } from "../src/store/sqlite-store.ts";
 import { fakePorts, seededRandom } from "../src/testing/fake-ports.ts";
 

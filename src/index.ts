@@ -22,8 +22,8 @@ export { FAULT_TYPES, type FaultPlan, type FaultRule, type FaultType } from "./c
 export { FIDELITIES, type Fidelity } from "./core/fidelity.ts";
 export type { HistoryEntry } from "./core/history.ts";
 export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
-export type { JsonObject, JsonPrimitive, JsonValue } from "./core/json.ts";
-export type { JsonPatch, JsonPatchStep } from "./core/json-patch.ts";
+export type { JsonObject, JsonPrimitive, JsonValue } from "./core/base/json.ts";
+export type { JsonPatch, JsonPatchStep } from "./core/base/json-patch.ts";
 export { Job, type JobWork } from "./core/job.ts";
 export type { ModelMessage, NativeMessage, SessionMessage } from "./core/message.ts";
 export {
@@ -44,8 +44,8 @@ export {
   endedWell,
 } from "./core/model.ts";
 export { NoAnswer } from "./core/no-answer.ts";
-export { type OpenRecording, type RecordingSource, parseRecording, readRecording, writeRecording } from "./core/recording.ts";
-export type { RecordingHeader } from "./core/recording-format.ts";
+export { type OpenRecording, type RecordingSource, parseRecording, readRecording, writeRecording } from "./core/recording/recording.ts";
+export type { RecordingHeader } from "./core/recording/format.ts";
 export type { Clock, Ids, Log, LogFields, Ports, Random } from "./core/ports.ts";
 export { type Origin, type Repair, type ResultStatus, type ToolResult, type Truncation, resultText } from "./core/result.ts";
 export { RUNGS, type Rung, type Rungs } from "./core/rung.ts";
@@ -77,32 +77,32 @@ export type {
 } from "./core/tool.ts";
 export type { ToolPins } from "./core/tool-pins.ts";
 export type { Toolset } from "./core/toolset.ts";
-export { type DefinedTool, type HandlerResult, type SchemaSource, type ToolOptions, defineTool } from "./runtime/define-tool.ts";
+export { type DefinedTool, type HandlerResult, type SchemaSource, type ToolOptions, defineTool } from "./registry/define-tool.ts";
 export { perSession } from "./engine/per-session.ts";
 export { type ReplayOptions, type ReplayToolsetOptions, replayEngine, toolsetsOfRecording } from "./engine/replay.ts";
 export { memoryStore } from "./store/memory-store.ts";
 export { type AnthropicConversation, toAnthropicMessages } from "./wire/anthropic-conversation.ts";
 export { type GeminiConversation, type GeminiOptions, toGeminiContents } from "./wire/gemini-conversation.ts";
 export { type OpenAiConversation, toOpenAiMessages } from "./wire/openai-conversation.ts";
-export { Registry, type RegistryOptions } from "./runtime/registry/registry.ts";
-export type { SearchQuery } from "./runtime/registry/tool-search.ts";
-export type { RegisteredTool } from "./runtime/registry/registered-tool.ts";
-export { type Documentation, type DocumentationOptions, type DocumentationOverrides, documentationOf } from "./runtime/documentation.ts";
-export type { ExecuteOptions, ProgressListener, ProgressingCall } from "./runtime/execute-options.ts";
-export type { ResultNotes } from "./runtime/call-run.ts";
-export type { EngineRung, LadderOptions, LadderRule } from "./runtime/ladder.ts";
+export { Registry, type RegistryOptions } from "./registry/registry.ts";
+export type { SearchQuery } from "./registry/tool-search.ts";
+export type { RegisteredTool } from "./registry/registered-tool.ts";
+export { type Documentation, type DocumentationOptions, type DocumentationOverrides, documentationOf } from "./registry/documentation.ts";
+export type { ExecuteOptions, ProgressListener, ProgressingCall } from "./call/execute-options.ts";
+export type { ResultNotes } from "./call/call-run.ts";
+export type { EngineRung, LadderOptions, LadderRule } from "./call/ladder.ts";
 export type { AddOptions, Round, RoundOptions, RoundReply } from "./runtime/round.ts";
 export { Runtime, type RuntimeOptions, type SessionStart, createRuntime } from "./runtime/runtime.ts";
-export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/session/import-recording.ts";
-export { storedEvents } from "./runtime/session/read-events.ts";
-export type { ResumeOptions } from "./runtime/session/resume-session.ts";
-export type { ForkOptions } from "./runtime/session/fork-options.ts";
-export type { RuntimeSession, SessionTurn, SimulateOptions, Simulation } from "./runtime/session/runtime-session.ts";
-export type { MessagesOptions } from "./runtime/session/session-messages.ts";
-export type { Session } from "./runtime/session/session.ts";
-export type { SessionDiff, StateDifference } from "./runtime/session/session-diff.ts";
-export type { SessionSnapshot } from "./runtime/session/snapshot.ts";
-export { withSuccessShape } from "./runtime/success-shape.ts";
+export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/import-recording.ts";
+export { storedEvents } from "./session/read-events.ts";
+export type { ResumeOptions } from "./runtime/resume-session.ts";
+export type { ForkOptions } from "./session/fork-options.ts";
+export type { RuntimeSession, SessionTurn, SimulateOptions, Simulation } from "./runtime/runtime-session.ts";
+export type { MessagesOptions } from "./runtime/session-messages.ts";
+export type { Session } from "./session/session.ts";
+export type { SessionDiff, StateDifference } from "./session/session-diff.ts";
+export type { SessionSnapshot } from "./runtime/snapshot.ts";
+export { withSuccessShape } from "./registry/success-shape.ts";
 export {
   type ToolAnnotations,
   type ToolDefinition,
@@ -110,20 +110,20 @@ export {
   toolDefinition,
   toolFromJson,
   toolToJson,
-} from "./runtime/registry/tool-definition.ts";
-export { ToolExecutionError } from "./runtime/tool-execution-error.ts";
-export { type ToolFunction, type ToolFunctionOptions, toolFunction } from "./runtime/tool-function.ts";
-export type { ToolsetFailure } from "./runtime/toolsets/merge-toolsets.ts";
-export type { ToolsetChange } from "./runtime/registry/prepare-toolset.ts";
-export type { OpenReport, RefreshReport } from "./runtime/toolsets/toolset-lifecycle.ts";
+} from "./registry/tool-definition.ts";
+export { ToolExecutionError } from "./call/tool-execution-error.ts";
+export { type ToolFunction, type ToolFunctionOptions, toolFunction } from "./registry/tool-function.ts";
+export type { ToolsetFailure } from "./registry/lifecycle/merge-toolsets.ts";
+export type { ToolsetChange } from "./registry/prepare-toolset.ts";
+export type { OpenReport, RefreshReport } from "./registry/lifecycle/toolset-lifecycle.ts";
 export type { ApprovalSettings } from "./policy/approval.ts";
 export type { CacheOptions } from "./policy/result-cache.ts";
 export type { CircuitSettings } from "./policy/circuit.ts";
 export type { PermissionRules } from "./policy/permission.ts";
-export { type BudgetAxis, type BudgetLimit, type LoopBudgetLimits } from "./policy/loop-budget.ts";
-export type { RepeatGuardOptions, RepeatLadder } from "./policy/repeat-guard.ts";
+export { type BudgetAxis, type BudgetLimit, type LoopBudgetLimits } from "./compose/loop-budget.ts";
+export type { RepeatGuardOptions, RepeatLadder } from "./compose/repeat-guard.ts";
 export { type ToolList, Visibility, type VisibilityRules, visibilityOf, visibleTools } from "./policy/visibility.ts";
-export { supersedesAt, supersedesSameInput } from "./policy/supersede.ts";
+export { supersedesAt, supersedesSameInput } from "./history/supersede.ts";
 export type { RetrySettings } from "./policy/retry.ts";
 export { EmergencyStop, type EmergencyStopOptions } from "./compose/emergency-stop.ts";
 export type { LoopEvent, LoopListener } from "./compose/loop-event.ts";

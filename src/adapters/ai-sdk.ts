@@ -4,7 +4,7 @@ import type { ProgressUpdate, ToolContext } from "../core/context.ts";
 import type { ContentPart } from "../core/content.ts";
 import { valueText } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
-import type { JsonValue } from "../core/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import { partText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";

@@ -1,7 +1,7 @@
 /** Tools for LangChain and LangGraph, and their tools for us. */
 import type { ToolContext } from "../core/context.ts";
 import { valueText } from "../core/content.ts";
-import type { JsonValue } from "../core/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { bridgedTools, foreignTool, openSchema, outputOf } from "./bridge.ts";

@@ -1,7 +1,7 @@
 /** Tools for Mastra, and its tools for us. */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
-import type { JsonValue } from "../core/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { askApproval, bridgedTools, foreignTool, openSchema, outputOf } from "./bridge.ts";

@@ -1,7 +1,7 @@
 /** Puts the questions of tools and servers to the person at the terminal, field by field. */
 import type { Answer, Ask as AskPerson, AskRequest } from "../core/ask.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { Ask, CommandContext } from "./command.ts";
 import { inLine } from "./in-line.ts";
 import { safeText } from "./terminal-text.ts";

@@ -1,10 +1,10 @@
 /** The session that a command goes on with: a new one, one that is taken up from the store, or a copy of it to try things on. */
-import { writeRecording } from "../core/recording.ts";
+import { writeRecording } from "../core/recording/recording.ts";
 import type { Store } from "../core/store.ts";
-import { importRecording } from "../runtime/session/import-recording.ts";
-import { storedEvents } from "../runtime/session/read-events.ts";
-import type { ResumeOptions } from "../runtime/session/resume-session.ts";
-import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import { importRecording } from "../runtime/import-recording.ts";
+import { storedEvents } from "../session/read-events.ts";
+import type { ResumeOptions } from "../runtime/resume-session.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { CommandContext } from "./command.ts";
 import { InterruptedCalls } from "./interrupted-calls.ts";
@@ -12,8 +12,8 @@ import { findSession, withSession } from "./open-store.ts";
 import type { EventPrinter } from "./print-event.ts";
 import { Progress, counted } from "./progress.ts";
 import { safeText } from "./terminal-text.ts";
-import { untilAborted } from "../core/until-aborted.ts";
-import { plural } from "../core/wording.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
+import { plural } from "../core/base/wording.ts";
 
 export interface TakeUpOptions {
   readonly runtime: Runtime;

@@ -1,7 +1,7 @@
 /** Tools that are not offered because they are not as they were pinned. */
 import { operatorText } from "../core/error.ts";
-import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
-import type { Registry } from "../runtime/registry/registry.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Registry } from "../registry/registry.ts";
 import type { CommandContext } from "./command.ts";
 import { warn } from "./open-runtime.ts";
 

@@ -1,9 +1,9 @@
 /** Writes the calls of a run into a file, so that they can be replayed. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { writeRecording } from "../core/recording.ts";
+import { writeRecording } from "../core/recording/recording.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import type { CommandContext } from "./command.ts";
 import { errorLines } from "./print-result.ts";
 import { safeText } from "./terminal-text.ts";

@@ -1,6 +1,6 @@
 /** `haft chat`: a person talks with a model that has the tools. */
 import type { Store } from "../core/store.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { keptSession } from "./begin-session.ts";
 import { personApprover } from "./ask-person.ts";
 import { noteBlocked } from "./blocked-tools.ts";

@@ -1,8 +1,8 @@
 /** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { OWN_TOOLSET, isSource } from "../config/toolset-config.ts";
 import { blockedText, blockedTools } from "./blocked-tools.ts";
-import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { failureText, withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime } from "./open-runtime.ts";

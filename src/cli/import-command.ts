@@ -5,7 +5,7 @@ import { loadConfig } from "../config/load-config.ts";
 import { present } from "../config/present.ts";
 import type { RegistryEntry } from "../config/registry-config.ts";
 import { ToolError } from "../core/error.ts";
-import { jsonPath } from "../core/json.ts";
+import { jsonPath } from "../core/base/json.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { warn } from "./open-runtime.ts";

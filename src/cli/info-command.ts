@@ -1,12 +1,12 @@
 /** `haft info`: everything there is to know about one tool. */
 import { valueText } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { stateOf } from "../engine/known-tools.ts";
 import type { ServerState } from "../engine/lazy-server.ts";
-import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
-import type { Registry } from "../runtime/registry/registry.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Registry } from "../registry/registry.ts";
 import { blockedText } from "./blocked-tools.ts";
 import type { Command } from "./command.ts";
 import { toolsetOf, withRuntime } from "./open-runtime.ts";

@@ -1,7 +1,7 @@
 /** The calls that a crash interrupted: found in a session's log, and followed until each has its result. */
 import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 
 export type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
 

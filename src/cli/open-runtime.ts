@@ -15,10 +15,10 @@ import type { LoadedConfig } from "../config/load-config.ts";
 import { lockPath, readLock } from "../config/lock-file.ts";
 import type { RegistryEntry } from "../config/registry-config.ts";
 import { isSource } from "../config/toolset-config.ts";
-import { toolPins } from "../policy/tool-pins.ts";
+import { toolPins } from "../trust/tool-pins.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Runtime, RuntimeOptions } from "../runtime/runtime.ts";
-import type { OpenReport } from "../runtime/toolsets/toolset-lifecycle.ts";
+import type { OpenReport } from "../registry/lifecycle/toolset-lifecycle.ts";
 import { present } from "../config/present.ts";
 import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";
@@ -26,7 +26,7 @@ import { runLadder } from "./run-ladder.ts";
 import type { LadderChoice } from "./run-ladder.ts";
 import { oneLine } from "./terminal-text.ts";
 import { requireTrust } from "./trust/require-trust.ts";
-import { untilAborted } from "../core/until-aborted.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 
 export interface OpenRuntime {
   readonly runtime: Runtime;

@@ -7,12 +7,12 @@ import { findConfig } from "../config/load-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store, StoredSession } from "../core/store.ts";
-import { nearNames } from "../runtime/registry/near-names.ts";
+import { nearNames } from "../registry/near-names.ts";
 import { sqliteStore } from "../store/sqlite-store.ts";
 import type { CommandContext } from "./command.ts";
 import { readConfig } from "./open-runtime.ts";
 import { requireTrust } from "./trust/require-trust.ts";
-import { untilAborted } from "../core/until-aborted.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 
 export interface WithStoreOptions {
   /** Reads, also from a file that is damaged, and changes nothing. */

@@ -1,7 +1,7 @@
 /** The version of this package, as its manifest has it. */
 import { readFileSync } from "node:fs";
-import { isJsonObject } from "../core/json.ts";
-import { parseJson } from "../core/parse-json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
 
 export function packageVersion(): string {
   const manifest = parseJson(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));

@@ -1,9 +1,9 @@
 /** Shows what has changed about third-party tools. */
 import type { DriftState, LockDrift, SeenToolset, ToolDrift, ToolsetDrift } from "../config/lock-drift.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
-import { plural } from "../core/wording.ts";
-import { suspiciousText } from "../policy/suspicious-text.ts";
+import { plural } from "../core/base/wording.ts";
+import { suspiciousText } from "../trust/suspicious-text.ts";
 import type { CommandContext } from "./command.ts";
 import { safeText, wrap } from "./terminal-text.ts";
 import type { Screen, Style } from "./terminal-text.ts";

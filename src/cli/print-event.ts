@@ -1,7 +1,7 @@
 /** Tells what the runtime does, line by line, as it happens. */
 import type { RuntimeEvent } from "../core/event.ts";
 import { valueText } from "../core/content.ts";
-import type { JsonValue } from "../core/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import { resultLines } from "./print-result.ts";
 import { columnFor, cut, duration, oneLine, safeText } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";

@@ -2,7 +2,7 @@
 import type { ErrorInfo } from "../core/error.ts";
 import { resultText } from "../core/result.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { cut, duration, oneLine, safeText, wrap } from "./terminal-text.ts";
 import type { Screen } from "./terminal-text.ts";
 import { columnsOf, padColumns } from "./text-width.ts";

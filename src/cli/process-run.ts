@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { endServersQuickly } from "../engine/mcp/process.ts";
+import { endServersQuickly } from "../processes/process.ts";
 import { runCli } from "./run-cli.ts";
 import type { Output } from "./terminal-text.ts";
 

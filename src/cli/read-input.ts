@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { decodePieces, readTextFile, readTextPieces } from "../documents/read-text-file.ts";
 import type { CommandContext } from "./command.ts";
-import { untilAborted } from "../core/until-aborted.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 
 /** All of it is held in memory. */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;

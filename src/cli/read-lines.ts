@@ -1,7 +1,7 @@
 /** The lines that a person types, or that another program sends, one at a time. */
 import { StringDecoder } from "node:string_decoder";
 import { ToolError } from "../core/error.ts";
-import { untilAborted } from "../core/until-aborted.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 import type { CommandContext } from "./command.ts";
 
 const MAX_LINE_LENGTH = 16 * 1024 * 1024;

@@ -1,8 +1,8 @@
 /** Reads a recording for a command: from a file, or from standard input for `-`. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { readRecording } from "../core/recording.ts";
-import { plural } from "../core/wording.ts";
+import { readRecording } from "../core/recording/recording.ts";
+import { plural } from "../core/base/wording.ts";
 import type { CommandContext } from "./command.ts";
 import { Progress } from "./progress.ts";
 import { readPieces } from "./read-input.ts";

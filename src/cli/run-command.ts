@@ -1,9 +1,9 @@
 /** `haft run`: plays a conversation through the tools and tells what happens. */
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
-import { plural } from "../core/wording.ts";
-import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
-import type { SessionDiff } from "../runtime/session/session-diff.ts";
+import { plural } from "../core/base/wording.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import type { SessionDiff } from "../session/session-diff.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { copySession, keptSession } from "./begin-session.ts";
 import { recordedTo } from "./call-recorder.ts";

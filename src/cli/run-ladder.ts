@@ -5,7 +5,7 @@ import { present } from "../config/present.ts";
 import { ToolError } from "../core/error.ts";
 import { isReal, rungList } from "../core/rung.ts";
 import type { Rungs } from "../core/rung.ts";
-import type { LadderOptions } from "../runtime/ladder.ts";
+import type { LadderOptions } from "../call/ladder.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { CommandContext } from "./command.ts";

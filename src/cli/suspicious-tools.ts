@@ -1,7 +1,7 @@
 /** Third-party tools, and the text in their definitions that seems to be meant for the model. */
 import { toolOrigins } from "../config/tool-origin.ts";
-import { suspiciousText } from "../policy/suspicious-text.ts";
-import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
+import { suspiciousText } from "../trust/suspicious-text.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 
 /** The toolsets whose tools an MCP server or an OpenAPI document describes. */

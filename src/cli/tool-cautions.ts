@@ -2,7 +2,7 @@
 import { whyNoHandler } from "../core/missing-handler.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { effectWord } from "./tool-words.ts";
 
 const MAX_NAMED = 5;

@@ -1,10 +1,10 @@
 /** Tools in words: the table of `haft list` and `haft search`, and what a call does to the world. */
-import { plural } from "../core/wording.ts";
-import type { RegisteredTool } from "../runtime/registry/registered-tool.ts";
-import type { Registry } from "../runtime/registry/registry.ts";
-import { toolDefinition } from "../runtime/registry/tool-definition.ts";
-import type { ToolDefinition } from "../runtime/registry/tool-definition.ts";
-import { compareNames } from "../runtime/registry/tool-search.ts";
+import { plural } from "../core/base/wording.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Registry } from "../registry/registry.ts";
+import { toolDefinition } from "../registry/tool-definition.ts";
+import type { ToolDefinition } from "../registry/tool-definition.ts";
+import { compareNames } from "../registry/tool-search.ts";
 import type { CommandContext } from "./command.ts";
 import { columnFor, oneLine, safeJson, safeText } from "./terminal-text.ts";
 import { columnsOf } from "./text-width.ts";

@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { RoundOptions } from "../runtime/round.ts";
-import type { SessionTurn } from "../runtime/session/runtime-session.ts";
+import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { NO_USAGE } from "./loop-result.ts";
 import { pendingCalls } from "./pending-calls.ts";
 import type { ApprovalDecisions, PendingCall } from "./pending-calls.ts";

@@ -1,7 +1,7 @@
 /** Stops everything after too many failed calls in a row, until a person has looked at it. */
 import { ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 
 export interface EmergencyStopOptions {
   /** How many calls in a row must fail. @default 5 */

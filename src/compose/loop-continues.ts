@@ -3,7 +3,7 @@ import type { FinishReason } from "../core/model.ts";
 import { endedWell } from "../core/model.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { ToolCategory } from "../core/tool.ts";
-import type { BudgetLevel } from "../policy/loop-budget.ts";
+import type { BudgetLevel } from "./loop-budget.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
 import type { StopReason } from "./stop-reason.ts";
 

@@ -1,11 +1,11 @@
 /** The conversation of a loop as its model is shown it, grown message by message: a round costs the same however long it is. */
 import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage } from "../core/message.ts";
-import { DEFAULT_MAX_TURNS, turnStarts } from "../policy/limit-turns.ts";
-import { pairMessages } from "../policy/pair-messages.ts";
-import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
-import { conversationOf } from "../runtime/session/session-messages.ts";
-import type { MessagesOptions } from "../runtime/session/session-messages.ts";
+import { DEFAULT_MAX_TURNS, turnStarts } from "../history/limit-turns.ts";
+import { pairMessages } from "../history/pair-messages.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { conversationOf } from "../runtime/session-messages.ts";
+import type { MessagesOptions } from "../runtime/session-messages.ts";
 
 /**
  * What `session.messages` gives, kept from round to round and from run to run: whatever the session has recorded since is added, who ever

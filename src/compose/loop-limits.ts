@@ -1,10 +1,10 @@
 /** How far a loop may go. */
 import { ToolError } from "../core/error.ts";
-import { checkLimits } from "../policy/loop-budget.ts";
-import type { LoopBudgetLimits } from "../policy/loop-budget.ts";
-import { checkRepeatOptions } from "../policy/repeat-guard.ts";
-import type { RepeatGuardOptions } from "../policy/repeat-guard.ts";
-import { checkKnownKeys } from "../runtime/known-keys.ts";
+import { checkLimits } from "./loop-budget.ts";
+import type { LoopBudgetLimits } from "./loop-budget.ts";
+import { checkRepeatOptions } from "./repeat-guard.ts";
+import type { RepeatGuardOptions } from "./repeat-guard.ts";
+import { checkKnownKeys } from "../registry/known-keys.ts";
 
 export interface LoopLimits {
   /** Most requests to the model in one run. @default 50 */

@@ -1,12 +1,12 @@
 /** What a loop is made of. */
 import { ToolError } from "../core/error.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { Model, ModelCall, ModelTool, TokenUsage, ToolChoice } from "../core/model.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
-import { checkKnownKeys } from "../runtime/known-keys.ts";
+import { checkKnownKeys } from "../registry/known-keys.ts";
 import type { RoundOptions } from "../runtime/round.ts";
-import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
-import type { MessagesOptions } from "../runtime/session/session-messages.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import type { MessagesOptions } from "../runtime/session-messages.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
 import { LIMIT_NAMES } from "./loop-limits.ts";
 import type { LoopLimits } from "./loop-limits.ts";

@@ -1,17 +1,17 @@
 /** One run of a loop: asks the model, runs its calls, decides whether to go on. */
 import { ToolError } from "../core/error.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
-import { plural } from "../core/wording.ts";
-import { CONTEXT_LEVELS, advisoryNote, contextAdvisory } from "../policy/context-advisory.ts";
-import type { ContextAdvisory, ContextLevel } from "../policy/context-advisory.ts";
-import { LoopBudget } from "../policy/loop-budget.ts";
+import { plural } from "../core/base/wording.ts";
+import { CONTEXT_LEVELS, advisoryNote, contextAdvisory } from "../history/context-advisory.ts";
+import type { ContextAdvisory, ContextLevel } from "../history/context-advisory.ts";
+import { LoopBudget } from "./loop-budget.ts";
 import type { Visibility } from "../policy/visibility.ts";
-import type { ProgressListener } from "../runtime/execute-options.ts";
-import type { SessionTurn } from "../runtime/session/runtime-session.ts";
+import type { ProgressListener } from "../call/execute-options.ts";
+import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { providerName } from "../wire/provider-name.ts";
 import { CallChecks } from "./call-checks.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";

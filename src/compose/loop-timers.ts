@@ -1,6 +1,6 @@
 /** Ends a run that takes too long or says nothing any more. */
 import type { Clock } from "../core/ports.ts";
-import { crashAfterMs } from "../policy/loop-budget.ts";
+import { crashAfterMs } from "./loop-budget.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
 import type { StopReason } from "./stop-reason.ts";
 

@@ -4,7 +4,7 @@ import type { SessionMessage } from "../core/message.ts";
 import { onAbort } from "../policy/deadline.ts";
 import { visibilityOf } from "../policy/visibility.ts";
 import type { Visibility } from "../policy/visibility.ts";
-import type { SessionTurn } from "../runtime/session/runtime-session.ts";
+import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { EmergencyStop } from "./emergency-stop.ts";
 import { checkLoopLimits } from "./loop-limits.ts";
 import type { CheckedLimits } from "./loop-limits.ts";

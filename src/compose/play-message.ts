@@ -1,12 +1,12 @@
 /** One message of a model, from the request to the results of its calls. */
 import { ToolError } from "../core/error.ts";
-import { canonicalJson, copyJson } from "../core/json.ts";
+import { canonicalJson, copyJson } from "../core/base/json.ts";
 import { endedWell } from "../core/model.ts";
 import type { Model, ModelCall, ModelEvent, ModelReply, ModelRequest } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
-import type { SessionTurn } from "../runtime/session/runtime-session.ts";
+import type { SessionTurn } from "../runtime/runtime-session.ts";
 import type { LoopEvent } from "./loop-event.ts";
 
 /** What a message needs of the run it belongs to. */

@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { TokenUsage } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 
 /** Where a run is, after a round. */
 export interface LoopState {

@@ -2,7 +2,7 @@
 import type { SessionEvent } from "../core/event.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import type { NameMatcher } from "../policy/permission.ts";
-import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
 export interface TaintOptions {
   /** Patterns over qualified names: tools whose results strangers may have written (`web::*`, `mail::read`). */

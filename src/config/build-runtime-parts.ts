@@ -27,7 +27,7 @@ import { buildToolset, keyAtFault } from "./toolset-config.ts";
 import type { ExtensionConfig, ToolsetConfig } from "./toolset-config.ts";
 import type { BuildContext, Built } from "./toolset/toolset-type.ts";
 import { resolveVariables, variablesIn } from "./variables.ts";
-import { redactor } from "../engine/redact.ts";
+import { redactor } from "../core/base/redact.ts";
 
 export interface BuildOptions {
   /** For sources that watch files. @default the system's */

@@ -9,7 +9,7 @@ import { lockPath, readLock } from "./lock-file.ts";
 import { loadConfig } from "./load-config.ts";
 import type { LoadOptions } from "./load-config.ts";
 import { present } from "./present.ts";
-import { toolPins } from "../policy/tool-pins.ts";
+import { toolPins } from "../trust/tool-pins.ts";
 
 export { buildRuntimeParts } from "./build-runtime-parts.ts";
 export type { BuildOptions, RuntimeParts } from "./build-runtime-parts.ts";
@@ -20,8 +20,8 @@ export { fileSource } from "./file-source.ts";
 export type { CommonToolset, FileSourceOptions } from "./file-source.ts";
 export type { HaftConfig, RuntimeConfig } from "./haft-config.ts";
 export { lockPath, readLock } from "./lock-file.ts";
-export { toolPins } from "../policy/tool-pins.ts";
-export type { LockData } from "../policy/pinned-tool.ts";
+export { toolPins } from "../trust/tool-pins.ts";
+export type { LockData } from "../trust/pinned-tool.ts";
 export { findConfig, loadConfig } from "./load-config.ts";
 export type { LoadOptions, LoadedConfig } from "./load-config.ts";
 

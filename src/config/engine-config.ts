@@ -1,6 +1,6 @@
 /** Reads the engines that entries of a configuration name. */
 import type { FaultPlan } from "../core/fault.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { CallSettings } from "../core/tool.ts";
 import type { ReplayOptions } from "../engine/replay.ts";
 import type { SearchOptions } from "../engine/search.ts";

@@ -1,7 +1,7 @@
 /** Engines and sources that a program brings under names of its own, for a configuration to use. */
 import type { Engine } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { ToolSource } from "../core/source.ts";
 import { moduleExports } from "./module-tools.ts";
 import { nearKey } from "./near-key.ts";

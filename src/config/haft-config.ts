@@ -1,5 +1,5 @@
 /** What a configuration may say, and the reading of it. */
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { CallSettings } from "../core/tool.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";

@@ -1,5 +1,5 @@
 /** Reads which model plays tools, and how: in our words, or in those of seed 000. */
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { LmEngineOptions } from "../engine/lm.ts";
 import { findProvider, nearProviders } from "../model/providers.ts";
 import type { ProviderName } from "../model/providers.ts";

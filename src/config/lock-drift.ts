@@ -1,10 +1,10 @@
 /** What has changed since tools were pinned, toolset by toolset. */
-import { isJsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
-import { definitionDiff } from "../policy/definition-diff.ts";
-import { comparePinned, compareText, pinTool } from "../policy/pinned-tool.ts";
-import type { LockData, PinnedTool, PinnedToolset, ServerClaim } from "../policy/pinned-tool.ts";
-import { quoted } from "../core/visible-text.ts";
+import { definitionDiff } from "../trust/definition-diff.ts";
+import { comparePinned, compareText, pinTool } from "../trust/pinned-tool.ts";
+import type { LockData, PinnedTool, PinnedToolset, ServerClaim } from "../trust/pinned-tool.ts";
+import { quoted } from "../core/base/visible-text.ts";
 import { readDefinition } from "../schema/definition-fingerprint.ts";
 
 /** A toolset as it is now. */

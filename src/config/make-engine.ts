@@ -1,7 +1,7 @@
 /** Makes the engines that entries of a configuration name. */
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import { localEngine } from "../engine/local.ts";
 import { perSession } from "../engine/per-session.ts";
 import type { EngineConfig, McpEngineConfig, OtherEngineConfig } from "./engine-config.ts";

@@ -2,10 +2,10 @@
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { Model } from "../core/model.ts";
-import { readRecording } from "../core/recording.ts";
-import type { RecordingSource } from "../core/recording.ts";
+import { readRecording } from "../core/recording/recording.ts";
+import type { RecordingSource } from "../core/recording/recording.ts";
 import { readDocument } from "../documents/read-document.ts";
 import { readTextPieces } from "../documents/read-text-file.ts";
 import type { Stub } from "../engine/stub.ts";

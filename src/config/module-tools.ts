@@ -6,7 +6,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 
 const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
 

@@ -1,5 +1,5 @@
 /** Reads the `tools` and `engines` of seed 000: entries that say where tools come from, and which engine answers for them. */
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { readEngines } from "./engine-config.ts";
 import type { EngineConfig } from "./engine-config.ts";

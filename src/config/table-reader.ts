@@ -1,8 +1,8 @@
 /** Reads the keys of one table of a configuration file, and reports what is wrong with each. */
 import { describeThrown } from "../core/error.ts";
-import { copyJson } from "../core/json.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
-import { typeInWords } from "../core/wording.ts";
+import { copyJson } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { typeInWords } from "../core/base/wording.ts";
 import type { Bounds } from "./bounds.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { nearKey, unknownKey } from "./near-key.ts";

@@ -1,10 +1,10 @@
 /** Makes a tool of one definition in a file, whichever of the common shapes it has. */
 import type { Effects } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
-import { checkTool } from "../runtime/registry/check-registration.ts";
-import { PLAIN_FIELDS, toolFromJson } from "../runtime/registry/tool-definition.ts";
+import { checkTool } from "../registry/check-registration.ts";
+import { PLAIN_FIELDS, toolFromJson } from "../registry/tool-definition.ts";
 import { importSchema } from "../schema/import-schema.ts";
 import { EFFECT_PRESETS } from "./effects-config.ts";
 import { kindOf } from "./table-reader.ts";

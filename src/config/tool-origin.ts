@@ -1,8 +1,8 @@
 /** Where the tools of a configuration come from, and whose they are. */
 import { createHash } from "node:crypto";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
-import { canonicalJson, copyJson, isJsonObject } from "../core/json.ts";
-import type { JsonValue } from "../core/json.ts";
+import { canonicalJson, copyJson, isJsonObject } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import { routedOf } from "./haft-config.ts";
 import type { HaftConfig } from "./haft-config.ts";
 import type { Environment } from "./variables.ts";

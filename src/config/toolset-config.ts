@@ -1,7 +1,7 @@
 /** Reads the toolsets of a configuration, each by its type. */
 import { checkName } from "../core/call.ts";
 import { describeThrown } from "../core/error.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { CallSettings } from "../core/tool.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
 import { present } from "./present.ts";

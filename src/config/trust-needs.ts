@@ -3,7 +3,7 @@
  * those that tools have by themselves.
  */
 import { createHash } from "node:crypto";
-import { jsonPath } from "../core/json.ts";
+import { jsonPath } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { descriptorsToTrust } from "./descriptor-source.ts";

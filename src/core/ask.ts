@@ -1,5 +1,5 @@
 /** The question put to a person or a rule before a call may run. */
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./base/json.ts";
 
 export interface ApprovalRequest {
   readonly callId: string;

@@ -1,6 +1,6 @@
 /** What a tool may answer besides JSON: text, images and files, in the order the model shall see them. */
 import type { Fidelity } from "./fidelity.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonValue } from "./base/json.ts";
 
 export type ContentPart =
   | { readonly type: "text"; readonly text: string }

@@ -1,7 +1,7 @@
 /** What a handler is given besides its input. */
 import type { Answer, Question } from "./ask.ts";
 import type { HistoryEntry } from "./history.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonValue } from "./base/json.ts";
 import type { LogFields } from "./ports.ts";
 
 export interface ToolContext {

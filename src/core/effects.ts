@@ -1,5 +1,5 @@
 /** What a call reads and writes, and whether it may be repeated or undone: one declaration that drives the runtime. */
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./base/json.ts";
 
 /**
  * Names of what a call touches, such as `file:/a/b`. A key is a path of segments split at `/`, the scheme

@@ -1,6 +1,6 @@
 /** The seam behind which calls are answered: local functions, an MCP server, a REST service, a model. */
 import type { ToolContext } from "./context.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./base/json.ts";
 import type { Clock, Log } from "./ports.ts";
 import type { Origin } from "./result.ts";
 import type { Tool } from "./tool.ts";

@@ -1,6 +1,6 @@
 /** One call and its one result, as a session remembers them. */
 import type { ToolCall } from "./call.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./base/json.ts";
 import type { ToolResult } from "./result.ts";
 
 export interface HistoryEntry {

@@ -1,7 +1,7 @@
 /** What a conversation holds, in provider-neutral words. */
 import type { ToolCall } from "./call.ts";
 import type { ContentPart } from "./content.ts";
-import type { JsonValue } from "./json.ts";
+import type { JsonValue } from "./base/json.ts";
 import type { ToolResult } from "./result.ts";
 
 /** A model's message in its provider's own form, to be given back to that provider as it came. */

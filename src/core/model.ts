@@ -1,7 +1,7 @@
 /** The seam behind which a language model answers: what it is shown, and what it says, piece by piece. */
 import type { ToolCall } from "./call.ts";
 import type { ContentPart } from "./content.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./base/json.ts";
 import type { ModelMessage, NativeMessage } from "./message.ts";
 import type { JsonSchema } from "./tool.ts";
 

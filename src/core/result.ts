@@ -4,8 +4,8 @@ import { valueText } from "./content.ts";
 import { readDataUri } from "./data-uri.ts";
 import type { ErrorInfo } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
-import { visibleText } from "./visible-text.ts";
+import type { JsonObject, JsonValue } from "./base/json.ts";
+import { visibleText } from "./base/visible-text.ts";
 
 /**
  * `ok`; `partial`: it ran, but the output broke its schema and is kept; `error`; `cancelled`; `skipped`: never

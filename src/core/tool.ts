@@ -1,7 +1,7 @@
 /** What a model may call. */
 import type { ToolContext } from "./context.ts";
 import type { Effects } from "./effects.ts";
-import type { JsonObject, JsonValue } from "./json.ts";
+import type { JsonObject, JsonValue } from "./base/json.ts";
 
 /** A JSON Schema, draft 2020-12 unless `$schema` names draft-07. `{}` and `true` allow everything. */
 export type JsonSchema = boolean | { readonly [keyword: string]: unknown };

@@ -1,5 +1,5 @@
 /** Where each key of a document stands, so that a problem found later can still name its place. */
-import { jsonPath } from "../core/json.ts";
+import { jsonPath } from "../core/base/json.ts";
 
 /** Line and column, both from 1; columns in UTF-16 units. */
 export interface Position {

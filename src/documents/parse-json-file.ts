@@ -1,7 +1,7 @@
 /** Reads a document in strict JSON. */
 import { ToolError } from "../core/error.ts";
-import type { JsonLimits, JsonValue } from "../core/json.ts";
-import { parseJson } from "../core/parse-json.ts";
+import type { JsonLimits, JsonValue } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
 import { addJsonPositions } from "./json-positions.ts";
 import { KeyPositions } from "./key-positions.ts";
 import type { ParsedFile } from "./key-positions.ts";

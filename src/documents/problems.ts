@@ -1,6 +1,6 @@
 /** Collects what is wrong with a document, each problem with its place, to report all of it at once. */
 import { ToolError } from "../core/error.ts";
-import { jsonPath } from "../core/json.ts";
+import { jsonPath } from "../core/base/json.ts";
 import type { KeyPath, KeyPositions, Position } from "./key-positions.ts";
 
 interface Problem {

@@ -1,7 +1,7 @@
 /** Reads JSON Lines that somebody wrote by hand: no bad line is passed over, and each is named by its place. */
 import { ToolError } from "../core/error.ts";
-import type { JsonValue } from "../core/json.ts";
-import { parseJson } from "../core/parse-json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
 
 export interface JsonLines<Item> {
   /** In the order of their lines. */

@@ -3,7 +3,7 @@
  *
  * Only for a document that has been parsed: what follows what is taken as given, and values are skipped over.
  */
-import { jsonPath } from "../core/json.ts";
+import { jsonPath } from "../core/base/json.ts";
 import { KeyPositions, LineIndex } from "./key-positions.ts";
 import type { KeyPath, Position } from "./key-positions.ts";
 

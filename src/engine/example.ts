@@ -2,9 +2,9 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
-import { canonicalJson, isJsonObject } from "../core/json.ts";
-import { seededRandom } from "../core/seeded-random.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { canonicalJson, isJsonObject } from "../core/base/json.ts";
+import { seededRandom } from "../core/base/seeded-random.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { type Validator, compileSchema } from "../schema/compile-schema.ts";
 import { exampleValue } from "../schema/example/example-value.ts";

@@ -4,7 +4,7 @@ import type { Engine, EngineContext, EngineRequest, EngineSession } from "../cor
 import { ToolError, describeThrown, hintsOf } from "../core/error.ts";
 import { Job } from "../core/job.ts";
 import type { Tool } from "../core/tool.ts";
-import { untilAborted } from "../core/until-aborted.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 
 /** `configured`: not open; `known`: its tools are, and it does not run; `started`: it runs; `used`: it has answered a call since. */

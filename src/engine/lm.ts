@@ -2,12 +2,12 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import type { JsonValue } from "../core/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
 import type { FinishReason, Model, ModelReply, ModelRequest } from "../core/model.ts";
 import type { Tool } from "../core/tool.ts";
-import { untilAborted } from "../core/until-aborted.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 import { askModel } from "./lm/ask-model.ts";
 import { shownHistory } from "./lm/history.ts";
 import { chooseCandidate } from "./lm/judge-reply.ts";

@@ -9,7 +9,7 @@ import type { Answering } from "./mcp/answer-request.ts";
 import { callTool } from "./mcp/call-tool.ts";
 import type { McpConnection } from "./mcp/connection.ts";
 import { HEADER_MISMATCH } from "./mcp/failure.ts";
-import { printable } from "./mcp/last-words.ts";
+import { printable } from "../processes/stderr-tail.ts";
 import { ServerLink } from "./mcp/link.ts";
 import { checkOptions, secretsOf } from "./mcp/options.ts";
 import type { McpOptions } from "./mcp/options.ts";
@@ -19,8 +19,8 @@ import { ServerPeer } from "./mcp/server-peer.ts";
 import { sparingLog } from "./mcp/sparing-log.ts";
 import { listTools } from "./mcp/tools.ts";
 import type { ToolList } from "./mcp/tools.ts";
-import { redactError, redactor } from "./redact.ts";
-import type { Redact } from "./redact.ts";
+import { redactError, redactor } from "../core/base/redact.ts";
+import type { Redact } from "../core/base/redact.ts";
 
 export type {
   McpAuth,

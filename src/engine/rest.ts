@@ -2,13 +2,13 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { HttpClient, HttpHeader, HttpResponse } from "../net/http-request.ts";
-import { redactError } from "./redact.ts";
+import { redactError } from "../core/base/redact.ts";
 import { excerpt } from "./rest/answer-text.ts";
 import { buildRequest } from "./rest/build-request.ts";
 import type { BuiltRequest } from "./rest/build-request.ts";

@@ -3,7 +3,7 @@ import type { ToolContext } from "../core/context.ts";
 import { readOnly } from "../core/effects.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import { DocumentIndex } from "./search/document-index.ts";

@@ -1,5 +1,5 @@
 /** A peer whose server is started when it is used. */
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { McpPeer, PeerOptions } from "./mcp/peer.ts";
 
 type Ask = (params: JsonObject, options: PeerOptions) => Promise<JsonObject>;

@@ -2,7 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { NoAnswer } from "../core/no-answer.ts";
 import { expectInput, inputMatcher, mismatch } from "./stub/match-input.ts";
 import type { Expected } from "./stub/match-input.ts";

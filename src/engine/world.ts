@@ -2,9 +2,9 @@
 import type { ToolContext } from "../core/context.ts";
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { JsonLimits, JsonObject, JsonValue } from "../core/json.ts";
-import { shareJson } from "../core/share-json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonLimits, JsonObject, JsonValue } from "../core/base/json.ts";
+import { shareJson } from "../core/base/share-json.ts";
 import type { Reducer } from "../core/tool.ts";
 
 /** Where in a session's state the reducers of a toolset keep theirs. */

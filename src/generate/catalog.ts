@@ -2,7 +2,7 @@
 import { qualifiedName } from "../core/call.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import type { Registry } from "../runtime/registry/registry.ts";
+import type { Registry } from "../registry/registry.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 
 /** One tool of a catalog. */

@@ -1,6 +1,6 @@
 /** A vector for each tool, by a function that the program brings. */
 import { ToolError } from "../core/error.ts";
-import type { JsonValue } from "../core/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { CatalogTool } from "./catalog.ts";
 import { EnrichmentCache, toolKey } from "./enrichment-cache.ts";
 import type { EnrichmentCacheOptions } from "./enrichment-cache.ts";

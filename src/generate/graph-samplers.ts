@@ -7,8 +7,8 @@ import type { DataflowEdge } from "./dataflow-graph.ts";
 import type { Enriched } from "./enrich.ts";
 import { SamplingError, prepareDraw } from "./sampler.ts";
 import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
-import { drawn } from "../core/seeded-random.ts";
-import { plural } from "../core/wording.ts";
+import { drawn } from "../core/base/seeded-random.ts";
+import { plural } from "../core/base/wording.ts";
 
 export interface GraphSampleOptions extends SampleOptions {
   /** Weaker edges are not followed. @default 0, all edges of the graph */

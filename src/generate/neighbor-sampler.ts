@@ -5,8 +5,8 @@ import type { Enriched } from "./enrich.ts";
 import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
 import { SamplingError, prepareDraw } from "./sampler.ts";
 import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
-import { drawn } from "../core/seeded-random.ts";
-import { plural } from "../core/wording.ts";
+import { drawn } from "../core/base/seeded-random.ts";
+import { plural } from "../core/base/wording.ts";
 
 export interface NeighborSampleOptions extends SampleOptions {
   /** Tools that are less alike are no neighbours. @default none is too different */

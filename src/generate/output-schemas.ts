@@ -1,7 +1,7 @@
 /** Asks a model what tools return, where they do not say so themselves. */
 import { ToolError } from "../core/error.ts";
-import { copyJson, isJsonObject } from "../core/json.ts";
-import type { JsonValue } from "../core/json.ts";
+import { copyJson, isJsonObject } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { EnrichmentCache, toolKey } from "./enrichment-cache.ts";

@@ -5,8 +5,8 @@ import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { SamplingError, checkNamespaces, prepareDraw } from "./sampler.ts";
 import type { SampleOptions, Sampler } from "./sampler.ts";
-import { drawn } from "../core/seeded-random.ts";
-import { plural } from "../core/wording.ts";
+import { drawn } from "../core/base/seeded-random.ts";
+import { plural } from "../core/base/wording.ts";
 
 export interface RandomSampleOptions extends SampleOptions {
   /**

@@ -1,6 +1,6 @@
 /** Works through a list, several at a time, until a signal says stop. */
 import { ToolError } from "../core/error.ts";
-import { untilAborted } from "../core/until-aborted.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 
 export interface RunLimitedOptions {
   /** Most that are under way at a time. Integer ≥ 1. */

@@ -1,12 +1,12 @@
 /** The seam for choosing tools that belong together, to generate data with. */
 import { ToolError } from "../core/error.ts";
 import type { Random } from "../core/ports.ts";
-import { nearNames } from "../runtime/registry/near-names.ts";
+import { nearNames } from "../registry/near-names.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { checkCount } from "./run-limited.ts";
-import { seededRandom } from "../core/seeded-random.ts";
+import { seededRandom } from "../core/base/seeded-random.ts";
 
 /** Draws tools. Keeps nothing from one sample to the next. */
 export interface Sampler<Options extends SampleOptions = SampleOptions> {

@@ -1,5 +1,5 @@
 /** Which texts of one list are like a text of another: by their words, or by vectors that somebody else makes. */
-import { splitWords } from "../runtime/registry/split-words.ts";
+import { splitWords } from "../registry/split-words.ts";
 import { embedAll, cosine } from "./vectors.ts";
 import type { EmbedOptions } from "./vectors.ts";
 import { pause } from "./run-limited.ts";

@@ -1,5 +1,5 @@
 /** What goes into a tool and what comes out of it, parameter by parameter, read from its schemas. */
-import { isJsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { walkPointer } from "../schema/reference-uri.ts";
 

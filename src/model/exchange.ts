@@ -1,7 +1,7 @@
 /** One request to a provider and its answer: cut off when it stalls, grows too large, or is called off. */
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
-import { untilAborted } from "../core/until-aborted.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 import { networkFailure, neverConnected } from "../net/network-failure.ts";
 import { onAbort } from "../policy/deadline.ts";
 

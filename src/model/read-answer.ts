@@ -1,6 +1,6 @@
 /** Reads a provider's answer: events as they come, or an error that says what the answer was instead. */
 import { ToolError } from "../core/error.ts";
-import type { JsonValue } from "../core/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { ModelEvent } from "../core/model.ts";
 import type { Clock } from "../core/ports.ts";
 import { excerpt } from "../engine/rest/answer-text.ts";

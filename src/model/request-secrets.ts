@@ -1,7 +1,7 @@
 /** The headers of a request, and what of them nobody may be told. */
 import { ToolError } from "../core/error.ts";
-import { redactError, redactor } from "../engine/redact.ts";
-import type { Redact } from "../engine/redact.ts";
+import { redactError, redactor } from "../core/base/redact.ts";
+import type { Redact } from "../core/base/redact.ts";
 import type { Framing } from "../wire/wire-format.ts";
 
 export interface RequestSecretsOptions {

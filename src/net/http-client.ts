@@ -8,7 +8,7 @@ import type { SecureContext } from "node:tls";
 import { ToolError, hintsOf } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
 import type { Clock, Log } from "../core/ports.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { AddressGuard, serverName } from "./address-guard.ts";
 import type { ResolveName } from "./address-guard.ts";
 import { exchange } from "./exchange.ts";

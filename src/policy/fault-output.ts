@@ -1,6 +1,6 @@
 /** What faults make of an answer. */
-import { isJsonObject } from "../core/json.ts";
-import type { JsonValue } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 
 /** So much of an answer is shown garbled. */

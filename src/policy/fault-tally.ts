@@ -2,9 +2,9 @@
 import { hash } from "node:crypto";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { canonicalJson } from "../core/json.ts";
-import type { JsonValue } from "../core/json.ts";
-import { PersistentMap } from "../core/persistent-map.ts";
+import { canonicalJson } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { PersistentMap } from "../core/base/persistent-map.ts";
 
 /** How often each call was made so far. Never changes, so that a branch can go on from it. */
 export type CallTally = PersistentMap<number>;

@@ -3,7 +3,7 @@ import { checkMs } from "../core/check-settings.ts";
 import { ToolError } from "../core/error.ts";
 import { FAULT_TYPES } from "../core/fault.ts";
 import type { FaultPlan, FaultRule } from "../core/fault.ts";
-import { drawn, seededRandom } from "../core/seeded-random.ts";
+import { drawn, seededRandom } from "../core/base/seeded-random.ts";
 import type { CallSample } from "./fault-tally.ts";
 import { nameMatcher } from "./permission.ts";
 import type { NameMatcher } from "./permission.ts";

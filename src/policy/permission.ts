@@ -1,6 +1,6 @@
 /** Which tools there are for models and clients, by patterns over their qualified names. */
 import { ToolError } from "../core/error.ts";
-import { typeInWords } from "../core/wording.ts";
+import { typeInWords } from "../core/base/wording.ts";
 
 /** Patterns over qualified names; `*` stands for any text: `files::*`, `*::delete`, `*`. */
 export interface PermissionRules {

@@ -1,7 +1,7 @@
 /** Results kept in memory, to answer equal calls without running them again. */
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { Flight } from "./flight.ts";
 import { ResourceVersions } from "./resource-versions.ts";

@@ -1,10 +1,10 @@
 /** Keeps results that were too large to show, and reads them piece by piece for `read_result`. */
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonObject, jsonPath } from "../core/json.ts";
-import type { JsonValue } from "../core/json.ts";
-import { parseJson } from "../core/parse-json.ts";
-import { plural, typeInWords } from "../core/wording.ts";
+import { isJsonObject, jsonPath } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
+import { plural, typeInWords } from "../core/base/wording.ts";
 import { partText } from "../core/result.ts";
 import { finder } from "./find-text.ts";
 import { weighContent, weighJson } from "./weigh.ts";

@@ -7,18 +7,18 @@ import type { ModelCall, ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { onAbort } from "../policy/deadline.ts";
-import { Batch, admitNext, begin } from "./batch.ts";
-import type { Admission, Answer } from "./batch.ts";
-import type { CallOptions, CallParts, CallRun, ResultNotes } from "./call-run.ts";
-import type { ExecuteOptions } from "./execute-options.ts";
-import { lockKeysOf } from "./hold.ts";
-import { LoopBreaks } from "./loop-breaks.ts";
-import { hasTurnRule } from "./check-turn-rules.ts";
-import { executeCall } from "./pipeline.ts";
-import { ResourceLocks } from "./resource-locks.ts";
-import { copyContent } from "./copy-content.ts";
-import { readNative } from "./session/read-message.ts";
-import type { Turn } from "./session/turn.ts";
+import { Batch, admitNext, begin } from "../call/batch.ts";
+import type { Admission, Answer } from "../call/batch.ts";
+import type { CallOptions, CallParts, CallRun, ResultNotes } from "../call/call-run.ts";
+import type { ExecuteOptions } from "../call/execute-options.ts";
+import { lockKeysOf } from "../call/hold.ts";
+import { LoopBreaks } from "../call/loop-breaks.ts";
+import { hasTurnRule } from "../call/check-turn-rules.ts";
+import { executeCall } from "../call/pipeline.ts";
+import { ResourceLocks } from "../call/resource-locks.ts";
+import { copyContent } from "../session/copy-content.ts";
+import { readNative } from "../session/read-message.ts";
+import type { Turn } from "../session/turn.ts";
 
 export interface RoundOptions extends Omit<ExecuteOptions, "idempotencyKey" | "onError" | "concurrent"> {
   /** What is to be kept with each result, beside what its tool said for programs. */

@@ -3,12 +3,12 @@ import { checkMs, checkSettings } from "../core/check-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkRetry } from "../policy/retry.ts";
-import { checkKnownKeys } from "./known-keys.ts";
+import { checkKnownKeys } from "../registry/known-keys.ts";
 import type { Ask } from "../core/ask.ts";
 import type { EventListener } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { FaultPlan } from "../core/fault.ts";
-import type { JsonLimits } from "../core/json.ts";
+import type { JsonLimits } from "../core/base/json.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolSource } from "../core/source.ts";
 import type { Store } from "../core/store.ts";
@@ -20,7 +20,7 @@ import type { CircuitSettings } from "../policy/circuit.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
-import type { LadderOptions } from "./ladder.ts";
+import type { LadderOptions } from "../call/ladder.ts";
 
 export interface RuntimeOptions extends CallSettings {
   /** Tools of the namespace `default`. */

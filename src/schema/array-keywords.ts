@@ -1,5 +1,5 @@
 /** Keywords for arrays. */
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { NEVER, type Rule, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
 import { evaluateChild, testChild } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, childOf, countOf, keywordValue, listOf, refuse } from "./keyword.ts";

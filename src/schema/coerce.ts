@@ -1,5 +1,5 @@
 /** Text to the value it spells, where nothing can be lost or misread. */
-import type { JsonPrimitive, JsonValue } from "../core/json.ts";
+import type { JsonPrimitive, JsonValue } from "../core/base/json.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
 const SPELLED: ReadonlyMap<string, boolean> = new Map([

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import type { Effects } from "../core/effects.ts";
 import { describeThrown } from "../core/error.ts";
-import { canonicalJson, copyJson } from "../core/json.ts";
-import type { JsonValue } from "../core/json.ts";
+import { canonicalJson, copyJson } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 
 /** The parts of a definition, in the order people read them. The last two come from `metadata`. */

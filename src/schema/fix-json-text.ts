@@ -1,8 +1,8 @@
 /** JSON text as models write it in arguments of calls: exact where it is JSON, mended where only its form is broken. */
 import { ToolError } from "../core/error.ts";
-import type { JsonCopy, JsonValue } from "../core/json.ts";
-import { DEFAULT_MAX_DEPTH } from "../core/json.ts";
-import { parseJson } from "../core/parse-json.ts";
+import type { JsonCopy, JsonValue } from "../core/base/json.ts";
+import { DEFAULT_MAX_DEPTH } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
 import { MAX_DAMAGED_CHARS } from "./json-text/damaged-text.ts";
 import { copyPlain, plain } from "./json-text/parse-plain.ts";
 import { readDamagedJson } from "./json-text/read-damaged-json.ts";

@@ -1,6 +1,6 @@
 /** The TypeScript type of what a schema lets through. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 
 /**
  * What a handler is given: the output type of a Standard Schema, or the type that a JSON Schema literal describes.

@@ -1,6 +1,6 @@
 /** How a keyword is compiled, and the checks on what schemas write under it. */
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import { type Location, type RawSchema, type Rule, type SchemaNode, schemaPointer } from "./compiled-schema.ts";
 import { showValue } from "./schema-problem.ts";
 

@@ -1,6 +1,6 @@
 /** Keywords for the fields of objects. */
-import { isJsonObject } from "../core/json.ts";
-import { plural } from "../core/wording.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import { plural } from "../core/base/wording.ts";
 import { NEVER, type RawSchema, type Rule, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
 import { evaluateChild } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, childOf, countOf, mapOf, namesOf } from "./keyword.ts";

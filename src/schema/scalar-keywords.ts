@@ -1,7 +1,7 @@
 /** Keywords for strings and numbers. */
 import type { Rule, SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { ToolError } from "../core/error.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { type KeywordTable, type SubschemaCompiler, countOf, numberOf, refuse, stringOf } from "./keyword.ts";
 import { type LinearPattern, linearPattern } from "./pattern.ts";
 import { showValue } from "./schema-problem.ts";

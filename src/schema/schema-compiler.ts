@@ -1,5 +1,5 @@
 /** Turns a schema document into nodes: one walk over its subschemas, then its references. */
-import { isJsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import { type Location, NEVER, type RawSchema, type Rule, SchemaNode, type SchemaResource } from "./compiled-schema.ts";
 import { DIALECTS, LATEST, dialectNamed, dialectOf } from "./dialects.ts";
 import { type Reference, type SubschemaCompiler, keywordValue, refuse, stringOf } from "./keyword.ts";

@@ -1,6 +1,6 @@
 /** Checks a value against a part of a schema, with the references in that part still meaning the whole document. */
-import type { JsonObject, JsonValue } from "../core/json.ts";
-import { isJsonObject } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
 import { escapePointer } from "./schema-problem.ts";
 

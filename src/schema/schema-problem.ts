@@ -1,5 +1,5 @@
 /** One way in which a value breaks its schema, and the words for it. */
-import { jsonPath } from "../core/json.ts";
+import { jsonPath } from "../core/base/json.ts";
 
 export interface SchemaProblem {
   /** `$` path of the value, or of the missing field: `$.a[1]`. Shortened in the middle past 200 characters. */

@@ -1,5 +1,5 @@
 /** `unevaluatedItems` and `unevaluatedProperties`: the parts of a value that no other keyword claimed. */
-import { isJsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import { NEVER, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
 import { evaluateChild } from "./evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, childOf } from "./keyword.ts";

@@ -4,8 +4,8 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { HttpGateway } from "./mcp/http.ts";
 import type { McpHandler } from "./mcp/http.ts";
 import type { McpHttpOptions } from "./mcp/http-options.ts";
-import { listen } from "./mcp/listen.ts";
-import type { McpListenOptions, McpListener } from "./mcp/listen.ts";
+import { listen } from "./http/listen.ts";
+import type { McpListenOptions, McpListener } from "./http/listen.ts";
 import { serveStdio } from "./mcp/stdio.ts";
 import type { McpStdioOptions, McpStdioServer } from "./mcp/stdio.ts";
 

@@ -1,8 +1,8 @@
 /** Events as the text that is stored, and back. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { parseJson } from "../core/parse-json.ts";
-import { EVENT_LIMITS, readEvent } from "../core/read-event.ts";
+import { parseJson } from "../core/base/parse-json.ts";
+import { EVENT_LIMITS, readEvent } from "../core/recording/read-event.ts";
 import type { EventPage, LogDamage } from "../core/store.ts";
 import type { EventRow, StoredPage } from "./log-database.ts";
 

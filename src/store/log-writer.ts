@@ -2,7 +2,7 @@
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { LogOptions } from "../core/store.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { eventChecksum, rootChecksum, sessionChecksum } from "./checksum.ts";
 import { spellBranchPoint } from "./log-database.ts";
 import type { EventRow, LogRefusal, LogWrite } from "./log-database.ts";

@@ -1,6 +1,6 @@
 /** Any string as text that every database keeps: JSON, which has no NUL and no lone surrogates. */
 import { ToolError } from "../core/error.ts";
-import { parseJson } from "../core/parse-json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
 
 const LIMITS = { maxDepth: 1, maxChars: 512 * 1024 * 1024 };
 

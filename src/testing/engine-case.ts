@@ -8,7 +8,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Runtime, RuntimeOptions } from "../runtime/runtime.ts";
-import type { RuntimeSession } from "../runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { countingIds, seededRandom } from "./fake-ports.ts";
 import { recordedAnswer } from "./recorded-toolset.ts";
 import type { RecordedAnswer } from "./recorded-toolset.ts";

@@ -1,7 +1,7 @@
 /** A clock, a random source and ids that a test holds in its hand: the same run every time, and no sleep. */
 import { ToolError } from "../core/error.ts";
 import type { Clock, Ids, Log, LogFields, Ports } from "../core/ports.ts";
-import { seededRandom } from "../core/seeded-random.ts";
+import { seededRandom } from "../core/base/seeded-random.ts";
 
 export { seededRandom };
 

@@ -3,7 +3,7 @@ import { equal, fail } from "node:assert/strict";
 import type { ErrorCode } from "../core/error-codes.ts";
 import { isToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { JsonValue } from "../core/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { Store } from "../core/store.ts";
 
 /** What a case works on. The case opens and closes the stores it asks for. */

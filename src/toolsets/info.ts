@@ -5,12 +5,12 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
-import { defineTool } from "../runtime/define-tool.ts";
-import { documentationOf } from "../runtime/documentation.ts";
-import type { DocumentationOverrides } from "../runtime/documentation.ts";
-import { INFO_TOOL, MANUAL_TOOLSET, markRead } from "../runtime/manual-reading.ts";
-import type { Registry } from "../runtime/registry/registry.ts";
-import { callerVisibility } from "../runtime/tool-context.ts";
+import { defineTool } from "../registry/define-tool.ts";
+import { documentationOf } from "../registry/documentation.ts";
+import type { DocumentationOverrides } from "../registry/documentation.ts";
+import { INFO_TOOL, MANUAL_TOOLSET, markRead } from "../call/manual-reading.ts";
+import type { Registry } from "../registry/registry.ts";
+import { callerVisibility } from "../call/tool-context.ts";
 import { qualifiedNameOf } from "../wire/provider-name.ts";
 
 export interface InfoOptions {

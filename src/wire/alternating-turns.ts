@@ -1,5 +1,5 @@
 /** Messages of two sides that take turns, the user first, as Anthropic and Bedrock want them. */
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 
 type Side = "user" | "assistant";
 

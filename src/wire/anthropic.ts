@@ -1,5 +1,5 @@
 /** Anthropic's Messages API. */
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";

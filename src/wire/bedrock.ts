@@ -1,6 +1,6 @@
 /** Amazon Bedrock's Converse API. */
-import { isJsonObject } from "../core/json.ts";
-import type { JsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedrock/conversation.ts";
 import { ConverseReader } from "./bedrock/message-reader.ts";

@@ -1,7 +1,7 @@
 /** Cohere's chat, version 2: a plan before the calls, results as documents. */
 import type { ContentPart } from "../core/content.ts";
-import { isJsonArray, isJsonObject } from "../core/json.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { partText } from "../core/result.ts";

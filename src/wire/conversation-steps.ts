@@ -1,8 +1,8 @@
 /** A conversation in the steps that every provider wants: what was said, and calls with their results right behind them. */
 import { hash } from "node:crypto";
 import type { ContentPart } from "../core/content.ts";
-import { isJsonArray, isJsonObject } from "../core/json.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { CallMessage, ModelMessage, NativeMessage } from "../core/message.ts";
 import { partText, resultText } from "../core/result.ts";
 import type { OfferedName, ToolResult } from "../core/result.ts";

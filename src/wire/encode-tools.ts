@@ -1,8 +1,8 @@
 /** Writes the tools of a request one by one, so that a bad one spoils nothing but itself. */
 import { ToolError } from "../core/error.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { ModelTool } from "../core/model.ts";
-import { plural } from "../core/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { fitSchema } from "./fit-schema.ts";
 import type { SchemaSubset } from "./fit-schema.ts";
 import { ProviderNames } from "./provider-name.ts";

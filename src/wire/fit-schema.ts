@@ -1,7 +1,7 @@
 /** Writes a tool's schema as a provider takes it, and says what was lost. */
 import { ToolError } from "../core/error.ts";
-import { isJsonArray, isJsonObject } from "../core/json.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { countNodes } from "../schema/schema-part.ts";

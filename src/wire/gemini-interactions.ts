@@ -1,6 +1,6 @@
 /** Gemini's Interactions API. */
-import { isJsonObject } from "../core/json.ts";
-import type { JsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { candidateCount } from "./candidates.ts";

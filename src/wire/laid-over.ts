@@ -1,6 +1,6 @@
 /** Fields of a request that a caller's own words may add to. */
-import { isJsonObject } from "../core/json.ts";
-import type { JsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 
 /** One field of a body: ours, with what the caller says under the same key laid over it; none where there is nothing to say. */
 export function laidOver(key: string, ours: JsonObject, native: JsonObject): JsonObject {

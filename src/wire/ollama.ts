@@ -1,6 +1,6 @@
 /** Ollama's own chat: lines of JSON, calls whole and with their arguments as objects. */
 import type { ContentPart } from "../core/content.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { answerText, contentParts, contentText, conversationSteps, documentHeading, inputObject } from "./conversation-steps.ts";

@@ -1,6 +1,6 @@
 /** OpenAI's Chat Completions, and the many servers that speak it. */
-import { isJsonObject } from "../core/json.ts";
-import type { JsonObject } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { PLAIN_CHAT, chatVariant } from "./chat-variants.ts";

@@ -1,8 +1,8 @@
 /** A conversation as the messages of OpenAI's Chat Completions. */
 import type { ContentPart } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
-import { isJsonArray, isJsonObject } from "../core/json.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";

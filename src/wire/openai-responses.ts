@@ -1,7 +1,7 @@
 /** OpenAI's Responses, and what speaks it: Azure, xAI, Bedrock, LM Studio and others. */
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ModelReply, ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";

@@ -1,6 +1,6 @@
 /** Tools that a request names in the provider's own words. */
 import { ToolError } from "../core/error.ts";
-import type { JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { ToolChoice } from "../core/model.ts";
 import type { EncodedTools } from "./wire-format.ts";
 

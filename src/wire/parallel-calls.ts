@@ -1,6 +1,6 @@
 /** The wrapper that OpenAI's models invent for several calls at once, taken apart. */
-import { isJsonArray, isJsonObject } from "../core/json.ts";
-import type { JsonValue } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import type { ModelCall } from "../core/model.ts";
 import { qualifiedNameOf } from "./provider-name.ts";
 

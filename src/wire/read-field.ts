@@ -1,5 +1,5 @@
 /** Fields of a provider's JSON as they should be; what is of another type counts as not there. */
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 
 export function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;

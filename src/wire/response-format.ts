@@ -1,7 +1,7 @@
 /** Asking for a reply that is JSON: what of its schema a provider can be told. */
 import { ToolError } from "../core/error.ts";
-import { isJsonObject } from "../core/json.ts";
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ResponseFormat } from "../core/model.ts";
 import { fitSchema } from "./fit-schema.ts";
 import type { SchemaSubset } from "./fit-schema.ts";

@@ -1,6 +1,6 @@
 /** JSON with a space behind `:` and `,`, as Python's `json.dumps` writes it. */
-import { isJsonArray, isJsonObject } from "../core/json.ts";
-import type { JsonValue } from "../core/json.ts";
+import { isJsonArray, isJsonObject } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 
 export function spacedJson(value: JsonValue): string {
   if (isJsonArray(value)) return `[${value.map(spacedJson).join(", ")}]`;

@@ -1,5 +1,5 @@
 /** The seam behind which a provider's JSON is: our words to its requests, its replies to our words. */
-import type { JsonObject, JsonValue } from "../core/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ModelEvent, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ToolResult } from "../core/result.ts";

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { printSimulation } from "../../src/cli/print-simulation.ts";
 import { readCommandLine } from "../../src/cli/command-line.ts";
 import { screenFor } from "../../src/cli/terminal-text.ts";
-import type { JsonValue } from "../../src/core/json.ts";
-import { diffJson } from "../../src/core/json-patch.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
+import { diffJson } from "../../src/core/base/json-patch.ts";
 
 /** The lines about the state, on a screen of 80 columns. */
 function shown(...values: readonly (readonly [before: JsonValue | undefined, after: JsonValue | undefined])[]): readonly string[] {

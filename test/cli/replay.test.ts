@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { writeRecording } from "../../src/core/recording.ts";
+import { writeRecording } from "../../src/core/recording/recording.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { PATIENCE_MS, masked } from "./run-haft.ts";
 import { SessionProject, TALK, jsonLines, lines } from "./session-project.ts";

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { afterAll } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { untilAborted } from "../../src/core/until-aborted.ts";
+import { untilAborted } from "../../src/core/base/until-aborted.ts";
 import { startProviderServer } from "../model/provider-server.ts";
 import type { ProviderServer, ServedAnswer, ServedFormat } from "../model/provider-server.ts";
 import { folderWith, masked } from "./run-haft.ts";

@@ -11,7 +11,7 @@ import type { LoopOptions } from "../../src/compose/loop-options.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import type { ReplyScript, ScriptedModel } from "../../src/model/scripted-model.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import type { FakePorts } from "../../src/testing/fake-ports.ts";
 import { testRuntime } from "../runtime/bench-runtime.ts";
 

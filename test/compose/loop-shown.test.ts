@@ -12,7 +12,7 @@ import type { Toolset } from "../../src/core/toolset.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
-import type { MessagesOptions } from "../../src/runtime/session/session-messages.ts";
+import type { MessagesOptions } from "../../src/runtime/session-messages.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import type { FilesOptions } from "../../src/toolsets/files.ts";

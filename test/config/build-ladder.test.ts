@@ -7,7 +7,7 @@ import { loadConfig } from "../../src/config/load-config.ts";
 import type { LoadedConfig } from "../../src/config/load-config.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { readOnly } from "../../src/core/effects.ts";
-import { writeRecording } from "../../src/core/recording.ts";
+import { writeRecording } from "../../src/core/recording/recording.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";

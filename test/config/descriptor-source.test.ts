@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { descriptorSource, descriptorsToTrust } from "../../src/config/descriptor-source.ts";
 import type { DescriptorSourceOptions } from "../../src/config/descriptor-source.ts";
-import { Registry } from "../../src/runtime/registry/registry.ts";
+import { Registry } from "../../src/registry/registry.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";

@@ -4,7 +4,7 @@ import { lockDrift, pinToolset, relock } from "../../src/config/lock-drift.ts";
 import type { SeenToolset } from "../../src/config/lock-drift.ts";
 import { parseLock, lockText } from "../../src/config/lock-file.ts";
 import { sourceHash, variableNames } from "../../src/config/tool-origin.ts";
-import type { LockData } from "../../src/policy/pinned-tool.ts";
+import type { LockData } from "../../src/trust/pinned-tool.ts";
 
 const tool = (name: string, description = `Does ${name}.`, version = "1.0.0"): Tool => ({
   name,

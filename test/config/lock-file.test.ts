@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
 import { lockPath, lockText, parseLock, readLock, writeLock } from "../../src/config/lock-file.ts";
 import { pinToolset } from "../../src/config/lock-drift.ts";
-import type { LockData } from "../../src/policy/pinned-tool.ts";
+import type { LockData } from "../../src/trust/pinned-tool.ts";
 import { configError, configFolder } from "./config-folder.ts";
 
 const READ: Tool = {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { legacy, loopbackMcp, toolList } from "../engine/mcp/loopback-mcp.ts";

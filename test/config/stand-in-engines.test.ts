@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
-import { writeRecording } from "../../src/core/recording.ts";
+import { writeRecording } from "../../src/core/recording/recording.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";

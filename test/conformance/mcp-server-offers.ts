@@ -1,6 +1,6 @@
 /** The resources, prompts and completions of the conformance fixture, under the names that the suite prescribes. */
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { PeerNotification } from "../../src/engine/mcp/peer.ts";
 import type { McpProvider } from "../../src/server/mcp.ts";
 import { PNG } from "./mcp-server-tools.ts";

@@ -2,9 +2,9 @@
 import type { ToolContext } from "../../src/core/context.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import { pure } from "../../src/core/effects.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { mcpClientOf } from "../../src/server/mcp.ts";
 import type { McpClient } from "../../src/server/mcp.ts";
 

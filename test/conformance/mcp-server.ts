@@ -1,6 +1,6 @@
 /** The MCP server that the conformance suite is run against, built with Haft. Prints its address, and ends with its input. */
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { listenMcp } from "../../src/server/mcp.ts";
 import { fixtureOffers } from "./mcp-server-offers.ts";
 import { fixtureTools } from "./mcp-server-tools.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import { readJsonLines } from "../../src/documents/read-json-lines.ts";
 
 function evenNumber(value: JsonValue): number {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import { differences, leavesOf, similarity } from "../../src/engine/compare-input.ts";
 
 function alike(one: JsonObject, other: JsonObject): number {

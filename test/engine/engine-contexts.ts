@@ -1,7 +1,7 @@
 /** What a runtime hands to an engine, as small as it can be. */
 import type { ToolContext } from "../../src/core/context.ts";
 import type { EngineContext, EngineRequest } from "../../src/core/engine.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";

@@ -1,9 +1,9 @@
 /** Whatever the example engine answers keeps to the output schema, if any value that it would make up alone does. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { seededRandom } from "../../src/core/seeded-random.ts";
+import { seededRandom } from "../../src/core/base/seeded-random.ts";
 import { exampleEngine } from "../../src/engine/example.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { exampleValue } from "../../src/schema/example/example-value.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonSchema, Reducer, Tool } from "../../src/core/tool.ts";
 import { exampleEngine } from "../../src/engine/example.ts";

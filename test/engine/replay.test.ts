@@ -5,7 +5,7 @@ import type { Engine } from "../../src/core/engine.ts";
 import type { ErrorInfo } from "../../src/core/error.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { recordedCalls } from "../../src/engine/recorded-calls.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import { restEngine } from "../../src/engine/rest.ts";
 import type { RestOptions } from "../../src/engine/rest.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

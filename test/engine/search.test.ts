@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import { searchEngine } from "../../src/engine/search.ts";
 import type { SearchOptions } from "../../src/engine/search.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { pure } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import { NoAnswer } from "../../src/core/no-answer.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { readStubs, stubEngine } from "../../src/engine/stub.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { Reducer } from "../../src/core/tool.ts";
 import { stepWorld } from "../../src/engine/world.ts";
 import { toolContext } from "./engine-contexts.ts";

@@ -8,7 +8,7 @@ import { DataflowGraph } from "../../src/generate/dataflow-graph.ts";
 import { enrich } from "../../src/generate/enrich.ts";
 import { randomSampler } from "../../src/generate/random-sampler.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { toolFromJson } from "../../src/runtime/registry/tool-definition.ts";
+import { toolFromJson } from "../../src/registry/tool-definition.ts";
 import { CASES, hasLiveTools, liveTools } from "../fixtures/live-tools.ts";
 
 const FOLDER = join(CASES, "fms-dgt");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import { enrich } from "../../src/generate/enrich.ts";
 import { outputSchemas } from "../../src/generate/output-schemas.ts";
 import type { OutputSchemasOptions, SchemaModel, SchemaPrompt } from "../../src/generate/output-schemas.ts";

@@ -3,13 +3,13 @@ import { readTree } from "./source-tree.ts";
 
 /** The timers that let the process end, and why no caller waits for what they do. */
 const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
+  "src/call/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
   "src/documents/watch-files.ts": "looks at changed files; a refresh reads them all the same",
   "src/engine/lazy-server.ts": "ends a server that no call uses",
   "src/engine/mcp.ts": "lists tools again that may be out of date",
   "src/engine/mcp/change-stream.ts": "opens a stream of changes again",
   "src/net/response.ts": "drops a body that nobody reads",
-  "src/runtime/orphan.ts": "counts an abandoned handler; gives back what it holds, for which a waiting call keeps the process alive",
-  "src/runtime/toolsets/toolset-lifecycle.ts": "lists the tools of an engine again, as it asked for",
+  "src/registry/lifecycle/toolset-lifecycle.ts": "lists the tools of an engine again, as it asked for",
   "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",
   "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
 };

@@ -10,7 +10,7 @@ import { createLoop } from "../../src/compose/loop.ts";
 import { buildPrompt } from "../../src/compose/prompt/build-prompt.ts";
 import { modelTools } from "../../src/compose/prompt/model-tools.ts";
 import { checkSequence } from "../../src/compose/sequence/check-sequence.ts";
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import type { PermissionRules } from "../../src/policy/permission.ts";
@@ -136,8 +136,8 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "cli/tool-words.ts": "marks denied tools for the person at the terminal",
   "cli/search-command.ts": "marks denied tools for the person at the terminal",
   "cli/info-command.ts": "shows a person why a tool is denied",
-  "runtime/registry/registry.ts": "where they are",
-  "runtime/session/resume-session.ts": "says whether a call that a crash cut off can have run",
+  "registry/registry.ts": "where they are",
+  "runtime/resume-session.ts": "says whether a call that a crash cut off can have run",
   "server/mcp/peers.ts": "finds the servers whose tools are all denied, and keeps their prompts and resources back",
 };
 
@@ -149,8 +149,8 @@ test("F3.37 what lists tools goes through the registry's listings, which the per
     /\bof (?:\w+\.)*registry\)|\[\.\.\.(?:\w+\.)*registry\]/u.test(readFileSync(join(SRC, file), "utf8")),
   );
   expect(walked.filter((file) => !file.startsWith("config/")).sort()).toEqual([
+    "call/announce-write.ts", // whether any tool at all has a persistent cache
     "cli/blocked-tools.ts", // says to the person at the terminal what is left out
-    "runtime/announce-write.ts", // whether any tool at all has a persistent cache
   ]);
 });
 

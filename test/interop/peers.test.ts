@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { ToolContext } from "../../src/core/context.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 
 const add = defineTool({
   name: "add",

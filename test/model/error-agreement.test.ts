@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { ErrorCode } from "../../src/core/error-codes.ts";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import { providerFailure } from "../../src/model/provider-failure.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";

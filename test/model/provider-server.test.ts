@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import { serve } from "./listen.ts";
 import type { ServedFormat } from "./provider-server.ts";
 

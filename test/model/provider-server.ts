@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import * as http from "node:http";
 import { crc32, gzipSync } from "node:zlib";
-import { isJsonObject } from "../../src/core/json.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import { isJsonObject } from "../../src/core/base/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import { ANTHROPIC_MESSAGES } from "./dialects/anthropic.ts";
 import { BEDROCK_CONVERSE } from "./dialects/bedrock.ts";
 import { COHERE_CHAT } from "./dialects/cohere.ts";

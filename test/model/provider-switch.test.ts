@@ -1,7 +1,7 @@
 /** A conversation that goes on with another provider after each round: what one made is never what the next refuses. */
 import { describe, expect, test } from "vitest";
 import type { ContentPart } from "../../src/core/content.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelReply, ModelTool } from "../../src/core/model.ts";
 import { modelFrom } from "../../src/model/model-from.ts";

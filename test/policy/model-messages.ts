@@ -1,6 +1,6 @@
 /** Entries of a conversation, as short as a test needs them. */
 import type { CallMessage, ModelMessage, ResultMessage } from "../../src/core/message.ts";
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 
 export function says(role: "user" | "assistant" | "system" | "document", content: string): ModelMessage {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { jsonPath } from "../../src/core/json.ts";
-import type { JsonValue } from "../../src/core/json.ts";
+import { jsonPath } from "../../src/core/base/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import { ResultKeeper } from "../../src/policy/result-keeper.ts";
 import type { ResultPage, ResultRequest } from "../../src/policy/result-keeper.ts";
 

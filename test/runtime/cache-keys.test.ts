@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { readOnly } from "../../src/core/effects.ts";
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import type { Random } from "../../src/core/ports.ts";
 import type { CacheScope } from "../../src/core/tool.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";

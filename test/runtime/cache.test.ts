@@ -6,7 +6,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { Hook } from "../../src/core/hook.ts";
 import type { Origin } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";

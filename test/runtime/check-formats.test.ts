@@ -1,7 +1,7 @@
 /** Whose inputs are checked against `format`. */
 import { expect, test } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { Toolset } from "../../src/core/toolset.ts";

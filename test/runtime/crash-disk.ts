@@ -1,8 +1,8 @@
 /** A disk that outlives the processes of a test, and stores on it that can be killed: what was not written is gone. */
 import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
-import { parseJson } from "../../src/core/parse-json.ts";
-import { readEvent } from "../../src/core/read-event.ts";
+import { parseJson } from "../../src/core/base/parse-json.ts";
+import { readEvent } from "../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
 
 /** What the disk has of one session: its own events as text. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 
 test("A23 a default that breaks its own schema is logged with the first call of its tool, once", async () => {

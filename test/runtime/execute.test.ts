@@ -3,9 +3,9 @@ import type { ToolCall } from "../../src/core/call.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { Effects } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonValue } from "../../src/core/json.ts";
-import { toolDefinition } from "../../src/runtime/registry/tool-definition.ts";
-import { withSuccessShape } from "../../src/runtime/success-shape.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
+import { toolDefinition } from "../../src/registry/tool-definition.ts";
+import { withSuccessShape } from "../../src/registry/success-shape.ts";
 import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 
 /** Compiled, not called: what is tested here is that the types of ordinary handlers hold. */
 const about = { name: "report", description: "Writes a report." };

@@ -6,7 +6,7 @@ import type { UndoContext } from "../../src/core/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { ToolExecutionError } from "../../src/runtime/tool-execution-error.ts";
+import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import { ToolExecutionError } from "../../src/runtime/tool-execution-error.ts";
+import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { END_OF_TIME_MS, conflict, play, scenarioArbitrary } from "./random-scenario.ts";
 import type { Played, Scenario } from "./random-scenario.ts";
 

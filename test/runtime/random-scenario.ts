@@ -10,8 +10,8 @@ import type { Tool } from "../../src/core/tool.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
-import { ToolExecutionError } from "../../src/runtime/tool-execution-error.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import type { FakePorts } from "../../src/testing/fake-ports.ts";
 

@@ -6,7 +6,7 @@ import type { SessionEvent } from "../../src/core/event.ts";
 import type { Hook } from "../../src/core/hook.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { Round } from "../../src/runtime/round.ts";
-import type { RuntimeSession, SessionTurn } from "../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession, SessionTurn } from "../../src/runtime/runtime-session.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 import { FailingStore } from "./session/failing-store.ts";

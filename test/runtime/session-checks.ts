@@ -1,10 +1,10 @@
 /** What must hold of every session at every moment. */
 import { expect } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
-import { applyPatch } from "../../src/core/json-patch.ts";
-import type { JsonValue } from "../../src/core/json.ts";
+import { applyPatch } from "../../src/core/base/json-patch.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { historyOf, withoutUndefined } from "./session-log-model.ts";
 import type { Entry } from "./session-log-model.ts";
 import { KEYS, RULES } from "./session-plan.ts";

@@ -1,11 +1,11 @@
 /** Does one thing to a real session and to its model. */
 import { expect } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import { diffJson } from "../../src/core/json-patch.ts";
-import { parseJson } from "../../src/core/parse-json.ts";
+import { diffJson } from "../../src/core/base/json-patch.ts";
+import { parseJson } from "../../src/core/base/parse-json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import type { RuntimeSession, Simulation } from "../../src/runtime/session/runtime-session.ts";
-import type { SessionSnapshot } from "../../src/runtime/session/snapshot.ts";
+import type { RuntimeSession, Simulation } from "../../src/runtime/runtime-session.ts";
+import type { SessionSnapshot } from "../../src/runtime/snapshot.ts";
 import type { CallShape, Command } from "./session-arbitrary.ts";
 import { Refusal, newBatch, withoutUndefined } from "./session-log-model.ts";
 import type { Batch, ModelResult, ModelSession } from "./session-log-model.ts";

@@ -4,7 +4,7 @@ import type { ToolContext } from "../../src/core/context.ts";
 import type { ToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import { CrashDisk } from "./crash-disk.ts";
 import type { CrashStore } from "./crash-disk.ts";

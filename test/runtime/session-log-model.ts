@@ -1,5 +1,5 @@
 /** What the reference model keeps of a session, and what its log comes to. */
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import { KEYS, RULES } from "./session-plan.ts";
 import type { CallPlan } from "./session-plan.ts";
 

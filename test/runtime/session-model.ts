@@ -1,5 +1,5 @@
 /** What sessions must come to: a plain and slow copy of their rules, in virtual time, against which the real ones are held. */
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { ModelSession, Refusal, beginAnew, beginCall, stateOf, unfinishedChanges } from "./session-log-model.ts";
 import type { Batch, Beginning, Call, Entry, Keeping, ModelResult, State } from "./session-log-model.ts";

@@ -1,5 +1,5 @@
 /** The calls that random sessions make: what their tools declare, and what their handlers do. */
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 
 /** Virtual milliseconds after which an attempt is given up. */
 export const TIMEOUT_MS = 41;

@@ -2,14 +2,14 @@
 import { expect } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { Store } from "../../src/core/store.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
-import { ToolExecutionError } from "../../src/runtime/tool-execution-error.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog, countingIds, seededRandom } from "../../src/testing/fake-ports.ts";
 import { CrashDisk } from "./crash-disk.ts";

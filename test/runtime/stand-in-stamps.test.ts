@@ -7,7 +7,7 @@ import type { SessionEvent } from "../../src/core/event.ts";
 import { NoAnswer } from "../../src/core/no-answer.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { replayEngine } from "../../src/engine/replay.ts";
-import type { LadderOptions } from "../../src/runtime/ladder.ts";
+import type { LadderOptions } from "../../src/call/ladder.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 

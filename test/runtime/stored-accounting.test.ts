@@ -6,7 +6,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import { storedEvents } from "../../src/runtime/session/read-events.ts";
+import { storedEvents } from "../../src/session/read-events.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "haft-accounting-"));

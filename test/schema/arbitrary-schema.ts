@@ -1,6 +1,6 @@
 /** Random schemas of 2020-12 that mostly allow something, with every keyword that looks at other values than its own. */
 import fc from "fast-check";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 
 const key = fc.constantFrom("a", "b", "c", "id", "name");
 const simple = fc.constantFrom<readonly JsonObject[string][]>([null, "a", 1], ["bb", 0, true], [{}, [], 2.5], [{ a: "x" }, "x", 3]);

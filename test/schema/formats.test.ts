@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { isJsonObject } from "../../src/core/json.ts";
-import { seededRandom } from "../../src/core/seeded-random.ts";
+import { isJsonObject } from "../../src/core/base/json.ts";
+import { seededRandom } from "../../src/core/base/seeded-random.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 import { exampleValue } from "../../src/schema/example/example-value.ts";
 import { KNOWN_FORMATS } from "../../src/schema/format/known-formats.ts";

@@ -3,7 +3,7 @@ import { type } from "arktype";
 import * as v from "valibot";
 import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import type { InferInput, InferJson, InferReturn, InferSent } from "../../src/schema/infer-schema.ts";
 

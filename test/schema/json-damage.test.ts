@@ -1,7 +1,7 @@
 /** JSON values whose text was damaged, judged against the value they came from. */
 import { expect, test } from "vitest";
-import type { JsonValue } from "../../src/core/json.ts";
-import { seededRandom } from "../../src/core/seeded-random.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
+import { seededRandom } from "../../src/core/base/seeded-random.ts";
 import { fixJsonText } from "../../src/schema/fix-json-text.ts";
 import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 import { DAMAGES, isSame, randomArguments } from "./json-damage.ts";

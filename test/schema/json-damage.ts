@@ -1,6 +1,6 @@
 /** Damages the text of JSON values, one kind of damage at a time: what models, templates and copies do to it. */
-import type { JsonValue } from "../../src/core/json.ts";
-import { isJsonArray } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
+import { isJsonArray } from "../../src/core/base/json.ts";
 import type { JsonToken, Written } from "./json-tokens.ts";
 import { textOf } from "./json-tokens.ts";
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { isJsonObject } from "../../src/core/json.ts";
+import { isJsonObject } from "../../src/core/base/json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 
 const SUITE = join(process.env["HAFT_CASES"] ?? resolve("../shared/cases"), "json-schema-test-suite/tests");

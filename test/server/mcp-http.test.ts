@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { describe, expect, test, vi } from "vitest";
 import { pure } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { listenMcp, mcpHandler } from "../../src/server/mcp.ts";
 import { ERAS, listening, openRuntime, overHttp } from "./mcp-clients.ts";

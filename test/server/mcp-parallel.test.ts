@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { pure } from "../../src/core/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
 import { ERAS, listening, openRuntime, overHttp, overStdio } from "./mcp-clients.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { isJsonObject } from "../../src/core/json.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import { isJsonObject } from "../../src/core/base/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { MCP_PEER, PeerError } from "../../src/engine/mcp/peer.ts";
 import type { McpPeer, PeerNotification } from "../../src/engine/mcp/peer.ts";

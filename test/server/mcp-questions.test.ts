@@ -3,7 +3,7 @@ import type { ToolContext } from "../../src/core/context.ts";
 import { pure } from "../../src/core/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { mcpClientOf } from "../../src/server/mcp.ts";
 import type { McpClient } from "../../src/server/mcp.ts";
 import { mcpApprover } from "../../src/server/mcp/approver.ts";

@@ -3,7 +3,7 @@ import { ToolOutput } from "../../src/core/content.ts";
 import { pure, readOnly } from "../../src/core/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { defineTool } from "../../src/runtime/define-tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
 import { ERAS, openRuntime, overStdio } from "./mcp-clients.ts";
 

@@ -1,5 +1,5 @@
 /** Choices that a seed decides. */
-import { seededRandom } from "../../src/core/seeded-random.ts";
+import { seededRandom } from "../../src/core/base/seeded-random.ts";
 
 export class Dice {
   readonly #random: { next(): number };

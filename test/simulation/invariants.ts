@@ -4,7 +4,7 @@ import type { ToolContext } from "../../src/core/context.ts";
 import { ERROR_CODES } from "../../src/core/error-codes.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import type { Bank } from "./bank.ts";
 import { Broken } from "./broken.ts";
 import type { Disk } from "./disk.ts";

@@ -1,10 +1,10 @@
 /** What is asked of a world, drawn from its seed: many things at once, of many sessions. */
 import type { ToolCall } from "../../src/core/call.ts";
-import { parseJson } from "../../src/core/parse-json.ts";
+import { parseJson } from "../../src/core/base/parse-json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import type { ExecuteOptions } from "../../src/runtime/execute-options.ts";
-import type { RuntimeSession, SessionTurn, Simulation } from "../../src/runtime/session/runtime-session.ts";
-import type { SessionSnapshot } from "../../src/runtime/session/snapshot.ts";
+import type { ExecuteOptions } from "../../src/call/execute-options.ts";
+import type { RuntimeSession, SessionTurn, Simulation } from "../../src/runtime/runtime-session.ts";
+import type { SessionSnapshot } from "../../src/runtime/snapshot.ts";
 import { Broken } from "./broken.ts";
 import { Orders } from "./orders.ts";
 import { checkSnapshot, fingerprintOf } from "./session-state.ts";

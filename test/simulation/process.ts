@@ -6,7 +6,7 @@ import type { FaultPlan } from "../../src/core/fault.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
-import { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
+import { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import type { FakeClock } from "../../src/testing/fake-ports.ts";
 import type { Bank } from "./bank.ts";

@@ -1,9 +1,9 @@
 /** Whether the log of a session and its state say the same. */
 import type { SessionEvent } from "../../src/core/event.ts";
-import { applyPatch } from "../../src/core/json-patch.ts";
-import type { JsonValue } from "../../src/core/json.ts";
-import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
-import type { SessionSnapshot } from "../../src/runtime/session/snapshot.ts";
+import { applyPatch } from "../../src/core/base/json-patch.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import type { SessionSnapshot } from "../../src/runtime/snapshot.ts";
 import { Broken } from "./broken.ts";
 
 /** Folding the log of a session gives its state. */

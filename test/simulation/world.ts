@@ -3,7 +3,7 @@ import type { RuntimeEvent } from "../../src/core/event.ts";
 import { FAULT_TYPES } from "../../src/core/fault.ts";
 import type { FaultPlan } from "../../src/core/fault.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { ToolExecutionError } from "../../src/runtime/tool-execution-error.ts";
+import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { FakeClock, countingIds } from "../../src/testing/fake-ports.ts";
 import { Bank } from "./bank.ts";
 import { Dice } from "./dice.ts";

@@ -97,13 +97,13 @@ test.runIf(process.platform !== "win32")(
 test("the store's thread dies: every wait and every later request says so, and what was acknowledged is there for a new store", async () => {
   const path = temporaryFile();
   const started = new Promise<Worker>((resolve) => process.once("worker", resolve));
-  const store = sqliteStore({ path, busyTimeoutMs: 200 });
+  const store = sqliteStore({ path, busyTimeoutMs: 1000 });
   await store.open();
   const log = store.create("a", { at: 1, durability: "sync" });
   log.append([message("a", 1)]);
   await log.whenDurable();
   const other = new DatabaseSync(path);
-  other.exec("BEGIN IMMEDIATE"); // so that nothing is answered before the thread is gone
+  other.exec("BEGIN IMMEDIATE"); // the thread waits with what is appended, and answers nothing before it is gone
   log.append([message("a", 2)]);
   const waits = [log.whenDurable(), store.read("a"), store.cache.get("k", 0)].map(caught);
   await (await started).terminate();

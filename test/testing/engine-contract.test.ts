@@ -3,7 +3,7 @@ import type { ToolContext } from "../../src/core/context.ts";
 import { pure } from "../../src/core/effects.ts";
 import type { Engine, EngineRequest } from "../../src/core/engine.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ModelRequest } from "../../src/core/model.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { exampleEngine } from "../../src/engine/example.ts";

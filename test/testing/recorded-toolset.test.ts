@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ToolOutput, createRuntime, defineTool, readOnly } from "haft";
 import type { ToolCall, Toolset } from "haft";
 import type { SessionEvent } from "../../src/core/event.ts";
-import { writeRecording } from "../../src/core/recording.ts";
+import { writeRecording } from "../../src/core/recording/recording.ts";
 import { recordedAnswer, recordedToolsets } from "../../src/testing/recorded-toolset.ts";
 
 const LONG = "A long report. ".repeat(200);

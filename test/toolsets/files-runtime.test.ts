@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ToolCall } from "../../src/core/call.ts";
 import { resultText } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { copyJson } from "../../src/core/json.ts";
-import type { JsonObject } from "../../src/core/json.ts";
+import { copyJson } from "../../src/core/base/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { resultText } from "../../src/core/result.ts";
 import type { PastCall, Tool } from "../../src/core/tool.ts";
-import { pairMessages } from "../../src/policy/pair-messages.ts";
-import { trimResults } from "../../src/policy/trim-results.ts";
+import { pairMessages } from "../../src/history/pair-messages.ts";
+import { trimResults } from "../../src/history/trim-results.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
-import { documentationOf } from "../../src/runtime/documentation.ts";
+import { documentationOf } from "../../src/registry/documentation.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
 import { infoToolset, readOverrides } from "../../src/toolsets/info.ts";

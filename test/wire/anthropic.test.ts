@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ModelEvent, ModelReply, ModelTool } from "../../src/core/model.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { answered, called, said } from "./conversations.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelReply } from "../../src/core/model.ts";
 import { CHAT_VARIANTS, PLAIN_CHAT, chatVariant } from "../../src/wire/chat-variants.ts";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { toAnthropicMessages } from "../../src/wire/anthropic-conversation.ts";
 import { toGeminiContents } from "../../src/wire/gemini-conversation.ts";

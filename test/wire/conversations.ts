@@ -1,6 +1,6 @@
 /** Small builders of conversations, and the one that every format is shown. */
 import type { ContentPart } from "../../src/core/content.ts";
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import type { CallMessage, ModelMessage, ResultMessage } from "../../src/core/message.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 

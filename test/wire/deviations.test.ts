@@ -1,6 +1,6 @@
 /** What providers are known to send beside their documentation, each in a message of our own: read whole, in pieces, and byte by byte. */
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { FinishReason, ModelCall, ProviderCall } from "../../src/core/model.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";

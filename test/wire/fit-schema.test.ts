@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isJsonArray, isJsonObject } from "../../src/core/json.ts";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import { isJsonArray, isJsonObject } from "../../src/core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 import { fitSchema } from "../../src/wire/fit-schema.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelEvent, ModelReply } from "../../src/core/model.ts";
 import { gemini } from "../../src/wire/gemini.ts";

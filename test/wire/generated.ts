@@ -1,6 +1,6 @@
 /** What property tests of wire formats put in: names, inputs, and ways to cut a text. */
 import fc from "fast-check";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 
 /** Qualified names, some of which no provider takes as they are. */
 export const names = fc.constantFrom(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import { mistral } from "../../src/wire/mistral.ts";
 import { PICTURE, answered, called, said } from "./conversations.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import { ollama } from "../../src/wire/ollama.ts";
 import { allEvents, allPieces, frame, replyOf } from "./recorded-cases.ts";
 import { PICTURE, answered, called, failed, said } from "./conversations.ts";

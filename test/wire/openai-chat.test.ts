@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ModelTool } from "../../src/core/model.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { allEvents, replyOf } from "./recorded-cases.ts";

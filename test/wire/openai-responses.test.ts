@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelEvent, ModelReply, ModelRequest, ModelTool } from "../../src/core/model.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";

@@ -1,8 +1,8 @@
 /** Every recorded reply through its wire format: whole, streamed, cut anywhere, and back again. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isJsonArray, isJsonObject } from "../../src/core/json.ts";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import { isJsonArray, isJsonObject } from "../../src/core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelEvent, ModelReply } from "../../src/core/model.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ModelEvent, ModelReply } from "../../src/core/model.ts";
 import { gemini } from "../../src/wire/gemini.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";

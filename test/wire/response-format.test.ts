@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../src/core/json.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ModelRequest, ResponseFormat } from "../../src/core/model.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";

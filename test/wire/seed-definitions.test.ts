@@ -1,6 +1,6 @@
 /** The definitions and messages that the seeds spell out, byte for byte, ids aside. */
 import { expect, test } from "vitest";
-import type { JsonValue } from "../../src/core/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ModelTool } from "../../src/core/model.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { PLAIN_CHAT } from "../../src/wire/chat-variants.ts";

@@ -10,7 +10,7 @@ import type { ConversationTemplate } from "../../generate/conversations/conversa
 import { readTemplates } from "../../generate/conversations/read-templates.ts";
 import { TRAJECTORY_FORMATS } from "../../generate/conversations/trajectory-formats.ts";
 import type { TrajectoryFormat } from "../../generate/conversations/trajectory-formats.ts";
-import { nearNames } from "../../runtime/registry/near-names.ts";
+import { nearNames } from "../../registry/near-names.ts";
 import { present } from "../../config/present.ts";
 import type { CommandContext } from "../command.ts";
 import { readInput } from "../read-input.ts";

@@ -1,10 +1,10 @@
 /** Compares the results of recorded calls that are made again with the recorded ones. */
 import type { ToolCall } from "../../core/call.ts";
 import { valueText } from "../../core/content.ts";
-import { canonicalJson, copyJson } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { canonicalJson, copyJson } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import { recordedAnswer } from "../../testing/recorded-toolset.ts";
 import type { RecordedAnswer } from "../../testing/recorded-toolset.ts";
 import type { CommandContext } from "../command.ts";

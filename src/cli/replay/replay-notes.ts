@@ -1,9 +1,9 @@
 /** Which calls of a conversation were not in the recording that answered them. */
 import type { ErrorInfo } from "../../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import { recordedCalls } from "../../engine/recorded-calls.ts";
 import type { EventPrinter } from "../print-event.ts";
 import { safeText } from "../terminal-text.ts";

@@ -1,7 +1,7 @@
 /** `haft sessions check`: verifies every checksum, and changes nothing. */
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { allSessions, findSession, withSession, withStore } from "../open-store.ts";
 import { Progress } from "../progress.ts";

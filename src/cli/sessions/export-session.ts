@@ -1,13 +1,13 @@
 /** `haft sessions export`: a session as a file. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import { writeRecording } from "../../core/recording.ts";
+import { writeRecording } from "../../core/recording/recording.ts";
 import type { Store } from "../../core/store.ts";
-import { nearNames } from "../../runtime/registry/near-names.ts";
-import { storedEvents } from "../../runtime/session/read-events.ts";
-import { conversationOf } from "../../runtime/session/session-messages.ts";
+import { nearNames } from "../../registry/near-names.ts";
+import { storedEvents } from "../../session/read-events.ts";
+import { conversationOf } from "../../runtime/session-messages.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import { toAnthropicMessages } from "../../wire/anthropic-conversation.ts";
 import { toGeminiContents } from "../../wire/gemini-conversation.ts";
 import { toOpenAiMessages } from "../../wire/openai-conversation.ts";

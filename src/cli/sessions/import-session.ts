@@ -1,7 +1,7 @@
 /** `haft sessions import`: a recording into the store, as a session that can be gone on with. */
 import { ToolError } from "../../core/error.ts";
-import { plural } from "../../core/wording.ts";
-import { importRecording } from "../../runtime/session/import-recording.ts";
+import { plural } from "../../core/base/wording.ts";
+import { importRecording } from "../../runtime/import-recording.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { withStore } from "../open-store.ts";
 import { Progress } from "../progress.ts";

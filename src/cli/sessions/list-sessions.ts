@@ -1,6 +1,6 @@
 /** `haft sessions list`: what is in the store, the newest first. */
 import type { StoredSession } from "../../core/store.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { withStore } from "../open-store.ts";
 import { columnsOf, padColumns } from "../text-width.ts";

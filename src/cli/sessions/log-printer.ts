@@ -1,7 +1,7 @@
 /** Tells what a stored session holds as `haft run` told it when it happened. */
 import type { SessionEvent } from "../../core/event.ts";
 import type { SessionMessage } from "../../core/message.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import { EventPrinter } from "../print-event.ts";
 import { printMessage } from "../print-message.ts";
 import { safeText } from "../terminal-text.ts";

@@ -1,7 +1,7 @@
 /** `haft sessions remove`: forgets a session for good. */
 import { ToolError } from "../../core/error.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import type { Command, CommandContext } from "../command.ts";
 import { findSession, withSession, withStore } from "../open-store.ts";
 import { safeJson, safeText } from "../terminal-text.ts";

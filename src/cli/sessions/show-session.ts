@@ -1,5 +1,5 @@
 /** `haft sessions show`: one session as it happened. */
-import { storedEvents } from "../../runtime/session/read-events.ts";
+import { storedEvents } from "../../session/read-events.ts";
 import type { Command, CommandContext } from "../command.ts";
 import type { Store } from "../../core/store.ts";
 import { drained } from "../drained.ts";

@@ -1,6 +1,6 @@
 /** The lines of a talk that are for haft itself. */
-import { nearNames } from "../../runtime/registry/near-names.ts";
-import type { Registry } from "../../runtime/registry/registry.ts";
+import { nearNames } from "../../registry/near-names.ts";
+import type { Registry } from "../../registry/registry.ts";
 import { columnFor, oneLine, safeText } from "../terminal-text.ts";
 import { columnsOf, padColumns } from "../text-width.ts";
 import type { Screen } from "../terminal-text.ts";

@@ -5,7 +5,7 @@ import type { PendingCall } from "../../compose/pending-calls.ts";
 import { STOP_REASONS } from "../../compose/stop-reason.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import type { EventPrinter } from "../print-event.ts";
 import { errorLines } from "../print-result.ts";
 import { oneLine, safeJson, safeText } from "../terminal-text.ts";

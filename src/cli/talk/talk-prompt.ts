@@ -1,8 +1,8 @@
 /** What a model is told of the tools before a talk begins. */
 import { buildPrompt } from "../../compose/prompt/build-prompt.ts";
-import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
-import type { Registry } from "../../runtime/registry/registry.ts";
-import { MANUAL_TOOLSET } from "../../runtime/manual-reading.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { MANUAL_TOOLSET } from "../../call/manual-reading.ts";
 import { infoToolset } from "../../toolsets/info.ts";
 import { providerName } from "../../wire/provider-name.ts";
 

@@ -3,9 +3,9 @@ import { mkdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import { replaceFile } from "../../config/replace-file.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 

@@ -1,13 +1,13 @@
 /** What a system prompt says of the tools, the same bytes whenever the tools are the same. */
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
-import { compareText } from "../../policy/pinned-tool.ts";
+import { compareText } from "../../trust/pinned-tool.ts";
 import { visibleTools } from "../../policy/visibility.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
-import { documentationText } from "../../runtime/documentation.ts";
-import type { DocumentationOverrides } from "../../runtime/documentation.ts";
-import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
-import type { Registry } from "../../runtime/registry/registry.ts";
+import { documentationText } from "../../registry/documentation.ts";
+import type { DocumentationOverrides } from "../../registry/documentation.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import type { Registry } from "../../registry/registry.ts";
 import { isOfferedBy } from "./model-tools.ts";
 import { toolGuidance } from "./tool-guidance.ts";
 import type { ProgramContribution } from "./tool-guidance.ts";

@@ -3,8 +3,8 @@ import type { ModelTool } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import type { Visibility, VisibilityRules } from "../../policy/visibility.ts";
-import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
-import type { Registry } from "../../runtime/registry/registry.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import type { Registry } from "../../registry/registry.ts";
 
 export interface ModelToolsOptions {
   /** As `ExecuteOptions.allow`. Rules that `visibilityOf` has read are looked through once for each version of the registry. */

@@ -1,5 +1,5 @@
 /** The tools that providers run themselves, in the providers' own words: the declaration, and the options it takes. */
-import type { JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { ANTHROPIC } from "../../wire/anthropic-conversation.ts";
 import { GEMINI } from "../../wire/gemini-conversation.ts";

@@ -1,7 +1,7 @@
 /** The tools that the provider of a conversation runs itself, beside a program's own. */
 import { ToolError } from "../../core/error.ts";
-import { copyJson, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { copyJson, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";

@@ -1,9 +1,9 @@
 /** The hints of tools, toolsets and programs for a system prompt, in an order that does not depend on who came first. */
 import { describeThrown } from "../../core/error.ts";
 import type { PromptContribution } from "../../core/tool.ts";
-import { typeInWords } from "../../core/wording.ts";
-import { compareText } from "../../policy/pinned-tool.ts";
-import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
+import { typeInWords } from "../../core/base/wording.ts";
+import { compareText } from "../../trust/pinned-tool.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
 
 /** A hint of the program's own. */
 export interface ProgramContribution extends Omit<PromptContribution, "text"> {

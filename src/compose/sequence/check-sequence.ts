@@ -1,7 +1,7 @@
 /** Checks a sequence of calls before any of them runs. */
 import { ToolError } from "../../core/error.ts";
-import { jsonPath } from "../../core/json.ts";
-import type { Registry } from "../../runtime/registry/registry.ts";
+import { jsonPath } from "../../core/base/json.ts";
+import type { Registry } from "../../registry/registry.ts";
 import { checkInput } from "./check-input.ts";
 import type { InputProblem, InputRules } from "./check-input.ts";
 import { ReferenceReader, spellReference } from "./reference.ts";

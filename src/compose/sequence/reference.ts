@@ -1,9 +1,9 @@
 /** The texts by which a call of a sequence names what an earlier one answered: `$order.items[0].id`. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
-import { plural, typeInWords } from "../../core/wording.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
+import { plural, typeInWords } from "../../core/base/wording.ts";
 
 export interface ReferenceSyntax {
   /** References end with a dollar, as NESTFUL writes them: `$var1.geoId$`; keys may then hold spaces. @default false */

@@ -1,5 +1,5 @@
 /** What can be wrong with a sequence of calls: a closed list of reasons. */
-import type { JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 
 /** Why a sequence is not sound. */
 export const SEQUENCE_REASONS = [

@@ -2,8 +2,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { copyJson, isJsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { knownTools } from "../../engine/known-tools.ts";
 import { mcpEngine } from "../../engine/mcp.ts";
 import type { McpAuth, McpOptions } from "../../engine/mcp/options.ts";

@@ -1,7 +1,7 @@
 /** What of a model's reply counts as the tool's result: the rules by which a candidate is read, checked and chosen. */
 import { valueText } from "../../core/content.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { ReplyCandidate } from "../../core/model.ts";
 import { withoutEmpty } from "./output-contract.ts";
 import type { OutputContract } from "./output-contract.ts";

@@ -1,6 +1,6 @@
 /** What a simulated result must be: the tool's output schema, how the model is asked for it, and the facts that stand in it. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { ResponseFormat } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";

@@ -1,5 +1,5 @@
 /** The words in which a model is asked to play a tool: one JSON object a message, keys as declared, data only ever inside of it. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
 
 const INSTRUCTION = [

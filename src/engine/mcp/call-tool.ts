@@ -1,8 +1,8 @@
 /** One `tools/call`, from the input to an output or to the job that goes on with it. */
 import type { ToolContext } from "../../core/context.ts";
 import type { EngineRequest } from "../../core/engine.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Answering } from "./answer-request.ts";

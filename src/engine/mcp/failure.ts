@@ -1,6 +1,6 @@
 /** What goes wrong between here and a server, before it is put in the words of a call. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 
 /** A JSON-RPC error that the server answered. */
 export class RpcFailure extends Error {

@@ -1,13 +1,13 @@
 /** One request with all that the server wants to know before it answers. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import { answerRequest, isAnswerable } from "./answer-request.ts";
 import type { Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection, RequestOptions } from "./connection.ts";
 import { RpcFailure, ServerFault, URL_ELICITATION_REQUIRED, WorkBegun } from "./failure.ts";
-import { pause } from "./pause.ts";
+import { pause } from "../../processes/pause.ts";
 
 export interface RoundsOptions extends RequestOptions {
   readonly caller: Caller;

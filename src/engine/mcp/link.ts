@@ -1,16 +1,16 @@
 /** Keeps one server within reach: connects, connects again when it was lost, and repeats nothing that may have begun. */
 import type { EngineContext } from "../../core/engine.ts";
 import { ToolError, hintsOf } from "../../core/error.ts";
-import { untilAborted } from "../../core/until-aborted.ts";
-import { redactError } from "../redact.ts";
-import type { Redact } from "../redact.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
+import { redactError } from "../../core/base/redact.ts";
+import type { Redact } from "../../core/base/redact.ts";
 import { callError } from "./call-error.ts";
 import { connect } from "./connect.ts";
 import type { ServerEvents } from "./connect.ts";
 import type { McpConnection } from "./connection.ts";
 import { SessionLost } from "./failure.ts";
 import type { McpOptions } from "./options.ts";
-import { pause, within } from "./pause.ts";
+import { pause, within } from "../../processes/pause.ts";
 
 export interface LinkEvents extends ServerEvents {
   /** Called with each new connection before anything else uses it; `isAgain` when there was another before. */

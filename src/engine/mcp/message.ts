@@ -1,7 +1,7 @@
 /** Reads one line of a server as a JSON-RPC message, after a look at how much it would cost to build. */
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 
 const MAX_DEPTH = 256;
 const MAX_VALUES = 500_000;

@@ -2,9 +2,9 @@
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
-import type { JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import { checkRename } from "../renamed-tools.ts";
-import type { ServerCommand } from "./process.ts";
+import type { ServerCommand } from "../../processes/process.ts";
 
 export type McpOptions = McpCommandOptions | McpUrlOptions;
 

@@ -1,13 +1,12 @@
 /** What is made of an answer that is too large or too deep to be read: the end of its request, and not of the server. */
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { EDGE_LENGTH } from "../../processes/line-reader.ts";
 import { ANSWER_TOO_LARGE } from "./failure.ts";
 
 /** With the levels of the message around it, a tool that nests no deeper is within the limit of all messages. */
 const MAX_TOOL_DEPTH = 250;
-/** So much of the beginning and of the end of a line is looked at. */
-export const EDGE_LENGTH = 1_000;
 
 /** The error that takes the place of the answer to a request; undefined where the line answers none that can be named. */
 export function errorInstead(line: string, problem: string): JSONRPCMessage | undefined {

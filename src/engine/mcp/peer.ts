@@ -4,7 +4,7 @@ import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
 export interface PeerOptions {
   readonly signal: AbortSignal;

@@ -2,8 +2,8 @@
 import { ToolOutput } from "../../core/content.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 
 /**
  * `structuredContent` becomes the output, `content` the parts, in order. Parts of a kind not known here are

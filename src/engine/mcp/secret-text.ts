@@ -1,5 +1,5 @@
 /** Notices that a text asks for a secret, however the word for it is written: in other letters, with others between, in another language. */
-import { LOOK_ALIKES, SHAPELESS } from "../../core/look-alikes.ts";
+import { LOOK_ALIKES, SHAPELESS } from "../../core/base/look-alikes.ts";
 import { COUNTING, LONG_WORDS, PHRASES, PINNING_AFTER, PINNING_BEFORE, SHORT_WORDS } from "./secret-words.ts";
 
 /** Longer texts are looked at no further. */

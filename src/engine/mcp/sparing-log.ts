@@ -1,6 +1,6 @@
 /** Keeps a server that gives cause for warnings without end from filling the log. */
 import type { Clock, Log } from "../../core/ports.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 
 /** So many warnings a minute say all there is to say about one server. */
 const MAX_WARNINGS = 20;

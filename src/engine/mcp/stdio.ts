@@ -7,14 +7,14 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { LastWords } from "./last-words.ts";
-import { LineReader, MAX_MESSAGE_BYTES } from "./line-reader.ts";
+import { LastWords } from "../../processes/stderr-tail.ts";
+import { LineReader, MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { parseMessage } from "./message.ts";
 import { errorInstead, shallowList } from "./oversize-answer.ts";
-import type { ServerCommand } from "./process.ts";
-import { endServer, startProblem, startServer } from "./process.ts";
+import type { ServerCommand } from "../../processes/process.ts";
+import { endServer, startProblem, startServer } from "../../processes/process.ts";
 import type { Clock } from "../../core/ports.ts";
-import type { Redact } from "../redact.ts";
+import type { Redact } from "../../core/base/redact.ts";
 import { CLOSED } from "./wire.ts";
 import type { Wire } from "./wire.ts";
 

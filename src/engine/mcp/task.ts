@@ -2,15 +2,15 @@
 import type { ProgressUpdate } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { Job } from "../../core/job.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Answering } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection } from "./connection.ts";
 import { INTERNAL_ERROR, RpcFailure, ServerFault, WorkBegun } from "./failure.ts";
 import { inputResponses } from "./input-rounds.ts";
-import { pause, within } from "./pause.ts";
+import { pause, within } from "../../processes/pause.ts";
 
 export interface TaskOptions {
   readonly connection: McpConnection;

@@ -1,7 +1,7 @@
 /** Looks things up in an OpenAPI document without believing it: own properties only, and nothing outside of it. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { ROOT, Warnings, below, quote } from "./warnings.ts";
 import type { Place } from "./warnings.ts";
 

@@ -1,8 +1,8 @@
 /** Makes a tool of every operation of an OpenAPI document. */
 import type { Effects } from "../../core/effects.ts";
 import { describeThrown } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { HttpOperation, HttpParameter } from "../rest/http-operation.ts";
 import { OpenApiDocument, notOpenApi, own, ownText } from "./document.ts";

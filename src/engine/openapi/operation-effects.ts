@@ -1,8 +1,8 @@
 /** What an operation does to the world, as its method says, and as far as its document may say otherwise. */
 import { readOnly } from "../../core/effects.ts";
 import type { Effects } from "../../core/effects.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { own } from "./document.ts";
 import { quote } from "./warnings.ts";
 

@@ -1,6 +1,6 @@
 /** The input of an operation's tool: one object with every parameter and the body in it, and the way from it to the request. */
-import type { JsonObject, JsonValue } from "../../core/json.ts";
-import { isJsonObject } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { HttpBody, HttpParameter } from "../rest/http-operation.ts";
 import { inputKeys } from "./input-keys.ts";

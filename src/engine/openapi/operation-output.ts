@@ -1,6 +1,6 @@
 /** What an operation answers: the media types for the Accept header, and the schema of its JSON. */
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { isJsonType, parseMediaType } from "../rest/media-type.ts";
 import { own, ownTexts } from "./document.ts";

@@ -1,6 +1,6 @@
 /** What lets a call in, as the document says. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { HttpParameter, SecurityRequirement, SecurityScheme, SecurityUse } from "../rest/http-operation.ts";
 import { own, ownText, ownTexts } from "./document.ts";
 import type { Found, OpenApiDocument } from "./document.ts";

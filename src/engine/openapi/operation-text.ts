@@ -1,5 +1,5 @@
 /** What a tool says of itself: the words of the document, as text and never as anything else. */
-import type { JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import { ownText, own } from "./document.ts";
 import { cutText } from "./warnings.ts";
 

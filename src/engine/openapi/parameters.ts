@@ -1,6 +1,6 @@
 /** Reads the parameters of an operation, of any version. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "../rest/http-operation.ts";
 import { own, ownText } from "./document.ts";
 import type { Found, OpenApiDocument, Target } from "./document.ts";

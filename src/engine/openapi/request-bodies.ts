@@ -1,6 +1,6 @@
 /** Reads what an operation takes as its body, of any version. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { BodyEncoding, HttpParameter } from "../rest/http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "../rest/media-type.ts";
 import { fieldsOf } from "./body-fields.ts";

@@ -1,6 +1,6 @@
 /** Schemas of Swagger 2.0, OpenAPI 3.0 and 3.1 as JSON Schema 2020-12, with their references kept. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { addChoice } from "./answer-choice.ts";
 import { definitionName } from "./definition-name.ts";
 import { own } from "./document.ts";

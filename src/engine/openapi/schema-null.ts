@@ -1,6 +1,6 @@
 /** Lets a schema take null as well. */
-import { isJsonArray } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
 const NULL: JsonObject = Object.freeze({ type: "null" });
 

@@ -1,6 +1,6 @@
 /** Where the paths of a document begin. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import { own, ownText, ownTexts } from "./document.ts";
 import type { Found, OpenApiDocument } from "./document.ts";
 import { ROOT, below, quote } from "./warnings.ts";

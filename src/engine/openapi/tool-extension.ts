@@ -1,6 +1,6 @@
 /** Reads `x-haft`: what a document says of a tool that OpenAPI has no word for. A stranger's word may only add caution. */
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Tool, ToolCategory } from "../../core/tool.ts";
 import { own } from "./document.ts";
 import type { Found, OpenApiDocument } from "./document.ts";

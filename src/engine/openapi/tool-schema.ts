@@ -1,5 +1,5 @@
 /** The schemas of tools: each its own part, and the definitions that it reaches. */
-import type { JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import { OPEN } from "./schema-converter.ts";
 import type { SchemaConverter, SchemaPart } from "./schema-converter.ts";
 import { ROOT } from "./warnings.ts";

@@ -1,5 +1,5 @@
 /** Where in a document something stands, and what an import has to say about it. */
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 
 /** The way down to a value, as a linked list: it is spelled only for a warning. */
 export interface Place {

@@ -1,6 +1,6 @@
 /** What a program is told of an answer beside the answer: status, address, headers of interest, and where the next page is. */
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import type { Secrets } from "./secrets.ts";
 

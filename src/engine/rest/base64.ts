@@ -1,6 +1,6 @@
 /** Reads bytes that a model gives as base64. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 
 export interface GivenBytes {
   readonly bytes: Uint8Array;

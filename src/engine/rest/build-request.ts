@@ -1,6 +1,6 @@
 /** Makes an HTTP request of the input of a call: address, headers and body, but for what the engine itself sends along. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpHeader } from "../../net/http-request.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";

@@ -1,10 +1,10 @@
 /** Gets the access token of OAuth 2 client credentials, and keeps it as long as it is good. */
 import { ToolError, hintsOf } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import type { Clock } from "../../core/ports.ts";
-import { untilAborted } from "../../core/until-aborted.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
 import type { HttpClient, HttpHeader } from "../../net/http-request.ts";
 import type { OAuthClient } from "./rest-options.ts";
 import { clientCredentials } from "./secrets.ts";

@@ -1,6 +1,6 @@
 /** Fits imported operations to the service: where each is sent, what the program supplies itself, which effects it overrides. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import type { ImportedOperation } from "../openapi/import-openapi.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";

@@ -1,8 +1,8 @@
 /** Reads an OpenAPI document from a file, an address or memory. Nothing that it refers to elsewhere is read. */
 import { ToolError, hintsOf } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import { syntaxError } from "../../documents/problems.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import type { HttpClient } from "../../net/http-request.ts";

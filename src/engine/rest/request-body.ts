@@ -1,7 +1,7 @@
 /** Writes the body of a request in the media type of its operation. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { readBase64 } from "./base64.ts";
 import type { BodyEncoding, HttpBody } from "./http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";

@@ -1,6 +1,6 @@
 /** Fills in the placeholders of a path, so that no value can lead anywhere else. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";
 import { percentEncode } from "./percent.ts";
 import { pathText, scalarText } from "./serialise-value.ts";

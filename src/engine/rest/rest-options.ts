@@ -2,8 +2,8 @@
 import { checkMs } from "../../core/check-settings.ts";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import { checkRename } from "../renamed-tools.ts";
 import type { OperationFilter } from "../openapi/import-openapi.ts";

@@ -1,7 +1,7 @@
 /** What a search finds, and how it is read from a record of a corpus. */
 import { ToolError } from "../../core/error.ts";
-import { copyJson, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { copyJson, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
 export interface SearchDocument {
   readonly id: string;

@@ -1,6 +1,6 @@
 /** Reads the documents of a corpus, from a program's list or from a file of JSON lines, and leaves out what is no document. */
 import { ToolError } from "../../core/error.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import type { Log } from "../../core/ports.ts";
 import { readTextPieces } from "../../documents/read-text-file.ts";
 import { readDocument } from "./document.ts";

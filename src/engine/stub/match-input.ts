@@ -1,6 +1,6 @@
 /** Whether the input of a call is what a stub asks for, and where it is not. */
-import { canonicalJson, isJsonArray, isJsonObject, jsonPath } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { canonicalJson, isJsonArray, isJsonObject, jsonPath } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { showValue } from "../../schema/schema-problem.ts";
 
 /** What a stub asks of an input. */

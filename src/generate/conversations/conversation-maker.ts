@@ -1,12 +1,12 @@
 /** Makes the conversation of an index: whatever else is made, and in whatever order, it is the same. */
 import { ToolError } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
-import { seededRandom } from "../../core/seeded-random.ts";
-import { pairMessages } from "../../policy/pair-messages.ts";
+import { seededRandom } from "../../core/base/seeded-random.ts";
+import { pairMessages } from "../../history/pair-messages.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import type { Visibility, VisibilityRules } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { conversationOf } from "../../runtime/session/session-messages.ts";
+import { conversationOf } from "../../runtime/session-messages.ts";
 import type { CatalogTool } from "../catalog.ts";
 import { enrich } from "../enrich.ts";
 import { randomSampler } from "../random-sampler.ts";

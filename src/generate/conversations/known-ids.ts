@@ -1,7 +1,7 @@
 /** The ids that a conversation has been told of, so that what was made can be asked for. */
 import { splitName } from "../../core/call.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 
 const MAX_NAMES = 100;

@@ -2,10 +2,10 @@
 import { modelTools } from "../../compose/prompt/model-tools.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { Random } from "../../core/ports.ts";
-import { drawn } from "../../core/seeded-random.ts";
+import { drawn } from "../../core/base/seeded-random.ts";
 import type { Visibility } from "../../policy/visibility.ts";
-import { OWN_NAMESPACE } from "../../runtime/read-result-tool.ts";
-import type { Registry } from "../../runtime/registry/registry.ts";
+import { OWN_NAMESPACE } from "../../registry/read-result-tool.ts";
+import type { Registry } from "../../registry/registry.ts";
 
 export interface OfferedToolsOptions {
   readonly allow: Visibility | undefined;

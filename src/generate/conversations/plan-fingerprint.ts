@@ -1,6 +1,6 @@
 /** What tells the conversations of one plan from those of another. */
 import { createHash } from "node:crypto";
-import { canonicalJson, copyJson } from "../../core/json.ts";
+import { canonicalJson, copyJson } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { DEFAULT_CALLS } from "./conversation-plan.ts";
 import type { ConversationPlan } from "./conversation-plan.ts";

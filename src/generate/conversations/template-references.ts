@@ -5,7 +5,7 @@ import { findReferences, resolveReferences } from "../../compose/sequence/resolv
 import type { ToolCall } from "../../core/call.ts";
 import { valueText } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { TemplateMessage } from "./conversation-template.ts";
 

@@ -2,9 +2,9 @@
 import { open } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 
 /** Where lines go. */
 export interface LineSink {

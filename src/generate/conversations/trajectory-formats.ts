@@ -1,6 +1,6 @@
 /** How a trajectory stands in its line: in our words, or as a provider's request would hold it. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { anthropicMessages } from "../../wire/anthropic.ts";
 import { openAiChat } from "../../wire/openai-chat.ts";

@@ -1,7 +1,7 @@
 /** One conversation as data: what was said, called and answered, and where each answer came from. */
 import type { ContentPart } from "../../core/content.ts";
 import type { ErrorInfo } from "../../core/error.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { ToolResult } from "../../core/result.ts";

@@ -1,5 +1,5 @@
 /** Reads and writes the dates that stand in examples, in the spellings they have there. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 
 interface ReadDate {
   /** Milliseconds since 1970; for a time of day, since midnight. */

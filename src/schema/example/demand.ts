@@ -1,6 +1,6 @@
 /** What a value has to be: everything that the subschemas for one place ask, put together. */
-import type { JsonValue } from "../../core/json.ts";
-import { canonicalJson, isJsonArray, isJsonObject } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import { canonicalJson, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { ANY_TYPE, type RawSchema, type SchemaNode, TYPE_BITS } from "../compiled-schema.ts";
 
 /** A subschema; `true` asks nothing and is left out, `false` allows nothing. */

@@ -1,5 +1,5 @@
 /** Objects: which properties, and what each has to be. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { compilePattern } from "../pattern.ts";
 import { agree } from "./agree.ts";
 import { type Demand, type Part, own } from "./demand.ts";

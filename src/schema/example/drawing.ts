@@ -1,5 +1,5 @@
 /** What the parts that draw values share. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { SchemaNode } from "../compiled-schema.ts";
 import type { Part } from "./demand.ts";
 import type { Given, Subject } from "./given.ts";

@@ -1,6 +1,6 @@
 /** Plausible values that fit a schema, without a model: what a tool might have answered. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Random } from "../../core/ports.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { ValidationRun } from "../compiled-schema.ts";

@@ -1,5 +1,5 @@
 /** Draws values for the places of one example, within one budget. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { ValidationRun } from "../compiled-schema.ts";
 import { evaluate } from "../evaluate.ts";
 import { MAX_STEPS } from "../schema-limits.ts";

@@ -1,5 +1,5 @@
 /** Words without quotes in damaged JSON: numbers in any notation, constants of other languages, plain words. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { MendKind } from "./mend.ts";
 import { Unreadable } from "./unreadable.ts";
 

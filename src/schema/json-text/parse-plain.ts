@@ -1,7 +1,7 @@
 /** Strict JSON without anything in it that could reach a prototype. */
-import { copyJson, isJsonArray } from "../../core/json.ts";
-import type { JsonCopy, JsonValue } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { copyJson, isJsonArray } from "../../core/base/json.ts";
+import type { JsonCopy, JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 
 /** The deeply frozen value; undefined for what is no strict JSON, too deep, or hostile. A key `__proto__` is left out. */
 export function parsePlain(text: string, maxDepth: number): JsonValue | undefined {

@@ -1,5 +1,5 @@
 /** The string, number or constant that a text without brackets means. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { isQuote } from "./damaged-string.ts";
 import { readWord } from "./damaged-word.ts";
 import { DamagedText } from "./damaged-text.ts";

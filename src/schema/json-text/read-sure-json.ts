@@ -1,6 +1,6 @@
 /** Readings of damaged JSON for those who take a value only where no other can be meant, or need to know what stands where. */
-import { DEFAULT_MAX_DEPTH } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { readDamaged } from "./damaged-reader.ts";
 import type { DamagedJson, DamagedJsonOptions } from "./damaged-reader.ts";
 import { isQuote } from "./damaged-string.ts";

@@ -1,5 +1,5 @@
 /** Reads keys, strings and words of damaged JSON, one after the other. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { isQuote } from "./damaged-string.ts";
 import type { StringReader, StringRole } from "./damaged-string.ts";
 import type { DamagedText } from "./damaged-text.ts";

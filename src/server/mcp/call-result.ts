@@ -2,9 +2,9 @@
 import { valueText } from "../../core/content.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
-import { canonicalJson, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { canonicalJson, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import { resultText } from "../../core/result.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { providerName } from "../../wire/provider-name.ts";

@@ -1,6 +1,6 @@
 /** One piece of work for a client that may ask the client something before it is done, over as many requests as that takes. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { McpLogLevel } from "./client.ts";
 
 /** A request that is put to the client. */

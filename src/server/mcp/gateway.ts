@@ -1,7 +1,7 @@
 /** A runtime as an MCP server: what all its connections share, and the server instance of each. */
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown, isToolError } from "../../core/error.ts";
-import type { JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { Announcer } from "./announcer.ts";
 import type { Audience } from "./announcer.ts";

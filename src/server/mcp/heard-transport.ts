@@ -1,7 +1,7 @@
 /** A transport over standard input and output that is listened to on its way, and whose client may be slow to read. */
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/server";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 
 /** Called with what the SDK keeps to itself. */
 export interface Ears {

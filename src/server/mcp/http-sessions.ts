@@ -1,10 +1,10 @@
 /** Clients of the revisions up to 2025-11-25 over HTTP: each has a session, because the server may ask them something. */
 import type { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
-import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Gateway } from "./gateway.ts";
-import { refusal } from "./http-guard.ts";
+import { refusal } from "../http/guard.ts";
 import type { HttpSettings } from "./http-options.ts";
 import { newSecret } from "./secret.ts";
 import type { RequestId } from "./serving.ts";

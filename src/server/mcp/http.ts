@@ -1,12 +1,12 @@
 /** Serves many clients over HTTP: guards the door, and tells the two eras of the protocol apart. */
 import type { McpHttpHandler } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
-import type { JsonValue } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { Gateway } from "./gateway.ts";
-import { readBody } from "./http-body.ts";
-import { refusal, refuseForm, refuseStranger } from "./http-guard.ts";
+import { readBody } from "../http/body.ts";
+import { refusal, refuseForm, refuseStranger } from "../http/guard.ts";
 import { httpSettingsOf } from "./http-options.ts";
 import type { HttpSettings, McpHttpOptions } from "./http-options.ts";
 import { HttpSessions } from "./http-sessions.ts";

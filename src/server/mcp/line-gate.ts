@@ -1,6 +1,6 @@
 /** Lets the lines of a client through and passes over those that are too long, which would end the connection. */
 import { Transform } from "node:stream";
-import { LineReader } from "../../engine/mcp/line-reader.ts";
+import { LineReader } from "../../processes/line-reader.ts";
 
 /** The longest line that is taken from a client, in bytes: less than what the SDK takes at once. */
 export const MAX_LINE_BYTES = 8 * 1024 * 1024;

@@ -1,8 +1,8 @@
 /** Resources, prompts, completion and the log level: what is passed through to whoever offers it. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
-import { copyJson, isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { copyJson, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { PeerOptions } from "../../engine/mcp/peer.ts";
 import type { McpClient } from "./client.ts";
 import { pageOf } from "./page.ts";
@@ -11,7 +11,7 @@ import { isLogLevel } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { INVALID_PARAMS, textParam } from "./serving.ts";
 import type { McpRequest, Serving } from "./serving.ts";
-import { untilAborted } from "../../core/until-aborted.ts";
+import { untilAborted } from "../../core/base/until-aborted.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;
 

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
-import { canonicalJson, copyJson } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { canonicalJson, copyJson } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import { CallClient } from "./call-client.ts";
 import { Exchange } from "./exchange.ts";
 import { clientFacts, roundOf } from "./round.ts";

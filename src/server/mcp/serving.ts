@@ -2,7 +2,7 @@
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Announcer } from "./announcer.ts";
 import type { Settings } from "./options.ts";
 import type { Peers } from "./peers.ts";

@@ -3,7 +3,7 @@ import type { Readable, Transform, Writable } from "node:stream";
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import type { RuntimeSession } from "../../runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
 import { HeardTransport } from "./heard-transport.ts";
 import { requestId } from "../../engine/mcp/oversize-answer.ts";

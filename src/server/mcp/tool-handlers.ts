@@ -2,10 +2,10 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { ProgressUpdate } from "../../core/context.ts";
 import type { Clock } from "../../core/ports.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
-import type { ExecuteOptions } from "../../runtime/execute-options.ts";
+import type { ExecuteOptions } from "../../call/execute-options.ts";
 import { toCallAnswer } from "./call-result.ts";
 import type { CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";

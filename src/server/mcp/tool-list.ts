@@ -1,10 +1,10 @@
 /** The tools of a runtime as an MCP client sees them: names that the protocol allows, schemas that it takes. */
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
-import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
-import type { Registry } from "../../runtime/registry/registry.ts";
-import { toolDefinition } from "../../runtime/registry/tool-definition.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { toolDefinition } from "../../registry/tool-definition.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import { pageOf } from "./page.ts";

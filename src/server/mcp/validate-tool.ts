@@ -1,8 +1,8 @@
 /** A tool about tools: says whether an input would be taken, without a call. */
-import type { JsonObject } from "../../core/json.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { RegisteredTool } from "../../runtime/registry/registered-tool.ts";
-import { nearNames } from "../../runtime/registry/near-names.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
+import { nearNames } from "../../registry/near-names.ts";
 import { ValidationResult, validateInput } from "../../schema/validation-result.ts";
 import type { CallAnswer } from "./call-result.ts";
 

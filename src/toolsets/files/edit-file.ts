@@ -3,7 +3,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import { type CurrentFile, changeFile, textOf } from "./change-file.ts";
 import { letOthersRun } from "./file-bytes.ts";
 import { refusal } from "./file-error.ts";

@@ -3,7 +3,7 @@ import { lstat } from "node:fs/promises";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, PastCall, Tool } from "../../core/tool.ts";
 import { fileError, systemCode } from "./file-error.ts";
 import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";

@@ -1,8 +1,8 @@
 /** Places in a JSON document, spelled `a.b[0].c`: read one, or replace one. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject, jsonPath } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
-import { plural, typeInWords } from "../../core/wording.ts";
+import { isJsonObject, jsonPath } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { plural, typeInWords } from "../../core/base/wording.ts";
 
 const MAX_STEPS = 64;
 const MAX_PLACE_CHARS = 16_384;

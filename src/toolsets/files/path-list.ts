@@ -1,5 +1,5 @@
 /** How lists of paths are written for a model. */
-import { visibleJson } from "../../core/visible-text.ts";
+import { visibleJson } from "../../core/base/visible-text.ts";
 
 /** A path on a line of its own; one that could be taken for several lines or for another path is quoted, its invisible characters escaped. */
 export function pathLine(path: string): string {

@@ -2,7 +2,7 @@
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import { createHash } from "node:crypto";
 import { HEAD_BYTES, type Media, detectMedia, refuseBinary } from "./binary.ts";
 import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, pieces, readHead, readWhole } from "./file-bytes.ts";

@@ -1,8 +1,8 @@
 /** Which results a newer call makes worthless (F4.38): it tells of the same place, and of no less of it than the older one. */
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { PastCall, Supersedes } from "../../core/tool.ts";
-import { supersedesAt } from "../../policy/supersede.ts";
+import { supersedesAt } from "../../history/supersede.ts";
 import type { Workspace } from "./workspace-path.ts";
 
 /** The lines of a file that a call shows, or that it may have changed. */

@@ -4,7 +4,7 @@ import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { fileError, refusal, systemCode } from "./file-error.ts";
 import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";

@@ -2,7 +2,7 @@
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { Tool } from "../../core/tool.ts";
-import { plural } from "../../core/wording.ts";
+import { plural } from "../../core/base/wording.ts";
 import { refuseBinary } from "./binary.ts";
 import { changeFile } from "./change-file.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";

@@ -1,8 +1,8 @@
 /** What went wrong at Anthropic, in our words. */
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 
 /** @see https://docs.anthropic.com/en/api/errors */
 const CODES: ReadonlyMap<JsonValue | undefined, ErrorCode> = new Map([

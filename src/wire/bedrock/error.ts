@@ -1,8 +1,8 @@
 /** What went wrong at Bedrock, in our words. */
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 
 /** @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors */
 const CODES: ReadonlyMap<string, ErrorCode> = new Map([

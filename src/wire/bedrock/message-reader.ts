@@ -1,7 +1,7 @@
 /** Reads messages of Bedrock's Converse API, whole and streamed. */
 import { ToolError } from "../../core/error.ts";
-import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { endedWell } from "../../core/model.ts";
 import type { FinishReason, ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
 import { ReplyBuilder } from "../reply-builder.ts";

@@ -1,5 +1,5 @@
 /** One JSON value a line (`application/x-ndjson`). */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { FrameReader } from "./frames.ts";
 import { Lines } from "./lines.ts";
 import { readWireJson } from "./wire-json.ts";

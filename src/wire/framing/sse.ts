@@ -1,6 +1,6 @@
 /** Server-sent events, of which providers use the data: the name of an event stands in it, or says nothing. */
 import { ToolError } from "../../core/error.ts";
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { FrameReader } from "./frames.ts";
 import { Lines } from "./lines.ts";
 import { MAX_FRAME, readWireJson } from "./wire-json.ts";

@@ -1,7 +1,7 @@
 /** Reads what a provider sends as JSON, as leniently as it is safe: refusing a whole reply for one number would leave its calls without an answer. */
-import { copyJson } from "../../core/json.ts";
-import type { JsonLimits, JsonValue } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { copyJson } from "../../core/base/json.ts";
+import type { JsonLimits, JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 
 /** Most characters, or bytes, of one frame. */

@@ -1,8 +1,8 @@
 /** What went wrong at Gemini, in our words. */
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 
 /** @see https://ai.google.dev/gemini-api/docs/troubleshooting */
 const CODES: ReadonlyMap<string, ErrorCode> = new Map([

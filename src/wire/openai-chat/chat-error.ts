@@ -1,8 +1,8 @@
 /** The errors that providers send in a reply's place or in the middle of one, as ours. */
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 
 /** In the order they are looked for; each pattern is tried on the provider's code, type and status. */
 const KINDS: readonly { readonly code: ErrorCode; readonly words: RegExp; readonly retryable?: boolean }[] = [

@@ -1,7 +1,7 @@
 /** Reads replies of Chat Completions, whole and streamed, from whatever server speaks it. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { endedWell } from "../../core/model.ts";
 import type { ModelEvent, ModelReply } from "../../core/model.ts";
 import type { ChatVariant } from "../chat-variants.ts";

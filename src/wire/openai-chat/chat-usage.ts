@@ -1,6 +1,6 @@
 /** What a reply of Chat Completions cost. */
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { TokenUsage } from "../../core/model.ts";
 
 /** The usage of a chunk or body, wherever its provider puts it; undefined where there is none. */

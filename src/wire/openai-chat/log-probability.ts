@@ -1,6 +1,6 @@
 /** How probable the tokens of a choice were, as servers of Chat Completions tell it. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
 /**
  * Tells the sum over the tokens of a choice, or of a piece of one, where there are any.

@@ -1,6 +1,6 @@
 /** OpenRouter's blocks of reasoning, which come in pieces and go back whole. */
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
 const GROWING = ["text", "summary", "data"] as const;
 

@@ -1,8 +1,8 @@
 /** The errors that OpenAI's Responses sends in a reply's place, or in the middle of one. */
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import { textOf } from "../read-field.ts";
 
 interface KnownError {

@@ -1,6 +1,6 @@
 /** The token counts of OpenAI's Responses. */
-import { isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { TokenUsage } from "../../core/model.ts";
 
 /** What is told; nothing for what is no count. */

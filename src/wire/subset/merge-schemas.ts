@@ -1,6 +1,6 @@
 /** Several schemas that hold for the same value, as one. */
-import { canonicalJson } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { canonicalJson } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { equal, namedTypes, namedValues, objectOf, schemasOf, textsOf, without } from "./schema-node.ts";
 
 /** Told what one schema cannot say. */

@@ -1,6 +1,6 @@
 /** A schema that takes null as well. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import { textsOf, without } from "./schema-node.ts";
 
 /** How strict subsets say that a property need not be there: it is required, and null stands for nothing. */

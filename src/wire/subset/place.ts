@@ -1,6 +1,6 @@
 /** Where in a schema the walk is, and what was lost there. */
-import { jsonPath } from "../../core/json.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { jsonPath } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { OnLoss } from "./merge-schemas.ts";
 
 export interface SchemaLoss {

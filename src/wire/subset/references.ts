@@ -1,6 +1,6 @@
 /** Where the references of a schema lead. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
 const MAX_LENGTH = 1_024;
 

@@ -1,7 +1,7 @@
 /** Walks a schema once and writes it as a provider's subset has it. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { Description, hasAccepted, isTrivial } from "./description.ts";
 import {
   ANNOTATION_KEYWORDS,

@@ -1,6 +1,6 @@
 /** Looking into schemas that come from strangers. */
-import { canonicalJson, isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { canonicalJson, isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { KEYWORD_TYPES } from "./keywords.ts";
 
 const TYPE_WORDS: ReadonlySet<unknown> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);

@@ -1,5 +1,5 @@
 /** What each provider takes of JSON Schema, as data: one walker does what these say. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { KNOWN_KEYWORDS } from "./keywords.ts";
 
 /**

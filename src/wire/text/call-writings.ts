@@ -1,6 +1,6 @@
 /** How the formats write calls and answers. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { spacedJson } from "../spaced-json.ts";
 import { delimitersOf } from "./delimited-grammar.ts";
 import type { Delimiters } from "./delimited-grammar.ts";

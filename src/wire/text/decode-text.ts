@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { endedWell } from "../../core/model.ts";
 import type { ModelEvent, ModelTool } from "../../core/model.ts";
-import { isJsonObject } from "../../core/json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 import { readOutline, readSureJson } from "../../schema/json-text/read-sure-json.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import { CodeSpan } from "./code-span.ts";

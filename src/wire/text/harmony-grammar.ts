@@ -1,5 +1,5 @@
 /** gpt-oss: messages in channels; a call is a message to a function. @see https://cookbook.openai.com/articles/openai-harmony */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";

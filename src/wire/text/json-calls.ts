@@ -1,6 +1,6 @@
 /** Calls that are JSON objects: `{"name": …, "arguments": {…}}` in all its spellings, alone or in a list, behind a mark or in the open. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { readOutline } from "../../schema/json-text/read-sure-json.ts";
 import type { OutlinedJson } from "../../schema/json-text/read-sure-json.ts";
 import { MarkerSet } from "./marker-set.ts";

@@ -1,5 +1,5 @@
 /** ReAct: `Action:` and `Action Input:` lines. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./parameter-calls.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";

@@ -1,5 +1,5 @@
 /** The seam behind which a way of writing tool calls in plain text is. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { FinishReason, ModelEvent, ModelTool, TokenUsage } from "../../core/model.ts";
 
 export interface TextFormat {

@@ -1,5 +1,5 @@
 /** What a text format is made of: marks, and for each what stands behind it. */
-import type { JsonValue } from "../../core/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { Reading, TextInput } from "./text-input.ts";
 

@@ -1,7 +1,7 @@
 /** Arguments that a format delivers as text, as the values their schema asks for. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonObject, JsonValue } from "../../core/json.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
 
 /** Strict JSON, or what can only be meant by text in another notation (`True`, `'a'`). Undefined where it is neither. */

@@ -1,8 +1,8 @@
 /** Writes tools, calls and answers as text, byte for byte the same for the same input. */
-import { isJsonArray, isJsonObject } from "../../core/json.ts";
-import type { JsonValue } from "../../core/json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import type { JsonValue } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
-import { parseJson } from "../../core/parse-json.ts";
+import { parseJson } from "../../core/base/parse-json.ts";
 import { providerName } from "../provider-name.ts";
 import { spacedJson } from "../spaced-json.ts";
 import { decodeText } from "./decode-text.ts";

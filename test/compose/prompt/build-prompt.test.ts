@@ -4,7 +4,7 @@ import { buildPrompt } from "../../../src/compose/prompt/build-prompt.ts";
 import type { PromptOptions } from "../../../src/compose/prompt/build-prompt.ts";
 import type { ProgramContribution } from "../../../src/compose/prompt/tool-guidance.ts";
 import type { Tool } from "../../../src/core/tool.ts";
-import { Registry } from "../../../src/runtime/registry/registry.ts";
+import { Registry } from "../../../src/registry/registry.ts";
 
 type Placed = readonly [toolset: string, tool: Tool];
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { modelTools } from "../../../src/compose/prompt/model-tools.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { visibilityOf } from "../../../src/policy/visibility.ts";
-import { Registry } from "../../../src/runtime/registry/registry.ts";
+import { Registry } from "../../../src/registry/registry.ts";
 import { encodeEachTool } from "../../../src/wire/encode-tools.ts";
 import { openAiChat } from "../../../src/wire/openai-chat.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { patchOptions, providerTools } from "../../../src/compose/prompt/provider-tools.ts";
 import { PROVIDER_TOOLS } from "../../../src/compose/prompt/provider-tool-table.ts";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { compileSchema } from "../../../src/schema/compile-schema.ts";

@@ -3,7 +3,7 @@ import { checkSequence } from "../../../src/compose/sequence/check-sequence.ts";
 import { pure, readOnly } from "../../../src/core/effects.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
 import { runSequence } from "../../../src/compose/sequence/run-sequence.ts";

@@ -2,7 +2,7 @@
 import type { ToolContext } from "../../../src/core/context.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { ErrorInfo } from "../../../src/core/error.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import type { Model, ModelReply, ModelRequest } from "../../../src/core/model.ts";
 import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
 import { lmEngine } from "../../../src/engine/lm.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import type { ErrorCode } from "../../../src/core/error-codes.ts";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { Model, ModelRequest } from "../../../src/core/model.ts";
 import { NoAnswer } from "../../../src/core/no-answer.ts";
 import type { Tool } from "../../../src/core/tool.ts";

@@ -1,6 +1,6 @@
 /** The whole way over HTTP: what each provider's wire gets of a session, byte for byte, and what comes back. */
 import { describe, expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { Toolset } from "../../../src/core/toolset.ts";
 import { lmEngine } from "../../../src/engine/lm.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import type { JsonSchema, Reducer, Tool } from "../../../src/core/tool.ts";
 import { lmEngine } from "../../../src/engine/lm.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";

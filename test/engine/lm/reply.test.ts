@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonValue } from "../../../src/core/json.ts";
+import type { JsonValue } from "../../../src/core/base/json.ts";
 import type { ModelReply } from "../../../src/core/model.ts";
 import type { JsonSchema } from "../../../src/core/tool.ts";
 import { WEATHER, answer, modelOf, toolWith } from "./lm-calls.ts";

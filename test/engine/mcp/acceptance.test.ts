@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { isJsonObject } from "../../../src/core/json.ts";
+import { isJsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { legacy, loopbackMcp, modern, text, toolList } from "./loopback-mcp.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Answer, Question } from "../../../src/core/ask.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { engineContext, request, toolContext } from "../engine-contexts.ts";
 import { openReference, openStrange, rejection } from "../mcp-engine.ts";

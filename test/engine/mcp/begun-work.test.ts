@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Job } from "../../../src/core/job.ts";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";

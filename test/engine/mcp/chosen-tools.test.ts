@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { pure, readOnly } from "../../../src/core/effects.ts";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import type { McpUrlOptions } from "../../../src/engine/mcp.ts";
 import { toolContext } from "../engine-contexts.ts";

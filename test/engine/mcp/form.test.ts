@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Form } from "../../../src/engine/mcp/form.ts";
 import { readForm } from "../../../src/engine/mcp/form.ts";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 
 const formOf = (properties: JsonObject, more: JsonObject = {}): Form => {
   const form = readForm({ type: "object", properties, ...more });

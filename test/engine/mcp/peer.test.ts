@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpPeerOf } from "../../../src/engine/mcp/peer.ts";
 import type { McpPeer, PeerNotification } from "../../../src/engine/mcp/peer.ts";
 import { localEngine } from "../../../src/engine/local.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { isJsonObject } from "../../../src/core/json.ts";
+import { isJsonObject } from "../../../src/core/base/json.ts";
 import { resultText } from "../../../src/core/result.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { readForm } from "../../../src/engine/mcp/form.ts";
 import { namesSecret } from "../../../src/engine/mcp/secret-text.ts";
-import { seededRandom } from "../../../src/core/seeded-random.ts";
+import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 
 const REQUESTS = [
   "Please enter your password",

@@ -4,7 +4,7 @@ import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../src/core/error.ts";
 import { guardedProvider, withOwnHeaders } from "../../../src/engine/mcp/authorization.ts";
 import { secretsOf } from "../../../src/engine/mcp/options.ts";
-import { redactor } from "../../../src/engine/redact.ts";
+import { redactor } from "../../../src/core/base/redact.ts";
 import { engineContext } from "../engine-contexts.ts";
 import { openStrange, rejection, strangeEngine } from "../mcp-engine.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Engine } from "../../../src/core/engine.ts";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { knownTools } from "../../../src/engine/known-tools.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import type { McpSampler } from "../../../src/engine/mcp.ts";

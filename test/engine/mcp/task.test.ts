@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { ToolOutput } from "../../../src/core/content.ts";
 import { Job } from "../../../src/core/job.ts";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";
 import { openReference, rejection } from "../mcp-engine.ts";
 import { legacy, loopbackMcp, modern, openHttp, text, toolList } from "./loopback-mcp.ts";

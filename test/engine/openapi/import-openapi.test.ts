@@ -1,7 +1,7 @@
 /** One document of each version, read as a whole: names, schemas, addresses, effects. */
 import { importOpenApiInSlices } from "../../../src/engine/openapi/import-openapi.ts";
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { imported, only, openApi } from "./imported.ts";
 
 const PET: JsonObject = {

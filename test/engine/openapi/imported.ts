@@ -1,5 +1,5 @@
 /** Small OpenAPI documents, and what the import makes of them. */
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { importOpenApi } from "../../../src/engine/openapi/import-openapi.ts";
 import type { ImportOptions, ImportedDocument, ImportedOperation } from "../../../src/engine/openapi/import-openapi.ts";
 

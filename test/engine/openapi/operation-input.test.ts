@@ -1,6 +1,6 @@
 /** Parameters and bodies: what the model is asked, and where it goes. */
 import { expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { requestBody as requestBodyOf } from "../../../src/engine/rest/request-body.ts";
 import { imported, only, openApi, property, withBody } from "./imported.ts";
 

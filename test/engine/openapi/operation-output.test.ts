@@ -1,6 +1,6 @@
 /** What operations answer. */
 import { expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { only, openApi } from "./imported.ts";
 
 const TEXT: JsonObject = { content: { "text/plain": { schema: { type: "string" } } } };

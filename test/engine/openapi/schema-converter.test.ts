@@ -1,6 +1,6 @@
 /** Schemas of 2.0, 3.0 and 3.1 in the words of JSON Schema 2020-12. */
 import { expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { compileSchema } from "../../../src/schema/compile-schema.ts";
 import { imported, only, openApi } from "./imported.ts";
 

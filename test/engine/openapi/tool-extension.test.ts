@@ -1,6 +1,6 @@
 /** `x-haft`, and which operations are taken. */
 import { expect, test } from "vitest";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { imported, only, openApi } from "./imported.ts";
 
 const KEY = "http:pets.json";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { ONE_GET, apiDocument, openEngine } from "./open-engine.ts";
 import { recordingServer } from "./recording-server.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { buildRequest } from "../../../src/engine/rest/build-request.ts";
 import type { HttpParameter } from "../../../src/engine/rest/http-operation.ts";
 import { operation, parameter, sent } from "./operations.ts";

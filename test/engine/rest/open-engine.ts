@@ -4,7 +4,7 @@ import type { Engine, EngineContext } from "../../../src/core/engine.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { restEngine } from "../../../src/engine/rest.ts";
 import type { RestOptions } from "../../../src/engine/rest.ts";

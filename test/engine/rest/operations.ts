@@ -1,5 +1,5 @@
 /** Operations written by hand, and a way to send them without the engine around it. */
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { buildRequest } from "../../../src/engine/rest/build-request.ts";
 import type { HttpOperation, HttpParameter } from "../../../src/engine/rest/http-operation.ts";
 import { httpClient } from "../../../src/net/http-client.ts";

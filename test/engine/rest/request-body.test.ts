@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import type { BodyEncoding, HttpBody } from "../../../src/engine/rest/http-operation.ts";
 import { requestBody } from "../../../src/engine/rest/request-body.ts";
 import { operation, sent } from "./operations.ts";

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { restEngine } from "../../../src/engine/rest.ts";
 import type { RestAuth, RestOptions } from "../../../src/engine/rest.ts";
 import { Secrets } from "../../../src/engine/rest/secrets.ts";

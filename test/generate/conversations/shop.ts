@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { Engine, EngineRequest } from "../../../src/core/engine.ts";
 import { ToolError } from "../../../src/core/error.ts";
-import { seededRandom } from "../../../src/core/seeded-random.ts";
+import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import type { Runtime, RuntimeOptions } from "../../../src/runtime/runtime.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../../../src/core/seeded-random.ts";
+import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { SAMPLED, generated } from "./generated.ts";

@@ -1,5 +1,5 @@
 /** A fake provider of Anthropic's Messages. */
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { OpenCalls, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
 import { checkHeld } from "./reply-format.ts";

@@ -1,5 +1,5 @@
 /** A fake provider of Cohere's chat, version 2. */
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { OpenCalls, checkSchema, checkToolName, cut, demand, objectAt, objectsAt, textAt } from "./dialect.ts";
 import type { CheckedRequest, Dialect, ServedPiece, WholeReply } from "./dialect.ts";
 

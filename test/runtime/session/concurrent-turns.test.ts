@@ -1,7 +1,7 @@
 /** Turns that run beside one another in one session: what keeps them apart, what waits for them, what they are to each other. */
 import { expect, test } from "vitest";
 import type { Engine } from "../../../src/core/engine.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { FakeClock, settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
 import { FailingStore } from "./failing-store.ts";

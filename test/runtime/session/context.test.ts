@@ -4,9 +4,9 @@ import type { ToolContext } from "../../../src/core/context.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import type { HistoryEntry } from "../../../src/core/history.ts";
 import type { Tool } from "../../../src/core/tool.ts";
-import { parseJson } from "../../../src/core/parse-json.ts";
-import { readEvent } from "../../../src/core/read-event.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import { parseJson } from "../../../src/core/base/parse-json.ts";
+import { readEvent } from "../../../src/core/recording/read-event.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
 

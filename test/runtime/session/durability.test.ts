@@ -1,7 +1,7 @@
 /** What waits for the store, what does not, and what is told when it fails. */
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import type { JsonValue } from "../../../src/core/json.ts";
+import type { JsonValue } from "../../../src/core/base/json.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Engine, EngineSession } from "../../../src/core/engine.ts";
 import { ToolError } from "../../../src/core/error.ts";
-import type { JsonValue } from "../../../src/core/json.ts";
+import type { JsonValue } from "../../../src/core/base/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime } from "../bench-runtime.ts";

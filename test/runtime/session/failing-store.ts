@@ -1,8 +1,8 @@
 /** A store in memory that survives the process it plays, and fails when a test tells it to. */
 import { ToolError } from "../../../src/core/error.ts";
 import type { BranchPoint, SessionEvent } from "../../../src/core/event.ts";
-import { parseJson } from "../../../src/core/parse-json.ts";
-import { EVENT_LIMITS, readEvent } from "../../../src/core/read-event.ts";
+import { parseJson } from "../../../src/core/base/parse-json.ts";
+import { EVENT_LIMITS, readEvent } from "../../../src/core/recording/read-event.ts";
 import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../../src/core/store.ts";
 
 interface StoredLog {

@@ -1,10 +1,10 @@
 /** Forks, commits and damaged logs after a crash. */
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import type { JsonValue } from "../../../src/core/json.ts";
+import type { JsonValue } from "../../../src/core/base/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { countingIds, settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
 import { FailingStore } from "./failing-store.ts";

@@ -1,16 +1,16 @@
 /** Stored sessions where two owners, a cut recording, a full buffer or an odd value meet: nothing is lost, and nothing runs twice. */
 import { expect, test } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
-import { parseJson } from "../../../src/core/parse-json.ts";
-import type { JsonValue } from "../../../src/core/json.ts";
-import { writeRecording } from "../../../src/core/recording.ts";
+import { parseJson } from "../../../src/core/base/parse-json.ts";
+import type { JsonValue } from "../../../src/core/base/json.ts";
+import { writeRecording } from "../../../src/core/recording/recording.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
-import { importRecording } from "../../../src/runtime/session/import-recording.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
-import { submitCalls } from "../../../src/runtime/session/submit-calls.ts";
+import { importRecording } from "../../../src/runtime/import-recording.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
+import { submitCalls } from "../../../src/runtime/submit-calls.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
-import { Ladder } from "../../../src/runtime/ladder.ts";
+import { Ladder } from "../../../src/call/ladder.ts";
 import { CallRunner } from "../../../src/runtime/run-calls.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";

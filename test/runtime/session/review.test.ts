@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Engine } from "../../../src/core/engine.ts";
 import type { Hook } from "../../../src/core/hook.ts";
 import type { Tool } from "../../../src/core/tool.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import type { Tool } from "../../../src/core/tool.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
 import type { TestRuntime } from "../bench-runtime.ts";

@@ -1,7 +1,7 @@
 /** The turns of a session run one after the other, and those of its handlers inside their own. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "vitest";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
 

@@ -1,9 +1,9 @@
 /** Many sessions of recorded worlds at once on one runtime, with handlers that let the others go on in their midst. */
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
-import { applyPatch } from "../../../src/core/json-patch.ts";
+import { applyPatch } from "../../../src/core/base/json-patch.ts";
 import type { Random } from "../../../src/core/ports.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { seededRandom, settle } from "../../../src/testing/fake-ports.ts";
 import { beginTask, eachOf, hashOf, inBatches, pick, play, tryOut } from "./play-task.ts";
 import { loadWorlds, worldsPresent } from "./recorded-worlds.ts";

@@ -3,7 +3,7 @@ import { appendFileSync, writeSync } from "node:fs";
 import { isToolError } from "../../../src/core/error.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { Runtime } from "../../../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { beginTask, dataOf, eachOf, hashOf, play } from "./play-task.ts";
 import { loadWorlds } from "./recorded-worlds.ts";

@@ -5,7 +5,7 @@ import type { HistoryEntry } from "../../../src/core/history.ts";
 import type { Random } from "../../../src/core/ports.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { Runtime } from "../../../src/runtime/runtime.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { beginTask, dataOf, hashOf, inBatches, pick, play } from "./play-task.ts";
 import type { RecordedCall, RecordedTask, RecordedWorld } from "./recorded-worlds.ts";
 import { misanswer } from "./score.ts";

@@ -2,7 +2,7 @@
 import type { ToolCall } from "../../../src/core/call.ts";
 import type { Random } from "../../../src/core/ports.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import type { RecordedCall, RecordedTask } from "./recorded-worlds.ts";
 import { stateHash } from "./state-hash.ts";
 import { BEGIN } from "./trace-tools.ts";

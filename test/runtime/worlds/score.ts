@@ -1,7 +1,7 @@
 /** What a run over the recorded worlds came to: how much was looked at, and all that was wrong. */
 import { isDeepStrictEqual } from "node:util";
 import type { ToolResult } from "../../../src/core/result.ts";
-import type { RuntimeSession } from "../../../src/runtime/session/runtime-session.ts";
+import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { hashOf } from "./play-task.ts";
 import type { RecordedCall, RecordedTask } from "./recorded-worlds.ts";
 

@@ -1,6 +1,6 @@
 /** The fingerprint under which the recordings know a state: the first 16 hex digits of SHA-256 over JSON with sorted keys. */
 import { createHash } from "node:crypto";
-import type { JsonValue } from "../../../src/core/json.ts";
+import type { JsonValue } from "../../../src/core/base/json.ts";
 
 /** Texts of parts that large states share: of frozen ones only, since those stay what they are. */
 const texts = new WeakMap<object, string>();

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isJsonObject } from "../../../src/core/json.ts";
-import type { JsonObject, JsonValue } from "../../../src/core/json.ts";
-import { seededRandom } from "../../../src/core/seeded-random.ts";
+import { isJsonObject } from "../../../src/core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import type { JsonSchema } from "../../../src/core/tool.ts";
 import { compileSchema } from "../../../src/schema/compile-schema.ts";
 import { exampleValue } from "../../../src/schema/example/example-value.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonValue } from "../../../src/core/json.ts";
+import type { JsonValue } from "../../../src/core/base/json.ts";
 import { frameReader } from "../../../src/wire/framing/frame-reader.ts";
 import type { Framing } from "../../../src/wire/wire-format.ts";
 import { allPieces, eventStreamMessage } from "../recorded-cases.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { ModelMessage } from "../../../src/core/message.ts";
 import { openAiChat } from "../../../src/wire/openai-chat.ts";
 import { answered, called, said } from "../conversations.ts";

@@ -1,9 +1,9 @@
 /** Calls that are no strict JSON: what a format takes, what it hands on as text, and what the runtime makes of that. */
 import { expect, test } from "vitest";
 import fc from "fast-check";
-import type { JsonValue } from "../../../src/core/json.ts";
-import { isJsonObject } from "../../../src/core/json.ts";
-import { seededRandom } from "../../../src/core/seeded-random.ts";
+import type { JsonValue } from "../../../src/core/base/json.ts";
+import { isJsonObject } from "../../../src/core/base/json.ts";
+import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { fixJsonText } from "../../../src/schema/fix-json-text.ts";
 import { TEXT_FORMATS, textFormat } from "../../../src/wire/text/formats.ts";

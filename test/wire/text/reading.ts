@@ -1,6 +1,6 @@
 /** Reads whole messages in pieces, for tests of text formats. */
 import fc from "fast-check";
-import type { JsonObject } from "../../../src/core/json.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { ModelEvent, ModelReply, ModelTool } from "../../../src/core/model.ts";
 import type { DecodeTextOptions, TextEnding, TextFormat } from "../../../src/wire/text/text-format.ts";
 

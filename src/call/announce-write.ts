@@ -1,0 +1,68 @@
+/** Tells the cache what calls write, before they begin and when they end: an answer that was read from it is right no longer. */
+import { isSessionKey } from "../core/effects.ts";
+import { ToolError } from "../core/error.ts";
+import { waitFor } from "../policy/deadline.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+import { cacheSettings } from "../registry/check-cache.ts";
+import { lockKeysOf } from "./hold.ts";
+import type { Registry } from "../registry/registry.ts";
+
+/**
+ * Before an attempt of a call that writes. Returns undefined when it may begin; otherwise a promise of the error, if any: other
+ * processes that use the store must know of the write before it happens.
+ */
+export function announceWrite(run: CallRun): undefined | Promise<StepEnd> {
+  if (!mayChange(run)) return undefined;
+  const { cache, registry } = run.parts;
+  if (cache.inUse) cache.versions.write(lockKeysOf(run)?.writes ?? []);
+  const { stored } = cache;
+  if (stored === undefined) return undefined;
+  stored.useIf(() => keepsResults(registry), registry.version);
+  const known = stored.beforeWrite(sharedWrites(run));
+  return known === undefined ? undefined : waitUntilKnown(run, known);
+}
+
+/** Whether results of one of these tools may be in the store. */
+function keepsResults(registry: Registry): boolean {
+  for (const { tool } of registry) if (tool.cache !== undefined && cacheSettings(tool.cache).scope === "persistent") return true;
+  return false;
+}
+
+/** Once an attempt is over, was given up, or ended after that; what was read while it may have been writing is dropped. */
+export function writeEnded(run: CallRun): void {
+  if (!mayChange(run)) return;
+  const { cache } = run.parts;
+  if (cache.inUse) cache.versions.write(lockKeysOf(run)?.writes ?? []);
+  cache.stored?.afterWrite(sharedWrites(run));
+}
+
+/** False for a call that only reads, or that changes nothing that anybody outside its simulation sees. */
+function mayChange({ effects, route, simulated }: CallRun): boolean {
+  if (effects === undefined || effects.writes.length === 0 || route?.via !== "live") return false;
+  return !simulated || (effects.writesWorld && route.engine.effectFree !== true);
+}
+
+/** What a session keeps to itself is in no store. */
+function sharedWrites({ effects }: CallRun): readonly string[] {
+  const writes = effects?.lock.writes ?? [];
+  return effects?.hasSessionKeys === true ? writes.filter((key) => !isSessionKey(key)) : writes;
+}
+
+async function waitUntilKnown(run: CallRun, known: Promise<void>): Promise<StepEnd> {
+  const waited = await waitFor(run, known, {
+    endsAt: run.deadlineAt,
+    late: () =>
+      new ToolError("timeout", `${run.toolName} was not started: the store had not noted what it writes before the call's deadline.`, {
+        retryable: false,
+        outcome: "not_started",
+      }),
+  });
+  if ("value" in waited) return undefined;
+  if ("ended" in waited) return waited.ended;
+  const error = ToolError.fromUnknown(waited.thrown, "store_failed");
+  return new ToolError(error.code, `${run.toolName} was not started: the store could not note what it writes: ${error.message}`, {
+    outcome: "not_started",
+    retryable: error.retryable,
+    cause: error,
+  });
+}

@@ -1,0 +1,310 @@
+/** The calls of one message, run together: admitted in call order, executed side by side, answered in call order. */
+import { ERROR_CODES } from "../core/error-codes.ts";
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { ToolResult } from "../core/result.ts";
+import { onAbort, waitFor } from "../policy/deadline.ts";
+import { writeEnded } from "./announce-write.ts";
+import { CallRun } from "./call-run.ts";
+import type { CallOptions, CallParts, StepEnd } from "./call-run.ts";
+import { turnEnded } from "./check-turn-rules.ts";
+import { finishCall } from "./finish-call.ts";
+import type { Step } from "./ladder.ts";
+import { LoopBreaks } from "./loop-breaks.ts";
+import { admitCall, executeCall } from "./pipeline.ts";
+import { readCall } from "./read-call.ts";
+import { isSequential } from "./route.ts";
+import type { Turn } from "../session/turn.ts";
+import { ToolExecutionError } from "./tool-execution-error.ts";
+import { undoCalls } from "./undo-calls.ts";
+
+export interface BatchOptions extends CallOptions {
+  readonly signal: AbortSignal | undefined;
+  /** Told of the failure before a batch with `onError: "throw"` throws. */
+  readonly onFailure: ((error: ToolExecutionError) => void) | undefined;
+  readonly throwOnError: boolean;
+  /** Set for a batch that may be submitted again. */
+  readonly submission?: Submission | undefined;
+}
+
+/** What a batch is recognised by when it is submitted again. */
+export interface Submission {
+  readonly idempotencyKey: string;
+  readonly digest: string;
+}
+
+export type Answer = ToolResult | Promise<ToolResult>;
+
+/** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
+export function runOne(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
+  turn.soleCall = true;
+  const run = begin(parts, turn, raw, options);
+  const admitted = run.unreadable ?? admitCall(run);
+  return admitted instanceof Promise ? admitted.then((error) => goOn(run, error)) : goOn(run, admitted);
+}
+
+function goOn(run: CallRun, end: StepEnd): Answer {
+  return end === undefined ? executeCall(run) : finishCall(run, end);
+}
+
+/**
+ * Runs the calls and resolves to one result each, in call order.
+ *
+ * @throws ToolExecutionError with `throwOnError`, once every call of the batch has ended
+ */
+export async function runBatch(
+  parts: CallParts,
+  turn: Turn,
+  rawCalls: readonly unknown[],
+  options: BatchOptions,
+): Promise<readonly ToolResult[]> {
+  const items = readItems(rawCalls);
+  const runs: CallRun[] = [];
+  const breaks = new LoopBreaks(parts.ports.clock);
+  const forget = options.signal === undefined ? undefined : onAbort(options.signal, () => cancelAll(runs, "the caller aborted"));
+  try {
+    for (const raw of items) {
+      const run = begin(parts, turn, raw, options);
+      runs.push(run);
+      if (options.signal?.aborted === true) run.cancel("the caller had aborted");
+      if (breaks.due && options.submission === undefined) await breaks.take();
+    }
+    if (options.submission !== undefined) recordSubmission(runs, options.submission);
+    const results = await new Batch(runs, breaks, { failFast: options.throwOnError }).run();
+    const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
+    if (failed === undefined) return results;
+    const joined = joinedRuns(turn);
+    cancelAll(joined, "the batch of its handler failed");
+    const all = [...runs, ...joined];
+    turn.session.together(() => {
+      turn.rollBack();
+      recordRollback(all);
+    });
+    all.forEach(writeEnded);
+    await undoCalls(all);
+    runs.forEach(writeEnded);
+    const error = new ToolExecutionError(failed, results);
+    options.onFailure?.(error);
+    throw error;
+  } finally {
+    forget?.();
+    parts.cache.forget(turn);
+  }
+}
+
+/** The calls as they are now: what happens to the array while the batch runs changes nothing. */
+export function readItems(calls: readonly unknown[]): readonly unknown[] {
+  const items: unknown[] = [];
+  for (let index = 0; index < calls.length; index++) items.push(readItem(calls, index));
+  return items;
+}
+
+function readItem(calls: readonly unknown[], index: number): unknown {
+  try {
+    return calls[index];
+  } catch {
+    return undefined; // answered as a call that is missing
+  }
+}
+
+/** Takes a call in: from here on it has an id, is recorded, and will have a result. */
+export function begin(
+  parts: CallParts,
+  turn: Turn,
+  raw: unknown,
+  options: CallOptions & { readonly submission?: Submission | undefined; readonly inRound?: true },
+): CallRun {
+  const read = readCall(raw, parts.inputLimits);
+  const run = new CallRun(parts, turn, options, read.call);
+  run.faults = parts.faults.begin(turn.session, read.call);
+  run.unreadable = read.error;
+  run.repairs = read.repairs;
+  run.warnings = read.warnings;
+  parts.running.set(run.callId, run);
+  if (turn.joins !== undefined) joinedRuns(turn.joins).push(run);
+  if (run.noticed && options.submission === undefined) run.record(startOf(run, options.inRound));
+  return run;
+}
+
+/** What is known of a call that begins, and of how it is to be run should the process end before it does. */
+function startOf(run: CallRun, inRound?: true): SessionEvent {
+  const { steps = stepsByRule(run), rewriteInput } = run.options;
+  const start = { ...run.eventBase, type: "call-start", call: run.call } as const;
+  if (inRound === undefined && steps === undefined && rewriteInput === undefined) return start;
+  return {
+    ...start,
+    ...(inRound === undefined ? {} : { inRound }),
+    ...(steps === undefined ? {} : { answerFrom: steps.map(({ rung }) => rung) }),
+    ...(rewriteInput === undefined ? {} : { rewritten: true }),
+  };
+}
+
+function stepsByRule({ parts, call }: CallRun): readonly Step[] | undefined {
+  const tool = parts.ladder.hasRules ? parts.registry.get(call.name) : undefined;
+  return tool === undefined ? undefined : parts.ladder.stepsFor(tool, parts.guardsOf(tool).engine);
+}
+
+/** The calls that handlers of a turn made themselves, in the order they began: they end before their handlers do. */
+function joinedRuns(turn: Turn): CallRun[] {
+  let runs = JOINED.get(turn);
+  if (runs === undefined) JOINED.set(turn, (runs = []));
+  return runs;
+}
+
+const JOINED = new WeakMap<Turn, CallRun[]>();
+
+/** Records a batch that may be submitted again: all of it or, should the process end now, nothing. */
+function recordSubmission(runs: readonly CallRun[], submission: Submission): void {
+  const [first] = runs;
+  if (first === undefined) return;
+  const { sessionId, turnId, at } = first.eventBase;
+  const start = { type: "batch-start", sessionId, turnId, at, callIds: runs.map((run) => run.callId), ...submission } as const;
+  const events: readonly SessionEvent[] = [start, ...runs.map((run) => startOf(run))];
+  for (const event of events) Object.freeze(event);
+  first.turn.session.recordAll(events);
+  for (const event of events) first.emit(event);
+}
+
+/** Calls that have all begun, on their way to their results. */
+export class Batch {
+  readonly #runs: readonly CallRun[];
+  readonly #breaks: LoopBreaks;
+  readonly #failFast: boolean;
+  /** In call order; undefined while a call is admitted and not yet started. */
+  readonly #answers: (Answer | undefined)[];
+  /** Answers that a call in sequence still has to wait for, and the wait for all before them. */
+  #unsettled: Promise<unknown>[] = [];
+
+  /** @param answers what calls are answered already that were admitted before, in call order; undefined for those that are not started */
+  constructor(
+    runs: readonly CallRun[],
+    breaks: LoopBreaks,
+    options: { readonly failFast?: boolean; readonly answers?: (Answer | undefined)[] } = {},
+  ) {
+    this.#runs = runs;
+    this.#breaks = breaks;
+    this.#failFast = options.failFast ?? false;
+    this.#answers = options.answers ?? [];
+  }
+
+  async run(): Promise<readonly ToolResult[]> {
+    await this.#admitAll();
+    return this.start();
+  }
+
+  /** Starts every admitted call, and resolves to all results. */
+  async start(): Promise<readonly ToolResult[]> {
+    await this.#startAll();
+    const results: ToolResult[] = [];
+    for (const answer of this.#answers) if (answer !== undefined) results.push(answer instanceof Promise ? await answer : answer);
+    return results;
+  }
+
+  async #admitAll(): Promise<void> {
+    const ids = new Set<string>();
+    for (const run of this.#runs) {
+      const admitted = admitNext(run, ids);
+      this.#answers.push(admitted instanceof Promise ? await this.#admitted(admitted) : admitted.answer);
+      if (this.#breaks.due) await this.#breaks.take();
+    }
+  }
+
+  async #admitted(admitted: Promise<Admission>): Promise<Answer | undefined> {
+    const { answer } = await admitted;
+    this.#breaks.restart();
+    return answer;
+  }
+
+  async #startAll(): Promise<void> {
+    for (const [index, run] of this.#runs.entries()) {
+      const answer = (this.#answers[index] ??= this.#start(run));
+      if (answer instanceof Promise) this.#unsettled.push(answer);
+      if (this.#failFast) watch(answer, this.#runs);
+      if (this.#breaks.due) await this.#breaks.take();
+    }
+  }
+
+  /** Starts a call at once, or when every earlier one has settled for an engine that answers in sequence. */
+  #start(run: CallRun): Answer {
+    if (!isSequential(run.route) || this.#unsettled.length === 0) return executeCall(run);
+    const earlier = Promise.all(this.#unsettled);
+    this.#unsettled = [earlier];
+    return startAfter(run, earlier);
+  }
+}
+
+/** What the admission of a call comes to: its answer where it may not run. */
+export interface Admission {
+  readonly answer: Answer | undefined;
+}
+
+/** Admits the next call of a message. `ids` are those of the calls before it. */
+export function admitNext(run: CallRun, ids: Set<string>): Admission | Promise<Admission> {
+  const early = run.unreadable ?? duplicateId(run, ids);
+  const skipped = early === undefined ? turnEnded(run) : undefined;
+  if (skipped !== undefined) return { answer: finishCall(run, skipped, "skipped") };
+  const admitted = early ?? admitCall(run);
+  return admitted instanceof Promise ? admitted.then((end) => admission(run, end)) : admission(run, admitted);
+}
+
+function admission(run: CallRun, end: StepEnd): Admission {
+  return { answer: end === undefined ? undefined : finishCall(run, end) };
+}
+
+function duplicateId(run: CallRun, ids: Set<string>): StepEnd {
+  const { id } = run.call;
+  if (id === undefined || (!ids.has(id) && ids.add(id))) return undefined;
+  return new ToolError("invalid_call", `The id ${JSON.stringify(id)} was given to two calls of one message; only the first was run.`);
+}
+
+async function startAfter(run: CallRun, earlier: Promise<unknown>): Promise<ToolResult> {
+  const waited = await waitFor(run, earlier, {
+    endsAt: run.deadlineAt,
+    late: () =>
+      new ToolError("resource_busy", `${run.toolName} waited for the earlier calls of its message until its deadline.`, {
+        hint: "Try again when they have ended.",
+      }),
+  });
+  return "ended" in waited ? finishCall(run, waited.ended) : executeCall(run);
+}
+
+function watch(answer: Answer, runs: readonly CallRun[]): void {
+  const check = (result: ToolResult): void => {
+    if (failsTheBatch(result)) cancelAll(runs, `${result.name} failed`);
+  };
+  if (answer instanceof Promise) void answer.then(check);
+  else check(answer);
+}
+
+/** Failures of execution fail a batch, also where a handler was denied what it needed halfway; what the model can mend (input, names, permissions) and timeouts stay results. */
+function failsTheBatch(result: ToolResult): boolean {
+  if (result.status !== "error" || result.error === undefined) return false;
+  const { category } = ERROR_CODES[result.error.code];
+  return category === "execution" || category === "network" || (category === "permission" && result.error.outcome !== "not_started");
+}
+
+function cancelAll(runs: readonly CallRun[], reason: string): void {
+  for (const run of runs) run.cancel(reason);
+}
+
+function recordRollback(runs: readonly CallRun[]): void {
+  const [first] = runs;
+  if (first === undefined || !first.noticed) return;
+  const { session } = first.turn;
+  const event = {
+    type: "batch-rollback",
+    sessionId: session.id,
+    turnId: first.turn.id,
+    at: first.clock.wallTime(),
+    callIds: runs.map((run) => run.callId),
+  } as const;
+  first.record(event);
+}
+
+/** Runs calls that began before a crash, under their own ids: those that may not be run end with what is known of them. */
+export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly ToolResult[]> {
+  const [first] = runs;
+  if (first === undefined) return [];
+  for (const run of runs) run.parts.running.set(run.callId, run);
+  return new Batch(runs, new LoopBreaks(first.clock)).run();
+}

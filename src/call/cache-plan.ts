@@ -1,0 +1,132 @@
+/** How the results of a tool are cached: where they are kept, for how long, which calls are equal, and how one call stands with that. */
+import { createHash } from "node:crypto";
+import { canonicalJson } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
+import type { CacheScope, CacheSettings } from "../core/tool.ts";
+import type { Flight } from "../policy/flight.ts";
+import type { CachedAnswer, Shelf } from "../policy/result-cache.ts";
+import type { StoredResults } from "../policy/stored-results.ts";
+import { schemaFingerprint } from "../schema/fingerprint.ts";
+import { cacheSettings } from "../registry/check-cache.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
+
+/** How one call stands with the cache. */
+export interface CachedRead {
+  readonly plan: CachePlan;
+  readonly shelf: Shelf;
+  readonly key: string;
+  /** What the answer is read from. */
+  readonly reads: readonly string[];
+  /** Set for a result that is kept in the store instead of on the shelf. */
+  readonly stored: StoredResults | undefined;
+  /** The writes there had been before the attempt. */
+  asOf: number;
+  versions: readonly number[] | undefined;
+  /** That other calls wait for this one. */
+  flight: Flight<CachedAnswer> | undefined;
+  /** It waits for no other call's handler: it leads, or one that it waited for came back with nothing. */
+  alone: boolean;
+}
+
+/** A longer identity is no identity, and is not worth keeping. */
+const MAX_IDENTITY_LENGTH = 65_536;
+const MAX_IDENTITY_DEPTH = 16;
+
+export class CachePlan {
+  readonly scope: CacheScope;
+  readonly ttlMs: number | undefined;
+  readonly #identity: readonly string[];
+  readonly #registered: RegisteredTool;
+  readonly #prefix: string;
+  #storedPrefix: string | undefined;
+
+  /** @param number tells this tool from every other, and from one that had its name before */
+  constructor(registered: RegisteredTool, settings: CacheSettings, number: number) {
+    this.scope = settings.scope;
+    this.ttlMs = settings.ttlMs;
+    this.#identity = [...(settings.identity ?? [])];
+    this.#registered = registered;
+    this.#prefix = `${number}:`;
+  }
+
+  static of(registered: RegisteredTool, number: number): CachePlan | undefined {
+    const { cache } = registered.tool;
+    return cache === undefined ? undefined : new CachePlan(registered, cacheSettings(cache), number);
+  }
+
+  /**
+   * The text that calls have in common exactly when they are equal; undefined when no other call can be told to be equal.
+   *
+   * A number, an array and an object, one after the other: each says itself where it ends, so no two calls run together.
+   */
+  keyOf(input: JsonObject, data: Readonly<Record<string, unknown>>): string | undefined {
+    if (this.#identity.length === 0) return this.#prefix + canonicalJson(input);
+    const identity = identityText(this.#identity, data);
+    return identity === undefined ? undefined : this.#prefix + identity + canonicalJson(input);
+  }
+
+  /** The same for a store: short, and equal in every process whose tool has this name and these schemas. */
+  storedKey(key: string): string {
+    this.#storedPrefix ??= this.#describe();
+    const hash = createHash("sha256").update(this.#storedPrefix).update(key.slice(this.#prefix.length));
+    return `result:${hash.digest("hex")}`;
+  }
+
+  #describe(): string {
+    const { qualifiedName, fingerprint, tool } = this.#registered;
+    const output = tool.outputSchema === undefined ? null : schemaFingerprint(tool.outputSchema);
+    return canonicalJson([qualifiedName, fingerprint, output, this.#identity]);
+  }
+}
+
+/** The values of these keys as an array; one that is missing leaves its place empty, as no value does. */
+function identityText(keys: readonly string[], data: Readonly<Record<string, unknown>>): string | undefined {
+  const texts: string[] = [];
+  try {
+    for (const key of keys) {
+      const value = Object.hasOwn(data, key) ? data[key] : undefined;
+      const text = value === undefined ? "" : exactJson(value, MAX_IDENTITY_DEPTH);
+      if (text === undefined || text.length > MAX_IDENTITY_LENGTH) return undefined;
+      texts.push(text);
+    }
+  } catch {
+    return undefined; // a getter or a proxy threw
+  }
+  return `[${texts.join(",")}]`;
+}
+
+/**
+ * The canonical text of what is plain JSON as it stands, else undefined.
+ *
+ * Nothing is turned into JSON here: two users whose `toJSON` leaves out the same field are still two users.
+ */
+function exactJson(value: unknown, depthLeft: number): string | undefined {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return JSON.stringify(value);
+    case "number":
+      return Number.isFinite(value) ? JSON.stringify(value) : undefined;
+    case "object":
+      if (value === null) return "null";
+      return depthLeft === 0 ? undefined : exactContainer(value, depthLeft - 1);
+    default:
+      return undefined;
+  }
+}
+
+function exactContainer(value: object, depthLeft: number): string | undefined {
+  const isList = Array.isArray(value);
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== (isList ? Array.prototype : Object.prototype) && (isList || prototype !== null)) return undefined;
+  const keys = Object.keys(value);
+  // What is hidden, or has a symbol for a name, may be what tells two of them apart.
+  if (Reflect.ownKeys(value).length !== keys.length + (isList ? 1 : 0) || (isList && keys.length !== value.length)) return undefined;
+  const texts: string[] = [];
+  for (const key of isList ? keys : keys.sort()) {
+    const text = exactJson(Reflect.get(value, key), depthLeft);
+    if (text === undefined) return undefined;
+    texts.push(isList ? text : `${JSON.stringify(key)}:${text}`);
+  }
+  return isList ? `[${texts.join(",")}]` : `{${texts.join(",")}}`;
+}

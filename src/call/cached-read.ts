@@ -1,0 +1,225 @@
+/** Answers a call that only reads from what an equal call answered before, or is about to. */
+import { ToolError } from "../core/error.ts";
+import { copyJson, isJsonObject } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
+import { waitFor } from "../policy/deadline.ts";
+import { Flight } from "../policy/flight.ts";
+import type { CachedAnswer } from "../policy/result-cache.ts";
+import type { StoredResults } from "../policy/stored-results.ts";
+import { CachePlan } from "./cache-plan.ts";
+import type { CachedRead } from "./cache-plan.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+import { copyContent } from "../session/copy-content.ts";
+import { lockKeysOf } from "./hold.ts";
+import { guardsOf, toolOf } from "./resolve-tool.ts";
+import type { Session } from "../session/session.ts";
+
+/** What a look into the cache comes to: an answer, an error that ends the attempt, or nothing. */
+export type Found = "answered" | StepEnd;
+
+/**
+ * Looks for an answer. The call holds its locks, so it sees every earlier write, and the slots it would run in are not taken yet.
+ *
+ * Of equal calls that find none, the first goes on and the others wait for it. When it comes back with nothing, each of them
+ * goes on by itself. A call that is simulated finds answers, and otherwise leaves everything as it is.
+ */
+export function lookUp(run: CallRun): Found | Promise<Found> {
+  if (toolOf(run).tool.cache === undefined) return undefined;
+  const read = (run.read ??= beginRead(run));
+  if (read === undefined) return undefined;
+  const { cache } = run.parts;
+  if (run.simulated) return peek(run, read);
+  const answer = read.stored === undefined ? cache.find(read.shelf, read.key) : undefined;
+  if (answer !== undefined) return take(run, answer);
+  const flight = read.shelf.flights.get(read.key);
+  if (flight !== undefined && flight !== read.flight && (!read.alone || flight.isLanding)) return follow(run, read, flight);
+  if (flight === undefined) {
+    read.flight = new Flight();
+    read.shelf.flights.set(read.key, read.flight);
+  }
+  read.alone = true;
+  read.asOf = cache.versions.now;
+  return read.stored === undefined ? undefined : lookInStore(run, read, read.stored);
+}
+
+/** As `lookUp`, for a call that may not run: it finds what there is, and neither waits nor lets others wait. */
+export function recall(run: CallRun): Found | Promise<Found> {
+  const read = (run.read ??= beginRead(run));
+  return read === undefined ? undefined : peek(run, read);
+}
+
+/** The handler has answered: what is left needs nothing that others hold, so equal calls may wait for it now. */
+export function readAnswered({ read }: CallRun): void {
+  if (read?.flight !== undefined) read.flight.isLanding = true;
+}
+
+/** Lets those that wait for this call go on without it: it failed, and may take its time to try again. */
+export function leaveFlight(run: CallRun): void {
+  if (run.read !== undefined) endFlight(run.read, undefined);
+}
+
+/** Keeps what the call answered, where it may be kept, and gives it to those that wait. At the end of every call. */
+export function endRead(run: CallRun, error: ToolError | undefined): void {
+  const { read } = run;
+  if (read === undefined) return;
+  run.read = undefined;
+  const isSound =
+    error === undefined &&
+    run.partial === undefined &&
+    run.faults?.spoils === undefined &&
+    run.sameAs === undefined && // it refers to what its own session was shown
+    !run.changedState && // what it remembered is part of having read
+    !run.simulated &&
+    run.parts.cache.versions.unchangedSince(read.asOf, read.reads);
+  // As the tool answered it, before hooks and before it is cut: both come again with every hit.
+  const answer = isSound ? { output: run.output, content: run.content, metadata: run.metadata } : undefined;
+  if (answer !== undefined) keep(run, read, answer);
+  endFlight(read, answer);
+}
+
+/** Undefined for a call whose answer cannot be another's. */
+function beginRead(run: CallRun): CachedRead | undefined {
+  const { effects, route, options, parts } = run;
+  if (effects === undefined || effects.writes.length > 0 || (route?.via !== "live" && route?.via !== "cache")) return undefined;
+  if ((route.engine.origin ?? "live") !== "live") return undefined;
+  // Without validation the input is not what equal calls are told by, and the answer is not what the tool promises.
+  if (!options.validate) return undefined;
+  const guards = guardsOf(run);
+  const plan = (guards.cachePlan ??= CachePlan.of(toolOf(run), parts.cache.nextNumber()));
+  const owner = plan === undefined ? undefined : ownerOf(run, plan);
+  const key = owner === undefined ? undefined : plan?.keyOf(run.input ?? {}, options.data);
+  if (plan === undefined || owner === undefined || key === undefined) return undefined;
+  return {
+    plan,
+    key,
+    shelf: parts.cache.shelfOf(owner),
+    reads: lockKeysOf(run)?.reads ?? [],
+    stored: owner === parts.cache && plan.scope === "persistent" ? parts.cache.stored : undefined,
+    asOf: 0,
+    versions: undefined,
+    flight: undefined,
+    alone: false,
+  };
+}
+
+/** Whose answers the call may share; undefined when nobody could come for them. */
+function ownerOf(run: CallRun, { scope }: CachePlan): object | undefined {
+  const { turn, parts } = run;
+  if ((scope === "runtime" || scope === "persistent") && readsWorld(run)) return parts.cache;
+  if (scope === "turn" || !turn.session.recorded) return turn.soleCall ? undefined : turn;
+  return run.simulated && namesWhatItReads(run) ? simulatedSession(turn.session) : turn.session;
+}
+
+/** False where a session's own state may be in the answer, or what an engine remembers of a session: that is nobody else's. */
+function readsWorld({ effects, route }: CallRun): boolean {
+  return effects?.hasSessionKeys === false && (route?.engine.state ?? "none") === "none" && route?.engine.effectFree !== true;
+}
+
+/** False where the answer may hold what only the call's own branch has, because it is read from all of a toolset. */
+function namesWhatItReads(run: CallRun): boolean {
+  return readsWorld(run) && run.registered?.tool.effects?.reads !== undefined;
+}
+
+/** The session that a simulation is a simulation of: what is read of the world is the same for both. */
+function simulatedSession(session: Session): Session {
+  let real = session;
+  while (real.simulation !== undefined && real.parent !== undefined) real = real.parent;
+  return real;
+}
+
+/** Makes the answer the call's own: it ends with it as if it had run. */
+function take(run: CallRun, answer: CachedAnswer): "answered" {
+  run.output = answer.output;
+  run.content = answer.content;
+  run.metadata = answer.metadata;
+  run.fromCache = true;
+  leave(run, answer);
+  return "answered";
+}
+
+function leave(run: CallRun, answer: CachedAnswer): void {
+  if (run.read !== undefined) endFlight(run.read, answer);
+  run.read = undefined;
+}
+
+function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
+  const { flight, shelf, key } = read;
+  if (flight === undefined) return;
+  read.flight = undefined;
+  shelf.flights.delete(key);
+  flight.end(answer);
+}
+
+async function follow(run: CallRun, read: CachedRead, flight: Flight<CachedAnswer>): Promise<Found> {
+  const waited = await waitFor(run, flight.whenEnded(), { endsAt: run.deadlineAt, late: () => tooLate(run, "an equal call") });
+  if ("ended" in waited) return waited.ended;
+  if ("value" in waited && waited.value !== undefined) return take(run, waited.value);
+  read.alone = true;
+  return lookUp(run);
+}
+
+function peek(run: CallRun, read: CachedRead): Found | Promise<Found> {
+  if (read.stored !== undefined) return lookInStore(run, read, read.stored);
+  const answer = run.parts.cache.peek(read.shelf, read.key);
+  return answer === undefined ? undefined : take(run, answer);
+}
+
+async function lookInStore(run: CallRun, read: CachedRead, stored: StoredResults): Promise<Found> {
+  const found = await fromStore(run, stored.get(read.plan.storedKey(read.key), run.clock.wallTime()));
+  if (found instanceof ToolError) return found;
+  const answer = found === undefined ? undefined : readBody(run, found);
+  if (answer !== undefined) return take(run, answer);
+  if (run.simulated) return undefined;
+  const versions = await fromStore(run, stored.versions(read.reads));
+  if (versions instanceof ToolError) return versions;
+  read.versions = versions;
+  return undefined;
+}
+
+async function fromStore<T>(run: CallRun, asked: Promise<T>): Promise<T | undefined | ToolError> {
+  const waited = await waitFor(run, asked, { endsAt: run.deadlineAt, late: () => tooLate(run, "the store") });
+  if ("ended" in waited) return waited.ended;
+  return "value" in waited ? waited.value : undefined;
+}
+
+function tooLate(run: CallRun, awaited: string): ToolError {
+  const { deadlineMs } = toolOf(run).settings;
+  return new ToolError(
+    "timeout",
+    `${run.toolName} was not started: it waited for ${awaited} until the call's deadline of ${deadlineMs} ms.`,
+    {
+      retryable: false,
+      outcome: "not_started",
+    },
+  );
+}
+
+function keep(run: CallRun, read: CachedRead, answer: CachedAnswer): void {
+  const { plan, stored, versions, reads } = read;
+  const { cache } = run.parts;
+  if (stored === undefined) {
+    cache.keep(read, answer, { asOf: read.asOf, reads, ttlMs: plan.ttlMs });
+  } else if (versions !== undefined) {
+    const body = JSON.stringify(answer);
+    if (body.length > cache.maxBytes / 4) return;
+    const storedAt = run.clock.wallTime();
+    const expiresAt = plan.ttlMs === undefined ? undefined : storedAt + plan.ttlMs;
+    stored.put({ key: plan.storedKey(read.key), body, resources: reads, versions, storedAt, expiresAt });
+  }
+}
+
+/** What was stored, if it still is an answer of this tool: a store may be changed by others. */
+function readBody(run: CallRun, body: string): CachedAnswer | undefined {
+  try {
+    const { value } = copyJson(parseJson(body));
+    if (!isJsonObject(value)) return undefined;
+    const { output, content, metadata }: Partial<JsonObject> = value;
+    const validator = toolOf(run).outputValidator;
+    if (validator !== undefined && !validator.check(output)) return undefined;
+    if (metadata !== undefined && !isJsonObject(metadata)) return undefined;
+    return { output, content: content === undefined ? undefined : copyContent(content), metadata };
+  } catch {
+    return undefined;
+  }
+}

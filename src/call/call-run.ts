@@ -1,0 +1,278 @@
+/** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
+import { createHash } from "node:crypto";
+import type { Ask } from "../core/ask.ts";
+import type { ToolCall } from "../core/call.ts";
+import type { ContentPart } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
+import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
+import type { Fidelity } from "../core/fidelity.ts";
+import type { Hook } from "../core/hook.ts";
+import { canonicalJson } from "../core/base/json.ts";
+import type { JsonLimits, JsonObject, JsonValue } from "../core/base/json.ts";
+import type { Clock, Ports } from "../core/ports.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Repair, ToolResult } from "../core/result.ts";
+import type { ApprovalGate } from "../policy/approval.ts";
+import type { Interrupt, Interruptible } from "../policy/deadline.ts";
+import type { Limit } from "../policy/limit.ts";
+import type { ResultCache } from "../policy/result-cache.ts";
+import type { ResultKeeper } from "../policy/result-keeper.ts";
+import type { RetrySettings } from "../policy/retry.ts";
+import type { Visibility } from "../policy/visibility.ts";
+import type { ProgressListener } from "./execute-options.ts";
+import type { Ladder, Step } from "./ladder.ts";
+import type { CachedRead } from "./cache-plan.ts";
+import type { CallFaults, Faults } from "./faults.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Registry } from "../registry/registry.ts";
+import type { CallEffects } from "./resolve-effects.ts";
+import type { LockTicket, ResourceLocks } from "./resource-locks.ts";
+import type { RunningCalls } from "./running-calls.ts";
+import type { Route } from "./route.ts";
+import type { Session } from "../session/session.ts";
+import type { Turn } from "../session/turn.ts";
+import type { ToolGuards } from "./tool-guards.ts";
+
+/** What a step of the pipeline comes to: `undefined` goes on, an error ends the call. Throwing ends it too. */
+export type StepEnd = ToolError | undefined;
+
+/** What the pipeline uses of the runtime. */
+export interface CallParts {
+  readonly ports: Ports;
+  readonly registry: Registry;
+  readonly locks: ResourceLocks;
+  readonly limit: Limit | undefined;
+  readonly approvals: ApprovalGate;
+  readonly beforeHooks: readonly Hook[];
+  readonly afterHooks: readonly Hook[];
+  /** Name of a hook that does not say what becomes of it in a simulation: none of a simulation's calls can be run. */
+  readonly undecidedHook: string | undefined;
+  readonly keeper: ResultKeeper;
+  readonly cache: ResultCache;
+  readonly retry: RetrySettings;
+  readonly faults: Faults;
+  readonly inputLimits: JsonLimits;
+  readonly orphanHoldMs: number;
+  readonly running: RunningCalls<CallRun>;
+  /** Abandoned handlers that still run, by call id. */
+  readonly orphans: Map<string, OrphanCount>;
+  readonly counters: CallCounters;
+  readonly ladder: Ladder;
+  /** For engines that tell of earlier calls. */
+  readonly toolNamed: (qualifiedName: string) => Tool | undefined;
+  /** Somebody hears events; changes when listeners come and go. */
+  listening: boolean;
+  guardsOf(registered: RegisteredTool): ToolGuards;
+  emit(event: RuntimeEvent): void;
+}
+
+export interface OrphanCount {
+  readonly toolName: string;
+  /** More than one when several attempts of the call were abandoned. */
+  readonly count: number;
+}
+
+/** What a runtime has done so far. */
+export interface CallCounters {
+  calls: number;
+  attempts: number;
+  repairs: number;
+  /** Handlers that were abandoned and have not ended yet. */
+  orphans: number;
+  /** Handlers that were ever abandoned. */
+  abandoned: number;
+}
+
+export interface CallOptions {
+  readonly validate: boolean;
+  readonly recordHistory: boolean;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly ask: Ask | undefined;
+  readonly onProgress: ProgressListener | undefined;
+  /** Which tools these calls may use at all; undefined = all. */
+  readonly visibility?: Visibility | undefined;
+  /** A person has allowed these calls already. */
+  readonly approved?: boolean | undefined;
+  /** Who answers, whatever the rules say. */
+  readonly steps?: readonly Step[] | undefined;
+  readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
+  /** Added to what the tool said for programs, when the call has ended. */
+  readonly metadata?: ResultNotes | undefined;
+}
+
+/** What is to be kept with a result beside what its tool said. Throwing is logged and adds nothing. */
+export type ResultNotes = (result: ToolResult) => JsonObject | undefined;
+
+/** What is kept of a call that began before a crash and is taken up again. */
+export interface EarlierRun {
+  readonly callId: string;
+  readonly idempotencyKey: string | undefined;
+}
+
+const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
+const NO_WARNINGS: readonly string[] = Object.freeze([]);
+
+function mintKey(parts: readonly string[], input: JsonObject): string {
+  return `haft_${createHash("sha256")
+    .update(canonicalJson([parts, input]))
+    .digest("base64url")
+    .slice(0, 32)}`;
+}
+
+/** One call between its arrival and its result. Fields are filled in the order of the pipeline. */
+export class CallRun implements Interruptible {
+  readonly parts: CallParts;
+  readonly turn: Turn;
+  readonly options: CallOptions;
+  readonly clock: Clock;
+  readonly callId: string;
+  readonly startedAt: number;
+  /** On the clock; `Infinity` until the tool is known. */
+  deadlineAt = Infinity;
+  call: ToolCall;
+  /** Why the call could not be read; it ends with this. */
+  unreadable: ToolError | undefined;
+  repairs: readonly Repair[] = NO_REPAIRS;
+  warnings: readonly string[] = NO_WARNINGS;
+  registered: RegisteredTool | undefined;
+  guards: ToolGuards | undefined;
+  input: JsonObject | undefined;
+  parsed: unknown;
+  effects: CallEffects | undefined;
+  /** Who answers; known once the call is admitted. */
+  route: Route | undefined;
+  ticket: LockTicket | undefined;
+  slots: Limit[] | undefined;
+  /** How it stands with the cache; set while it may be answered from there, or may answer others. */
+  read: CachedRead | undefined;
+  /** Its answer was an equal call's. */
+  fromCache = false;
+  /** Set where calls may meet faults on purpose. */
+  faults: CallFaults | undefined;
+  attempts = 0;
+  /** How many it has put to a person. */
+  questions = 0;
+  raw: unknown;
+  output: JsonValue | undefined;
+  content: readonly ContentPart[] | undefined;
+  metadata: JsonObject | undefined;
+  partial: ToolError | undefined;
+  /** As the engine says that answered; undefined = as its origin says. */
+  fidelity: Fidelity | undefined;
+  /** Its handler changed a value of the session's state. */
+  changedState = false;
+  /** The earlier call whose result its answer refers to. */
+  sameAs: string | undefined;
+  /** The error that its engine answered with on purpose, in the latest attempt that failed. */
+  answeredError: ToolError | undefined;
+  result: ToolResult | undefined;
+  /** Set when the call was cancelled; what every later step ends with. */
+  cancelled: ToolError | undefined;
+  wait: Interrupt | undefined;
+
+  /** It may have been run before a crash, and nobody knows what became of it. */
+  isInterrupted = false;
+  /** Makes the changes of state again that it made before a crash: it turned out to have happened. */
+  keepChanges: (() => void) | undefined;
+  /** `raw` has its answer, and nothing need be run. */
+  isAnswered = false;
+  #idempotencyKey: string | undefined;
+  #holdsProcess = false;
+
+  constructor(parts: CallParts, turn: Turn, options: CallOptions, call: ToolCall, earlier?: EarlierRun) {
+    this.parts = parts;
+    this.turn = turn;
+    this.options = options;
+    this.clock = parts.ports.clock;
+    this.callId = earlier?.callId ?? parts.ports.ids.next("call");
+    this.#idempotencyKey = earlier?.idempotencyKey;
+    this.startedAt = this.clock.now();
+    this.call = call;
+  }
+
+  /** The qualified name once the tool is known, the name as asked before. */
+  get toolName(): string {
+    return this.registered?.qualifiedName ?? this.call.name;
+  }
+
+  /** Somebody wants to know of its events. */
+  get noticed(): boolean {
+    return this.parts.listening || this.kept;
+  }
+
+  /** Its session's log has it. */
+  get kept(): boolean {
+    return this.turn.session.recorded && this.options.recordHistory;
+  }
+
+  get simulated(): boolean {
+    return this.turn.session.simulation !== undefined;
+  }
+
+  /** What happens is not what happens to the tool: nothing counts for it. */
+  get isReal(): boolean {
+    return !this.simulated && (this.route === undefined || this.route.via === "live");
+  }
+
+  /** What answers it stands in for the tool, if only as the engine of its toolset, and leaves alone what others could touch. */
+  get touchesNothing(): boolean {
+    const { route } = this;
+    if (route?.via === "stand-in" || route?.via === "simulate") return true;
+    return route?.via === "live" && route.engine.effectFree === true && (route.engine.origin ?? "live") !== "live";
+  }
+
+  /** The session that its engine knows: a branch reads what an engine keeps elsewhere for the session it comes from. */
+  get sessionForEngine(): Session {
+    const { session } = this.turn;
+    const engine = this.route?.engine;
+    if (engine?.state !== "remote" || engine.forkSession !== undefined || this.route?.via === "stand-in") return session;
+    let root = session;
+    while (root.parent !== undefined) root = root.parent;
+    // A session that the engine was never asked about is left alone: a branch leaves no trace in it.
+    return root.closed || root.engagedEngines?.has(engine) === true ? root : session;
+  }
+
+  /** Bound to the branch, the call, its tool and its input: the same over all attempts and after a crash, new in a fork. */
+  get idempotencyKey(): string {
+    this.#idempotencyKey ??= mintKey([this.turn.session.id, this.callId, this.toolName], this.input ?? {});
+    return this.#idempotencyKey;
+  }
+
+  /** Ends the call with `cancelled` as soon as it can be; a call that has its result keeps it. */
+  cancel(reason: string): void {
+    if (this.cancelled !== undefined || this.result !== undefined) return;
+    this.cancelled = new ToolError("cancelled", `${this.toolName} was cancelled: ${reason}`, {
+      outcome: this.attempts === 0 ? "not_started" : "unknown",
+    });
+    this.wait?.interrupt(this.cancelled);
+  }
+
+  /** Keeps the process alive until `letProcessEnd`: somebody waits for the result. */
+  keepProcess(): void {
+    if (this.#holdsProcess) return;
+    this.#holdsProcess = true;
+    this.clock.hold?.();
+  }
+
+  letProcessEnd(): void {
+    if (!this.#holdsProcess) return;
+    this.#holdsProcess = false;
+    this.clock.release?.();
+  }
+
+  /** Passes an event to listeners. */
+  emit(event: RuntimeEvent): void {
+    if (this.parts.listening) this.parts.emit(event);
+  }
+
+  /** Passes an event to listeners and, unless told otherwise, to the session's log. */
+  record(event: SessionEvent): void {
+    if (this.kept) this.turn.session.record(Object.freeze(event));
+    this.emit(event);
+  }
+
+  /** The fields that every event of this call has. */
+  get eventBase(): { readonly callId: string; readonly sessionId: string; readonly turnId: string; readonly at: number } {
+    return { callId: this.callId, sessionId: this.turn.session.id, turnId: this.turn.id, at: this.clock.wallTime() };
+  }
+}

@@ -1,0 +1,73 @@
+/** Reads what a hook made of a result: the answer may change; whose answer it is, and how it came about, may not. */
+import { ERROR_CODES } from "../core/error-codes.ts";
+import { ToolError, errorInfo, isToolError } from "../core/error.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
+import type { ErrorInfo } from "../core/error.ts";
+import { copyJson, isJsonObject } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
+import type { ResultStatus, ToolResult } from "../core/result.ts";
+import { typeInWords } from "../core/base/wording.ts";
+import { copyContent } from "../session/copy-content.ts";
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Fields = Readonly<Record<string, unknown>>;
+
+const STATUSES: ReadonlySet<unknown> = new Set<ResultStatus>(["ok", "partial", "error", "cancelled", "skipped"]);
+
+/**
+ * Makes the changed result, of frozen JSON like any other. What the hook left out is gone, except for the status,
+ * the warnings and the error of a result that is not `ok`.
+ *
+ * @throws when `changed` is no result
+ */
+export function changeResult(result: ToolResult, changed: unknown): ToolResult {
+  if (typeof changed !== "object" || changed === null || Array.isArray(changed)) throw new TypeError("a result is an object");
+  const { status = result.status, output, content, error, warnings, metadata } = changed as Fields; // any object can be asked for any key
+  if (!isStatus(status)) throw new TypeError(`${describe(status)} is no status`);
+  const next: Mutable<ToolResult> = { ...result, status, warnings: warnings === undefined ? result.warnings : readLines(warnings) };
+  delete next.output;
+  delete next.content;
+  delete next.error;
+  delete next.metadata;
+  if (output !== result.output || content !== result.content) delete next.sameAs; // it says something of its own now
+  if (status !== "ok") next.error = readError(error ?? result.error);
+  if (status === "ok" || status === "partial") {
+    if (output !== undefined) next.output = copyJson(output).value;
+    if (content !== undefined) next.content = copyContent(content);
+  }
+  if (metadata !== undefined) next.metadata = readRecord(metadata);
+  return next;
+}
+
+function isStatus(status: unknown): status is ResultStatus {
+  return STATUSES.has(status);
+}
+
+function readLines(lines: unknown): readonly string[] {
+  if (!Array.isArray(lines) || !lines.every((line) => typeof line === "string"))
+    throw new TypeError("its warnings are not an array of strings");
+  return Object.freeze([...lines]);
+}
+
+function readError(value: unknown): ErrorInfo {
+  if (typeof value !== "object" || value === null) throw new TypeError("a result that is not ok has an error");
+  const { code, message, ...options } = value as Fields; // checked as a whole below
+  if (!isErrorCode(code) || typeof message !== "string") throw new TypeError("its error has no code of the table, or no message");
+  const error = new ToolError(code, message, options);
+  if (!isToolError(error)) throw new TypeError("its error is no ErrorInfo");
+  return Object.freeze(errorInfo(error));
+}
+
+function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(ERROR_CODES, code);
+}
+
+function readRecord(metadata: unknown): JsonObject {
+  const { value } = copyJson(metadata);
+  if (!isJsonObject(value)) throw new TypeError("its metadata is no object");
+  return value;
+}
+
+function describe(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : typeInWords(value);
+}

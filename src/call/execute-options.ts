@@ -1,0 +1,117 @@
+/** What a caller may say beside its calls. */
+import type { Ask } from "../core/ask.ts";
+import type { ToolCall } from "../core/call.ts";
+import type { ProgressUpdate } from "../core/context.ts";
+import type { ModelMessage } from "../core/message.ts";
+import { ToolError, describeThrown, isToolError } from "../core/error.ts";
+import type { Rungs } from "../core/rung.ts";
+import { visibilityOf } from "../policy/visibility.ts";
+import type { VisibilityRules } from "../policy/visibility.ts";
+import { unknownKey } from "../registry/known-keys.ts";
+
+export interface ExecuteOptions {
+  readonly signal?: AbortSignal;
+  readonly data?: Readonly<Record<string, unknown>>;
+  /** `throw`: the first failure cancels the batch, takes the session back and throws ToolExecutionError. @default "result" */
+  readonly onError?: "result" | "throw";
+  /** Check inputs and outputs against their schemas. @default true */
+  readonly validate?: boolean;
+  /** Keep the calls in the session's log, and with a store in its ledger: left out, a crash forgets that they were made. @default true */
+  readonly recordHistory?: boolean;
+  /**
+   * Names these calls, in a session: submitted again with the same key, they are not run again but answered with their first
+   * results, after a crash as well. 1 to 1,024 characters.
+   */
+  readonly idempotencyKey?: string;
+  /**
+   * In a session: do not wait for turns that run if those are `concurrent` as well. The calls run beside one another as those of one
+   * batch do, kept apart by their locks alone; a call of an engine that answers in sequence waits all the same. A branch that is taken
+   * meanwhile begins before all of them. @default false
+   */
+  readonly concurrent?: boolean;
+  /**
+   * Which of the tools these calls may use: a set of rules, or several of which each must agree, so that one only ever narrows the
+   * others. Calls of all other tools are refused, also those that handlers of these calls make themselves in the session or a branch of
+   * it. @default all that the runtime allows
+   */
+  readonly allow?: VisibilityRules;
+  /**
+   * A person has allowed these calls already, in the framework or on the page that makes them: the approver is not asked about them. All
+   * other checks hold, and calls that their handlers make are asked about. @default false
+   */
+  readonly approved?: boolean;
+  /** Who answers these calls, whatever the rules of the runtime's ladder say. @default what they say */
+  readonly answerFrom?: Rungs;
+  /**
+   * Makes the input that a call is run with of the one it came with, when its turn to be admitted has come and before any hook sees it.
+   * What it throws ends the call. The log has the call as it came.
+   */
+  readonly rewriteInput?: (call: ToolCall) => unknown;
+  /** Answers the questions that handlers put to a person. @default what the runtime was given */
+  readonly ask?: Ask;
+  /**
+   * The history that the model answered when it made these calls, as `session.messages()` gave it: a result that is not in it does not
+   * count as shown, see `ToolContext.isShown`. A loop gives it itself. @default every result of the session counts as shown
+   */
+  readonly shown?: readonly ModelMessage[];
+  /** Told how far each call is, in the handler's own words. Throwing is logged and changes nothing. */
+  readonly onProgress?: ProgressListener;
+}
+
+const OPTIONS: Readonly<Record<keyof ExecuteOptions, true>> = {
+  signal: true,
+  data: true,
+  onError: true,
+  validate: true,
+  recordHistory: true,
+  idempotencyKey: true,
+  concurrent: true,
+  allow: true,
+  approved: true,
+  answerFrom: true,
+  rewriteInput: true,
+  ask: true,
+  shown: true,
+  onProgress: true,
+};
+
+export type ProgressListener = (update: ProgressUpdate, call: ProgressingCall) => void;
+
+export interface ProgressingCall {
+  readonly callId: string;
+  /** The provider's id, as the call brought it. */
+  readonly id: string | undefined;
+  readonly toolName: string;
+}
+
+/** What is wrong with the options; undefined when nothing is. */
+export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
+  if (typeof options !== "object" || options === null) return new ToolError("invalid_argument", "The options of execute() are an object.");
+  const unknown = unknownKey(options, OPTIONS, "execute()");
+  if (unknown !== undefined) return unknown;
+  const { signal, onError, allow, shown } = options;
+  if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
+    return new ToolError("invalid_argument", 'The option "signal" of execute() is an AbortSignal.');
+  }
+  if (shown !== undefined && !Array.isArray(shown))
+    return new ToolError("invalid_argument", 'The option "shown" of execute() is an array of messages, as session.messages() gives it.');
+  const wrongRules = allow === undefined ? undefined : unusable(allow);
+  if (wrongRules !== undefined) return wrongRules;
+  if (onError === undefined || onError === "result" || onError === "throw") return undefined;
+  return new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${String(onError)}.`);
+}
+
+function unusable(allow: VisibilityRules): ToolError | undefined {
+  try {
+    visibilityOf(allow);
+    return undefined;
+  } catch (thrown: unknown) {
+    return ToolError.fromUnknown(thrown, "invalid_argument");
+  }
+}
+
+/** Why options that threw when they were looked at are refused. */
+export function unreadableOptions(thrown: unknown): ToolError {
+  if (isToolError(thrown)) return thrown;
+  return new ToolError("invalid_argument", `The options of execute() cannot be read: ${describeThrown(thrown)}`, { cause: thrown });
+}

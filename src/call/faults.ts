@@ -1,0 +1,66 @@
+/** Which faults the calls of one runtime meet: those that it plans itself, and those of the tools' toolsets. */
+import type { ToolCall } from "../core/call.ts";
+import type { FaultPlan } from "../core/fault.ts";
+import { drawFault, faultPolicy } from "../policy/fault.ts";
+import type { Fault, FaultPolicy } from "../policy/fault.ts";
+import { NO_CALLS, countCall, countCalls } from "../policy/fault-tally.ts";
+import type { CallSample, CallTally } from "../policy/fault-tally.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Registry } from "../registry/registry.ts";
+import { faultsOf } from "../registry/toolset-faults.ts";
+import type { Session } from "../session/session.ts";
+
+/** How it stands with the faults of one call. */
+export class CallFaults {
+  readonly sample: CallSample;
+  /** The one that hits it; undefined until its engine is first to be asked, null where none does. */
+  drawn: Fault | null | undefined;
+  /** What becomes of the answer that is under way. */
+  spoils: Fault | undefined;
+  /** Type of the one that it has met. */
+  met: string | undefined;
+
+  constructor(sample: CallSample) {
+    this.sample = sample;
+  }
+}
+
+/** More different calls of no session are not remembered: counting begins anew. */
+const MAX_REMEMBERED_CALLS = 1_000_000;
+
+export class Faults {
+  readonly #plan: FaultPolicy | undefined;
+  readonly #registry: Registry;
+  #bareCalls: CallTally = NO_CALLS;
+
+  /** @throws ToolError `invalid_argument` for a plan that cannot be kept */
+  constructor(plan: FaultPlan | undefined, registry: Registry) {
+    this.#plan = plan === undefined ? undefined : faultPolicy(plan, { owner: "the runtime" });
+    this.#registry = registry;
+  }
+
+  /** Some call may meet a fault. */
+  get any(): boolean {
+    return this.#plan !== undefined || this.#registry.hasFaults;
+  }
+
+  /** The calls of no session so far. */
+  get bareCalls(): CallTally {
+    return this.#bareCalls;
+  }
+
+  /** Takes the number of a call that begins. Undefined where no call may meet a fault. */
+  begin(session: Session, call: ToolCall): CallFaults | undefined {
+    if (!this.any) return undefined;
+    const before = session.isBare ? this.#bareCalls : (session.tally ?? countCalls(NO_CALLS, session.log));
+    const { sample, tally } = countCall(before, call);
+    if (!session.isBare) session.tally = tally;
+    else this.#bareCalls = tally.size > MAX_REMEMBERED_CALLS ? NO_CALLS : tally;
+    return new CallFaults(sample);
+  }
+
+  /** The fault that hits the call; the same whenever it is asked for. */
+  draw(sample: CallSample, { qualifiedName, toolset }: RegisteredTool, session: Session): Fault | undefined {
+    return drawFault([this.#plan, faultsOf(toolset)], { ...sample, toolName: qualifiedName, session: session.seedName });
+  }
+}

@@ -1,0 +1,151 @@
+/** The end of every call: one result, shown to hooks, cut to size, recorded, counted. */
+import { describeThrown, errorInfo } from "../core/error.ts";
+import type { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { Fidelity } from "../core/fidelity.ts";
+import type { Hook } from "../core/hook.ts";
+import type { Origin, ResultStatus, ToolResult } from "../core/result.ts";
+import { copyJson, isJsonObject } from "../core/base/json.ts";
+import { endRead } from "./cached-read.ts";
+import { callHook, hookContext } from "./call-hook.ts";
+import type { CallRun, ResultNotes } from "./call-run.ts";
+import { changeResult } from "./change-result.ts";
+import { release } from "./hold.ts";
+import { outcomeUnknown } from "./reconcile-call.ts";
+import { limitSize } from "./limit-size.ts";
+
+/** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
+export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {
+  release(run);
+  const end =
+    error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
+  if (run.read !== undefined) endRead(run, end);
+  const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
+  if (run.parts.afterHooks.length === 0 || run.registered === undefined) return recordResult(run, result);
+  run.keepProcess();
+  return showHooks(run, result).then((shown) => recordResult(run, shown));
+}
+
+function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
+  if (error !== undefined) return error.code === "cancelled" ? "cancelled" : "error";
+  return run.partial === undefined ? "ok" : "partial";
+}
+
+/** Where the answer came from. An engine that only stands in for the world cannot say that it is the world. */
+function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: CallRun): Origin {
+  if (isAnswered || isInterrupted) return "live"; // whoever would answer it now, it is told of what it did before a crash
+  if (fromCache || route?.via === "cache") return "cache";
+  if (route === undefined) return simulated ? "simulated" : "live";
+  const { origin = "live" } = route.engine;
+  return route.via !== "live" && origin === "live" ? "simulated" : origin;
+}
+
+/** Which engine stood in for the tool, and how near it comes. */
+function stampOrigin(run: CallRun, result: Mutable<ToolResult>, error: ToolError | undefined): void {
+  if (result.origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
+  result.fidelity = isAnswer(run, error) ? (run.fidelity ?? fidelityOf(run, result)) : "unchecked";
+}
+
+/** False where nobody said that: a fault is in it, or it ended otherwise than with an answer. */
+function isAnswer({ faults, partial, answeredError }: CallRun, error: ToolError | undefined): boolean {
+  return faults?.spoils === undefined && (error === undefined || error === partial || error === answeredError);
+}
+
+function fidelityOf({ registered }: CallRun, { origin, status }: ToolResult): Fidelity {
+  if (origin === "cache" || origin === "replay") return "observed";
+  if (origin === "stub") return "scripted";
+  return status === "ok" && registered?.outputValidator !== undefined ? "schema-valid" : "unchecked";
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): Mutable<ToolResult> {
+  const result: Mutable<ToolResult> = {
+    callId: run.callId,
+    name: run.toolName,
+    status,
+    origin: originOf(run),
+    attempts: run.attempts,
+    durationMs: run.clock.now() - run.startedAt,
+    repairs: run.repairs,
+    warnings: run.warnings,
+  };
+  if (run.call.id !== undefined) result.id = run.call.id;
+  if (error !== undefined) result.error = Object.freeze(errorInfo(error));
+  if (status === "ok" || status === "partial") {
+    if (run.output !== undefined) result.output = run.output;
+    if (run.content !== undefined) result.content = run.content;
+    if (run.sameAs !== undefined) result.sameAs = run.sameAs;
+  }
+  if (run.metadata !== undefined) result.metadata = run.metadata;
+  if (result.origin !== "live") stampOrigin(run, result, error);
+  if (run.faults?.met !== undefined) result.fault = run.faults.met;
+  return result;
+}
+
+/** What the hooks made of the result. A call that is called off before they have all seen its answer ends without it. */
+async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
+  const answered = result.error === undefined || result.status === "partial";
+  let shown = Object.freeze(result);
+  for (const hook of run.parts.afterHooks) {
+    const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
+    const end = run.cancelled ?? ended;
+    if (end !== undefined && answered) return buildResult(run, end, statusOf(run, end));
+    shown = takeChange(run, hook, shown, said);
+  }
+  return { ...shown, durationMs: run.clock.now() - run.startedAt };
+}
+
+function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown): ToolResult {
+  if (said === undefined || said === null || said === result) return result;
+  try {
+    return Object.freeze(changeResult(result, said));
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`The hook "${hook.name}" gave an unusable result and was skipped: ${describeThrown(thrown)}`);
+    return result;
+  }
+}
+
+function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
+  if (run.registered !== undefined) limitSize(run, result);
+  if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
+  for (const repair of result.repairs) Object.freeze(repair);
+  Object.freeze(result.repairs);
+  Object.freeze(result.warnings);
+  run.result = Object.freeze(result);
+  run.parts.running.delete(run.callId);
+  run.letProcessEnd();
+  run.parts.counters.calls++;
+  run.parts.counters.repairs += run.repairs.length;
+  const isWrittenDown = run.route?.rung === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
+  if (run.noticed || isWrittenDown) {
+    const end = { ...run.eventBase, type: "call-end", result, ...(run.input === undefined ? {} : { input: run.input }) } as const;
+    if (run.noticed) run.record(end);
+    if (isWrittenDown) writeDown(run, end);
+  }
+  return result;
+}
+
+/** Of a simulation, only what its caller allowed to happen for real. */
+function leavesTraces({ turn, toolName }: CallRun): boolean {
+  return turn.session.simulation?.allowsSideEffects(toolName) ?? true;
+}
+
+function writeDown(run: CallRun, end: SessionEvent): void {
+  try {
+    run.parts.ladder.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call }, end]);
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
+  }
+}
+
+function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult>): void {
+  try {
+    const notes = notesOf(result);
+    if (notes === undefined) return;
+    const { value } = copyJson(notes);
+    if (isJsonObject(value)) result.metadata = Object.freeze({ ...result.metadata, ...value });
+  } catch (thrown: unknown) {
+    run.parts.ports.log.warn(`What was to be kept with the result of ${run.toolName} could not be had: ${describeThrown(thrown)}`);
+  }
+}

@@ -1,0 +1,60 @@
+/** What a session knows of the documentation that was read in it, and the gate for tools that ask for it. */
+import type { ToolContext } from "../core/context.ts";
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
+import { isShown } from "./shown-results.ts";
+import { isVisible } from "../registry/visible-tool.ts";
+import { messageName, messageOf } from "./tool-context.ts";
+
+/** The toolset of the tool `info`; the marks are its state, so a session's branches, rollbacks and stored log have them too. */
+export const MANUAL_TOOLSET = "manual";
+/** Hands out the documentation of one tool. */
+export const INFO_TOOL = "info";
+
+const INFO_NAME = `${MANUAL_TOOLSET}::${INFO_TOOL}`;
+
+/** Notes by which call, in which message of the model, the documentation of a tool was read. Only for handlers of the toolset `manual`. */
+export function markRead(context: ToolContext, qualifiedName: string): void {
+  const message = messageOf(context) ?? context.turnId;
+  context.state.update(qualifiedName, () => ({ message, callId: context.callId }));
+}
+
+/**
+ * Refuses a tool with `requiresReading` unless the model has its documentation before it, read by an earlier message: a call beside the
+ * reading was written without knowing what it says, whichever of the two is quicker.
+ */
+export function passReadingGate(run: CallRun, { tool, qualifiedName }: RegisteredTool): StepEnd {
+  if (tool.requiresReading !== true) return undefined;
+  const read = readingOf(run.turn.session.state(MANUAL_TOOLSET, qualifiedName));
+  const isKnown = read !== undefined && (read.callId === undefined || isShown(run.turn, read.callId));
+  if (isKnown && (run.isInterrupted || read.message !== messageName(run))) return undefined;
+  const why =
+    read === undefined || isKnown
+      ? `${qualifiedName} may be called once its documentation was read in this session`
+      : `${qualifiedName} may be called while its documentation, which was read earlier, is still shown`;
+  if (!isVisible(run.parts.registry, INFO_NAME, run.options.visibility)) {
+    return new ToolError("unavailable", `${why}, and there is no tool to read it with.`, {
+      operatorHint: "Add one: runtime.registry.addToolset(infoToolset(runtime.registry)).",
+    });
+  }
+  return new ToolError("permission_denied", `${why}: call ${INFO_NAME} with ${JSON.stringify({ name: qualifiedName })} first.`, {
+    hint: "Then call it again with what the documentation says.",
+    toolNames: [INFO_NAME],
+  });
+}
+
+interface Reading {
+  readonly message: string;
+  /** Logs of the first version lack it. */
+  readonly callId?: string;
+}
+
+function readingOf(mark: JsonValue | undefined): Reading | undefined {
+  if (typeof mark === "string") return { message: mark };
+  if (!isJsonObject(mark)) return undefined;
+  const { message, callId } = mark;
+  return typeof message === "string" && typeof callId === "string" ? { message, callId } : undefined;
+}

@@ -1,0 +1,254 @@
+/** Works out what one call reads and writes, and which keys it must lock for that. */
+import { qualifiedName } from "../core/call.ts";
+import { isSessionKey } from "../core/effects.ts";
+import type { Effects, ResolvedEffects, ResourceKeys } from "../core/effects.ts";
+import { describeThrown } from "../core/error.ts";
+import type { JsonObject } from "../core/base/json.ts";
+import type { Clock } from "../core/ports.ts";
+import type { Tool } from "../core/tool.ts";
+
+/**
+ * The keys a call locks beside those it declares place it in its toolset, so that the lock rules alone say
+ * who waits for whom:
+ *
+ * | the call | locks | so it waits for |
+ * |---|---|---|
+ * | undeclared | writes `toolset:x` | all of the toolset |
+ * | reads without keys | reads `toolset:x` | every writer of the toolset |
+ * | reads keys | reads `toolset:x/reads` and them | undeclared calls, writers of its keys |
+ * | writes keys | writes them, each as itself and inside `toolset:x/writes` | undeclared calls, reads without keys, users of its keys |
+ * | neither | nothing | nobody |
+ *
+ * Two writers meet inside `toolset:x/writes` only where their own keys meet.
+ */
+export interface CallEffects extends ResolvedEffects {
+  readonly lock: LockKeys;
+  /** It changes more than the session's own state. */
+  readonly writesWorld: boolean;
+  /** Some of its keys are the session's own, and lock something else in every session. */
+  readonly hasSessionKeys: boolean;
+}
+
+export interface LockKeys {
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  readonly commutative: boolean;
+}
+
+const MAX_KEYS = 64;
+const MAX_KEY_LENGTH = 1024;
+const MAX_RESOLVE_MS = 50;
+const MAX_REASON_LENGTH = 200;
+const NONE: readonly string[] = Object.freeze([]);
+
+/**
+ * Returns the function that gives a tool's effects for an input; it never throws.
+ *
+ * Fixed keys give one shared frozen object. Keys that cannot be used (a function throws or returns a promise,
+ * a key is empty or too long, there are too many) make the call undeclared; `warn` hears the reason, once per
+ * tool. With a clock it also hears, once, of functions that take longer than 50 ms.
+ */
+export function createEffectsResolver(
+  tool: Tool,
+  toolsetName: string,
+  warn: (message: string) => void,
+  clock?: Clock,
+): (input: JsonObject) => CallEffects {
+  const resolver = new EffectsResolver({ tool, toolsetName, warn, clock });
+  if (resolver.dependsOnInput) return (input) => resolver.resolve(input);
+  const fixed = resolver.resolve(NO_INPUT, false);
+  freeze(fixed);
+  return () => fixed;
+}
+
+const NO_INPUT: JsonObject = Object.freeze({});
+
+interface ResolverOptions {
+  readonly tool: Tool;
+  readonly toolsetName: string;
+  readonly warn: (message: string) => void;
+  readonly clock: Clock | undefined;
+}
+
+class EffectsResolver {
+  readonly #effects: Effects;
+  readonly #name: string;
+  readonly #warn: (message: string) => void;
+  readonly #clock: Clock | undefined;
+  readonly #readsPlace: string;
+  readonly #writesPlace: string;
+  readonly #undeclared: CallEffects;
+  readonly #unusable: CallEffects;
+  readonly #readsToolset: CallEffects;
+  readonly #touchesNothing: CallEffects;
+  #warnedOfKeys = false;
+  #warnedOfTime = false;
+
+  constructor(options: ResolverOptions) {
+    const toolset = toolsetKey(options.toolsetName);
+    this.#effects = options.tool.effects ?? {};
+    this.#name = qualifiedName(options.toolsetName, options.tool.name);
+    this.#warn = options.warn;
+    this.#clock = options.clock;
+    this.#readsPlace = `${toolset}/reads`;
+    this.#writesPlace = `${toolset}/writes/`;
+    const whole = [toolset];
+    this.#undeclared = this.#build({
+      reads: NONE,
+      writes: whole,
+      lock: { reads: NONE, writes: whole, commutative: this.#effects.commutative === true },
+      undeclared: true,
+    });
+    this.#unusable = this.#build({
+      reads: NONE,
+      writes: whole,
+      lock: { reads: NONE, writes: whole, commutative: false },
+      undeclared: true,
+    });
+    this.#readsToolset = this.#build({ reads: whole, writes: NONE, lock: { reads: whole, writes: NONE, commutative: false } });
+    this.#touchesNothing = this.#build({ reads: NONE, writes: NONE, lock: { reads: NONE, writes: NONE, commutative: false } });
+    for (const shared of [this.#undeclared, this.#unusable, this.#readsToolset, this.#touchesNothing]) freeze(shared);
+  }
+
+  get dependsOnInput(): boolean {
+    return typeof this.#effects.reads === "function" || typeof this.#effects.writes === "function";
+  }
+
+  /** @param isTimed whether code of the program's own may run, which may take too long */
+  resolve(input: JsonObject, isTimed: boolean = true): CallEffects {
+    const { reads: declaredReads, writes: declaredWrites } = this.#effects;
+    if (declaredReads === undefined && declaredWrites === undefined) return this.#undeclared;
+    const startedAt = this.#clock?.now() ?? 0;
+    const reads = declaredReads === undefined ? NONE : readKeys(declaredReads, input);
+    const writes = declaredWrites === undefined ? NONE : readKeys(declaredWrites, input);
+    if (isTimed && this.#clock !== undefined) this.#checkTime(this.#clock.now() - startedAt);
+    if (typeof reads === "string") return this.#giveUp("reads", reads);
+    if (typeof writes === "string") return this.#giveUp("writes", writes);
+    if (writes.length > 0) return this.#writing(reads, writes);
+    if (reads.length > 0) return this.#build({ reads, writes, lock: { reads: [this.#readsPlace, ...reads], writes, commutative: false } });
+    return declaredReads === undefined ? this.#readsToolset : this.#touchesNothing;
+  }
+
+  #writing(allReads: readonly string[], writes: readonly string[]): CallEffects {
+    const commutative = this.#effects.commutative === true;
+    // A plain write keeps out all that a read of its key would; a commutative one that also reads must keep out its like.
+    const reads = commutative || allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
+    const locked = [...writes];
+    for (const key of writes) locked.push(this.#writesPlace + key);
+    return this.#build({ reads, writes, lock: { reads, writes: locked, commutative } });
+  }
+
+  #build(found: {
+    readonly reads: readonly string[];
+    readonly writes: readonly string[];
+    readonly lock: LockKeys;
+    readonly undeclared?: boolean;
+  }): CallEffects {
+    const { reads, writes, lock } = found;
+    const external = this.#effects.external === true;
+    const destructive = this.#effects.destructive === true;
+    return {
+      reads,
+      writes,
+      undeclared: found.undeclared === true,
+      repeatable: writes.length === 0 || this.#effects.idempotent === true,
+      external,
+      destructive,
+      commutative: lock.commutative,
+      lock,
+      writesWorld: destructive || (writes.length > 0 && (external || !writes.every(isSessionKey))),
+      hasSessionKeys: writes.some(isSessionKey) || reads.some(isSessionKey),
+    };
+  }
+
+  #giveUp(field: "reads" | "writes", reason: string): CallEffects {
+    if (!this.#warnedOfKeys) {
+      this.#warnedOfKeys = true;
+      this.#warn(
+        `The effects of tool ${JSON.stringify(this.#name)} could not be used: "${field}" ${reason}. Such a call counts as undeclared, so it waits for every call of its toolset. ` +
+          `Give an array of at most ${MAX_KEYS} keys, each a string of 1 to ${MAX_KEY_LENGTH} characters, or a function that returns one at once.`,
+      );
+    }
+    return this.#unusable;
+  }
+
+  #checkTime(elapsedMs: number): void {
+    if (elapsedMs <= MAX_RESOLVE_MS || this.#warnedOfTime) return;
+    this.#warnedOfTime = true;
+    this.#warn(
+      `The effects of tool ${JSON.stringify(this.#name)} took ${elapsedMs.toFixed(1)} ms to work out; every other call stands still meanwhile. Stay below ${MAX_RESOLVE_MS} ms: no I/O, no heavy work.`,
+    );
+  }
+}
+
+/**
+ * The keys that a call locks on behalf of its session: what lives in the state of one session is not what lives in another's.
+ *
+ * @param isPretended all of them live there, as the tool is only played
+ */
+export function lockKeysIn(sessionId: string, lock: LockKeys, isPretended: boolean = false): LockKeys {
+  const prefix = `session ${sessionId.replaceAll("%", "%25").replaceAll("/", "%2F").replaceAll(":", "%3A")}:`;
+  const scoped = (key: string): string => {
+    if (isOwn(key)) return key.replace("session:", () => prefix);
+    return isPretended ? `${prefix}${key}` : key;
+  };
+  return { reads: lock.reads.map(scoped), writes: lock.writes.map(scoped), commutative: lock.commutative };
+}
+
+/** A session's own key, as itself or as the place of its writer in a toolset. */
+function isOwn(key: string): boolean {
+  return isSessionKey(key) || (key.startsWith("toolset:") && key.includes("/writes/session:"));
+}
+
+/** The key of everything in a toolset; a slash in its name does not split it. */
+function toolsetKey(name: string): string {
+  return `toolset:${name.replaceAll("%", "%25").replaceAll("/", "%2F")}`;
+}
+
+/** The keys without repeats and without slashes at the end, or what is wrong with them: `threw: …`. */
+function readKeys(declared: ResourceKeys, input: JsonObject): readonly string[] | string {
+  try {
+    return checkKeys(typeof declared === "function" ? declared(input) : declared);
+  } catch (thrown: unknown) {
+    return `threw: ${describeThrown(thrown).slice(0, MAX_REASON_LENGTH)}`;
+  }
+}
+
+function checkKeys(value: unknown): readonly string[] | string {
+  if (value instanceof Promise) {
+    value.catch(() => {}); // its failure is nobody's: the promise itself is the mistake
+    return "gave a promise";
+  }
+  if (!Array.isArray(value)) return `gave ${value === null ? "null" : `a value of type ${typeof value}`} where an array belongs`;
+  const entries: readonly unknown[] = value;
+  const count = entries.length;
+  if (count > MAX_KEYS) return `gave ${count} keys`;
+  const keys: string[] = [];
+  for (let index = 0; index < count; index++) {
+    const key = entries[index];
+    if (typeof key !== "string") return `gave a key of type ${typeof key}`;
+    if (key === "") return "gave an empty key";
+    if (key.length > MAX_KEY_LENGTH) return `gave a key of ${key.length} characters`;
+    const normal = withoutSlashesAtEnd(key);
+    if (!keys.includes(normal)) keys.push(normal);
+  }
+  return keys;
+}
+
+/** `file:/a/` → `file:/a`, `file:/` → `file:`; a key of slashes only is the one slash. */
+function withoutSlashesAtEnd(key: string): string {
+  let end = key.length;
+  while (end > 1 && key.charCodeAt(end - 1) === SLASH) end--;
+  return end === key.length ? key : key.slice(0, end);
+}
+
+const SLASH = 47;
+
+function freeze(effects: CallEffects): void {
+  Object.freeze(effects.reads);
+  Object.freeze(effects.writes);
+  Object.freeze(effects.lock.reads);
+  Object.freeze(effects.lock.writes);
+  Object.freeze(effects.lock);
+  Object.freeze(effects);
+}

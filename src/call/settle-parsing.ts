@@ -1,0 +1,46 @@
+/** Waits for a tool's own schema library where it has to, and reads what it says; anything unclear is a failure, never a pass. */
+import { ToolError, describeThrown } from "../core/error.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { ParsedInput } from "../core/tool.ts";
+import { isPromiseLike, waitFor } from "../policy/deadline.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+
+/** Longest time a schema library's asynchronous validation may take. */
+const PARSE_TIMEOUT_MS = 10_000;
+
+export interface Parsing {
+  readonly what: "input" | "output";
+  /** What `parseInput` or `parseOutput` returned. */
+  readonly work: unknown;
+  /** Goes on with what was parsed. */
+  take(parsed: ParsedInput): StepEnd;
+}
+
+/** Throws or rejects when the answer is no `ParsedInput`, or with what the library threw. */
+export function settleParsing(run: CallRun, parsing: Parsing): StepEnd | Promise<StepEnd> {
+  return isPromiseLike(parsing.work) ? settleLater(run, parsing, parsing.work) : parsing.take(readParsed(parsing.work, parsing));
+}
+
+async function settleLater(run: CallRun, parsing: Parsing, work: PromiseLike<unknown>): Promise<StepEnd> {
+  const { what } = parsing;
+  const waited = await waitFor(run, work, {
+    endsAt: Math.min(run.deadlineAt, run.clock.now() + PARSE_TIMEOUT_MS),
+    late: () =>
+      new ToolError("timeout", `The ${what} check of ${run.toolName} did not end in time.`, {
+        retryable: false,
+        outcome: what === "input" ? "not_started" : "unknown",
+      }),
+  });
+  if ("ended" in waited) return waited.ended;
+  if ("thrown" in waited) throw waited.thrown;
+  return parsing.take(readParsed(waited.value, parsing));
+}
+
+function readParsed(answer: unknown, { what }: Parsing): ParsedInput {
+  if (isJsonObject(answer)) {
+    const { issues } = answer;
+    if (Array.isArray(issues)) return { issues: issues.map((issue) => describeThrown(issue)) };
+    if (issues === undefined && "value" in answer) return { value: answer["value"] };
+  }
+  throw new TypeError(`its ${what} check gave neither a value nor an array of issues`);
+}

@@ -1,0 +1,122 @@
+/** Turns what a handler returned into recorded JSON and content, checked against the output schema. */
+import { ANSWER_LIMITS } from "../core/answer-limits.ts";
+import { ToolOutput } from "../core/content.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
+import { FIDELITIES } from "../core/fidelity.ts";
+import { copyJson, fitJson, isJsonObject } from "../core/base/json.ts";
+import { MAX_ID_LENGTH } from "../core/recording/read-event.ts";
+import type { ParsedInput } from "../core/tool.ts";
+import { liftData, mayHoldData } from "../policy/lift-data.ts";
+import type { CallRun, StepEnd } from "./call-run.ts";
+import { copyContent } from "../session/copy-content.ts";
+import { spoiledOutput } from "./inject-fault.ts";
+import { settleParsing } from "./settle-parsing.ts";
+import { toolOf } from "./resolve-tool.ts";
+
+export function takeOutput(run: CallRun): StepEnd | Promise<StepEnd> {
+  if (run.fromCache) return undefined; // taken and checked when it was kept
+  const { raw } = run;
+  run.raw = undefined;
+  run.fidelity = undefined;
+  run.sameAs = undefined;
+  let answer = raw;
+  try {
+    if (raw instanceof ToolOutput) {
+      if (raw.content !== undefined) run.content = copyContent(raw.content);
+      if (raw.metadata !== undefined) takeMetadata(run, raw.metadata);
+      if (raw.fidelity !== undefined && FIDELITIES.includes(raw.fidelity)) run.fidelity = raw.fidelity;
+      if (typeof raw.sameAs === "string" && raw.sameAs !== "" && raw.sameAs.length <= MAX_ID_LENGTH) run.sameAs = raw.sameAs;
+      answer = raw.output;
+    }
+    const spoils = run.faults?.spoils;
+    if (spoils !== undefined) {
+      const { output, isChecked } = spoiledOutput(run, spoils, answer);
+      answer = output;
+      if (!isChecked) return recordJson(run, answer);
+    }
+  } catch (thrown: unknown) {
+    return notRecordable(run, thrown);
+  }
+  const { parseOutput } = toolOf(run).tool;
+  if (parseOutput === undefined || !run.options.validate) return takeJson(run, answer);
+  return settleParsing(run, { what: "output", work: parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });
+}
+
+/** What no model sees must not cost the answer: metadata that cannot be recorded is left out with a warning. */
+function takeMetadata(run: CallRun, metadata: unknown): void {
+  try {
+    const { value } = copyJson(metadata);
+    if (isJsonObject(value)) run.metadata = value;
+    else run.warnings = [...run.warnings, "The metadata was left out: it is no object."];
+  } catch (thrown: unknown) {
+    run.warnings = [...run.warnings, `The metadata was left out: ${describeThrown(thrown)}`];
+  }
+}
+
+function takeParsed(run: CallRun, answer: unknown, parsed: ParsedInput): StepEnd {
+  if (!("issues" in parsed)) return takeJson(run, parsed.value);
+  const end = takeJson(run, answer);
+  if (end === undefined) run.partial ??= invalidOutput(run, parsed.issues);
+  return end;
+}
+
+function takeJson(run: CallRun, answer: unknown): StepEnd {
+  const end = recordJson(run, answer);
+  return end ?? checkOutput(run);
+}
+
+function recordJson(run: CallRun, answer: unknown): StepEnd {
+  let mayHold = false;
+  if (answer === undefined) {
+    if (run.content === undefined) run.output = null;
+  } else {
+    try {
+      const { value, wasCut, found } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
+      run.output = value;
+      mayHold = found;
+      if (wasCut) run.partial = tooLarge(run);
+    } catch (thrown: unknown) {
+      return notRecordable(run, thrown);
+    }
+  }
+  if (!mayHold && run.content === undefined) return undefined;
+  const lifted = liftData(run.output, run.content);
+  if (lifted !== undefined) run.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
+  return undefined;
+}
+
+/** It ran: its answer is kept as far as it fits, and nothing says that it did not happen. */
+function tooLarge(run: CallRun): ToolError {
+  return new ToolError("too_large", `${run.toolName} ran, but its answer is too large: the beginning is kept.`, {
+    outcome: "unknown",
+    retryable: false,
+    hint: "What it did is done. Ask for less at a time.",
+  });
+}
+
+function checkOutput(run: CallRun): undefined {
+  if (!run.options.validate || run.partial !== undefined) return undefined;
+  const validator = toolOf(run).outputValidator;
+  if (validator === undefined || validator.check(run.output)) return undefined;
+  run.partial = invalidOutput(
+    run,
+    validator.problems(run.output).map((problem) => `${problem.path}: ${problem.message}`),
+  );
+  return undefined;
+}
+
+function notRecordable(run: CallRun, thrown: unknown): ToolError {
+  const error = ToolError.fromUnknown(thrown, "not_json");
+  return new ToolError(error.code, `${run.toolName} ran, but its answer cannot be recorded: ${error.message}`, {
+    cause: thrown,
+    outcome: "unknown",
+    retryable: false,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+  });
+}
+
+function invalidOutput(run: CallRun, problems: readonly string[]): ToolError {
+  return new ToolError("invalid_output", `${run.toolName} ran, but its output breaks its schema; the output is kept.`, {
+    details: problems,
+  });
+}

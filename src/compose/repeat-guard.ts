@@ -1,0 +1,196 @@
+/** Notices calls that come to the same again and again: says so, then refuses them, then ends the loop. */
+import { hash } from "node:crypto";
+import { ToolError } from "../core/error.ts";
+import { canonicalJson, copyJson } from "../core/base/json.ts";
+import type { ToolCall } from "../core/call.ts";
+import { resultText } from "../core/result.ts";
+import type { OfferedName, ToolResult } from "../core/result.ts";
+
+/** After how many equal outcomes of one call something is done; refused calls count for `stopAt` as well. */
+export interface RepeatLadder {
+  /** The model is told. */
+  readonly nudgeAt: number;
+  /** Further calls are refused with what the call came to before. */
+  readonly refuseAt: number;
+  /** The loop ends. */
+  readonly stopAt: number;
+}
+
+export interface RepeatGuardOptions {
+  /** How many of the latest calls are looked at, whatever stands between those that are equal. @default 40 */
+  readonly window?: number;
+  /** For calls that end with the same error. @default 2, 3, 5 */
+  readonly failures?: Partial<RepeatLadder>;
+  /** For calls that end with the same answer; looking again whether something is ready is no fault. @default 4, 8, 12 */
+  readonly answers?: Partial<RepeatLadder>;
+}
+
+export type RepeatVerdict =
+  | { readonly kind: "nudge"; readonly note: string }
+  | { readonly kind: "stop"; readonly note: string }
+  | { readonly kind: "none" };
+
+interface Track {
+  result: ToolResult;
+  /** Which calls, counted up, came to this result. */
+  equal: number[];
+  refused: number[];
+}
+
+const FAILURES: RepeatLadder = { nudgeAt: 2, refuseAt: 3, stopAt: 5 };
+const ANSWERS: RepeatLadder = { nudgeAt: 4, refuseAt: 8, stopAt: 12 };
+const DEFAULT_WINDOW = 40;
+const LONGEST_KEY = 512;
+const LONGEST_QUOTE = 500;
+const NONE: RepeatVerdict = Object.freeze({ kind: "none" });
+
+/**
+ * Follows the calls of a loop by tool, input and outcome, in a rolling window.
+ *
+ * A different outcome begins the count anew; only this one call is refused, every other stays open. A call that changed something for
+ * the first time lets all others be tried again.
+ */
+export class RepeatGuard {
+  readonly #window: number;
+  readonly #offeredName: OfferedName;
+  readonly #failures: RepeatLadder;
+  readonly #answers: RepeatLadder;
+  readonly #tracks = new Map<string, Track>();
+  #calls = 0;
+  /** Some call has come to the same often enough to be refused; before that no call need be looked up. */
+  #refuses = false;
+
+  /** @param offeredName how notes name a tool: as the model was given it. @throws ToolError `invalid_argument` */
+  constructor(options: RepeatGuardOptions = {}, offeredName: OfferedName = (name) => name) {
+    this.#offeredName = offeredName;
+    const { window, failures, answers } = checkRepeatOptions(options);
+    this.#window = window;
+    this.#failures = failures;
+    this.#answers = answers;
+  }
+
+  /** Why this call is not to be run again; undefined when it may. */
+  refusal(call: ToolCall): ToolError | undefined {
+    if (!this.#refuses) return undefined;
+    const key = keyOf(call);
+    const track = key === undefined ? undefined : this.#current(key);
+    if (track === undefined || track.equal.length < this.#ladder(track.result).refuseAt) return undefined;
+    return new ToolError("limit_exceeded", `${call.name} was not run again: with this input it has come to the same ${times(track)}.`, {
+      details: [`It said: ${quote(track.result)}`],
+      hint: "Change the input, use another tool, or answer with what you have.",
+    });
+  }
+
+  /** Takes in what a call came to. @param changes its tool says that it writes, so other calls may come to something else now */
+  note(call: ToolCall, result: ToolResult, changes: boolean): RepeatVerdict {
+    const key = keyOf(call);
+    if (key === undefined) return NONE;
+    const at = ++this.#calls;
+    let track = this.#current(key);
+    if (track === undefined || !sameOutcome(track.result, result)) {
+      if (changes && result.status === "ok") this.#tracks.clear();
+      track = { result, equal: [at], refused: [] };
+      this.#keep(key, track);
+    } else {
+      track.equal.push(at);
+    }
+    return this.#verdict(call, track, true);
+  }
+
+  /** Takes in that a call was refused by this guard. */
+  noteRefusal(call: ToolCall): RepeatVerdict {
+    const key = keyOf(call);
+    const track = key === undefined ? undefined : this.#current(key);
+    if (track === undefined) return NONE;
+    track.refused.push(++this.#calls);
+    return this.#verdict(call, track, false);
+  }
+
+  #verdict(call: ToolCall, track: Track, ran: boolean): RepeatVerdict {
+    const { nudgeAt, refuseAt, stopAt } = this.#ladder(track.result);
+    const seen = track.equal.length;
+    if (seen >= refuseAt) this.#refuses = true;
+    if (seen + track.refused.length >= stopAt)
+      return {
+        kind: "stop",
+        note: `${call.name} was called ${seen + track.refused.length} times with the same input and came to the same.`,
+      };
+    if (!ran || seen !== nudgeAt) return NONE;
+    return {
+      kind: "nudge",
+      note: `${this.#offeredName(call.name)} has come to the same ${times(track)} with the same input. Calling it again will not help: ${ADVICE}`,
+    };
+  }
+
+  #ladder(result: ToolResult): RepeatLadder {
+    return result.status === "error" ? this.#failures : this.#answers;
+  }
+
+  /** What is known of a call within the window. */
+  #current(key: string): Track | undefined {
+    const track = this.#tracks.get(key);
+    if (track === undefined) return undefined;
+    const oldest = this.#calls - this.#window;
+    track.equal = track.equal.filter((at) => at > oldest);
+    track.refused = track.refused.filter((at) => at > oldest);
+    if (track.equal.length > 0) return track;
+    this.#tracks.delete(key);
+    return undefined;
+  }
+
+  #keep(key: string, track: Track): void {
+    this.#tracks.delete(key);
+    this.#tracks.set(key, track);
+    if (this.#tracks.size > 2 * this.#window) for (const known of this.#tracks.keys()) this.#current(known);
+  }
+}
+
+const ADVICE = "change the input, use another tool, or answer with what you have.";
+
+function times({ equal }: Track): string {
+  return equal.length === 1 ? "once" : `${equal.length} times`;
+}
+
+/** Undefined for an input that is no JSON: it never runs. */
+function keyOf({ name, input = {} }: ToolCall): string | undefined {
+  try {
+    const text = canonicalJson(copyJson(input).value);
+    return `${name}\u0000${text.length > LONGEST_KEY ? hash("sha256", text) : text}`;
+  } catch {
+    return undefined;
+  }
+}
+
+function sameOutcome(one: ToolResult, other: ToolResult): boolean {
+  if (one.status !== other.status) return false;
+  if (one.error === undefined || other.error === undefined) return resultText(one) === resultText(other);
+  return one.error.code === other.error.code && withoutNumbers(one.error.message) === withoutNumbers(other.error.message);
+}
+
+/** Times, ports and counters make no other error. */
+function withoutNumbers(text: string): string {
+  return text.replaceAll(/\d+/gu, "#");
+}
+
+function quote(result: ToolResult): string {
+  const text = resultText(result);
+  return text.length <= LONGEST_QUOTE ? text : `${text.slice(0, LONGEST_QUOTE - 1)}…`;
+}
+
+export interface CheckedRepeatOptions {
+  readonly window: number;
+  readonly failures: RepeatLadder;
+  readonly answers: RepeatLadder;
+}
+
+/** The options with their defaults. @throws ToolError `invalid_argument` */
+export function checkRepeatOptions(options: RepeatGuardOptions): CheckedRepeatOptions {
+  const { window = DEFAULT_WINDOW } = options;
+  const failures = { ...FAILURES, ...options.failures };
+  const answers = { ...ANSWERS, ...options.answers };
+  const counts = [failures, answers].flatMap(({ nudgeAt, refuseAt, stopAt }) => [nudgeAt, refuseAt, stopAt]);
+  const ordered = [failures, answers].every(({ nudgeAt, refuseAt, stopAt }) => nudgeAt <= refuseAt && refuseAt <= stopAt);
+  if (ordered && [window, ...counts].every((count) => (Number.isSafeInteger(count) && count >= 1) || count === Infinity))
+    return { window, failures, answers };
+  throw new ToolError("invalid_argument", "The counts of the repeat guard are integers from 1, nudgeAt ≤ refuseAt ≤ stopAt.");
+}

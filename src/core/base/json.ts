@@ -1,0 +1,398 @@
+/** JSON as values: the types, a guarded frozen copy, and the canonical text that hashes and cache keys use. */
+import { isInstanceOfClass, opaqueInstance } from "./class-instance.ts";
+import { ToolError } from "../error.ts";
+import type { ToolErrorOptions } from "../error.ts";
+
+export type JsonPrimitive = string | number | boolean | null;
+export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+export interface JsonLimits {
+  /** Deepest nesting of arrays and objects. @default 64 */
+  readonly maxDepth?: number;
+  /** Most values, keys included, in the whole tree. @default 1_000_000 */
+  readonly maxNodes?: number;
+  /** Most UTF-16 units of text, keys included, in the whole tree. @default 16_777_216 */
+  readonly maxChars?: number;
+  /** Most keys, in the whole tree, of objects with over 1,000 each, which take ten times as long as other values. @default no limit */
+  readonly maxWideKeys?: number;
+}
+
+/** An object with more keys than this counts towards `maxWideKeys`. */
+export const WIDE_OBJECT_KEYS = 1_000;
+
+export const DEFAULT_MAX_DEPTH = 64;
+export const DEFAULT_MAX_NODES = 1_000_000;
+export const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;
+
+interface CopyState {
+  readonly maxDepth: number;
+  nodesLeft: number;
+  charsLeft: number;
+  wideKeysLeft: number;
+  /** Leave out what passes a limit, in place of throwing. */
+  readonly fits: boolean;
+  wasCut: boolean;
+  readonly lookFor: LookFor | undefined;
+  found: boolean;
+  /** The keys of the object that ended the quick copy: listing them again would take as long again. */
+  readonly listed: ListedKeys | undefined;
+  readonly dropped: string[];
+  /** The arrays and objects that the walk is inside of. */
+  readonly ancestors: Set<object>;
+}
+
+export interface JsonCopy {
+  readonly value: JsonValue;
+  /** `$` paths of keys that were left out because they could reach a prototype (`__proto__`). */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * Copies a value into deeply frozen plain JSON, checking depth and size before it walks further.
+ *
+ * Follows `JSON.stringify` where that loses nothing: `toJSON` is called, `undefined` properties are left out, an instance of a class
+ * is its own enumerable fields but functions. Throws `not_json` where it would lie: bigint, symbol, function, NaN, Infinity, Map, Set,
+ * other objects whose content is no field, invalid dates, cycles, throwing getters. A `__proto__` key is left out and named in `dropped`.
+ *
+ * @throws ToolError `not_json` with the `$` path, or `too_large` when a limit is passed.
+ */
+export function copyJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonCopy {
+  const quick = new QuickCopy(limits, undefined);
+  const copied = quick.copy(value, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
+  if (copied !== UNUSUAL) return { value: copied, dropped: NOTHING_DROPPED };
+  const state = copyState(limits, quick, { fits: false });
+  return { value: copySlowly(value, state), dropped: state.dropped };
+}
+
+/** Whether a text of at least `MIN_LOOKED_AT` UTF-16 units is of the kind that is looked for. */
+export type LookFor = (text: string) => boolean;
+
+/** Shorter texts are not shown to a `LookFor`. */
+const MIN_LOOKED_AT = 24;
+
+export interface FittedJson {
+  readonly value: JsonValue;
+  /** Whether something was left out because it passed a limit. */
+  readonly wasCut: boolean;
+  /** Whether `lookFor` was true of a text. */
+  readonly found: boolean;
+}
+
+/**
+ * Copies a value as `copyJson` does, and where it passes a limit keeps what comes before: the first items of arrays, the first members
+ * of objects, the head of a text. What nests too deep is replaced by a text that says so.
+ *
+ * @throws ToolError `not_json` with the `$` path
+ */
+export function fitJson(value: unknown, limits: JsonLimits, lookFor: LookFor): FittedJson {
+  const quick = new QuickCopy(limits, lookFor);
+  const copied = quick.copy(value, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
+  if (copied !== UNUSUAL) return { value: copied, wasCut: false, found: quick.found };
+  const state = copyState(limits, quick, { fits: true, lookFor });
+  return { value: copySlowly(value, state), wasCut: state.wasCut, found: state.found };
+}
+
+const NO_LIMITS: JsonLimits = Object.freeze({});
+const UNUSUAL = Symbol("unusual");
+
+interface ListedKeys {
+  readonly object: object;
+  readonly keys: readonly string[];
+}
+
+/** Copies what is plain JSON already. Gives up at the first thing that needs a decision, a message or a path. */
+class QuickCopy {
+  #nodesLeft: number;
+  #charsLeft: number;
+  #wideKeysLeft: number;
+  readonly #lookFor: LookFor | undefined;
+  found = false;
+  listed: ListedKeys | undefined;
+
+  constructor(limits: JsonLimits, lookFor: LookFor | undefined) {
+    this.#nodesLeft = limits.maxNodes ?? DEFAULT_MAX_NODES;
+    this.#charsLeft = limits.maxChars ?? DEFAULT_MAX_CHARS;
+    this.#wideKeysLeft = limits.maxWideKeys ?? Infinity;
+    this.#lookFor = lookFor;
+  }
+
+  copy(value: unknown, depthLeft: number): JsonValue | typeof UNUSUAL {
+    switch (typeof value) {
+      case "string":
+        if (value.length >= MIN_LOOKED_AT && !this.found && this.#lookFor?.(value) === true) this.found = true;
+        return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
+      case "number":
+        return Number.isFinite(value) ? value : UNUSUAL;
+      case "boolean":
+        return value;
+      case "object":
+        if (value === null) return null;
+        return depthLeft === 0 ? UNUSUAL : this.#copyObject(value, depthLeft - 1);
+      default:
+        return UNUSUAL;
+    }
+  }
+
+  #copyObject(value: object, depthLeft: number): JsonValue | typeof UNUSUAL {
+    try {
+      if (Array.isArray(value)) return this.#copyArray(value, depthLeft);
+      const prototype: unknown = Object.getPrototypeOf(value);
+      if (prototype !== Object.prototype && prototype !== null) return UNUSUAL;
+      const keys = Object.keys(value);
+      if ((this.#nodesLeft -= keys.length) < 0 || this.#isTooWide(value, keys)) return UNUSUAL;
+      const fields = value as Readonly<Record<string, unknown>>; // any object can be asked for its own keys
+      const copy: Record<string, JsonValue> = {};
+      for (const key of keys) {
+        const item = this.copy(fields[key], depthLeft);
+        if (item === UNUSUAL || key === "__proto__" || (this.#charsLeft -= key.length) < 0) return UNUSUAL;
+        copy[key] = item;
+      }
+      return Object.freeze(copy);
+    } catch {
+      return UNUSUAL; // a getter or a proxy threw: the slow way says where
+    }
+  }
+
+  #isTooWide(object: object, keys: readonly string[]): boolean {
+    if (keys.length <= WIDE_OBJECT_KEYS || (this.#wideKeysLeft -= keys.length) >= 0) return false;
+    this.listed = { object, keys };
+    return true;
+  }
+
+  #copyArray(value: readonly unknown[], depthLeft: number): JsonValue | typeof UNUSUAL {
+    if ((this.#nodesLeft -= value.length) < 0) return UNUSUAL;
+    const copy: JsonValue[] = [];
+    for (let index = 0; index < value.length; index++) {
+      const item = this.copy(value[index], depthLeft);
+      if (item === UNUSUAL) return UNUSUAL;
+      copy.push(item);
+    }
+    return Object.freeze(copy);
+  }
+}
+
+function copyState(
+  limits: JsonLimits,
+  quick: QuickCopy,
+  { fits, lookFor }: Pick<CopyState, "fits"> & { readonly lookFor?: LookFor },
+): CopyState {
+  return {
+    maxDepth: limits.maxDepth ?? DEFAULT_MAX_DEPTH,
+    nodesLeft: limits.maxNodes ?? DEFAULT_MAX_NODES,
+    charsLeft: limits.maxChars ?? DEFAULT_MAX_CHARS,
+    wideKeysLeft: limits.maxWideKeys ?? Infinity,
+    fits,
+    wasCut: false,
+    lookFor,
+    found: false,
+    listed: quick.listed,
+    dropped: NOTHING_DROPPED,
+    ancestors: new Set(),
+  };
+}
+
+/** The same copy, with a decision for everything that is not plain JSON and a path for every error. */
+function copySlowly(value: unknown, state: CopyState): JsonValue {
+  try {
+    return copyValue(value, 0, state, ROOT);
+  } catch (error: unknown) {
+    throw error instanceof ToolError ? error : notJson("looking into it threw", ROOT, { cause: error }); // a trap of a proxy
+  }
+}
+
+const NOTHING_DROPPED: string[] = [];
+
+/** The way down to a value, kept as a linked list so that a path is spelled only for an error. */
+interface Place {
+  readonly parent: Place | undefined;
+  readonly step: string | number;
+}
+
+const ROOT: Place = { parent: undefined, step: "$" };
+
+function copyValue(value: unknown, depth: number, state: CopyState, place: Place): JsonValue {
+  switch (typeof value) {
+    case "string":
+      return copyText(value, state, place);
+    case "number":
+      if (!Number.isFinite(value)) throw notJson(`${value} is not a JSON number`, place);
+      return value;
+    case "boolean":
+      return value;
+    case "object":
+      return value === null ? null : copyObject(value, depth, state, place);
+    case "bigint":
+      throw notJson("a bigint is not JSON", place, { hint: "Give it as a string: String(value)." });
+    default:
+      throw notJson(value === undefined ? "undefined is not JSON" : `a ${typeof value} is not JSON`, place);
+  }
+}
+
+function copyText(text: string, state: CopyState, place: Place): string {
+  if (text.length >= MIN_LOOKED_AT && !state.found && state.lookFor?.(text) === true) state.found = true;
+  const room = state.charsLeft;
+  if ((state.charsLeft -= text.length) >= 0) return text;
+  leaveOut("text", state, place);
+  state.charsLeft = state.nodesLeft = 0;
+  const splitsPair = room > 0 && /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(room - 1, room + 1));
+  return text.slice(0, splitsPair ? room - 1 : room);
+}
+
+/** Notes that something does not fit. @throws ToolError `too_large`, where all must fit */
+function leaveOut(what: string, state: CopyState, place: Place): void {
+  if (!state.fits) throw tooLarge(what, place);
+  state.wasCut = true;
+}
+
+/** How many of the values there is room for, one after the other: those before keep all that is in them. */
+function hasRoom(state: CopyState, place: Place): boolean {
+  if (--state.nodesLeft >= 0) return true;
+  leaveOut("values", state, place);
+  state.nodesLeft = 0;
+  return false;
+}
+
+/** The keys to copy; of a wide object as many as there is room for. */
+function keysOf(value: object, state: CopyState, place: Place): readonly string[] {
+  const keys = state.listed?.object === value ? state.listed.keys : Object.keys(value);
+  if (keys.length <= WIDE_OBJECT_KEYS) return keys;
+  const room = state.wideKeysLeft;
+  if ((state.wideKeysLeft -= keys.length) >= 0) return keys;
+  leaveOut("keys", state, place);
+  state.wideKeysLeft = 0;
+  return keys.slice(0, room);
+}
+
+function copyObject(value: object, depth: number, state: CopyState, place: Place): JsonValue {
+  if (state.ancestors.has(value)) throw notJson("is circular: it is inside of itself", place);
+  if (depth >= state.maxDepth) {
+    const problem = `nesting deeper than ${state.maxDepth} levels`;
+    leaveOut(problem, state, place);
+    return `[left out: ${problem}]`;
+  }
+  state.ancestors.add(value);
+  const copy = Array.isArray(value) ? copyArray(value, depth, state, place) : copyFields(value, depth, state, place);
+  state.ancestors.delete(value);
+  return copy;
+}
+
+function copyFields(value: object, depth: number, state: CopyState, place: Place): JsonValue {
+  const toJson = readProperty(value, "toJSON", place);
+  if (typeof toJson === "function" && !(value instanceof Date && Number.isNaN(value.getTime()))) {
+    const replaced: unknown = callToJson(toJson, value, place);
+    if (replaced !== value) return copyValue(replaced, depth + 1, state, place);
+  }
+  const isInstance = isInstanceOfClass(value);
+  const keys = keysOf(value, state, place);
+  const opaque = isInstance ? opaqueInstance(value, keys) : undefined;
+  if (opaque !== undefined) throw notJson(opaque.problem, place, { hint: opaque.hint });
+  const copy: Record<string, JsonValue> = {};
+  for (const key of keys) {
+    if (!hasRoom(state, place)) break;
+    if ((state.charsLeft -= key.length) < 0) {
+      leaveOut("text", state, place);
+      state.charsLeft = state.nodesLeft = 0;
+      break;
+    }
+    const item = readProperty(value, key, place);
+    if (item === undefined || (isInstance && typeof item === "function")) continue;
+    if (key === "__proto__") {
+      drop(state, spell(place, key));
+      continue;
+    }
+    copy[key] = copyValue(item, depth + 1, state, { parent: place, step: key });
+  }
+  return Object.freeze(copy);
+}
+
+function copyArray(value: readonly unknown[], depth: number, state: CopyState, place: Place): JsonValue {
+  const copy: JsonValue[] = [];
+  for (let index = 0; index < value.length; index++) {
+    if (!hasRoom(state, place)) break;
+    const item = value[index];
+    copy.push(item === undefined ? null : copyValue(item, depth + 1, state, { parent: place, step: index }));
+  }
+  return Object.freeze(copy);
+}
+
+function callToJson(toJson: Function, value: object, place: Place): unknown {
+  try {
+    return Reflect.apply(toJson, value, [""]);
+  } catch (error: unknown) {
+    throw notJson("its toJSON() threw", place, { cause: error });
+  }
+}
+
+function readProperty(value: object, key: string, place: Place): unknown {
+  try {
+    return Reflect.get(value, key);
+  } catch (error: unknown) {
+    throw notJson(`reading ${JSON.stringify(key)} threw`, place, { cause: error });
+  }
+}
+
+function drop(state: CopyState, path: string): void {
+  if (state.dropped === NOTHING_DROPPED) Object.assign(state, { dropped: [] });
+  state.dropped.push(path);
+}
+
+function spell(place: Place, step?: string | number): string {
+  const steps: (string | number)[] = step === undefined ? [] : [step];
+  for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) steps.push(at.step);
+  return jsonPath(steps.reverse());
+}
+
+const PLAIN_KEY = /^[A-Za-z_$][\w$-]*$/;
+
+/** Spells a `$` path: `jsonPath(["a", 1, "b c"])` is `$.a[1]["b c"]`. */
+export function jsonPath(steps: readonly (string | number)[]): string {
+  let path = "$";
+  for (const step of steps) {
+    if (typeof step === "number") path += `[${step}]`;
+    else path += PLAIN_KEY.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`;
+  }
+  return path;
+}
+
+function notJson(problem: string, place: Place, options: ToolErrorOptions = {}): ToolError {
+  return new ToolError("not_json", `${shortened(spell(place))}: ${problem}`, options);
+}
+
+function tooLarge(what: string, place: Place): ToolError {
+  const amount = what.startsWith("nesting") ? what : `more ${what} than is allowed`;
+  return new ToolError("too_large", `${shortened(spell(place))}: ${amount}`);
+}
+
+const MAX_SHOWN_PATH = 160;
+
+function shortened(path: string): string {
+  return path.length <= MAX_SHOWN_PATH ? path : `${path.slice(0, MAX_SHOWN_PATH)}…`;
+}
+
+/** `Array.isArray` for JSON, whose readonly arrays that does not tell from objects. */
+export function isJsonArray(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}
+
+/** True for an object that is neither null nor an array. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Writes JSON with object keys sorted by UTF-16 units and no white space, so that equal values have equal text.
+ *
+ * `-0` is written as `0`. The value must be plain JSON no deeper than the stack allows (see `copyJson`).
+ */
+export function canonicalJson(value: JsonValue): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const object = value as JsonObject; // Array.isArray does not narrow readonly arrays away
+  const members = Object.keys(object)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key] ?? null)}`);
+  return `{${members.join(",")}}`;
+}

@@ -1,0 +1,158 @@
+/** Strict JSON text to values: what a model sends is refused rather than silently changed. */
+import { ToolError } from "../error.ts";
+import type { JsonLimits, JsonValue } from "./json.ts";
+import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
+import { findJsonFault } from "./json-fault.ts";
+
+/**
+ * Parses JSON text as `JSON.parse` does, and refuses what that would change without a word: duplicate keys,
+ * integers whose digits a double cannot keep, and numbers too large for one.
+ *
+ * Depth and size are checked before anything is built. `-0`, `\u0000` and lone surrogates are kept; a
+ * `__proto__` key becomes an own property and never a prototype. `maxNodes` counts one for every comma, array
+ * and object. The value is not frozen (see `copyJson`).
+ *
+ * @throws ToolError `invalid_input` with line and column, or `too_large` when a limit is passed.
+ */
+export function parseJson(text: string, limits: JsonLimits = {}): JsonValue {
+  const maxChars = limits.maxChars ?? DEFAULT_MAX_CHARS;
+  if (text.length > maxChars) throw new ToolError("too_large", `The JSON text has ${text.length} characters; ${maxChars} is the limit.`);
+  const keys = scan(text, limits.maxDepth ?? DEFAULT_MAX_DEPTH, limits.maxNodes ?? DEFAULT_MAX_NODES);
+  const { maxWideKeys = Infinity } = limits;
+  if (keys > maxWideKeys && wideKeys(text) > maxWideKeys)
+    throw new ToolError("too_large", `The JSON text has objects of more than ${maxWideKeys} keys in all.`);
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text) as JsonValue; // what JSON.parse returns is JSON by definition
+  } catch (error: unknown) {
+    throw faulty(text, error);
+  }
+  if (keys > 1 && countKeys(value) !== keys) throw faulty(text);
+  return value;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const SAFE_DIGITS = 15;
+
+/** Walks the text once, checks limits and numbers, and returns how many keys it has if it is valid. */
+function scan(text: string, maxDepth: number, maxNodes: number): number {
+  let depth = 0;
+  let nodes = 0;
+  let keys = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      at = endOfString(text, at + 1);
+    } else if (code === 0x2c) {
+      nodes++;
+    } else if (code === 0x3a) {
+      keys++;
+    } else if (code === 0x7b || code === 0x5b) {
+      nodes++;
+      if (++depth > maxDepth) throw tooLarge(text, at, `nests deeper than ${maxDepth} levels`);
+      if (nodes > maxNodes) throw tooLarge(text, at, `holds more than ${maxNodes} values`);
+    } else if (code === 0x7d || code === 0x5d) {
+      depth--;
+    } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+      at = checkNumber(text, at) - 1;
+    }
+  }
+  if (nodes > maxNodes) throw tooLarge(text, text.length, `holds more than ${maxNodes} values`);
+  return keys;
+}
+
+/** How many keys the objects with more than `WIDE_OBJECT_KEYS` have in all, counted as the text spells them. */
+function wideKeys(text: string): number {
+  const open: number[] = [];
+  let keys = 0;
+  let wide = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      at = endOfString(text, at + 1);
+    } else if (code === 0x3a) {
+      keys++;
+    } else if (code === 0x7b || code === 0x5b) {
+      open.push(keys);
+      keys = 0;
+    } else if (code === 0x7d || code === 0x5d) {
+      if (keys > WIDE_OBJECT_KEYS) wide += keys;
+      keys = open.pop() ?? 0;
+    }
+  }
+  return wide;
+}
+
+/** The offset of the closing quote, or of the end of the text: the first quote behind an even number of backslashes. */
+function endOfString(text: string, start: number): number {
+  for (let at = text.indexOf('"', start); at >= 0; at = text.indexOf('"', at + 1)) {
+    let before = at - 1;
+    while (before >= start && text.charCodeAt(before) === BACKSLASH) before--;
+    if ((at - before) % 2 === 1) return at;
+  }
+  return text.length;
+}
+
+/** Refuses a number that a double cannot keep; returns the offset behind it. Its grammar is left to `JSON.parse`. */
+function checkNumber(text: string, start: number): number {
+  let end = start + 1;
+  let integer = true;
+  for (; end < text.length; end++) {
+    const code = text.charCodeAt(end);
+    if (code >= 0x30 && code <= 0x39) continue;
+    if (code !== 0x2e && code !== 0x65 && code !== 0x45 && code !== 0x2b && code !== 0x2d) break;
+    integer = false;
+  }
+  if (end - start <= (integer ? SAFE_DIGITS : 4)) return end;
+  const literal = text.slice(start, end);
+  const number = Number(literal);
+  if (number === Infinity || number === -Infinity) {
+    throw invalid(text, start, `the number ${shorten(literal)} is too large`, "Send it as a string, or as a number below 1.8e308.");
+  }
+  if (integer && !Number.isSafeInteger(number) && String(number) !== literal) {
+    throw invalid(text, start, `the integer ${shorten(literal)} would lose digits`, `Send it as a string: "${shorten(literal)}".`);
+  }
+  return end;
+}
+
+/** Own keys in the whole tree; its depth is already known to be within the limit. */
+function countKeys(value: JsonValue): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (isJsonArray(value)) {
+    for (const item of value) if (typeof item === "object" && item !== null) count += countKeys(item);
+    return count;
+  }
+  for (const item of Object.values(value)) count += typeof item === "object" && item !== null ? 1 + countKeys(item) : 1;
+  return count;
+}
+
+function faulty(text: string, cause?: unknown): ToolError {
+  const fault = findJsonFault(text);
+  if (fault === undefined) return new ToolError("invalid_input", "The text is not JSON.", { cause });
+  return invalid(text, fault.at, fault.problem, fault.hint);
+}
+
+function invalid(text: string, at: number, problem: string, hint: string): ToolError {
+  return new ToolError("invalid_input", `Not valid JSON at ${place(text, at)}: ${problem}.`, { hint });
+}
+
+function tooLarge(text: string, at: number, problem: string): ToolError {
+  return new ToolError("too_large", `The JSON text ${problem}, at ${place(text, at)}.`);
+}
+
+/** `line 2, column 14`; both count from 1, columns in UTF-16 units. */
+function place(text: string, at: number): string {
+  let line = 1;
+  let lineStart = 0;
+  for (let next = text.indexOf("\n"); next >= 0 && next < at; next = text.indexOf("\n", lineStart)) {
+    line++;
+    lineStart = next + 1;
+  }
+  return `line ${line}, column ${at - lineStart + 1}`;
+}
+
+function shorten(literal: string): string {
+  return literal.length <= 40 ? literal : `${literal.slice(0, 24)}… (${literal.length} characters)`;
+}

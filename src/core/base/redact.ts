@@ -1,0 +1,47 @@
+/** Strikes secrets out of what is said about a server: the values of the variables that it was given. */
+import { ToolError, hintsOf } from "../error.ts";
+
+/** A shorter value of a variable is no secret, and would be struck out of ordinary words. */
+const MIN_SECRET_LENGTH = 6;
+
+export type Redact = (text: string) => string;
+
+/** Replaces each value of `environment` by its name in brackets, the longest values first. */
+export function redactor(environment: Readonly<Record<string, string>> = {}): Redact {
+  const secrets = Object.entries(environment)
+    .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
+    .toSorted(([, one], [, other]) => other.length - one.length);
+  return (text) => secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, `[${name}]`), text);
+}
+
+/** The same error with nothing in its message, details and hints that `redact` takes out. */
+export function redactError(error: ToolError, redact: Redact): ToolError {
+  const message = redact(error.message);
+  const details = error.details.map(redact);
+  const hint = error.hint === undefined ? undefined : redact(error.hint);
+  const operatorHint = error.operatorHint === undefined ? undefined : redact(error.operatorHint);
+  const sameHints = hint === error.hint && operatorHint === error.operatorHint;
+  const same = message === error.message && sameHints && details.every((detail, index) => detail === error.details[index]);
+  if (same && !isTold(error.cause, redact)) return error;
+  // Without its cause, which would still say it.
+  return new ToolError(error.code, message, {
+    details,
+    retryable: error.retryable,
+    outcome: error.outcome,
+    ...hintsOf({ hint, operatorHint, toolNames: error.toolNames }),
+    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+  });
+}
+
+const MAX_CAUSES = 8;
+
+/** Whether an error, or one behind it, says in its message or stack what `redact` takes out. */
+function isTold(cause: unknown, redact: Redact): boolean {
+  let each = cause;
+  for (let depth = 0; depth < MAX_CAUSES && each instanceof Error; depth++) {
+    const text = `${each.message} ${each.stack ?? ""}`;
+    if (redact(text) !== text) return true;
+    each = each.cause;
+  }
+  return false;
+}

@@ -1,0 +1,55 @@
+/** Random numbers that a seed decides, so that a sample can be drawn again. */
+import type { Random } from "../ports.ts";
+
+/**
+ * The same numbers in [0, 1) for the same seed, on every machine (xoshiro128**, its state filled by splitmix32 over the seed's text).
+ *
+ * @see https://prng.di.unimi.it/xoshiro128starstar.c
+ */
+export function seededRandom(seed: number | string): Random {
+  const text = `${typeof seed}:${seed}`;
+  let mixed = 0x9e3779b9;
+  for (let at = 0; at < text.length; at++) mixed = Math.imul(mixed ^ text.charCodeAt(at), 0x85ebca6b) >>> 0;
+  const fill = (): number => {
+    mixed = (mixed + 0x9e3779b9) >>> 0;
+    let value = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad);
+    value = Math.imul(value ^ (value >>> 15), 0x735a2d97);
+    return (value ^ (value >>> 15)) >>> 0;
+  };
+  let [a, b, c, d] = [fill(), fill(), fill(), fill()];
+  return {
+    next() {
+      const result = Math.imul(rotate(Math.imul(b, 5), 7), 9) >>> 0;
+      const shifted = b << 9;
+      c ^= a;
+      d ^= b;
+      b ^= c;
+      a ^= d;
+      c ^= shifted;
+      d = rotate(d, 11);
+      return result / 4_294_967_296;
+    },
+  };
+}
+
+function rotate(value: number, by: number): number {
+  return (value << by) | (value >>> (32 - by));
+}
+
+/** A whole number from 0 to below `count`. */
+function pickIndex(random: Random, count: number): number {
+  return Math.min(count - 1, Math.floor(random.next() * count));
+}
+
+/** Each item once, in random order; those that nobody asks for are not drawn. */
+export function* drawn<Item>(random: Random, items: readonly Item[]): Generator<Item, void, undefined> {
+  const left = [...items];
+  while (left.length > 0) {
+    const index = pickIndex(random, left.length);
+    const item = left[index];
+    const last = left.pop();
+    if (item === undefined || last === undefined) return;
+    if (index < left.length) left[index] = last;
+    yield item;
+  }
+}

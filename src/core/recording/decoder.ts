@@ -1,0 +1,173 @@
+/** Turns the lines of a recording back into events, and trusts none of them. */
+import { hash } from "node:crypto";
+import { count, describeProblem, numberOf, oneOf, optional, shape, textLike, textOf, anyText } from "../base/check-shape.ts";
+import type { ShapeCheck } from "../base/check-shape.ts";
+import { ToolError } from "../error.ts";
+import type { SessionEvent } from "../event.ts";
+import { isJsonObject } from "../base/json.ts";
+import type { JsonObject, JsonValue } from "../base/json.ts";
+import { parseJson } from "../base/parse-json.ts";
+import { EVENT_LIMITS, MAX_ID_LENGTH, readEvent } from "./read-event.ts";
+import { BodyWindow, attachBodies, bodyHash } from "./bodies.ts";
+import { BODY_OVERHEAD, MAX_LINE_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION } from "./format.ts";
+import type { RecordingHeader } from "./format.ts";
+import { plural } from "../base/wording.ts";
+
+const LINE_LIMITS = { ...EVENT_LIMITS, maxDepth: EVENT_LIMITS.maxDepth + 4, maxChars: MAX_LINE_CHARS };
+const SUM_LENGTH = `,"sum":"${"0".repeat(64)}"}`.length;
+
+const HASH = textLike(/^[0-9a-f]{64}$/u, "a SHA-256 in hex");
+const HEADER = shape({ haft: oneOf(["recording"]), sessionId: textOf(1, MAX_ID_LENGTH), exportedAt: numberOf(-8.64e15, 8.64e15) });
+const BODY = shape({ body: HASH, text: anyText, part: optional(count), parts: optional(count) });
+const LARGE = shape({ large: HASH });
+const END = shape({ end: shape({ events: count }) });
+
+const BEGINNING = '{"haft":"recording"';
+const FIRST_LINE = `The first line of a recording begins ${BEGINNING}.`;
+/** Instead of the hints on how to write JSON: nobody writes a recording by hand. */
+const EXPORT_AGAIN = "The file was cut or changed: export it again.";
+
+interface OpenBody {
+  readonly body: JsonValue | undefined;
+  readonly parts: JsonValue | undefined;
+  readonly texts: string[];
+}
+
+/** Reads one recording line by line. After it has thrown it may not be asked again. */
+export class RecordingDecoder {
+  readonly #window = new BodyWindow<string>();
+  #line = 0;
+  #sum = "";
+  #events = 0;
+  #waitingChars = 0;
+  #openBody: OpenBody | undefined;
+  #ended = false;
+
+  /** Reads the first line. @throws ToolError `corrupt_record` */
+  start(line: string | undefined): RecordingHeader {
+    this.#line = 1;
+    if (line === undefined) throw this.#damage("the recording is empty");
+    const header = this.#parse(line);
+    const problem = HEADER(header);
+    if (problem !== undefined) throw this.#damage(`this is no recording of Haft: ${describeProblem(problem)}`, FIRST_LINE);
+    const version = header["version"];
+    if (version !== RECORDING_VERSION) {
+      throw this.#damage(`the recording is of version ${JSON.stringify(version)}; this version of Haft reads version ${RECORDING_VERSION}`);
+    }
+    this.#verify(line);
+    return Object.freeze({ sessionId: String(header["sessionId"]), exportedAt: Number(header["exportedAt"]) });
+  }
+
+  /** Reads the next line: an event, or something that events need. @throws ToolError `corrupt_record` naming the line */
+  next(line: string): SessionEvent | undefined {
+    this.#line++;
+    if (this.#ended) throw this.#damage("something follows the end of the recording");
+    const fields = this.#parse(line);
+    this.#verify(line);
+    if (this.#openBody !== undefined || Object.hasOwn(fields, "body")) return this.#takeBody(fields);
+    if (Object.hasOwn(fields, "event")) return this.#takeEvent(fields["event"] ?? null);
+    if (Object.hasOwn(fields, "large")) return this.#takeEvent(this.#parseLarge(fields));
+    return this.#takeEnd(fields);
+  }
+
+  /** To be called when there are no more lines. @throws ToolError `corrupt_record` when the last line is missing */
+  finish(): void {
+    this.#line++;
+    if (!this.#ended) throw this.#damage(`the recording was cut short: it has no last line after ${plural(this.#events, "event")}`);
+  }
+
+  /** A line that is too long to be read at all. */
+  tooLong(): ToolError {
+    this.#line++;
+    return this.#damage(`the line is longer than ${MAX_LINE_CHARS} characters`);
+  }
+
+  #parse(line: string): JsonObject {
+    let value: JsonValue;
+    try {
+      value = parseJson(line, LINE_LIMITS);
+    } catch (error: unknown) {
+      const { message } = ToolError.fromUnknown(error);
+      const hint = this.#line === 1 && !line.startsWith(BEGINNING) ? FIRST_LINE : EXPORT_AGAIN;
+      throw this.#damage(message.replace("line 1, column", `line ${this.#line}, column`), hint, error);
+    }
+    if (!isJsonObject(value)) throw this.#damage("a line of a recording is a JSON object");
+    return value;
+  }
+
+  #verify(line: string): void {
+    const open = line.slice(0, -SUM_LENGTH);
+    this.#sum = hash("sha256", this.#sum + open);
+    if (line.slice(-SUM_LENGTH) === `,"sum":"${this.#sum}"}`) return;
+    throw this.#damage("the checksum is wrong: the line was changed, or lines before it are missing or in another order");
+  }
+
+  #takeBody(fields: JsonObject): undefined {
+    this.#check(BODY, fields);
+    const { body, part = 1, parts = 1 } = fields;
+    const text = String(fields["text"]);
+    const open = (this.#openBody ??= { body, parts, texts: [] });
+    if (body !== open.body || parts !== open.parts || part !== open.texts.length + 1)
+      throw this.#damage("the parts of a long text are not in order");
+    if ((this.#waitingChars += text.length + BODY_OVERHEAD) > MAX_WAITING_CHARS)
+      throw this.#damage(`more than ${MAX_WAITING_CHARS} characters of text come before the event they belong to`);
+    open.texts.push(text);
+    if (part === parts) this.#closeBody(open);
+  }
+
+  #closeBody(open: OpenBody): void {
+    const text = open.texts.join("");
+    const hash = bodyHash(text);
+    if (hash !== open.body) throw this.#damage("the text has another SHA-256 than it is said to have");
+    this.#window.add(hash, text.length, text);
+    this.#openBody = undefined;
+  }
+
+  #parseLarge(fields: JsonObject): JsonValue {
+    this.#check(LARGE, fields);
+    try {
+      return parseJson(this.#find(String(fields["large"])), { ...LINE_LIMITS, maxChars: MAX_WAITING_CHARS });
+    } catch (error: unknown) {
+      const cause = ToolError.fromUnknown(error);
+      throw cause.code === "corrupt_record" ? cause : this.#damage(`the long event: ${cause.message}`, EXPORT_AGAIN, error);
+    }
+  }
+
+  #takeEvent(detached: JsonValue): SessionEvent {
+    const event = readEvent(
+      attachBodies(detached, (hash) => this.#find(hash)),
+      `line ${this.#line}`,
+    );
+    this.#events++;
+    this.#waitingChars = 0;
+    this.#window.trim();
+    return event;
+  }
+
+  #takeEnd(fields: JsonObject): undefined {
+    this.#check(END, fields);
+    const { end } = fields;
+    const events = isJsonObject(end) ? end["events"] : undefined;
+    if (events !== this.#events)
+      throw this.#damage(`the recording should have ${String(events)} ${events === 1 ? "event" : "events"} and has ${this.#events}`);
+    this.#ended = true;
+  }
+
+  #find(hash: string): string {
+    const text = this.#window.get(hash);
+    if (text === undefined) throw this.#damage(`the event refers to a text that is not there: ${JSON.stringify(hash.slice(0, 64))}`);
+    return text;
+  }
+
+  #check(check: ShapeCheck, fields: JsonObject): void {
+    const problem = check(fields);
+    if (problem !== undefined) throw this.#damage(describeProblem(problem));
+  }
+
+  #damage(what: string, hint?: string, cause?: unknown): ToolError {
+    return new ToolError("corrupt_record", `line ${this.#line}: ${what.replace(/\.$/u, "")}.`, {
+      ...(hint === undefined ? {} : { hint }),
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
+}

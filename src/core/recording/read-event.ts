@@ -1,0 +1,193 @@
+/** Reads an event of a session from outside, such as a stored row or a line of a recording: sound, or refused. */
+import {
+  allOf,
+  anyJson,
+  anyText,
+  count,
+  describeProblem,
+  jsonObject,
+  listOf,
+  numberOf,
+  oneOf,
+  optional,
+  problem,
+  shape,
+  textLike,
+  textOf,
+  truth,
+  variantOf,
+} from "../base/check-shape.ts";
+import type { ShapeCheck } from "../base/check-shape.ts";
+import { ERROR_CODES } from "../error-codes.ts";
+import { MAX_MESSAGE_LENGTH, ToolError } from "../error.ts";
+import type { SessionEvent } from "../event.ts";
+import { FIDELITIES } from "../fidelity.ts";
+import { copyJson, isJsonObject } from "../base/json.ts";
+import type { JsonLimits, JsonObject, JsonValue } from "../base/json.ts";
+import { FINISH_REASONS } from "../model.ts";
+import { RUNGS } from "../rung.ts";
+
+/** Longest id, key or name in an event, in UTF-16 units. Whoever makes one may not make it longer. */
+export const MAX_ID_LENGTH = 1_024;
+
+/** Room for the largest result there can be: its output, its content and the input that led to it. */
+export const EVENT_LIMITS = { maxDepth: 128, maxNodes: 8_000_000, maxChars: 128 * 1024 * 1024 } as const satisfies JsonLimits;
+
+/**
+ * Reads a parsed JSON value as an event of a session's log, deeply frozen.
+ *
+ * Every field is checked for its type, every word against its closed list. Fields of the event itself that this version does
+ * not know are left out; in what it carries (results, inputs, messages) they stay. Keys named `__proto__` are left out
+ * wherever they stand, and nothing is ever more than plain data.
+ *
+ * @param where the place it was read from, such as `line 12`: the error's message begins with it
+ * @throws ToolError `corrupt_record` naming the path and what was expected there
+ */
+export function readEvent(value: unknown, where: string): SessionEvent {
+  const event = copyEvent(value, where);
+  const found = EVENT(event);
+  if (found !== undefined) throw new ToolError("corrupt_record", `${where}: ${describeProblem(found)}.`);
+  return withoutUnknown(event) as unknown as SessionEvent; // every field was just checked
+}
+
+function copyEvent(value: unknown, where: string): JsonValue {
+  try {
+    return copyJson(value, EVENT_LIMITS).value;
+  } catch (error: unknown) {
+    throw new ToolError("corrupt_record", `${where}: ${ToolError.fromUnknown(error).message}.`, { cause: error });
+  }
+}
+
+const id = textOf(1, MAX_ID_LENGTH);
+/** Of a call that could not be read, the name is empty. */
+const name = textOf(0, MAX_ID_LENGTH);
+/** As in `ErrorInfo`. */
+const MAX_DETAILS = 20;
+/** What a `Date` can hold. */
+const at = numberOf(-8.64e15, 8.64e15);
+const duration = numberOf(0, Number.MAX_VALUE);
+const ids = listOf(id);
+
+const text = shape({ text: anyText });
+const media = shape({ mediaType: anyText, data: anyText });
+const file = shape({ uri: anyText, mediaType: optional(anyText), text: optional(anyText), name: optional(anyText) });
+const content = listOf(variantOf("type", { text, image: media, audio: media, file }));
+
+const call = shape({ id: optional(id), name, input: optional(anyJson), reasoning: optional(anyText) });
+
+const error = shape({
+  code: oneOf(Object.keys(ERROR_CODES)),
+  message: textOf(0, MAX_MESSAGE_LENGTH),
+  retryable: truth,
+  outcome: oneOf(["not_started", "failed", "unknown"]),
+  hint: optional(anyText),
+  operatorHint: optional(anyText),
+  toolNames: optional(listOf(name, MAX_DETAILS)),
+  details: optional(listOf(anyText, MAX_DETAILS)),
+  retryAfterMs: optional(numberOf(-Number.MAX_VALUE, Number.MAX_VALUE)),
+});
+
+const repair = shape({
+  path: anyText,
+  kind: oneOf(["parsed-json", "fixed-json", "coerced", "defaulted", "dropped", "renamed"]),
+  note: anyText,
+});
+
+const result = allOf(
+  shape({
+    callId: id,
+    id: optional(id),
+    name,
+    status: oneOf(["ok", "partial", "error", "cancelled", "skipped"]),
+    output: optional(anyJson),
+    content: optional(content),
+    error: optional(error),
+    origin: oneOf(["live", "cache", "replay", "simulated", "stub"]),
+    fidelity: optional(oneOf(FIDELITIES)),
+    answeredBy: optional(anyText),
+    fault: optional(anyText),
+    attempts: count,
+    durationMs: duration,
+    repairs: listOf(repair),
+    warnings: listOf(anyText),
+    truncation: optional(shape({ handle: optional(anyText), totalBytes: count, shownBytes: count })),
+    sameAs: optional(id),
+    metadata: optional(jsonObject),
+  }),
+  (value) => (isJsonObject(value) ? missingError(value) : undefined),
+);
+
+function missingError({ status, error }: JsonObject): ReturnType<ShapeCheck> {
+  return status === "ok" || error !== undefined ? undefined : problem(`the error of a result that is ${String(status)}`, error, ".error");
+}
+
+const spoken: ShapeCheck = (value) => (typeof value === "string" ? undefined : content(value));
+const message = shape({
+  role: oneOf(["user", "assistant", "system", "document"]),
+  content: spoken,
+  title: optional(anyText),
+  native: optional(shape({ format: textOf(1, MAX_ID_LENGTH), blocks: listOf(anyJson) })),
+});
+const usage = shape({
+  inputTokens: count,
+  outputTokens: count,
+  cachedInputTokens: optional(count),
+  cacheWriteTokens: optional(count),
+  reasoningTokens: optional(count),
+});
+const branchPoint = shape({ sessionId: id, length: count });
+
+const pointer = textLike(/^(?![^]*~(?![01]))(?:\/|$)/u, "a JSON Pointer");
+const setting = shape({ path: pointer, value: anyJson });
+const patch = listOf(variantOf("op", { add: setting, replace: setting, remove: shape({ path: pointer }) }));
+
+type Fields = Readonly<Record<string, ShapeCheck>>;
+
+const FACT: Fields = { type: anyText, sessionId: id, at };
+const OF_CALL: Fields = { ...FACT, callId: id, turnId: id };
+
+/** The fields of each type of event. */
+const FIELDS = {
+  "session-start": { ...FACT, parent: optional(branchPoint) },
+  "message-add": { ...FACT, message },
+  "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
+  "call-start": { ...OF_CALL, call, inRound: optional(truth), answerFrom: optional(listOf(oneOf(RUNGS))), rewritten: optional(truth) },
+  "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
+  "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
+  "call-end": { ...OF_CALL, result, input: optional(jsonObject) },
+  "output-keep": { ...OF_CALL, output: optional(anyJson), content: optional(content) },
+  "outcome-resolve": { ...OF_CALL, toolName: name, outcome: oneOf(["applied"]) },
+  "round-end": {
+    ...FACT,
+    turnId: id,
+    callIds: ids,
+    message,
+    finish: oneOf(FINISH_REASONS),
+    usage,
+    model: optional(anyText),
+    voided: optional(anyText),
+  },
+  "batch-rollback": { ...FACT, turnId: id, callIds: ids },
+  "branch-commit": { ...FACT, branchId: id, events: count },
+} as const satisfies Record<SessionEvent["type"], Fields>;
+
+const NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  Object.entries(FIELDS).map(([type, fields]) => [type, new Set(Object.keys(fields))]),
+);
+
+const EVENT = allOf(variantOf("type", Object.fromEntries(Object.entries(FIELDS).map(([type, fields]) => [type, shape(fields)]))), (value) =>
+  isJsonObject(value) && value["type"] === "call-end" ? wrongCall(value) : undefined,
+);
+
+function wrongCall({ callId, result }: JsonObject): ReturnType<ShapeCheck> {
+  const named = isJsonObject(result) ? result["callId"] : undefined;
+  return named === callId ? undefined : problem(`the event's own callId, ${JSON.stringify(callId)}`, named, ".result.callId");
+}
+
+function withoutUnknown(event: JsonValue): JsonValue {
+  if (!isJsonObject(event)) return event;
+  const known = NAMES.get(String(event["type"]));
+  const names = Object.keys(event);
+  if (known === undefined || names.every((name) => known.has(name))) return event;
+  return Object.freeze(Object.fromEntries(Object.entries(event).filter(([name]) => known.has(name))));
+}

@@ -1,0 +1,217 @@
+/** Leaves out results that newer ones have made worthless, once the history fills its budget, and rarely. */
+import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
+import type { CallMessage, ModelMessage, ResultMessage } from "../core/message.ts";
+import type { PastCall, Supersedes, Tool } from "../core/tool.ts";
+import { messageBytes } from "./estimate-bytes.ts";
+import { firstResults, replaceResults } from "./replace-results.ts";
+
+export interface TrimOptions {
+  /** What the history may take in all, in bytes as `estimateBytes` counts them; three or four are one token of English text. */
+  readonly budgetBytes: number;
+  /** The share of the budget above which results are left out; 0 = always. A number from 0 to 1. @default 0.75 */
+  readonly threshold?: number;
+  /** The tool of a qualified name. Results of unknown tools, and of tools without `supersedes`, are left alone. */
+  readonly toolOf: (name: string) => Pick<Tool, "supersedes"> | undefined;
+  /** The input that ran, after repair. @default what the model sent, where that is an object */
+  readonly inputOf?: (callId: string) => JsonObject | undefined;
+  /** True for a call whose result must stay. */
+  readonly pinned?: (callId: string) => boolean;
+}
+
+const DEFAULT_THRESHOLD = 0.75;
+/** What the line in place of a result is taken to weigh, so that a trimmed history weighs the same when it is trimmed again. */
+const LINE_BYTES = 64;
+
+/**
+ * Leaves out results that a newer call of the same toolset supersedes (F4.36–F4.39).
+ *
+ * A message of the model all of whose calls are superseded is dropped with its results. Of one that is superseded in part the
+ * calls stay, and the results in question become a line that names the newer call. The newer result lists in `supersedes` what it
+ * replaced. Only calls that ended `ok` take part, pinned results stay, and what is dropped is always a call with its result.
+ *
+ * A change in the middle of a conversation costs a provider's prompt cache all that comes after it. So nothing is touched as
+ * long as the history takes no more than `threshold * budgetBytes`, and then everything superseded goes at once. To find when that
+ * was, the history is gone through as it grew: what was left out stays so, and what was superseded since stays until what is
+ * shown has outgrown the threshold again. A longer history therefore begins as the shorter one did, until the next trim.
+ * Trimming what was trimmed changes nothing.
+ *
+ * @throws ToolError `invalid_argument`
+ */
+export function trimResults(messages: readonly ModelMessage[], options: TrimOptions): readonly ModelMessage[] {
+  const limit = checkLimit(options);
+  const earlier = earlierTrims(messages);
+  const sizes = messages.map((message) => (message.role === "result" && earlier.has(message.callId) ? LINE_BYTES : messageBytes(message)));
+  if (sizes.reduce((sum, bytes) => sum + bytes, 0) <= limit) return [...messages];
+  const trim = new Trim(options, limit, new Map(earlier));
+  for (const [index, message] of messages.entries()) {
+    trim.add(message, sizes[index] ?? 0);
+    if (message.role !== "call" && messages[index + 1]?.role !== "result") trim.settle();
+  }
+  trim.settle();
+  return replaceResults(messages, { earlier, replacedBy: trim.replacedBy, dropped: trim.dropped });
+}
+
+function checkLimit({ budgetBytes, threshold = DEFAULT_THRESHOLD }: TrimOptions): number {
+  if (!(typeof budgetBytes === "number" && budgetBytes >= 0))
+    throw new ToolError("invalid_argument", `budgetBytes is ${String(budgetBytes)}; it takes a number of bytes from 0.`);
+  if (!(typeof threshold === "number" && threshold >= 0 && threshold <= 1))
+    throw new ToolError("invalid_argument", `The threshold of trimming is ${String(threshold)}; it takes a number from 0 to 1.`);
+  return threshold === 0 ? 0 : budgetBytes * threshold;
+}
+
+/** What each call was replaced by in an earlier trim; only a call that came later counts, so that following them ends. */
+function earlierTrims(messages: readonly ModelMessage[]): ReadonlyMap<string, string> {
+  const results = firstResults(messages);
+  const places = new Map(results.map(({ callId }, place) => [callId, place]));
+  const replacedBy = new Map<string, string>();
+  for (const [place, { callId: newer, supersedes }] of results.entries()) {
+    for (const callId of supersedes ?? []) if ((places.get(callId) ?? -1) < place && !replacedBy.has(callId)) replacedBy.set(callId, newer);
+  }
+  return replacedBy;
+}
+
+/** How many older calls in a row a newer one may fail to replace before it asks no more. */
+const MAX_REFUSALS = 100;
+
+/** The calls that one message of the model made. */
+interface CallGroup {
+  readonly turnId: string;
+  readonly callIds: string[];
+  bytes: number;
+  replaced: number;
+}
+
+/** A call that ended well, of a tool with a rule. */
+interface Candidate {
+  readonly callId: string;
+  readonly group: CallGroup;
+  readonly past: PastCall;
+  readonly bytes: number;
+}
+
+interface Rule {
+  readonly toolset: string;
+  readonly name: string;
+  readonly supersedes: Supersedes;
+}
+
+/** Goes through a history as it grew. */
+class Trim {
+  /** What each call that was left out was replaced by, by ids. */
+  readonly replacedBy: Map<string, string>;
+  /** Calls of messages that go altogether. */
+  readonly dropped = new Set<string>();
+  readonly #options: TrimOptions;
+  readonly #limit: number;
+  readonly #rules = new Map<string, Rule | undefined>();
+  /** Calls whose results have not come yet. */
+  readonly #open = new Map<string, { readonly message: CallMessage; readonly group: CallGroup }>();
+  readonly #seen = new Set<string>();
+  /** Candidates that nothing replaces yet, by toolset and location, the oldest first. */
+  readonly #standing = new Map<string, Candidate[]>();
+  readonly #outdated: { readonly older: Candidate; readonly newer: string }[] = [];
+  #group: CallGroup | undefined;
+  #bytes = 0;
+
+  constructor(options: TrimOptions, limit: number, replacedBy: Map<string, string>) {
+    this.#options = options;
+    this.#limit = limit;
+    this.replacedBy = replacedBy;
+  }
+
+  add(message: ModelMessage, bytes: number): void {
+    if (message.role === "call") return this.#addCall(message, bytes);
+    this.#group = undefined;
+    if (message.role === "result") this.#addResult(message, bytes);
+    else this.#bytes += bytes;
+  }
+
+  /** Takes out everything outdated when what is shown has outgrown the limit. */
+  settle(): void {
+    if (this.#bytes <= this.#limit) return;
+    for (const { older, newer } of this.#outdated) {
+      this.replacedBy.set(older.callId, newer);
+      this.#bytes += LINE_BYTES - older.bytes;
+      this.#countReplaced(older.group);
+    }
+    this.#outdated.length = 0;
+  }
+
+  #addCall(message: CallMessage, bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#seen.has(message.callId)) return;
+    this.#seen.add(message.callId);
+    if (this.#group?.turnId !== message.turnId) this.#group = { turnId: message.turnId, callIds: [], bytes: 0, replaced: 0 };
+    this.#group.callIds.push(message.callId);
+    this.#group.bytes += bytes;
+    this.#open.set(message.callId, { message, group: this.#group });
+  }
+
+  #addResult(message: ResultMessage, bytes: number): void {
+    const made = this.#open.get(message.callId);
+    this.#open.delete(message.callId);
+    this.#bytes += bytes;
+    if (made !== undefined && this.replacedBy.has(message.callId)) return this.#countReplaced(made.group);
+    if (made === undefined || message.result.status !== "ok") return;
+    const rule = this.#ruleOf(message.result.name);
+    const input = this.#options.inputOf?.(message.callId) ?? made.message.call.input ?? {};
+    if (rule === undefined || !isJsonObject(input)) return;
+    const past: PastCall = { name: rule.name, input, output: message.result.output };
+    this.#compare({ callId: message.callId, group: made.group, past, bytes }, rule);
+  }
+
+  #countReplaced(group: CallGroup): void {
+    if (++group.replaced < group.callIds.length) return;
+    this.#bytes -= group.bytes + group.callIds.length * LINE_BYTES;
+    for (const callId of group.callIds) this.dropped.add(callId);
+  }
+
+  /** Finds what a new candidate replaces, the newest first, and lets it stand for itself. */
+  #compare(newer: Candidate, rule: Rule): void {
+    const location = locationOf(rule, newer.past);
+    if (location === undefined) return;
+    let standing = this.#standing.get(location);
+    if (standing === undefined) this.#standing.set(location, (standing = []));
+    const kept: Candidate[] = [];
+    while (kept.length < MAX_REFUSALS) {
+      const older = standing.pop();
+      if (older === undefined) break;
+      if (replaces(rule, newer.past, older.past)) this.#outdated.push({ older, newer: newer.callId });
+      else kept.push(older);
+    }
+    for (const older of kept.reverse()) standing.push(older);
+    if (this.#options.pinned?.(newer.callId) !== true) standing.push(newer);
+  }
+
+  #ruleOf(qualifiedName: string): Rule | undefined {
+    if (this.#rules.has(qualifiedName)) return this.#rules.get(qualifiedName);
+    const supersedes = this.#options.toolOf(qualifiedName)?.supersedes;
+    const { namespace = DEFAULT_NAMESPACE, name } = splitName(qualifiedName);
+    const rule = supersedes === undefined ? undefined : { toolset: namespace, name, supersedes };
+    this.#rules.set(qualifiedName, rule);
+    return rule;
+  }
+}
+
+/** The key under which calls that may replace each other are found; undefined takes the call out. */
+function locationOf({ toolset, supersedes }: Rule, call: PastCall): string | undefined {
+  if (supersedes.locationOf === undefined) return toolset;
+  try {
+    const location = supersedes.locationOf(call);
+    return typeof location === "string" ? `${toolset}\u0000${location}` : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function replaces({ supersedes }: Rule, newer: PastCall, older: PastCall): boolean {
+  try {
+    const answer: unknown = supersedes(newer, older);
+    return answer === true; // a promise is no answer
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,101 @@
+/** Starts a server as a child process with little of our environment, and ends it with everything it started. */
+import { spawn } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { statSync } from "node:fs";
+import type { Clock } from "../core/ports.ts";
+import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
+import { pause } from "./pause.ts";
+
+export interface ServerCommand {
+  /** A program: looked up in `PATH` when it is a bare name. Never read by a shell. */
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Given to the server beside the few variables it inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`). */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Where it runs. @default this process's folder */
+  readonly cwd?: string;
+}
+
+const INHERITED = HAS_PROCESS_GROUPS
+  ? ["PATH", "HOME", "USER", "LANG", "TMPDIR"]
+  : ["PATH", "PATHEXT", "SYSTEMROOT", "COMSPEC", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "USERNAME"];
+
+/** How long a server may take to end by itself, and again after SIGTERM, before it is killed. */
+const GRACE_MS = 1_000;
+/** The same while a person waits for the end of the program. */
+const SHORT_GRACE_MS = 200;
+const POLL_MS = 20;
+
+/** Starts the server in a process group of its own, under guard. Failure comes as the child's `error` event. */
+export function startServer(server: ServerCommand): ChildProcessWithoutNullStreams {
+  const child = spawn(server.command, server.args ?? [], {
+    env: serverEnvironment(server.env ?? {}),
+    stdio: ["pipe", "pipe", "pipe"],
+    shell: false,
+    detached: HAS_PROCESS_GROUPS,
+    windowsHide: true,
+    ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
+  });
+  if (child.pid !== undefined) guardGroup(child.pid);
+  return child;
+}
+
+let graceMs = GRACE_MS;
+
+/**
+ * Gives servers 200 ms instead of a second for each step of their end, those that are ending already as well. For a program
+ * that a person has interrupted and that ends with them: it holds for all of this process, and cannot be taken back.
+ */
+export function endServersQuickly(): void {
+  graceMs = SHORT_GRACE_MS;
+}
+
+/**
+ * Ends a server and all it started: closes its input, then SIGTERM, then SIGKILL to the whole group, with a second between,
+ * or less after `endServersQuickly`. Resolves when they are gone, or have been killed.
+ */
+export async function endServer(child: ChildProcessWithoutNullStreams, clock: Clock): Promise<void> {
+  const group = child.pid;
+  if (group === undefined) return; // it never started
+  child.stdin.end();
+  await waitFor(() => !isRunning(child), clock);
+  if (signalGroup(group, "SIGTERM")) {
+    await waitFor(() => !signalGroup(group, 0), clock);
+    signalGroup(group, "SIGKILL");
+    await waitFor(() => !isRunning(child), clock);
+  }
+  releaseGroup(group);
+  child.stdin.destroy();
+  child.stdout.destroy(); // a stranger that left the group may still hold the other end
+  child.stderr.destroy();
+}
+
+/** What went wrong when the program could not be started, in words. */
+export function startProblem(server: ServerCommand, error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (server.cwd !== undefined && !isFolder(server.cwd)) return `its folder ${JSON.stringify(server.cwd)} does not exist`;
+  if (code === "ENOENT") return `the command ${JSON.stringify(server.command)} was not found`;
+  if (code === "EACCES") return `the command ${JSON.stringify(server.command)} may not be executed`;
+  return `the command ${JSON.stringify(server.command)} could not be run (${String(code ?? error)})`;
+}
+
+function isRunning(child: ChildProcessWithoutNullStreams): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
+async function waitFor(done: () => boolean, clock: Clock): Promise<void> {
+  for (let waitedMs = 0; waitedMs < graceMs && !done(); waitedMs += POLL_MS) await pause(clock, POLL_MS);
+}
+
+function serverEnvironment(declared: Readonly<Record<string, string>>): Record<string, string> {
+  const environment: Record<string, string> = {};
+  for (const name of INHERITED) {
+    const value = process.env[name];
+    if (value !== undefined) environment[name] = value;
+  }
+  return Object.assign(environment, declared);
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}

@@ -1,0 +1,99 @@
+/** Checks what is given to a registry: a programmer's mistake is refused before anything is changed. */
+import { checkName } from "../core/call.ts";
+import { checkMs, checkSettings } from "../core/check-settings.ts";
+import { ToolError } from "../core/error.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { setsAny } from "./call-settings.ts";
+import { checkCache } from "./check-cache.ts";
+import { MODEL_FIELDS } from "./check-tool-fields.ts";
+import { faultsOf } from "./toolset-faults.ts";
+
+/** A program may be written in JavaScript, and an engine may pass on what a stranger sent. */
+type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
+
+/**
+ * Checks the fields a tool cannot do without, and type and range of those the registry itself reads. What a
+ * schema says is left for its first use.
+ *
+ * @throws ToolError `invalid_argument`, listing everything that is missing
+ */
+export function checkTool(tool: Tool): void {
+  checkIsObject(tool, "A tool is an object with name, description and inputSchema.");
+  if (tool.inputSchema === undefined) throw incomplete(tool);
+  checkBroughtTool(tool);
+}
+
+/** As `checkTool`, for a tool that an engine brought: without a schema it is quarantined, not refused. */
+export function checkBroughtTool(tool: Tool): void {
+  checkIsObject(tool, "A tool is an object with name, description and inputSchema.");
+  const { name, description, title, tags, execute }: Unchecked<Tool> = tool;
+  if (name === undefined || typeof description !== "string") throw incomplete(tool);
+  checkName(name, "tool");
+  if (title !== undefined && typeof title !== "string") throw wrong(name, "title", "a string");
+  if (execute !== undefined && typeof execute !== "function") throw wrong(name, "execute", "a function");
+  if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string")))
+    throw wrong(name, "tags", "an array of strings");
+  if (tool.requiresReading !== undefined || tool.promptContribution !== undefined || tool.providers !== undefined)
+    checkModelFields(name, tool);
+  checkCache(name, tool);
+  if (setsAny(tool) || tool.maxConcurrent !== undefined) checkSettings(tool, `tool ${JSON.stringify(name)}`);
+}
+
+function checkModelFields(name: string, tool: Tool): void {
+  for (const [field, { holds, expected }] of Object.entries(MODEL_FIELDS)) {
+    const value: unknown = Reflect.get(tool, field);
+    if (value !== undefined && !holds(value)) throw wrong(name, field, expected);
+  }
+}
+
+/**
+ * Checks a toolset's name, engine and settings.
+ *
+ * A name that ends in a colon is refused: `a:` with tool `b` would be `a:::b`, as would `a` with tool `:b`.
+ *
+ * @throws ToolError `invalid_argument`
+ */
+export function checkToolset(toolset: Toolset): void {
+  checkIsObject(toolset, "A toolset is an object with a name.");
+  const { name, engine, promptContribution }: Unchecked<Toolset> = toolset;
+  checkName(name, "toolset");
+  if (name.endsWith(":"))
+    throw new ToolError("invalid_argument", `The toolset name ${JSON.stringify(name)} ends in a colon, which "::" after it would hide.`);
+  const owner = `toolset ${JSON.stringify(name)}`;
+  if (engine !== undefined && typeof toolset.engine?.call !== "function")
+    throw new ToolError("invalid_argument", `The engine of ${owner} has no function call().`);
+  if (promptContribution !== undefined && !MODEL_FIELDS.promptContribution.holds(promptContribution))
+    throw new ToolError("invalid_argument", `promptContribution of ${owner} must be ${MODEL_FIELDS.promptContribution.expected}.`);
+  checkSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
+  const { checkFormats }: Unchecked<Toolset> = toolset;
+  if (checkFormats !== undefined && typeof checkFormats !== "boolean")
+    throw new ToolError("invalid_argument", `checkFormats of ${owner} must be a boolean.`);
+  checkMs(toolset.openTimeoutMs, "openTimeoutMs", owner);
+  faultsOf(toolset);
+}
+
+function checkIsObject(value: unknown, otherwise: string): void {
+  if (typeof value !== "object" || value === null) throw new ToolError("invalid_argument", otherwise);
+}
+
+function incomplete(tool: Unchecked<Tool>): ToolError {
+  const missing = [
+    ...(tool.name === undefined ? ["name"] : []),
+    ...(typeof tool.description === "string" ? [] : ["description"]),
+    ...(tool.inputSchema === undefined ? ["inputSchema"] : []),
+  ];
+  const which = typeof tool.name === "string" ? `The tool ${JSON.stringify(tool.name)}` : "A tool";
+  return new ToolError("invalid_argument", `${which} lacks ${missing.join(", ")}.`, {
+    hint: "A tool without parameters has the input schema {}; a description may be empty.",
+  });
+}
+
+function wrong(tool: string, field: string, expected: string): ToolError {
+  return new ToolError("invalid_argument", `${field} of tool ${JSON.stringify(tool)} must be ${expected}.`);
+}
+
+/** @throws ToolError `invalid_argument` with this message unless the value is an array */
+export function checkList(value: unknown, message: string): void {
+  if (!Array.isArray(value)) throw new ToolError("invalid_argument", message);
+}

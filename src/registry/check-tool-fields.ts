@@ -1,0 +1,177 @@
+/** Checks the fields of a tool that a program defines: a mistake is found when the tool is made, not when a model calls it. */
+import { checkName } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import { copyJson, isJsonObject } from "../core/base/json.ts";
+import type { Tool } from "../core/tool.ts";
+import { typeInWords } from "../core/base/wording.ts";
+import { checkCache } from "./check-cache.ts";
+
+/** What a field must be. */
+export interface Claim {
+  readonly holds: (value: unknown) => boolean;
+  /** Completes "must be …". */
+  readonly expected: string;
+}
+
+const anyText: Claim = { holds: (value) => typeof value === "string", expected: "a string" };
+const flag: Claim = { holds: (value) => typeof value === "boolean", expected: "a boolean" };
+const handler: Claim = { holds: (value) => typeof value === "function", expected: "a function" };
+const textList: Claim = { holds: isTextList, expected: "an array of strings" };
+const duration: Claim = {
+  holds: (value) => isNumber(value) && value >= 0,
+  expected: "a finite number of milliseconds, 0 or more (0 = no limit)",
+};
+const size: Claim = { holds: (value) => Number.isInteger(value) && Number(value) >= 0, expected: "an integer, 0 or more (0 = no limit)" };
+const count: Claim = { holds: (value) => Number.isInteger(value) && Number(value) >= 1, expected: "an integer, 1 or more" };
+const record: Claim = { holds: isJsonObject, expected: "an object" };
+const schema: Claim = {
+  holds: (value) => typeof value === "boolean" || typeof value === "function" || isJsonObject(value),
+  expected: "a JSON Schema or a schema of a library with Standard Schema",
+};
+const resourceKeys: Claim = {
+  holds: (value) => typeof value === "function" || isTextList(value),
+  expected: "an array of strings or a function that returns one",
+};
+
+const contribution: Claim = {
+  holds: (value) => isJsonObject(value) && isContribution(value),
+  expected: 'an object with a "text" and perhaps a "bucket", both strings',
+};
+const declarations: Claim = {
+  holds: (value) => isJsonObject(value) && Object.values(value).every(isPlainJson),
+  expected: "an object with one object of plain JSON for each wire format",
+};
+
+/** By a check of its own, which looks at other fields as well. */
+const checkedAsAWhole: Claim = { holds: () => true, expected: "anything" };
+
+function oneOf(...words: readonly string[]): Claim {
+  return {
+    holds: (value) => typeof value === "string" && words.includes(value),
+    expected: words.map((word) => JSON.stringify(word)).join(" or "),
+  };
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+function isContribution({ text, bucket, ...others }: Readonly<Record<string, unknown>>): boolean {
+  return typeof text === "string" && (bucket === undefined || typeof bucket === "string") && Object.keys(others).length === 0;
+}
+
+/** It is sent as it is, so it must be what it looks like. */
+function isPlainJson(value: unknown): boolean {
+  try {
+    return isJsonObject(value) && copyJson(value, DECLARATION_LIMITS).dropped.length === 0;
+  } catch {
+    return false;
+  }
+}
+
+const DECLARATION_LIMITS = { maxDepth: 32, maxNodes: 10_000, maxChars: 262_144 };
+
+function isTextList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** What a model is told of a tool beside its definition, and when it may call it: checked also where a tool is registered without `defineTool`. */
+export const MODEL_FIELDS = {
+  requiresReading: flag,
+  promptContribution: contribution,
+  providers: declarations,
+} as const satisfies Partial<Record<keyof Tool, Claim>>;
+
+const FIELDS = {
+  name: anyText,
+  title: anyText,
+  description: anyText,
+  inputSchema: schema,
+  outputSchema: schema,
+  effects: record,
+  execute: handler,
+  parseInput: handler,
+  parseOutput: handler,
+  validate: handler,
+  tags: textList,
+  maxConcurrent: count,
+  oncePerTurn: flag,
+  endsTurn: flag,
+  category: oneOf("SAFE_CHAIN", "TERMINAL", "DANGEROUS", "ASYNC_REQUIRED"),
+  providerExecuted: flag,
+  unknownKeys: oneOf("drop", "refuse"),
+  cache: checkedAsAWhole,
+  supersedes: handler,
+  reducer: handler,
+  requires: textList,
+  documentation: anyText,
+  ...MODEL_FIELDS,
+  enabled: flag,
+  unusable: anyText,
+  metadata: record,
+  timeoutMs: duration,
+  deadlineMs: duration,
+  maxAttempts: count,
+  maxResultBytes: size,
+} as const satisfies Record<keyof Tool, Claim>;
+
+const EFFECTS = {
+  reads: resourceKeys,
+  writes: resourceKeys,
+  idempotent: flag,
+  external: flag,
+  destructive: flag,
+  commutative: flag,
+  undo: handler,
+  reconcile: handler,
+} as const satisfies Record<keyof NonNullable<Tool["effects"]>, Claim>;
+
+/** The two fields a definition cannot set: they follow from its schemas. */
+const DERIVED: readonly string[] = ["parseInput", "parseOutput"];
+
+/**
+ * Checks name, description, and the type and range of every field that is set.
+ *
+ * @throws ToolError `invalid_argument` naming the tool, the field and what it must be.
+ */
+export function checkToolFields(definition: unknown): asserts definition is Tool {
+  if (!isPlainObject(definition))
+    throw new ToolError("invalid_argument", "A tool is defined by a plain object with name, description and inputSchema.");
+  const fields = definition;
+  checkName(fields["name"], "tool");
+  if (fields["description"] === undefined) throw wrong(fields["name"], "description", undefined, "a string: it is what the model reads");
+  checkFields(fields["name"], "", fields, new Map(Object.entries(FIELDS).filter(([field]) => !DERIVED.includes(field))));
+  if (fields["effects"] !== undefined) checkFields(fields["name"], "effects.", fields["effects"], new Map(Object.entries(EFFECTS)));
+  checkCache(fields["name"], fields);
+}
+
+/** Not an instance of a class: what its prototype has would be lost. */
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (!isJsonObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function checkFields(tool: string, prefix: string, fields: unknown, claims: ReadonlyMap<string, Claim>): void {
+  if (!isJsonObject(fields)) return;
+  for (const [field, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    const claim = claims.get(field);
+    if (claim === undefined) {
+      throw new ToolError("invalid_argument", `Tool ${JSON.stringify(tool)} has an unknown field ${JSON.stringify(prefix + field)}.`, {
+        hint: `Fields: ${[...claims.keys()].join(", ")}.`,
+      });
+    }
+    if (!claim.holds(value)) throw wrong(tool, prefix + field, value, claim.expected);
+  }
+}
+
+function wrong(tool: string, field: string, value: unknown, expected: string): ToolError {
+  return new ToolError("invalid_argument", `${field} of tool ${JSON.stringify(tool)} is ${describe(value)}; it must be ${expected}.`);
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (typeof value === "string") return JSON.stringify(value.length <= 60 ? value : `${value.slice(0, 59)}…`);
+  return (typeof value === "object" && value !== null) || typeof value === "function" ? typeInWords(value) : String(value);
+}

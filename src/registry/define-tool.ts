@@ -1,0 +1,135 @@
+/** Makes a tool out of what a program knows of it, checked at once and typed by its schema. */
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { ToolOutput } from "../core/content.ts";
+import { declaresNoWrites } from "../core/effects.ts";
+import type { ToolContext } from "../core/context.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
+import type { JsonSchema, ParsedInput, Tool } from "../core/tool.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import type { InferInput, InferReturn, InferSent } from "../schema/infer-schema.ts";
+import { copySchema } from "../schema/import-schema.ts";
+import { fromStandardSchema, isStandardSchema, withStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
+import { checkToolFields } from "./check-tool-fields.ts";
+
+/** A JSON Schema, or a schema of any library that speaks Standard Schema (zod, arktype, valibot, …). */
+export type SchemaSource = JsonSchema | StandardSchemaV1;
+
+type AnyObject = { readonly type: "object" };
+
+/** All fields of a tool, with schemas of any kind and a handler typed by them. */
+export interface ToolOptions<
+  Input extends SchemaSource = AnyObject,
+  Output extends SchemaSource = JsonSchema,
+  Result extends HandlerResult<Output> = HandlerResult<Output>,
+> extends Omit<Tool, "inputSchema" | "outputSchema" | "execute" | "parseInput" | "parseOutput"> {
+  /** @default an object of any keys */
+  readonly inputSchema?: Input;
+  readonly outputSchema?: Output;
+  /** Runs the call, given what the schema made of its input. Left out = the toolset's engine answers. */
+  readonly execute?: (input: InferInput<Input>, context: ToolContext) => Result;
+}
+
+/** With an output schema what it takes, else anything; content parts and metadata go in a `ToolOutput`. */
+export type HandlerResult<Output> = Answer<Output> | ToolOutput | Promise<Answer<Output> | ToolOutput>;
+
+/** JSON Schema literals give readonly types already. */
+type Answer<Output> = Output extends StandardSchemaV1 ? Frozen<InferReturn<Output>> : InferReturn<Output>;
+
+/** An answer is only read, so it may be readonly, as literals are whose exact types are kept; up to four levels down. */
+type Frozen<Value, Level extends readonly 0[] = []> = Level["length"] extends 4
+  ? Value
+  : Value extends object
+    ? { readonly [Key in keyof Value]: Frozen<Value[Key], [...Level, 0]> }
+    : Value;
+
+/** A frozen tool whose schemas other frameworks take as they are (Standard Schema). */
+export interface DefinedTool<Input extends SchemaSource = SchemaSource, Output extends SchemaSource = SchemaSource> extends Tool {
+  readonly inputSchema: StandardJsonSchema<InferSent<Input>, InferInput<Input>>;
+  readonly outputSchema?: StandardJsonSchema<InferReturn<Output>>;
+  readonly execute?: (input: InferInput<Input>, context: ToolContext) => HandlerResult<Output>;
+}
+
+/**
+ * Defines a tool; the type of the handler's input follows from the schema.
+ *
+ * Of a Standard Schema the JSON Schema is taken for the model and the repairs, and its own validation makes what the
+ * handler gets. The category `DANGEROUS` sets `oncePerTurn`, `TERMINAL` sets `endsTurn`, unless they are given.
+ *
+ * @throws ToolError `invalid_argument` naming tool and field, or `invalid_schema`, at once.
+ */
+export function defineTool<
+  const Input extends SchemaSource = AnyObject,
+  const Output extends SchemaSource = JsonSchema,
+  const Result extends HandlerResult<Output> = HandlerResult<Output>,
+>(definition: ToolOptions<Input, Output, Result>): DefinedTool<Input, Output> {
+  checkToolFields(definition);
+  const { inputSchema, outputSchema, effects, cache, ...fields } = definition;
+  const input = useSchema(inputSchema ?? { type: "object" }, "input", definition);
+  const output = outputSchema === undefined ? undefined : useSchema(outputSchema, "output", definition);
+  const tool = {
+    ...fields,
+    ...categoryPreset(definition),
+    ...(effects === undefined ? {} : { effects: freezeWithLists({ ...effects }) }),
+    ...(cache === undefined ? {} : { cache: typeof cache === "string" ? cache : freezeWithLists({ ...cache }) }),
+    inputSchema: input.jsonSchema,
+    ...(input.parse === undefined ? {} : { parseInput: input.parse }),
+    ...(output === undefined ? {} : { outputSchema: output.jsonSchema }),
+    ...(output?.parse === undefined ? {} : { parseOutput: output.parse }),
+  };
+  return freezeWithLists(tool) as DefinedTool<Input, Output>; // the schemas were just made from Input and Output
+}
+
+/** Freezes a copy the caller just made, its arrays too, so that changing the definition later changes nothing. */
+function freezeWithLists<Fields extends object>(fields: Fields): Readonly<Fields> {
+  for (const [key, value] of Object.entries(fields)) if (Array.isArray(value)) Reflect.set(fields, key, Object.freeze([...value]));
+  return Object.freeze(fields);
+}
+
+interface UsedSchema {
+  readonly jsonSchema: StandardJsonSchema;
+  readonly parse: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined;
+}
+
+function useSchema(
+  source: SchemaSource,
+  direction: "input" | "output",
+  definition: Pick<Tool, "name" | "effects" | "unknownKeys">,
+): UsedSchema {
+  try {
+    const parsing = isStandardSchema(source) && !isOwn(source) ? fromStandardSchema(source, direction) : undefined;
+    const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source), { formats: direction === "input" && parsing === undefined });
+    const facade =
+      direction === "input"
+        ? {
+            repair: { dropUnknownKeys: dropsUnknownKeys(definition), allowGuesses: declaresNoWrites(definition.effects) },
+            parse: parsing?.parse,
+          }
+        : {};
+    return { jsonSchema: withStandardSchema(validator, facade), parse: parsing?.parse };
+  } catch (error: unknown) {
+    const cause = ToolError.fromUnknown(error, "invalid_schema");
+    throw new ToolError(cause.code, `The ${direction} schema of tool ${JSON.stringify(definition.name)}: ${cause.message}`, {
+      details: cause.details,
+      ...hintsOf(cause),
+      cause: error,
+    });
+  }
+}
+
+/** A schema of another defined tool is plain JSON Schema with our own `~standard` on it. */
+function isOwn(source: StandardSchemaV1): boolean {
+  return source["~standard"].vendor === "haft";
+}
+
+function dropsUnknownKeys({ effects, unknownKeys }: Pick<Tool, "effects" | "unknownKeys">): boolean {
+  return unknownKeys === undefined ? declaresNoWrites(effects) : unknownKeys === "drop";
+}
+
+function categoryPreset({
+  category,
+  oncePerTurn,
+  endsTurn,
+}: Pick<Tool, "category" | "oncePerTurn" | "endsTurn">): Pick<Tool, "oncePerTurn" | "endsTurn"> {
+  if (category === "DANGEROUS") return { oncePerTurn: oncePerTurn ?? true };
+  return category === "TERMINAL" ? { endsTurn: endsTurn ?? true } : {};
+}

@@ -1,0 +1,367 @@
+/** Opens, refreshes and closes toolsets: all at once, each in its time, one failure never taking the others along. */
+import type { Engine } from "../../core/engine.ts";
+import { ToolError } from "../../core/error.ts";
+import type { ToolsetEvent } from "../../core/event.ts";
+import type { Ports } from "../../core/ports.ts";
+import type { ToolSource } from "../../core/source.ts";
+import type { ToolPins } from "../../core/tool-pins.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import { EngineLife } from "./engine-life.ts";
+import { EngineLives } from "./engine-lives.ts";
+import { mergeToolsets } from "./merge-toolsets.ts";
+import type { ToolsetFailure } from "./merge-toolsets.ts";
+import type { ToolsetChange, ToolsetParts } from "../prepare-toolset.ts";
+import type { Registry } from "../registry.ts";
+import { ToolSources } from "./tool-sources.ts";
+
+export interface LifecycleOptions {
+  readonly registry: Registry;
+  readonly ports: Ports;
+  readonly emit: (event: ToolsetEvent) => void;
+  /** One failure closes all and rejects. @default false */
+  readonly strict?: boolean;
+  readonly localEngine: Engine;
+  readonly sources?: readonly ToolSource[];
+  readonly pins?: ToolPins | undefined;
+  /** Resolves when no call that has begun uses the engine any more. */
+  readonly whenUnused?: (engine: Engine) => Promise<void>;
+}
+
+/** What became of the enabled toolsets, in the order they were given; a source that gave none is under its own name. */
+export interface OpenReport {
+  readonly opened: readonly string[];
+  readonly failed: readonly ToolsetFailure[];
+}
+
+/** What a refresh came to. What failed stays as it was. */
+export interface RefreshReport {
+  readonly changed: readonly ToolsetChange[];
+  readonly failed: readonly ToolsetFailure[];
+}
+
+/** An engine that says all the time that its tools have changed is asked this often. */
+const MIN_RELIST_MS = 1_000;
+
+export class ToolsetLifecycle {
+  readonly #options: LifecycleOptions;
+  readonly #declared: readonly Toolset[];
+  readonly #sources: ToolSources;
+  readonly #lives: EngineLives;
+  /** By toolset or source, the first to fail first. */
+  readonly #failures = new Map<string, ToolError>();
+  /** Engines whose tools are to be listed anew, each with what takes that back. */
+  readonly #relisting = new Map<EngineLife, () => void>();
+  /** Toolsets that somebody was told are open. */
+  readonly #opened = new Set<string>();
+  /** What there is now, in order. */
+  #toolsets: readonly Toolset[];
+  #opening: Promise<OpenReport> | undefined = undefined;
+  #closing: Promise<readonly ToolError[]> | undefined = undefined;
+  /** The end of the queue of refreshes, which run one by one. Never rejects. */
+  #refreshed: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Adds the toolsets to the registry. Those whose engine must be opened can be called after `open`, the others
+   * at once. A disabled toolset is added, but never opened.
+   *
+   * @throws ToolError `duplicate` for two of one name, `invalid_argument` for what is incomplete
+   */
+  constructor(toolsets: readonly Toolset[], options: LifecycleOptions) {
+    const { registry, ports } = options;
+    this.#options = options;
+    this.#declared = toolsets;
+    for (const toolset of toolsets) {
+      registry.addToolset(toolset);
+      if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
+    }
+    this.#toolsets = toolsets;
+    this.#sources = new ToolSources(options.sources ?? [], ports);
+    this.#lives = new EngineLives(ports, (life) => this.#relist(life));
+    this.#lives.serve(toolsets.filter(isEnabled));
+  }
+
+  engineOf(toolset: Toolset): Engine {
+    return toolset.engine ?? this.#options.localEngine;
+  }
+
+  /**
+   * Reads the sources and opens everything, once; further calls share the first run. The tools an engine brings join the first of its
+   * toolsets that has none of its own, else the first.
+   *
+   * Rejects when `strict` and a toolset or source failed, after closing those that were open, and once `close` was called.
+   */
+  open(): Promise<OpenReport> {
+    this.#opening ??= this.#openAll();
+    return this.#opening;
+  }
+
+  /**
+   * Reads the sources anew, asks engines that can say it which tools they have, opens those that are new or did not open before, and
+   * puts what is different in place at one moment. What fails stays as it was. Refreshes run one by one.
+   *
+   * Rejects before `open` and after `close`; with `strict` also when anything failed, and then nothing has changed.
+   */
+  refresh(): Promise<RefreshReport> {
+    const refreshing = this.#refreshed.then(() => this.#refresh());
+    this.#refreshed = refreshing.catch(() => {});
+    return refreshing;
+  }
+
+  /** Calls `changed` when a source may give something else; the returned function ends that. */
+  watch(changed: () => void): () => void {
+    return this.#sources.watch(changed);
+  }
+
+  /**
+   * Makes every tool of the registry unavailable, gives up what is still opening, then, once nobody uses them, closes
+   * every open engine whatever the others do. Idempotent; resolves to what went wrong.
+   */
+  close(whenUnused: () => Promise<void> = () => Promise.resolve()): Promise<readonly ToolError[]> {
+    this.#closing ??= this.#closeAll(whenUnused);
+    return this.#closing;
+  }
+
+  async #openAll(): Promise<OpenReport> {
+    this.#refuseClosed();
+    if (this.#sources.any) await this.#loadSources();
+    await this.#lives.forEach((life) => this.#openOne(life));
+    const [first] = this.#failures;
+    if (this.#options.strict === true && first !== undefined) {
+      await this.close();
+      throw couldNotOpen(...first);
+    }
+    return this.#report();
+  }
+
+  /** Registers what the sources give, beside what the program declared. */
+  async #loadSources(): Promise<void> {
+    const unread = await this.#sources.load();
+    this.#refuseClosed();
+    const { toolsets, failed } = mergeToolsets([...this.#declared, ...this.#sources.toolsets]);
+    const declared = new Set(this.#declared);
+    const unusable = this.#put(toolsets.filter((toolset) => !declared.has(toolset))).failed;
+    for (const { toolset, error } of [...unread, ...unusable, ...failed]) this.#noteFailure(toolset, error);
+    this.#toolsets = toolsets;
+    this.#lives.serve(toolsets.filter((toolset) => isEnabled(toolset) && !this.#failures.has(toolset.name)));
+  }
+
+  #report(): OpenReport {
+    const names = this.#toolsets.filter(isEnabled).map((toolset) => toolset.name);
+    const failed = Array.from(this.#failures, ([toolset, error]) => ({ toolset, error }));
+    const place = (failure: ToolsetFailure): number => names.indexOf(failure.toolset);
+    return {
+      opened: names.filter((name) => !this.#failures.has(name)),
+      failed: failed.toSorted((one, other) => place(one) - place(other)),
+    };
+  }
+
+  async #openOne(life: EngineLife): Promise<void> {
+    try {
+      if (this.#closing !== undefined) throw closedMeanwhile();
+      await life.open();
+      if (this.#closing !== undefined) throw closedMeanwhile();
+      if (life.brought.length > 0) this.#options.registry.replace([this.#partsOf(life.toolsets[0])]);
+      for (const toolset of life.toolsets) this.#noteOpen(toolset);
+    } catch (thrown: unknown) {
+      const error = ToolError.fromUnknown(thrown, "unavailable");
+      for (const toolset of life.toolsets) this.#noteFailure(toolset.name, error);
+      if (this.#options.strict === true) this.#lives.abandon(new ToolError("cancelled", "another toolset failed to open."));
+    }
+  }
+
+  async #refresh(): Promise<RefreshReport> {
+    if (this.#opening === undefined)
+      throw new ToolError("invalid_argument", "The toolsets are not open yet.", { hint: "Call open() first." });
+    await this.#opening;
+    this.#refuseClosed();
+    const unread = await this.#sources.load();
+    this.#refuseClosed();
+    const { toolsets, failed } = mergeToolsets([...this.#declared, ...this.#sources.toolsets]);
+    this.#lives.serve(toolsets.filter(isEnabled));
+    const failures = [...unread, ...failed, ...(await this.#renewEngines())];
+    this.#refuseClosed();
+    const report = this.#options.strict === true ? this.#applyAll(toolsets, failures) : this.#apply(toolsets, failures);
+    this.#noteStates();
+    void this.#closeDropped();
+    return report;
+  }
+
+  /** Opens the engines that are not open, and asks the others for their tools. */
+  async #renewEngines(): Promise<readonly ToolsetFailure[]> {
+    const failures: ToolsetFailure[] = [];
+    await this.#lives.forEach(async (life) => {
+      try {
+        if (this.#closing !== undefined) throw closedMeanwhile();
+        if (!life.isOpen) await life.open();
+        else if (life.canList) await life.list();
+      } catch (thrown: unknown) {
+        const error = ToolError.fromUnknown(thrown, "unavailable");
+        for (const toolset of life.toolsets) failures.push({ toolset: toolset.name, error });
+      }
+    });
+    return failures;
+  }
+
+  /** Puts the toolsets in place, each whole or not at all; one that cannot be used stays as it was. Nobody sees a step between. */
+  #apply(toolsets: readonly Toolset[], failures: readonly ToolsetFailure[]): RefreshReport {
+    const { changed, failed } = this.#put(toolsets);
+    const gone = this.#options.registry.replace([], this.#namesWithout(toolsets));
+    this.#toolsets = toolsets;
+    for (const { toolset, error } of [...failures, ...failed]) if (!this.#opened.has(toolset)) this.#noteFailure(toolset, error);
+    return this.#tell([...changed, ...gone], [...failures, ...failed]);
+  }
+
+  /** As `#apply`, all or nothing. */
+  #applyAll(toolsets: readonly Toolset[], [first]: readonly ToolsetFailure[]): RefreshReport {
+    try {
+      if (first !== undefined) throw couldNotOpen(first.toolset, first.error);
+      const parts = toolsets.map((toolset) => this.#partsOf(toolset));
+      const changed = this.#options.registry.replace(parts, this.#namesWithout(toolsets));
+      this.#toolsets = toolsets;
+      return this.#tell(changed, []);
+    } catch (error: unknown) {
+      this.#lives.serve(this.#toolsets.filter(isEnabled));
+      void this.#closeDropped();
+      throw error;
+    }
+  }
+
+  #put(toolsets: readonly Toolset[]): RefreshReport {
+    const { registry } = this.#options;
+    const changed: ToolsetChange[] = [];
+    const failed: ToolsetFailure[] = [];
+    for (const toolset of toolsets) {
+      const isNew = !registry.namespaces().includes(toolset.name);
+      try {
+        changed.push(...registry.replace([this.#partsOf(toolset)]));
+        if (isNew && toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
+      } catch (thrown: unknown) {
+        // It is there all the same, without tools, to say why.
+        if (isNew) registry.replace([{ toolset: { name: toolset.name }, tools: [] }]);
+        failed.push({ toolset: toolset.name, error: ToolError.fromUnknown(thrown) });
+      }
+    }
+    return { changed, failed };
+  }
+
+  #namesWithout(toolsets: readonly Toolset[]): readonly string[] {
+    const names = new Set(toolsets.map((toolset) => toolset.name));
+    return this.#toolsets.map((toolset) => toolset.name).filter((name) => !names.has(name));
+  }
+
+  #tell(changed: readonly ToolsetChange[], failed: readonly ToolsetFailure[]): RefreshReport {
+    for (const change of changed) this.#emit({ type: "toolset-change", ...change });
+    return { changed, failed };
+  }
+
+  /** Lists the tools of an engine anew, as it asked for: soon, once for all changes until then, and not more than once a second. */
+  #relist(life: EngineLife): void {
+    if (this.#closing !== undefined || this.#relisting.has(life)) return;
+    const { clock } = this.#options.ports;
+    const begin = (): void => {
+      this.#relisting.delete(life);
+      life.askedAt = clock.now();
+      this.#refreshed = this.#refreshed.then(() => this.#listOne(life));
+    };
+    const delayMs = Math.max(0, life.askedAt + MIN_RELIST_MS - clock.now());
+    this.#relisting.set(life, clock.timer(begin, delayMs, { background: true }));
+  }
+
+  async #listOne(life: EngineLife): Promise<void> {
+    const [first] = life.toolsets;
+    const isNeeded = (): boolean => this.#closing === undefined && this.#lives.of(first) === life;
+    if (!isNeeded() || !life.canList) return;
+    try {
+      await life.list();
+      if (!isNeeded()) return;
+      this.#tell(this.#options.registry.replace([this.#partsOf(first)]), []);
+    } catch (thrown: unknown) {
+      if (!isNeeded()) return;
+      const { message } = ToolError.fromUnknown(thrown);
+      this.#options.ports.log.warn(`The tools of ${JSON.stringify(first.name)} have changed, but could not be listed: ${message}`);
+    }
+  }
+
+  /** What the registry is to have of a toolset: its own tools, and those of the engine that it is the first of. */
+  #partsOf(toolset: Toolset): ToolsetParts {
+    const life = this.#lives.of(toolset);
+    const brought = life?.toolsets[0].name === toolset.name ? life.brought : [];
+    const { pins } = this.#options;
+    return pins === undefined ? { toolset, brought } : { toolset, brought, block: (tool) => pins.check(toolset.name, tool) };
+  }
+
+  /** After a refresh: what opened now is open, what is gone is closed. */
+  #noteStates(): void {
+    const names = new Set(this.#toolsets.map((toolset) => toolset.name));
+    for (const name of this.#opened) if (!names.has(name)) this.#noteClosed(name, undefined);
+    for (const name of this.#failures.keys()) if (!names.has(name)) this.#failures.delete(name);
+    for (const life of this.#lives.all) {
+      if (life.isOpen) for (const toolset of life.toolsets) if (!this.#opened.has(toolset.name)) this.#noteOpen(toolset);
+    }
+  }
+
+  #noteOpen({ name }: Toolset): void {
+    const { registry } = this.#options;
+    this.#opened.add(name);
+    this.#failures.delete(name);
+    registry.setToolsetState(name, "open");
+    this.#emit({ type: "toolset-open", toolset: name, tools: registry.sizeOf(name) });
+  }
+
+  #noteFailure(toolset: string, error: ToolError): void {
+    this.#failures.set(toolset, error);
+    if (this.#closing === undefined) this.#options.registry.setToolsetState(toolset, error);
+    this.#emit({ type: "toolset-fail", toolset, error: error.toJSON() });
+  }
+
+  #noteClosed(toolset: string, error: ToolError | undefined): void {
+    if (!this.#opened.delete(toolset)) return;
+    this.#emit({ type: "toolset-close", toolset, ...(error === undefined ? {} : { error: error.toJSON() }) });
+  }
+
+  async #closeDropped(): Promise<void> {
+    const errors = await this.#lives.closeDropped(this.#options.whenUnused ?? (() => Promise.resolve()));
+    for (const error of errors) this.#options.ports.log.warn(error.message);
+  }
+
+  async #closeAll(whenUnused: () => Promise<void>): Promise<readonly ToolError[]> {
+    const { registry } = this.#options;
+    for (const name of registry.namespaces()) registry.setToolsetState(name, "closed");
+    for (const cancel of this.#relisting.values()) cancel();
+    this.#lives.abandon(closedMeanwhile());
+    this.#sources.abandon(closedMeanwhile());
+    await Promise.all([this.#lives.settled(), whenUnused()]);
+    const errors: ToolError[] = [];
+    for (const [life, error] of await this.#lives.close()) {
+      for (const toolset of life.toolsets) this.#noteClosed(toolset.name, error);
+      if (error !== undefined) errors.push(error);
+    }
+    return errors;
+  }
+
+  #emit(event: Unstamped<ToolsetEvent>): void {
+    this.#options.emit({ ...event, at: this.#options.ports.clock.wallTime() });
+  }
+
+  #refuseClosed(): void {
+    if (this.#closing === undefined) return;
+    throw new ToolError("invalid_argument", "The toolsets are closed and cannot be opened again.", { hint: "Create a new runtime." });
+  }
+}
+
+type Unstamped<Event> = Event extends unknown ? Omit<Event, "at"> : never;
+
+function isEnabled(toolset: Toolset): boolean {
+  return toolset.enabled !== false;
+}
+
+function closedMeanwhile(): ToolError {
+  return new ToolError("cancelled", "it was closed before it was open.");
+}
+
+function couldNotOpen(toolset: string, error: ToolError): ToolError {
+  return new ToolError("unavailable", `The toolset ${JSON.stringify(toolset)} could not be opened: ${error.message}`, {
+    details: error.details,
+    cause: error,
+  });
+}

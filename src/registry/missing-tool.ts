@@ -1,0 +1,60 @@
+/** The errors of names that mean nothing, or more than one thing: what was asked for, and what would work. */
+import { ToolError } from "../core/error.ts";
+
+const MAX_SHOWN_NAME = 120;
+const MAX_LISTED = 10;
+
+/** What there is instead of the tool that was asked for. */
+export interface Alternatives {
+  /** The toolset part of the name, where there is no such toolset. */
+  readonly unknownToolset: string | undefined;
+  /** Names that may have been meant, likeliest first. */
+  readonly near: readonly string[];
+  /** The names there are, where they are few. */
+  readonly few: readonly string[] | undefined;
+}
+
+/** `not_found` for a name that no tool has. */
+export function missingTool(name: string, { unknownToolset, near, few }: Alternatives): ToolError {
+  const what =
+    unknownToolset === undefined ? `No tool ${quote(name)}.` : `No tool ${quote(name)}: there is no toolset ${quote(unknownToolset)}.`;
+  if (near.length > 0) return new ToolError("not_found", `${what} Did you mean ${oneOf(near)}?`, { toolNames: near });
+  if (few === undefined) return new ToolError("not_found", `${what} No tool has a name like it.`);
+  if (few.length === 0) return new ToolError("not_found", `${what} There are no tools.`);
+  return new ToolError("not_found", what, { hint: `Tools: ${[...few].sort().map(quote).join(", ")}.`, toolNames: few });
+}
+
+/** `not_found` for a name that no toolset has. */
+export function missingToolset(name: string, near: readonly string[]): ToolError {
+  return new ToolError("not_found", `No toolset ${quote(name)}.${near.length === 0 ? "" : ` Did you mean ${oneOf(near)}?`}`);
+}
+
+/** `ambiguous` for a bare name of several toolsets' tools, given by their qualified names. */
+export function ambiguousTool(name: string, candidates: readonly string[]): ToolError {
+  const sorted = [...candidates].sort();
+  return new ToolError("ambiguous", `${quote(name)} is a tool of ${sorted.length} toolsets.`, {
+    hint: `Call ${oneOf(sorted)}.`,
+    details: sorted,
+    toolNames: sorted,
+  });
+}
+
+/** `permission_denied` for a tool that is there and may not be seen. */
+export function hiddenTool(name: string, operatorHint?: string): ToolError {
+  return new ToolError("permission_denied", `The tool ${quote(name)} is not offered here and was not run.`, {
+    hint: "Use one of the tools that are offered, or say that this one would be needed.",
+    ...(operatorHint === undefined ? {} : { operatorHint }),
+  });
+}
+
+function oneOf(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_LISTED).map(quote);
+  const rest = names.length - shown.length;
+  if (rest > 0) return `${shown.join(", ")} or one of ${rest} more`;
+  const last = shown.pop() ?? "";
+  return shown.length === 0 ? last : `${shown.join(", ")} or ${last}`;
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name.length <= MAX_SHOWN_NAME ? name : `${name.slice(0, MAX_SHOWN_NAME - 1)}…`);
+}

@@ -1,0 +1,45 @@
+/** Chooses among tools of one name by what the input looks like. */
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { ToolError } from "../core/error.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+
+/**
+ * Picks the overload that an input is meant for.
+ *
+ * A single candidate is it, whatever the input. Of several, those whose schema takes the input as it is; when
+ * none does, all of them. Of what is left, the one whose `properties` name most keys of the input, and of equal
+ * ones the first registered. Quarantined candidates are chosen only when there is nothing else.
+ *
+ * @throws ToolError `invalid_argument` for no candidates
+ */
+export function chooseOverload(candidates: readonly RegisteredTool[], input: JsonValue): RegisteredTool {
+  const [first] = candidates;
+  if (first === undefined) throw new ToolError("invalid_argument", "There is no candidate to choose from.");
+  if (candidates.length === 1) return first;
+  const usable = candidates.filter((candidate) => candidate.quarantine === undefined);
+  const fitting = usable.filter((candidate) => candidate.inputValidator.check(input));
+  return mostKeys(fitting.length > 0 ? fitting : usable, input) ?? first;
+}
+
+function mostKeys(candidates: readonly RegisteredTool[], input: JsonValue): RegisteredTool | undefined {
+  const keys = isJsonObject(input) ? Object.keys(input) : [];
+  let best: RegisteredTool | undefined;
+  let bestCount = -1;
+  for (const candidate of candidates) {
+    const count = countDeclared(candidate, keys);
+    if (count > bestCount) {
+      best = candidate;
+      bestCount = count;
+    }
+  }
+  return best;
+}
+
+function countDeclared({ tool }: RegisteredTool, keys: readonly string[]): number {
+  const properties = typeof tool.inputSchema === "object" ? tool.inputSchema["properties"] : undefined;
+  if (!isJsonObject(properties)) return 0;
+  let count = 0;
+  for (const key of keys) if (Object.hasOwn(properties, key)) count++;
+  return count;
+}

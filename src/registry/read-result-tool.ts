@@ -1,0 +1,56 @@
+/** The tool with which a model reads the rest of a result that was cut. */
+import type { ContentPart } from "../core/content.ts";
+import type { ToolContext } from "../core/context.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import type { Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import type { ResultKeeper } from "../policy/result-keeper.ts";
+import { defineTool } from "./define-tool.ts";
+
+/** The namespace of the runtime's own tools, for which nothing ever stands in. */
+export const OWN_NAMESPACE = "haft";
+
+/** The qualified name of the tool. */
+export const READ_RESULT = "haft::read_result";
+
+/** Finds the whole answer of a call that memory has let go, where a store has it. */
+export type FindOutput = (
+  sessionId: string,
+  callId: string,
+) => Promise<{ readonly output?: JsonValue; readonly content?: readonly ContentPart[] } | undefined>;
+
+export function readResultToolset(keeper: ResultKeeper, findOutput: FindOutput): Toolset {
+  return { name: OWN_NAMESPACE, description: "What the runtime itself offers to a model.", tools: [readResultTool(keeper, findOutput)] };
+}
+
+function readResultTool(keeper: ResultKeeper, findOutput: FindOutput): Tool {
+  return defineTool({
+    name: "read_result",
+    description: "Reads more of a tool result that was too large to show. Give its handle; narrow it by a path, a text to find, or lines.",
+    inputSchema: {
+      type: "object",
+      properties: {
+        handle: { type: "string", description: "The handle that stood in the cut result." },
+        path: { type: "string", description: "Where to look inside a JSON result, such as $.items[3].name." },
+        grep: { type: "string", description: "Only lines that hold this text." },
+        offset: { type: "integer", minimum: 0, description: "First line to show, counted from 0." },
+        limit: { type: "integer", minimum: 1, maximum: 2000, description: "How many lines to show." },
+      },
+      required: ["handle"],
+      additionalProperties: false,
+    },
+    effects: { reads: [], writes: [], idempotent: true },
+    tags: ["haft"],
+    maxResultBytes: 0, // its pages are bounded already; cutting them again would only make more handles
+    execute: async (
+      input: { readonly handle: string; readonly path?: string; readonly grep?: string; readonly offset?: number; readonly limit?: number },
+      context: ToolContext,
+    ) => {
+      if (!keeper.has(context.sessionId, input.handle)) {
+        const found = await findOutput(context.sessionId, input.handle);
+        if (found !== undefined) keeper.keep(context.sessionId, input.handle, found.output, found.content);
+      }
+      return keeper.read(context.sessionId, input.handle, input);
+    },
+  });
+}

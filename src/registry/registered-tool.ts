@@ -1,0 +1,132 @@
+/** One tool as the runtime knows it: in its toolset, with its settings, and checked when it is first used. */
+import { qualifiedName } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import type { CallSettings, JsonSchema, Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import type { Permission } from "../policy/permission.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import type { Validator } from "../schema/compile-schema.ts";
+import { defaultWarnings } from "../schema/repair-input.ts";
+import { schemaFingerprint } from "../schema/fingerprint.ts";
+import { inheritSettings } from "./call-settings.ts";
+
+type Checked =
+  | { readonly quarantine: undefined; readonly input: Validator; readonly output: Validator | undefined }
+  | { readonly quarantine: ToolError };
+
+export interface Registration {
+  readonly toolset: Toolset;
+  readonly inherited: Required<CallSettings>;
+  readonly blocked: ToolError | undefined;
+  readonly permission: Permission | undefined;
+  /** Whether `format` is checked in inputs. */
+  readonly formats: boolean;
+}
+
+/**
+ * A tool in a registry. Only the registry makes these.
+ *
+ * Schemas are compiled and hashed when somebody first asks, so that a hundred thousand tools load at once. A
+ * schema that cannot be used puts aside this one tool, and so does what it says itself: see `quarantine`.
+ */
+export class RegisteredTool {
+  readonly tool: Tool;
+  readonly toolset: Toolset;
+  readonly qualifiedName: string;
+  /** What holds for its calls: its own settings, else those of its toolset, else those of the runtime. */
+  readonly settings: Required<CallSettings>;
+  /** Why it may not be called although nothing is wrong with it, such as a definition that is not the pinned one. */
+  readonly blocked: ToolError | undefined;
+  /** Why the permission rules deny it, for whoever wrote them: it is neither offered nor run. */
+  readonly denied: string | undefined;
+  /** Changed by the registry only: see `Registry.setEnabled`. */
+  enabled: boolean;
+  /** Whether its `warnings` were logged. */
+  hasWarned = false;
+  readonly #formats: boolean;
+  #checked: Checked | undefined = undefined;
+  #fingerprint: string | undefined = undefined;
+
+  constructor(tool: Tool, { toolset, inherited, blocked, permission, formats }: Registration) {
+    this.tool = tool;
+    this.toolset = toolset;
+    this.blocked = blocked;
+    this.qualifiedName = qualifiedName(toolset.name, tool.name);
+    this.denied = permission?.(this.qualifiedName);
+    this.settings = inheritSettings(tool, inherited);
+    // A library that parses the input decides what its formats are.
+    this.#formats = formats && tool.parseInput === undefined;
+    this.enabled = tool.enabled !== false;
+  }
+
+  /** Identifies the input schema among overloads, whatever the order of its keys. @throws ToolError `unavailable` when it cannot be hashed */
+  get fingerprint(): string {
+    this.#fingerprint ??= this.#hash();
+    return this.#fingerprint;
+  }
+
+  /** @throws ToolError the reason of the quarantine */
+  get inputValidator(): Validator {
+    const checked = (this.#checked ??= this.#check());
+    if (checked.quarantine !== undefined) throw checked.quarantine;
+    return checked.input;
+  }
+
+  /** Undefined where the tool says nothing of its output. @throws ToolError the reason of the quarantine */
+  get outputValidator(): Validator | undefined {
+    const checked = (this.#checked ??= this.#check());
+    if (checked.quarantine !== undefined) throw checked.quarantine;
+    return checked.output;
+  }
+
+  /** Why the tool cannot be used: it is blocked, or `unavailable`, with its own reason or the place in the schema; undefined when it can. */
+  get quarantine(): ToolError | undefined {
+    this.#checked ??= this.#check();
+    return this.#checked.quarantine;
+  }
+
+  /** What does not stop the tool from being used, but is not as it was meant: defaults that break their own schema. Compiles the schema. */
+  get warnings(): readonly string[] {
+    if (this.quarantine !== undefined) return [];
+    return defaultWarnings(this.inputValidator);
+  }
+
+  #check(): Checked {
+    if (this.blocked !== undefined) return { quarantine: this.blocked };
+    const { inputSchema, outputSchema, unusable } = this.tool;
+    if (unusable !== undefined) {
+      const message = `The tool ${JSON.stringify(this.qualifiedName)} cannot be used: ${unusable}`;
+      return { quarantine: new ToolError("unavailable", message, { outcome: "not_started" }) };
+    }
+    let part = "input";
+    try {
+      const input = compileSchema(inputSchema, { formats: this.#formats });
+      part = "output";
+      return { quarantine: undefined, input, output: outputSchema === undefined ? undefined : compileSchema(outputSchema) };
+    } catch (error: unknown) {
+      return { quarantine: this.#unusable(part, error) };
+    }
+  }
+
+  #hash(): string {
+    const { inputSchema }: { readonly inputSchema: JsonSchema } = this.tool;
+    try {
+      return schemaFingerprint(inputSchema);
+    } catch (error: unknown) {
+      throw this.#unusable("input", error);
+    }
+  }
+
+  #unusable(part: string, error: unknown): ToolError {
+    const cause = ToolError.fromUnknown(error, "invalid_schema");
+    return new ToolError(
+      "unavailable",
+      `The tool ${JSON.stringify(this.qualifiedName)} cannot be used, its ${part} schema is wrong: ${cause.message}`,
+      {
+        details: cause.details,
+        hint: cause.hint ?? "Correct the schema and register the tool again; the other tools are not affected.",
+        cause,
+      },
+    );
+  }
+}

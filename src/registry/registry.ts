@@ -1,0 +1,397 @@
+/** Every toolset and tool there is: look-up, search, and what the name in a call means. */
+import { DEFAULT_NAMESPACE } from "../core/call.ts";
+import { checkSettings } from "../core/check-settings.ts";
+import { ToolError } from "../core/error.ts";
+import type { CallSettings, Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import { plural } from "../core/base/wording.ts";
+import { permissionOf } from "../policy/permission.ts";
+import type { Permission, PermissionRules } from "../policy/permission.ts";
+import { DEFAULT_CALL_SETTINGS, inheritSettings } from "./call-settings.ts";
+import { checkList, checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
+import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
+import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
+import { deniedTools, offeredTools } from "./listed-tools.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+import { TextIndex } from "./text-index.ts";
+import { ToolNames } from "./tool-names.ts";
+import { compareNames, searchTools } from "./tool-search.ts";
+import type { SearchQuery } from "./tool-search.ts";
+import { ToolsetEntry } from "./toolset-entry.ts";
+import type { ToolFamily, ToolsetState } from "./toolset-entry.ts";
+
+export interface RegistryOptions {
+  /** What tools use where neither they nor their toolset set anything. */
+  readonly defaults?: CallSettings;
+  /** Let `register` add several tools of one name when their input schemas differ. @default false */
+  readonly overloads?: boolean;
+  /** What there is for models and clients: a tool that the rules deny is in no listing or search, and no call reaches it. @default all */
+  readonly permission?: PermissionRules;
+  /** Told of look-alike names and of tools that were left out. */
+  readonly onWarning?: (message: string) => void;
+}
+
+export interface RegisterOptions {
+  /** Allow another tool of this name when its input schema differs. @default what the toolset or the registry says */
+  readonly overload?: boolean;
+}
+
+/** What `console.log` and `util.inspect` of Node show in place of the object. */
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
+/**
+ * The tools of a runtime, in namespaces.
+ *
+ * Where a method takes the name of a tool, it is a qualified name, a bare one of the namespace `default`, or a
+ * bare one that only one toolset has. Listings are sorted by qualified name and leave out what is denied, disabled, blocked or
+ * belongs to a toolset that could not be opened; look-ups, `size` and iteration do not. Whatever a model or a client is shown
+ * comes from a listing, a search or `resolve`.
+ */
+export class Registry implements Iterable<RegisteredTool> {
+  readonly #settings: Required<CallSettings>;
+  readonly #overloads: boolean;
+  readonly #permission: Permission | undefined;
+  readonly #warn: (message: string) => void;
+  readonly #names: ToolNames;
+  #size = 0;
+  #remembersSessions = false;
+  #hasFaults = false;
+  #hasSequence = false;
+  #version = 0;
+  #listed: readonly RegisteredTool[] | undefined = undefined;
+  #index: TextIndex | undefined = undefined;
+
+  constructor(options: RegistryOptions = {}) {
+    checkSettings(options.defaults ?? {}, "the registry");
+    this.#settings = inheritSettings(options.defaults ?? {}, DEFAULT_CALL_SETTINGS);
+    this.#overloads = options.overloads ?? false;
+    this.#permission = options.permission === undefined ? undefined : permissionOf(options.permission);
+    this.#warn = options.onWarning ?? (() => {});
+    this.#names = new ToolNames(this.#warn);
+  }
+
+  /** How many tools are registered, overloads counted one by one. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** How many tools a toolset has, overloads counted one by one; 0 for one that is not there. */
+  sizeOf(toolset: string): number {
+    let size = 0;
+    for (const family of this.#names.entries.get(toolset)?.families.values() ?? []) size += family.tools.length;
+    return size;
+  }
+
+  /** Grows with each change: what was made of the registry at one version holds as long as it lasts. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /**
+   * Adds one tool; its schemas are not looked into before they are used.
+   *
+   * @throws ToolError `duplicate` for a name in use, unless overloads are allowed and the input schemas differ;
+   * `invalid_argument` for a tool that is incomplete
+   */
+  register(tool: Tool, namespace: string = DEFAULT_NAMESPACE, options: RegisterOptions = {}): RegisteredTool {
+    checkTool(tool);
+    const entry = this.#names.entries.get(namespace) ?? this.#makeEntry({ name: namespace });
+    const registered = entry.makeTool(tool);
+    refuseDuplicate(registered, entry.families.get(tool.name), options.overload ?? this.#allowsOverloads(entry));
+    this.#publishEntry(entry);
+    this.#publish(entry.addByHand(registered), [registered]);
+    this.#changed();
+    return registered;
+  }
+
+  /** Removes every overload of a qualified name, or of a bare one in `default`; false when there is none. */
+  unregister(name: string): boolean {
+    const family = this.#names.findOwn(name);
+    if (family === undefined) return false;
+    this.#remove(family);
+    this.#changed();
+    return true;
+  }
+
+  /**
+   * Adds a toolset with its tools: all of them, or none when it throws.
+   *
+   * @throws ToolError `duplicate` for the name of a toolset or tool in use, `invalid_argument` for what is incomplete
+   */
+  addToolset(toolset: Toolset, tools: readonly Tool[] = toolset?.tools ?? []): void {
+    const entry = this.#prepare({ toolset, tools });
+    if (this.#names.entries.has(toolset.name)) {
+      throw new ToolError(
+        "duplicate",
+        `The toolset ${JSON.stringify(toolset.name)} is already there. Remove it first, or give this one another name.`,
+      );
+    }
+    this.#put(entry);
+    this.#changed();
+  }
+
+  /**
+   * Puts toolsets in the place of those of the same names and takes others away, all at one moment: nobody sees half of it. A tool
+   * that is as it was stays the same registered one, with its circuit and limits; what was switched on or off by hand stays so.
+   *
+   * @throws ToolError as `addToolset`, and nothing has changed then
+   * @returns what is different, toolset by toolset
+   */
+  replace(toolsets: readonly ToolsetParts[], removed: readonly string[] = []): readonly ToolsetChange[] {
+    checkList(toolsets, "replace() takes an array of toolsets with their tools.");
+    const entries = toolsets.map((parts) => this.#prepare(parts));
+    const changes: (ToolsetChange | undefined)[] = [];
+    for (const entry of entries) {
+      const before = this.#names.entries.get(entry.toolset.name);
+      changes.push(compareToolsets(before, entry));
+      if (before !== undefined) for (const family of before.families.values()) this.#remove(family);
+      this.#put(entry);
+    }
+    for (const name of removed) {
+      changes.push(compareToolsets(this.#names.entries.get(name), undefined));
+      this.removeToolset(name);
+    }
+    this.#changed();
+    return changes.filter((change) => change !== undefined);
+  }
+
+  /** Some toolset, now or earlier, has an engine that must be told when a session begins and ends. */
+  get remembersSessions(): boolean {
+    return this.#remembersSessions;
+  }
+
+  /** Some toolset, now or earlier, has an engine that answers one call after the other. */
+  get hasSequence(): boolean {
+    return this.#hasSequence;
+  }
+
+  /** Some toolset, now or earlier, plans faults for its calls. */
+  get hasFaults(): boolean {
+    return this.#hasFaults;
+  }
+
+  /**
+   * Adds the tools that a toolset's engine brought, and returns how many.
+   *
+   * Engines pass on what strangers say, so one tool never harms the others: one that is unusable as such, or
+   * whose name is taken, is left out with a warning. What the program itself declared under that name stays.
+   *
+   * @throws ToolError `not_found` for a toolset that is not there
+   */
+  addTools(toolset: string, tools: readonly Tool[]): number {
+    const entry = this.#names.requireToolset(toolset);
+    let adopted = 0;
+    checkList(tools, "addTools() takes an array of tools.");
+    for (const tool of tools) {
+      try {
+        checkBroughtTool(tool);
+        const registered = entry.makeTool(tool, undefined, true);
+        refuseDuplicate(registered, entry.families.get(tool.name), this.#allowsOverloads(entry));
+        this.#publish(entry.add(registered), [registered]);
+        adopted++;
+      } catch (error: unknown) {
+        this.#warn(`A tool that the engine of ${JSON.stringify(toolset)} brought is left out: ${ToolError.fromUnknown(error).message}`);
+      }
+    }
+    this.#changed();
+    return adopted;
+  }
+
+  /** Removes a toolset and all its tools; false when there is none of this name. Does not close its engine. */
+  removeToolset(name: string): boolean {
+    const entry = this.#names.entries.get(name);
+    if (entry === undefined) return false;
+    for (const family of entry.families.values()) this.#remove(family);
+    this.#names.entries.delete(name);
+    this.#changed();
+    return true;
+  }
+
+  has(name: string): boolean {
+    return this.#names.find(name) !== undefined;
+  }
+
+  /** The tool of this name, the first registered of several overloads. */
+  get(name: string): RegisteredTool | undefined {
+    return this.#names.find(name)?.tools[0];
+  }
+
+  /** As `get`. @throws ToolError `not_found` with the names that may have been meant */
+  require(name: string): RegisteredTool {
+    const registered = this.get(name);
+    if (registered === undefined) throw this.#names.missing(name);
+    return registered;
+  }
+
+  /** Every tool of this name, in the order of registration. */
+  overloads(name: string): readonly RegisteredTool[] {
+    return this.#names.find(name)?.tools ?? [];
+  }
+
+  /** The overload whose input schema has this fingerprint. A tool without overloads is it in any case. */
+  getByFingerprint(name: string, fingerprint: string): RegisteredTool | undefined {
+    const tools = this.overloads(name);
+    if (tools.length <= 1) return tools[0];
+    return tools.find((registered) => fingerprintOf(registered) === fingerprint);
+  }
+
+  /** The tools on offer, of all namespaces or of those given. */
+  list(namespace?: string | readonly string[]): readonly RegisteredTool[] {
+    this.#listed ??= offeredTools(this.#names.entries.values());
+    if (namespace === undefined) return this.#listed;
+    if (typeof namespace !== "string") checkList(namespace, "A namespace is a string, or an array of strings.");
+    const wanted = new Set(typeof namespace === "string" ? [namespace] : namespace);
+    return this.#listed.filter((registered) => wanted.has(registered.toolset.name));
+  }
+
+  /** What `list` leaves out because the permission rules deny it, with the reason in `denied`: for those who write the rules. */
+  listDenied(namespace?: string): readonly RegisteredTool[] {
+    const denied = deniedTools(this.#names.entries.values());
+    return namespace === undefined ? denied : denied.filter(({ toolset }) => toolset.name === namespace);
+  }
+
+  /** The qualified names of `list`, each once. */
+  names(namespace?: string | readonly string[]): readonly string[] {
+    return [...new Set(this.list(namespace).map((registered) => registered.qualifiedName))];
+  }
+
+  /** The names of all toolsets, sorted. */
+  namespaces(): readonly string[] {
+    return [...this.#names.entries.keys()].sort();
+  }
+
+  /** All toolsets, in the order they were added. */
+  toolsets(): readonly Toolset[] {
+    return Array.from(this.#names.entries.values(), (entry) => entry.toolset);
+  }
+
+  /**
+   * The tools on offer that fit a query: see `SearchQuery`. The first query with a text builds an index.
+   *
+   * @throws ToolError `invalid_argument` for a limit that is no integer ≥ 1
+   */
+  search(query: SearchQuery): readonly RegisteredTool[] {
+    return searchTools(query, {
+      list: () => (query.denied === true ? [...this.list(), ...this.listDenied()].sort(compareNames) : this.list()),
+      isOffered: (registered) =>
+        registered.enabled &&
+        (registered.denied === undefined || query.denied === true) &&
+        registered.blocked === undefined &&
+        this.#names.entries.get(registered.toolset.name)?.offered === true,
+      rank: (text, take) => this.#textIndex().rank(text, take),
+    });
+  }
+
+  /**
+   * What the name in a call means: the tools that may be meant, at least one, or the error that ends the call.
+   *
+   * `not_found` names what is near, `ambiguous` names the candidates, `unavailable` says why the tool cannot be
+   * called now. A disabled tool does not make a bare name ambiguous; one whose toolset did not open does, so
+   * that a failure never sends a call elsewhere.
+   */
+  resolve(name: string): readonly RegisteredTool[] | ToolError {
+    return this.#names.resolve(name);
+  }
+
+  /**
+   * Switches a toolset on or off, or else a tool with all its overloads. A toolset's own name comes first; a
+   * tool of the same name is reached by its qualified one.
+   *
+   * @throws ToolError `not_found`
+   */
+  setEnabled(name: string, enabled: boolean): void {
+    const entry = this.#names.entries.get(name);
+    const family = entry === undefined ? this.#names.find(name) : undefined;
+    if (entry !== undefined) entry.enabled = enabled;
+    else if (family !== undefined) family.setEnabled(enabled);
+    else throw this.#names.missing(name);
+    this.#changed();
+  }
+
+  /**
+   * Says whether a toolset's tools can be called now: `closed` before open and after close, an error when opening
+   * failed. False when there is no toolset of this name, as when it was removed meanwhile.
+   */
+  setToolsetState(name: string, state: ToolsetState): boolean {
+    const entry = this.#names.entries.get(name);
+    if (entry === undefined) return false;
+    entry.state = state;
+    this.#changed();
+    return true;
+  }
+
+  /** Compiles every schema and lists the tools that cannot be used, each with the reason. */
+  check(): readonly { readonly tool: string; readonly error: ToolError }[] {
+    const quarantined: { readonly tool: string; readonly error: ToolError }[] = [];
+    for (const { qualifiedName: tool, quarantine: error } of this) if (error !== undefined) quarantined.push({ tool, error });
+    return quarantined;
+  }
+
+  /** Every tool, toolset by toolset in the order they were added. */
+  *[Symbol.iterator](): Iterator<RegisteredTool> {
+    for (const entry of this.#names.entries.values()) for (const family of entry.families.values()) yield* family.tools;
+  }
+
+  toString(): string {
+    return `Registry(${plural(this.#size, "tool")} in ${plural(this.#names.entries.size, "toolset")})`;
+  }
+
+  [INSPECT](): string {
+    return this.toString();
+  }
+
+  #allowsOverloads(entry: ToolsetEntry): boolean {
+    return entry.toolset.overloads ?? this.#overloads;
+  }
+
+  /** Makes an entry that is not yet part of the registry. */
+  #makeEntry(toolset: Toolset): ToolsetEntry {
+    checkToolset(toolset);
+    return new ToolsetEntry(toolset, { settings: this.#settings, permission: this.#permission });
+  }
+
+  #prepare(parts: ToolsetParts): ToolsetEntry {
+    const before = this.#names.entries.get(parts?.toolset?.name);
+    const same = { settings: this.#settings, permission: this.#permission, overloads: this.#overloads, warn: this.#warn };
+    return prepareToolset(parts, { ...same, before });
+  }
+
+  /** Makes a prepared entry part of the registry. */
+  #put(entry: ToolsetEntry): void {
+    this.#names.addToolset(entry);
+    for (const family of entry.families.values()) this.#publish(family, family.tools);
+    this.#hasSequence ||= entry.toolset.engine?.order === "sequential";
+    this.#hasFaults ||= entry.toolset.faults !== undefined;
+    this.#remembersSessions ||= entry.toolset.engine?.openSession !== undefined;
+  }
+
+  #publishEntry(entry: ToolsetEntry): void {
+    if (!this.#names.entries.has(entry.toolset.name)) this.#names.addToolset(entry);
+  }
+
+  /** Makes the tools that are new in a family known everywhere. */
+  #publish(family: ToolFamily, added: readonly RegisteredTool[]): void {
+    this.#names.add(family);
+    this.#size += added.length;
+    if (this.#index !== undefined) for (const registered of added) this.#index.add(registered);
+  }
+
+  #remove(family: ToolFamily): void {
+    this.#names.remove(family);
+    this.#size -= family.tools.length;
+    if (this.#index !== undefined) for (const registered of family.tools) this.#index.remove(registered);
+  }
+
+  #changed(): void {
+    this.#version++;
+    this.#listed = undefined;
+  }
+
+  #textIndex(): TextIndex {
+    if (this.#index === undefined) {
+      this.#index = new TextIndex();
+      for (const registered of this) this.#index.add(registered);
+    }
+    return this.#index;
+  }
+}

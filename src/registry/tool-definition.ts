@@ -1,0 +1,153 @@
+/** A tool as data: for a model, for MCP, for a file. */
+import { DEFAULT_NAMESPACE } from "../core/call.ts";
+import { declaresNoWrites } from "../core/effects.ts";
+import type { Effects } from "../core/effects.ts";
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { JsonSchema, Tool } from "../core/tool.ts";
+import { checkToolFields } from "./check-tool-fields.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+
+/** What a tool does to the world, as MCP's hints say it. @see https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations */
+export interface ToolAnnotations {
+  readonly readOnlyHint: boolean;
+  readonly destructiveHint: boolean;
+  readonly idempotentHint: boolean;
+  readonly openWorldHint: boolean;
+}
+
+/** The shape that MCP, a CLI or a model's provider is shown (F2.8). */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly outputSchema?: JsonSchema;
+  readonly annotations: ToolAnnotations;
+  readonly tags?: readonly string[];
+}
+
+export function toolDefinition(registered: RegisteredTool): ToolDefinition {
+  const { tool } = registered;
+  return {
+    name: registered.qualifiedName,
+    ...(tool.title === undefined ? {} : { title: tool.title }),
+    description: tool.description,
+    inputSchema: tool.inputSchema,
+    ...(tool.outputSchema === undefined ? {} : { outputSchema: tool.outputSchema }),
+    annotations: annotationsOf(tool),
+    ...(tool.tags === undefined || tool.tags.length === 0 ? {} : { tags: tool.tags }),
+  };
+}
+
+/** Where a tool does not say what it touches, the hints are MCP's own cautious defaults. */
+function annotationsOf({ effects }: Tool): ToolAnnotations {
+  const declared = effects?.reads !== undefined || effects?.writes !== undefined;
+  const writesNothing = declaresNoWrites(effects);
+  return {
+    readOnlyHint: writesNothing,
+    destructiveHint: effects?.destructive ?? !declared,
+    idempotentHint: writesNothing || effects?.idempotent === true,
+    openWorldHint: effects?.external ?? effects === undefined,
+  };
+}
+
+/** The fields that a file holds as they are. */
+export const PLAIN_FIELDS = [
+  "title",
+  "tags",
+  "category",
+  "documentation",
+  "requiresReading",
+  "promptContribution",
+  "providers",
+  "requires",
+  "unknownKeys",
+  "oncePerTurn",
+  "endsTurn",
+  "providerExecuted",
+  "enabled",
+  "maxConcurrent",
+  "timeoutMs",
+  "deadlineMs",
+  "maxAttempts",
+  "maxResultBytes",
+] as const satisfies readonly (keyof Tool)[];
+
+/** A tool in a file: the fields of seed 000, its namespace and whatever else of it is data beside them (F0.2). */
+export interface ToolJson extends Pick<Tool, (typeof PLAIN_FIELDS)[number]> {
+  readonly name: string;
+  readonly namespace: string;
+  readonly description: string;
+  readonly parameters: JsonSchema;
+  readonly output_parameters?: JsonSchema;
+  readonly effects?: Omit<Effects, "undo">;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Writes what is data of a tool, without its functions; what is empty is left out.
+ *
+ * Resource keys that are computed cannot be written: both lists are left out then, so that the tool read back is
+ * undeclared and never taken for one that only reads.
+ */
+export function toolToJson(registered: RegisteredTool): ToolJson {
+  const { tool, toolset } = registered;
+  const { outputSchema, metadata } = tool;
+  const effects = plainEffects(tool.effects ?? {});
+  return {
+    name: tool.name,
+    namespace: toolset.name,
+    description: tool.description,
+    parameters: tool.inputSchema,
+    ...(isEmpty(outputSchema) || outputSchema === undefined ? {} : { output_parameters: outputSchema }),
+    ...plainFields(tool),
+    ...(isEmpty(effects) ? {} : { effects }),
+    ...(isEmpty(metadata) || metadata === undefined ? {} : { metadata }),
+  };
+}
+
+/**
+ * Reads what `toolToJson` writes; what is absent is empty. The namespace is the one in the file, else the
+ * argument, else `default`.
+ *
+ * @throws ToolError `invalid_argument` without a name, or naming the field that has a wrong type
+ */
+export function toolFromJson(json: unknown, namespace: string = DEFAULT_NAMESPACE): { readonly tool: Tool; readonly namespace: string } {
+  if (!isJsonObject(json)) throw new ToolError("invalid_argument", 'A tool in a file is an object with a "name".');
+  const { namespace: own = namespace, name, description = "", parameters = {}, output_parameters: output, effects, metadata } = json;
+  if (typeof own !== "string") throw new ToolError("invalid_argument", `The namespace of tool ${JSON.stringify(name)} must be a string.`);
+  const tool: unknown = {
+    name,
+    description,
+    inputSchema: parameters,
+    ...(isEmpty(output) ? {} : { outputSchema: output }),
+    ...plainFields(json),
+    ...(isEmpty(effects) ? {} : { effects }),
+    ...(isEmpty(metadata) ? {} : { metadata }),
+  };
+  checkToolFields(tool);
+  return { tool, namespace: own };
+}
+
+function plainFields(from: Tool | Readonly<Record<string, unknown>>): Pick<Tool, (typeof PLAIN_FIELDS)[number]> {
+  const fields: [name: string, value: unknown][] = [];
+  for (const name of PLAIN_FIELDS) {
+    const value: unknown = Reflect.get(from, name);
+    if (!isEmpty(value)) fields.push([name, value]);
+  }
+  return Object.fromEntries(fields);
+}
+
+function plainEffects(effects: Effects): Omit<Effects, "undo"> {
+  const computed = typeof effects.reads === "function" || typeof effects.writes === "function";
+  const left = computed ? ["undo", "reads", "writes"] : ["undo"];
+  return Object.fromEntries(Object.entries(effects).filter(([field, value]) => value !== undefined && !left.includes(field)));
+}
+
+/** Nothing, `""`, `[]` and `{}`. */
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === "") return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}

@@ -1,0 +1,162 @@
+/** What names mean: the toolsets and tools of a registry by every name they can be called. */
+import { DEFAULT_NAMESPACE, qualifiedName, splitName } from "../core/call.ts";
+import type { NameParts } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import { isMarked, providerName, qualifiedNameOf } from "../wire/provider-name.ts";
+import { BareNames } from "./bare-names.ts";
+import { ConfusableNames, spell } from "./confusable-names.ts";
+import { ambiguousTool, hiddenTool, missingTool, missingToolset } from "./missing-tool.ts";
+import { nearNames } from "./near-names.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+import type { ToolFamily, ToolsetEntry } from "./toolset-entry.ts";
+
+const MAX_NEAR = 3;
+/** So many names are told to a caller who asked for none of them. */
+const MAX_FEW = 10;
+const NONE_GIVEN: ReadonlyMap<string, string> = new Map();
+
+export class ToolNames {
+  /** By name, in the order they were added. */
+  readonly entries = new Map<string, ToolsetEntry>();
+  /** By qualified name. */
+  readonly families = new Map<string, ToolFamily>();
+  readonly #bareNames = new BareNames();
+  readonly #toolLooks = new ConfusableNames((name) => this.#bareNames.has(name));
+  readonly #toolsetLooks = new ConfusableNames((name) => this.entries.has(name));
+  readonly #warn: (message: string) => void;
+
+  /** @param warn told of names that look like another */
+  constructor(warn: (message: string) => void) {
+    this.#warn = warn;
+  }
+
+  addToolset(entry: ToolsetEntry): void {
+    const { name } = entry.toolset;
+    const problem = this.#toolsetLooks.note(name);
+    if (problem !== undefined) this.#warn(`The toolset name ${spell(name)} ${problem}.`);
+    this.entries.set(name, entry);
+  }
+
+  /** Makes a family known by its names; one that is known already stays as it is. */
+  add(family: ToolFamily): void {
+    if (this.families.has(family.qualifiedName)) return;
+    const problem = this.#toolLooks.note(family.name);
+    if (problem !== undefined) this.#warn(`The tool name ${spell(family.qualifiedName)} ${problem}.`);
+    this.families.set(family.qualifiedName, family);
+    this.#bareNames.add(family.name, family);
+  }
+
+  remove(family: ToolFamily): void {
+    family.entry.families.delete(family.name);
+    this.families.delete(family.qualifiedName);
+    this.#bareNames.remove(family.name, family);
+  }
+
+  /** By qualified name, or by a bare one of the namespace `default`. */
+  findOwn(name: string): ToolFamily | undefined {
+    if (typeof name !== "string") return undefined; // of a program without types
+    return this.families.get(name) ?? this.families.get(qualifiedName(DEFAULT_NAMESPACE, name));
+  }
+
+  /** As `findOwn`, and by a bare name that only one toolset has, or by the name that providers are given. */
+  find(name: string): ToolFamily | undefined {
+    if (typeof name !== "string") return undefined;
+    return this.findOwn(name) ?? this.#bareNames.unique(name) ?? this.#findEncoded(name);
+  }
+
+  /** See `Registry.resolve`. */
+  resolve(name: string): readonly RegisteredTool[] | ToolError {
+    if (typeof name !== "string") return noName();
+    const family = this.families.get(name) ?? this.#bareNames.unique(name);
+    if (family === undefined) return this.#resolveShared(name);
+    const { callable } = family;
+    if (callable.length > 0 && family.entry.blocked === undefined) return callable;
+    return whyNot(family, name) ?? callable;
+  }
+
+  /** `not_found` with the names that may have been meant. */
+  missing(name: string): ToolError {
+    if (typeof name !== "string") return noName();
+    const parts = splitName(name);
+    const { namespace } = parts;
+    const entry = namespace === undefined ? undefined : this.entries.get(namespace);
+    // An engine brings its tools when it opens: until then nobody can say what it has.
+    if (entry?.blocked !== undefined && entry.toolset.engine !== undefined) return entry.blocked;
+    const bare = namespace === undefined ? this.#nearBare(name) : [];
+    const near = bare.length > 0 ? bare : this.#nearQualified(name, parts);
+    const unknownToolset = namespace === undefined || this.entries.has(namespace) ? undefined : namespace;
+    return missingTool(name, { unknownToolset, near, few: this.#fewNames() });
+  }
+
+  requireToolset(name: string): ToolsetEntry {
+    const entry = this.entries.get(name);
+    if (typeof name !== "string") throw noName();
+    if (entry === undefined) throw missingToolset(name, nearNames(name, this.entries.keys(), MAX_NEAR));
+    return entry;
+  }
+
+  /** By what `providerName` makes of a qualified name, and nothing else that looks like one. */
+  #findEncoded(name: string): ToolFamily | undefined {
+    if (this.#bareNames.has(name)) return undefined;
+    const decoded = qualifiedNameOf(name, NONE_GIVEN);
+    const family = decoded === name ? undefined : this.families.get(decoded);
+    if (family !== undefined) return providerName(decoded) === name ? family : undefined;
+    return isMarked(name) ? this.families.values().find(({ qualifiedName: known }) => providerName(known) === name) : undefined;
+  }
+
+  /** A bare name that is not unique, but may be by what is switched off. */
+  #resolveShared(name: string): readonly RegisteredTool[] | ToolError {
+    const families = this.#bareNames.all(name);
+    const [first] = families;
+    if (first === undefined) {
+      const encoded = this.#findEncoded(name);
+      return encoded === undefined ? this.missing(name) : this.resolve(encoded.qualifiedName);
+    }
+    const bearers = families.filter((family) => family.bearsName);
+    const [bearer = first] = bearers;
+    if (bearers.length > 1)
+      return ambiguousTool(
+        name,
+        bearers.map((family) => family.qualifiedName),
+      );
+    return whyNot(bearer, name) ?? bearer.callable;
+  }
+
+  /** Bare names for tools of `default`, qualified ones for all others: those are what a model was given. */
+  #nearBare(name: string): readonly string[] {
+    const near = nearNames(name, this.#bareNames.names(), MAX_NEAR).flatMap((one) => {
+      const families = this.#bareNames.all(one);
+      const offered = families.filter((family) => family.offered);
+      const isEnough = offered.length === 1 && families.filter((family) => family.bearsName).length === 1;
+      return isEnough && offered[0]?.entry.toolset.name === DEFAULT_NAMESPACE ? [one] : offered.map((family) => family.qualifiedName);
+    });
+    return near.slice(0, MAX_NEAR);
+  }
+
+  /** The same tool name in other toolsets first; then names spelt alike, in the toolset itself where it exists. */
+  #nearQualified(name: string, { namespace, name: bare }: NameParts): readonly string[] {
+    const entry = namespace === undefined ? undefined : this.entries.get(namespace);
+    const elsewhere = this.#bareNames.all(bare);
+    const alike =
+      entry === undefined
+        ? nearNames(name, this.families.keys(), MAX_NEAR).map((one) => this.families.get(one))
+        : nearNames(bare, entry.families.keys(), MAX_NEAR).map((one) => entry.families.get(one));
+    const near = new Set<string>();
+    for (const family of [...elsewhere, ...alike]) if (family?.offered === true) near.add(family.qualifiedName);
+    return [...near].slice(0, MAX_NEAR);
+  }
+
+  #fewNames(): readonly string[] | undefined {
+    if (this.families.size > MAX_FEW) return undefined;
+    return [...this.families.values()].filter((family) => family.offered).map((family) => family.qualifiedName);
+  }
+}
+
+/** Why no tool of a family can be called. A denied one is said to be denied and nothing else: whether it would work is nobody's to know. */
+function whyNot(family: ToolFamily, name: string): ToolError | undefined {
+  return family.denied === undefined ? family.blocked : hiddenTool(name, family.denied);
+}
+
+function noName(): ToolError {
+  return new ToolError("invalid_argument", "The name of a tool or toolset is a string.");
+}

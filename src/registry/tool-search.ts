@@ -1,0 +1,149 @@
+/** Searches a registry's tools: filters that must all hold, and a text that ranks. */
+import { ToolError } from "../core/error.ts";
+import type { ToolCategory } from "../core/tool.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+
+export interface SearchQuery {
+  /** Part of the unqualified name, in any case. */
+  readonly nameContains?: string;
+  /** The tool bears one of these tags, or all of them with `matchAllTags`. None = no filter. */
+  readonly tags?: readonly string[];
+  /** @default false */
+  readonly matchAllTags?: boolean;
+  readonly category?: ToolCategory;
+  /** Words looked for in name, title, tags and description: one is enough, more and rarer ones rank higher. */
+  readonly text?: string;
+  /** Find tools that the permission rules deny as well: for people who look through a configuration. @default false */
+  readonly denied?: boolean;
+  /** At most this many tools. Integer ≥ 1. @default all */
+  readonly limit?: number;
+}
+
+export interface Searchable {
+  /** Everything that may be found, sorted by qualified name. */
+  list(): readonly RegisteredTool[];
+  /** True for what may be found. */
+  isOffered(registered: RegisteredTool): boolean;
+  /** Hands over every tool with a word of the text, in no order. */
+  rank(text: string, take: (registered: RegisteredTool, score: number) => void): void;
+}
+
+/**
+ * Finds the tools that pass every filter: sorted by qualified name, or with `text` best first and equal ones
+ * by qualified name.
+ *
+ * @throws ToolError `invalid_argument` for a limit that is no integer ≥ 1
+ */
+export function searchTools(query: SearchQuery, tools: Searchable): readonly RegisteredTool[] {
+  if (typeof query !== "object" || query === null)
+    throw new ToolError("invalid_argument", 'search() takes a query, such as { text: "send mail", limit: 5 }.');
+  const limit = checkLimit(query.limit);
+  const passes = makeFilter(query);
+  if (query.text === undefined || query.text === "") return firstOf(tools.list(), limit, passes);
+  const ranking = new Ranking(limit);
+  tools.rank(query.text, (registered, score) => {
+    if (ranking.canTake(score) && tools.isOffered(registered) && passes(registered)) ranking.take({ registered, score });
+  });
+  return ranking.best().map(({ registered }) => registered);
+}
+
+function checkLimit(limit: number = Infinity): number {
+  if (limit !== Infinity && (!Number.isInteger(limit) || limit < 1)) {
+    throw new ToolError("invalid_argument", `limit of a search is ${String(limit)}; it takes an integer from 1.`);
+  }
+  return limit;
+}
+
+function makeFilter(query: SearchQuery): (registered: RegisteredTool) => boolean {
+  const part = query.nameContains?.toLowerCase() ?? "";
+  const wanted = query.tags ?? [];
+  const { category, matchAllTags = false } = query;
+  return ({ tool }) => {
+    if (category !== undefined && tool.category !== category) return false;
+    if (wanted.length > 0) {
+      const tags = tool.tags ?? [];
+      if (!(matchAllTags ? wanted.every((tag) => tags.includes(tag)) : wanted.some((tag) => tags.includes(tag)))) return false;
+    }
+    return part === "" || tool.name.toLowerCase().includes(part);
+  };
+}
+
+function firstOf(
+  tools: readonly RegisteredTool[],
+  limit: number,
+  passes: (registered: RegisteredTool) => boolean,
+): readonly RegisteredTool[] {
+  const found: RegisteredTool[] = [];
+  for (const registered of tools) {
+    if (!passes(registered)) continue;
+    found.push(registered);
+    if (found.length >= limit) break;
+  }
+  return found;
+}
+
+interface RankedTool {
+  readonly registered: RegisteredTool;
+  readonly score: number;
+}
+
+/** Up to this many are kept in order as they come; for more, sorting everything at the end costs less. */
+const MAX_INSERTED = 256;
+
+/** The best of many: a common word is in a hundred thousand tools, of which ten are wanted. */
+class Ranking {
+  readonly #limit: number;
+  readonly #inserts: boolean;
+  readonly #ranked: RankedTool[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+    this.#inserts = limit <= MAX_INSERTED;
+  }
+
+  /** False when this score cannot be among the best any more. */
+  canTake(score: number): boolean {
+    const last = this.#inserts ? this.#ranked[this.#limit - 1] : undefined;
+    return last === undefined || score >= last.score;
+  }
+
+  take(candidate: RankedTool): void {
+    if (!this.#inserts) {
+      this.#ranked.push(candidate);
+      return;
+    }
+    const last = this.#ranked[this.#limit - 1];
+    if (last !== undefined) {
+      if (compare(candidate, last) > 0) return;
+      this.#ranked.pop();
+    }
+    this.#ranked.splice(this.#placeOf(candidate), 0, candidate);
+  }
+
+  best(): readonly RankedTool[] {
+    return this.#inserts ? this.#ranked : this.#ranked.sort(compare).slice(0, this.#limit);
+  }
+
+  #placeOf(candidate: RankedTool): number {
+    let from = 0;
+    let to = this.#ranked.length;
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      const other = this.#ranked[middle];
+      if (other !== undefined && compare(candidate, other) < 0) to = middle;
+      else from = middle + 1;
+    }
+    return from;
+  }
+}
+
+function compare(one: RankedTool, other: RankedTool): number {
+  if (one.score !== other.score) return other.score - one.score;
+  return compareNames(one.registered, other.registered);
+}
+
+/** The order of every listing: by qualified name, in UTF-16 units. */
+export function compareNames(one: RegisteredTool, other: RegisteredTool): number {
+  if (one.qualifiedName === other.qualifiedName) return 0;
+  return one.qualifiedName < other.qualifiedName ? -1 : 1;
+}

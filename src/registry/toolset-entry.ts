@@ -1,0 +1,186 @@
+/** What the registry keeps of one toolset: whether it can be called, and its tools by name. */
+import { ToolError, hintsOf } from "../core/error.ts";
+import type { CallSettings, Tool } from "../core/tool.ts";
+import type { Toolset } from "../core/toolset.ts";
+import type { Permission } from "../policy/permission.ts";
+import { inheritSettings, sameSettings } from "./call-settings.ts";
+import { RegisteredTool } from "./registered-tool.ts";
+
+/** `closed` is before `open` and after `close`; an error is why the toolset could not be opened. */
+export type ToolsetState = "open" | "closed" | ToolError;
+
+export interface EntryOptions {
+  /** What its tools use where neither they nor their toolset set anything. */
+  readonly settings: Required<CallSettings>;
+  readonly permission: Permission | undefined;
+  /** The entry this one takes the place of: it stays as open, and as switched by hand, as that was. */
+  readonly before?: ToolsetEntry | undefined;
+}
+
+export class ToolsetEntry {
+  readonly toolset: Toolset;
+  /** By unqualified name. */
+  readonly families = new Map<string, ToolFamily>();
+  /** Registered one by one by the program, not as part of the toolset. */
+  readonly #byHand = new Set<RegisteredTool>();
+  /** Why no call of the toolset can run now; undefined when calls can. */
+  blocked: ToolError | undefined = undefined;
+  readonly #settings: Required<CallSettings>;
+  readonly #permission: Permission | undefined;
+  #enabled: boolean;
+  #state: ToolsetState = "open";
+
+  constructor(toolset: Toolset, { settings, permission, before }: EntryOptions) {
+    this.toolset = toolset;
+    this.#permission = permission;
+    this.#settings = inheritSettings(toolset.defaults ?? {}, settings);
+    this.#enabled = before?.isSwitched === true ? before.enabled : toolset.enabled !== false;
+    if (before !== undefined) this.#state = before.#state;
+    this.#judge();
+  }
+
+  /** Somebody turned it on or off since it was registered. */
+  get isSwitched(): boolean {
+    return this.#enabled !== (this.toolset.enabled !== false);
+  }
+
+  /** A tool registered in the other would have the same engine and settings here. */
+  hasSameSettings(other: ToolsetEntry): boolean {
+    const { engine, maxConcurrent } = other.toolset;
+    return this.toolset.engine === engine && this.toolset.maxConcurrent === maxConcurrent && sameSettings(this.#settings, other.#settings);
+  }
+
+  get enabled(): boolean {
+    return this.#enabled;
+  }
+
+  set enabled(enabled: boolean) {
+    this.#enabled = enabled;
+    this.#judge();
+  }
+
+  set state(state: ToolsetState) {
+    this.#state = state;
+    this.#judge();
+  }
+
+  /** False for a toolset that is disabled or could not be opened: its tools are not offered to anybody. */
+  get offered(): boolean {
+    return this.#enabled && !(this.#state instanceof ToolError);
+  }
+
+  /** What the program registered one by one and has not taken away. */
+  get registeredByHand(): readonly RegisteredTool[] {
+    return [...this.#byHand].filter((registered) => this.families.get(registered.tool.name)?.tools.includes(registered) === true);
+  }
+
+  /** Adds a tool that stays when the toolset is replaced. */
+  addByHand(registered: RegisteredTool): ToolFamily {
+    this.#byHand.add(registered);
+    return this.add(registered);
+  }
+
+  /** @param blocked why it cannot be called although it is there @param isBrought whether the engine brought it */
+  makeTool(tool: Tool, blocked?: ToolError, isBrought: boolean = false): RegisteredTool {
+    const { toolset } = this;
+    const formats = toolset.checkFormats ?? !isBrought;
+    return new RegisteredTool(tool, { toolset, inherited: this.#settings, blocked, permission: this.#permission, formats });
+  }
+
+  /** Adds a tool to the family of its name, which is made for the first one. */
+  add(registered: RegisteredTool): ToolFamily {
+    const { name } = registered.tool;
+    let family = this.families.get(name);
+    if (family === undefined) {
+      family = new ToolFamily(this, registered);
+      this.families.set(name, family);
+    } else family.add(registered);
+    return family;
+  }
+
+  #judge(): void {
+    this.blocked = this.#reason();
+  }
+
+  #reason(): ToolError | undefined {
+    const name = JSON.stringify(this.toolset.name);
+    if (!this.#enabled) return new ToolError("unavailable", `The toolset ${name} is disabled.`);
+    if (this.#state === "open") return undefined;
+    if (this.#state === "closed") {
+      return new ToolError("unavailable", `The toolset ${name} is not open.`, {
+        operatorHint: "Its tools can be called between open() and close().",
+      });
+    }
+    const { message, details } = this.#state;
+    return new ToolError("unavailable", `The toolset ${name} could not be opened: ${message}`, {
+      details,
+      ...hintsOf(this.#state),
+      cause: this.#state,
+    });
+  }
+}
+
+/** All tools of one qualified name: one, or several overloads in the order of their registration. */
+export class ToolFamily {
+  readonly entry: ToolsetEntry;
+  tools: readonly RegisteredTool[];
+  /** Those that are enabled, none where the permission rules deny the name: the same array as `tools` when all are. */
+  callable: readonly RegisteredTool[];
+  readonly #first: RegisteredTool;
+
+  constructor(entry: ToolsetEntry, first: RegisteredTool) {
+    this.entry = entry;
+    this.#first = first;
+    this.tools = [first];
+    this.callable = isCallable(first) ? this.tools : [];
+  }
+
+  /** Unqualified. */
+  get name(): string {
+    return this.#first.tool.name;
+  }
+
+  get qualifiedName(): string {
+    return this.#first.qualifiedName;
+  }
+
+  add(registered: RegisteredTool): void {
+    this.tools = [...this.tools, registered];
+    this.#sift();
+  }
+
+  setEnabled(enabled: boolean): void {
+    for (const registered of this.tools) registered.enabled = enabled;
+    this.#sift();
+  }
+
+  /** True when its tools are shown to those who choose among tools. */
+  get offered(): boolean {
+    return this.callable.length > 0 && this.entry.offered;
+  }
+
+  /** Why the permission rules deny it; undefined when they do not. */
+  get denied(): string | undefined {
+    return this.#first.denied;
+  }
+
+  /** True unless it is switched off or denied: whether it opened or not, it bears its name. */
+  get bearsName(): boolean {
+    return this.callable.length > 0 && this.entry.enabled;
+  }
+
+  /** Why none of its tools can be called now. */
+  get blocked(): ToolError | undefined {
+    if (this.entry.blocked !== undefined) return this.entry.blocked;
+    if (this.callable.length > 0) return undefined;
+    return new ToolError("unavailable", `The tool ${JSON.stringify(this.qualifiedName)} is disabled.`);
+  }
+
+  #sift(): void {
+    this.callable = this.tools.every(isCallable) ? this.tools : this.tools.filter(isCallable);
+  }
+}
+
+function isCallable({ enabled, denied }: RegisteredTool): boolean {
+  return enabled && denied === undefined;
+}

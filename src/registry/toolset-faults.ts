@@ -1,0 +1,18 @@
+/** The faults that the calls of a toolset meet. */
+import type { Toolset } from "../core/toolset.ts";
+import { faultPolicy } from "../policy/fault.ts";
+import type { FaultPolicy } from "../policy/fault.ts";
+
+const POLICIES = new WeakMap<Toolset, FaultPolicy>();
+
+/** Undefined where the toolset has no plan. @throws ToolError `invalid_argument` for a plan that cannot be kept */
+export function faultsOf(toolset: Toolset): FaultPolicy | undefined {
+  const { faults, engine, name } = toolset;
+  if (faults === undefined) return undefined;
+  let policy = POLICIES.get(toolset);
+  if (policy === undefined) {
+    policy = faultPolicy(faults, { otherTypes: engine?.kind === "search", owner: `toolset ${JSON.stringify(name)}` });
+    POLICIES.set(toolset, policy);
+  }
+  return policy;
+}

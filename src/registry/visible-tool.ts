@@ -1,0 +1,65 @@
+/** From a name to the tools it may mean, of those alone that the caller may see. */
+import { ToolError } from "../core/error.ts";
+import type { Visibility } from "../policy/visibility.ts";
+import { ambiguousTool, hiddenTool, missingTool } from "./missing-tool.ts";
+import { nearNames } from "./near-names.ts";
+import type { RegisteredTool } from "./registered-tool.ts";
+import type { Registry } from "./registry.ts";
+
+const MAX_NEAR = 3;
+const MAX_FEW = 20;
+
+/**
+ * As `Registry.resolve`, as if there were no other tools than the visible ones: no error names one of the others, and a bare name that only
+ * one visible tool has means that one. A tool that is there but not visible is refused with `permission_denied`.
+ */
+export function resolveVisible(
+  registry: Registry,
+  name: string,
+  visibility: Visibility | undefined,
+): readonly RegisteredTool[] | ToolError {
+  const found = registry.resolve(name);
+  if (visibility === undefined) return found;
+  if (!(found instanceof ToolError)) {
+    const [first] = found;
+    if (first === undefined || visibility.permits(first.qualifiedName)) return found;
+    return visibleBearers(registry, name, visibility) ?? hiddenTool(name);
+  }
+  return visibleBearers(registry, name, visibility) ?? unseen(registry, name, { found, visibility });
+}
+
+/** True for a qualified name that a call of this caller would reach: what is said to a model names no other tools. */
+export function isVisible(registry: Registry, qualifiedName: string, visibility: Visibility | undefined): boolean {
+  return visibility?.permits(qualifiedName) !== false && !(registry.resolve(qualifiedName) instanceof ToolError);
+}
+
+/** The visible tools of a bare name. */
+function visibleBearers(registry: Registry, name: string, visibility: Visibility): readonly RegisteredTool[] | ToolError | undefined {
+  const bearers = new Set<string>();
+  for (const { tool, qualifiedName } of registry.list())
+    if (tool.name === name && visibility.permits(qualifiedName)) bearers.add(qualifiedName);
+  const [only] = bearers;
+  if (only === undefined) return undefined;
+  return bearers.size === 1 ? registry.resolve(only) : ambiguousTool(name, [...bearers]);
+}
+
+function unseen(
+  registry: Registry,
+  name: string,
+  { found, visibility }: { readonly found: ToolError; readonly visibility: Visibility },
+): ToolError {
+  const known = registry.get(name);
+  if (known !== undefined) return visibility.permits(known.qualifiedName) ? found : hiddenTool(name);
+  if (found.code === "ambiguous") return hiddenTool(name);
+  if (found.code !== "not_found" && name.includes("::") && visibility.permits(name)) return found; // such as a toolset that did not open
+  const visible = registry.list().filter(({ qualifiedName }) => visibility.permits(qualifiedName));
+  const qualified = [...new Set(visible.map(({ qualifiedName }) => qualifiedName))];
+  const bare = new Set(name.includes("::") ? [] : nearNames(name, new Set(visible.map(({ tool }) => tool.name)), MAX_NEAR));
+  const near =
+    bare.size > 0 ? visible.filter(({ tool }) => bare.has(tool.name)).map((one) => one.qualifiedName) : nearNames(name, qualified);
+  return missingTool(name, {
+    unknownToolset: undefined,
+    near: [...new Set(near)].slice(0, MAX_NEAR),
+    few: qualified.length > MAX_FEW ? undefined : qualified,
+  });
+}

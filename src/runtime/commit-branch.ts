@@ -1,0 +1,67 @@
+/** Makes what a branch did part of the session it came from. */
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { RuntimeSession } from "./runtime-session.ts";
+
+/**
+ * Appends the branch's events to its parent, between two turns, and sets the parent's state to the branch's.
+ *
+ * Nothing happens when it cannot be done: the parent is then as it was, and so is the branch.
+ *
+ * @throws ToolError `conflict`, `invalid_argument`; by rejecting
+ */
+export async function commitBranch(
+  branch: RuntimeSession,
+  parent: RuntimeSession,
+  eventsFrom: (position: number) => AsyncIterable<SessionEvent>,
+): Promise<void> {
+  if (branch.committed) throw committedBefore(branch);
+  if (branch.turns.isInside || parent.turns.isInside) throw goesOn(branch);
+  if (branch.ready !== undefined) await branch.ready; // calls that wait for it come first
+  while (branch.turns.busy) await branch.turns.run(() => {});
+  const { length, state } = branch.head;
+  const events: SessionEvent[] = [];
+  for await (const event of eventsFrom(branch.baseLength)) if (event.type !== "session-start") events.push(event);
+  await parent.ready;
+  await parent.turns.run(() => {
+    const refusal = branch.length === length ? whyNot(branch, parent) : goesOn(branch);
+    if (refusal !== undefined) throw refusal;
+    const at = parent.parts.ports.clock.wallTime();
+    const commit = { type: "branch-commit", sessionId: parent.id, at, branchId: branch.id, events: events.length } as const;
+    const all = [Object.freeze(commit), ...events];
+    branch.committed = true;
+    branch.markClosed(); // what waits there, or comes now, would be lost
+    parent.adopt(all, state);
+    parent.parts.cache.forget(parent); // what was read from its state is out of date
+    if (branch.simulation !== undefined) parent.simulation?.adopt(branch.simulation);
+    // What a live branch did was told when it happened.
+    if (parent.parts.listening) for (const event of branch.simulation === undefined ? [commit] : all) parent.parts.emit(event);
+  });
+}
+
+function committedBefore(branch: RuntimeSession): ToolError {
+  return new ToolError("invalid_argument", `The branch ${JSON.stringify(branch.id)} was committed before.`);
+}
+
+function goesOn(branch: RuntimeSession): ToolError {
+  return new ToolError("conflict", `The branch ${JSON.stringify(branch.id)} cannot be committed while its calls run.`, {
+    hint: "Commit it when they have ended.",
+  });
+}
+
+function whyNot(branch: RuntimeSession, parent: RuntimeSession): ToolError | undefined {
+  if (branch.committed) return committedBefore(branch);
+  const cannot = `The branch ${JSON.stringify(branch.id)} cannot be committed: `;
+  if (parent.closed) return new ToolError("conflict", `${cannot}its session ${JSON.stringify(parent.id)} is closed.`);
+  if (parent.broken !== undefined) return parent.broken;
+  if (parent.length !== branch.baseLength) {
+    return new ToolError("conflict", `${cannot}its session ${JSON.stringify(parent.id)} has moved on since it was taken.`, {
+      hint: "Take a new branch and make the calls there.",
+    });
+  }
+  const remote = branch.engagedEngines?.remote;
+  if (remote === undefined) return undefined;
+  return new ToolError("conflict", `${cannot}its engine "${remote}" keeps what the branch did apart from its session.`, {
+    hint: "Make the calls in the session itself.",
+  });
+}

@@ -1,0 +1,147 @@
+/** Puts a recording into a store, as a session that can be resumed. */
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import { diffJson } from "../core/base/json-patch.ts";
+import { canonicalJson, copyJson } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { readEvent } from "../core/recording/read-event.ts";
+import { readRecording } from "../core/recording/recording.ts";
+import type { RecordingHeader } from "../core/recording/format.ts";
+import type { RecordingSource } from "../core/recording/recording.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { EventLog, Store } from "../core/store.ts";
+import { outcomeUnknown } from "../call/reconcile-call.ts";
+import { SessionFold } from "./fold-events.ts";
+import type { OpenCall } from "./fold-events.ts";
+import { storedEvents } from "../session/read-events.ts";
+import { checkSessionId } from "../session/session-id.ts";
+import { place } from "../session/session.ts";
+
+export interface ImportOptions {
+  /** @default the id of the session that was recorded */
+  readonly id?: string;
+}
+
+export interface ImportedRecording {
+  readonly sessionId: string;
+  readonly events: number;
+  /** False when the store had this recording already; the session may have gone on since. */
+  readonly isNew: boolean;
+}
+
+const GROUP = 500;
+
+/**
+ * Reads a recording into a store: all of it, or nothing. Importing it again changes nothing. Calls that had no result when they were
+ * recorded get one that says that nobody knows what became of them.
+ *
+ * @throws ToolError `corrupt_record` for a recording that is damaged, cut short, of another version, or whose changes of state do not
+ * fit; `duplicate` when the store has another session of this id. By rejecting
+ */
+export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
+  if (options.id !== undefined) checkSessionId(options.id);
+  await store.open();
+  const { header, events } = await readRecording(source);
+  const sessionId = options.id ?? header.sessionId;
+  checkSessionId(sessionId);
+  if (await isStored(store, sessionId)) return compare(store, sessionId, events);
+  const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
+  const fold = new SessionFold(1);
+  try {
+    const count = await copyEvents(events, log, fold, header.exportedAt);
+    // Whether they ran after they were recorded is known nowhere: taken for never started, a resume would run them.
+    log.append([...takenBack(fold, header), ...fold.open.map((call) => unknownEnd(call, header))]);
+    await log.close();
+    return { sessionId, events: count, isNew: true };
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown);
+    await log.close().catch(() => {}); // what went wrong first is told
+    if (error.code !== "duplicate") await store.remove(sessionId).catch(() => {});
+    throw error;
+  }
+}
+
+async function isStored(store: Store, sessionId: string): Promise<boolean> {
+  try {
+    await store.read(sessionId, { limit: 1 });
+    return true;
+  } catch (thrown: unknown) {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.code === "not_found") return false;
+    throw error;
+  }
+}
+
+/** The recording of a session that the store has: nothing to do when it is the same. */
+async function compare(store: Store, sessionId: string, events: AsyncIterable<SessionEvent>): Promise<ImportedRecording> {
+  const stored = storedEvents(store, sessionId);
+  let first = await stored.next();
+  let count = 0;
+  for await (const event of events) {
+    // A session of no store has no start; the import gave it one.
+    if (count === 0 && event.type !== "session-start" && first.value?.type === "session-start") first = await stored.next();
+    if (first.done === true || canonicalJson(asJson(first.value)) !== canonicalJson(asJson(event))) throw another(sessionId);
+    count++;
+    first = await stored.next();
+  }
+  return { sessionId, events: count, isNew: false };
+}
+
+/** Undoes what the calls without a result changed in the state, as a resume does. */
+function takenBack(fold: SessionFold, { sessionId, exportedAt }: RecordingHeader): readonly SessionEvent[] {
+  let { state } = fold.head;
+  return fold.openChanges.toReversed().flatMap(({ callId, turnId, toolset, key, before, after }): readonly SessionEvent[] => {
+    const at = place(toolset, key);
+    if (state.get(at) !== after) return []; // another call has changed it since
+    state = before === undefined ? state.delete(at) : state.set(at, before);
+    const patch = diffJson(after, before);
+    return [{ type: "state-change", callId, turnId, sessionId, at: exportedAt, toolset, key, patch }];
+  });
+}
+
+/** The result of a call that had none in its recording. */
+function unknownEnd({ callId, turnId, call }: OpenCall, { sessionId, exportedAt }: RecordingHeader): SessionEvent {
+  const error = outcomeUnknown(call.name, "It had no result when its session was recorded.").toJSON();
+  const result: ToolResult = {
+    callId,
+    ...(call.id === undefined ? {} : { id: call.id }),
+    name: call.name,
+    status: "error",
+    error,
+    origin: "live",
+    attempts: 0,
+    durationMs: 0,
+    repairs: [],
+    warnings: [],
+  };
+  return readEvent({ type: "call-end", callId, turnId, sessionId, at: exportedAt, result }, "The result of an interrupted call");
+}
+
+/** Events are frozen JSON, whatever their type says of fields that may be missing. */
+function asJson(event: SessionEvent): JsonValue {
+  return copyJson(event).value;
+}
+
+function another(sessionId: string): ToolError {
+  return new ToolError("duplicate", `The store has another session ${JSON.stringify(sessionId)} already; nothing was imported.`, {
+    hint: "Import it under another id.",
+  });
+}
+
+async function copyEvents(events: AsyncIterable<SessionEvent>, log: EventLog, fold: SessionFold, at: number): Promise<number> {
+  let count = 0;
+  let group: SessionEvent[] = [];
+  for await (const event of events) {
+    if (count === 0 && event.type !== "session-start") group.push(Object.freeze({ type: "session-start", sessionId: log.sessionId, at }));
+    fold.apply(event);
+    group.push(event);
+    count++;
+    if (group.length < GROUP || fold.open.length > 0) continue;
+    log.append(group);
+    group = [];
+    await log.whenDurable(); // no more than a group waits in memory
+  }
+  log.append(group);
+  await log.whenDurable();
+  return count;
+}

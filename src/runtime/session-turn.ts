@@ -1,0 +1,104 @@
+/** A turn of a session that is held for several rounds, as a loop does. */
+import type { SessionMessage } from "../core/message.ts";
+import { ToolError } from "../core/error.ts";
+import { onAbort } from "../policy/deadline.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { CallOptions } from "../call/call-run.ts";
+import { Round } from "./round.ts";
+import { unknownKey } from "../registry/known-keys.ts";
+import type { RoundOptions } from "./round.ts";
+import { readMessage } from "../session/read-message.ts";
+import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
+import type { Turn } from "../session/turn.ts";
+
+export interface TurnPlace {
+  readonly session: RuntimeSession;
+  readonly turn: Turn;
+  readonly callOptions: (options: RoundOptions) => CallOptions;
+  readonly refusal: () => ToolError | undefined;
+  readonly whenDurable: (results: Promise<readonly ToolResult[]>) => Promise<readonly ToolResult[]>;
+}
+
+const NO_OPTIONS: RoundOptions = Object.freeze({});
+const OPTIONS: Readonly<Record<keyof RoundOptions, true>> = {
+  signal: true,
+  data: true,
+  validate: true,
+  recordHistory: true,
+  allow: true,
+  approved: true,
+  answerFrom: true,
+  rewriteInput: true,
+  ask: true,
+  shown: true,
+  onProgress: true,
+  metadata: true,
+};
+
+export class HeldTurn implements SessionTurn {
+  readonly session: RuntimeSession;
+  readonly signal: AbortSignal;
+  readonly #place: TurnPlace;
+  readonly #forget: () => void;
+  #open: Round | undefined;
+  #isOver = false;
+
+  constructor(place: TurnPlace) {
+    this.session = place.session;
+    this.signal = place.session.whenClosed;
+    this.#place = place;
+    // What is the matter with a round that cannot end is told to whoever ends the turn.
+    this.#forget = onAbort(this.signal, () => void this.#open?.void("the session was closed").catch(() => {}));
+  }
+
+  get id(): string {
+    return this.#place.turn.id;
+  }
+
+  get endedBy(): string | undefined {
+    return this.#place.turn.endedBy;
+  }
+
+  addMessage(message: SessionMessage): void {
+    this.#check();
+    const at = this.session.parts.ports.clock.wallTime();
+    this.session.recordAndTell({ type: "message-add", sessionId: this.session.id, at, message: readMessage(message) });
+  }
+
+  round(options: RoundOptions = NO_OPTIONS): Round {
+    this.#check();
+    if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
+    if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of round() are an object.");
+    const unknown = options === NO_OPTIONS ? undefined : unknownKey(options, OPTIONS, "round()");
+    if (unknown !== undefined) throw unknown;
+    const { turn, callOptions, refusal, whenDurable } = this.#place;
+    const { metadata, signal, shown } = options;
+    const round = new Round({
+      parts: this.session.parts,
+      turn,
+      callOptions: callOptions(options),
+      metadata,
+      shown,
+      signal,
+      refusal,
+      whenDurable,
+      ended: () => {
+        turn.endRound();
+        this.#open = undefined;
+      },
+    });
+    return (this.#open = round);
+  }
+
+  /** Ends the turn: a round that nobody ended is voided. @internal */
+  async close(): Promise<void> {
+    this.#isOver = true;
+    this.#forget();
+    await this.#open?.void("the turn was over");
+  }
+
+  #check(): void {
+    const wrong = this.#isOver ? new ToolError("invalid_argument", "The turn is over.") : this.#place.refusal();
+    if (wrong !== undefined) throw wrong;
+  }
+}

@@ -1,0 +1,120 @@
+/** A session as one JSON value: what was recorded of it, its state, and what its engines remember. */
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import { diffJson } from "../core/base/json-patch.ts";
+import { copyJson, isJsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import { readEvent } from "../core/recording/read-event.ts";
+import { SessionFold } from "./fold-events.ts";
+import { partsOfPlace } from "../session/session.ts";
+import type { SessionHead, StateMap } from "../session/session.ts";
+import type { Submitted } from "./submissions.ts";
+
+const VERSION = 1;
+
+export interface SessionSnapshot {
+  readonly haft: "snapshot";
+  readonly version: typeof VERSION;
+  /** The session it was taken of. */
+  readonly sessionId: string;
+  /** Wall-clock milliseconds since the epoch. */
+  readonly at: number;
+  readonly events: readonly SessionEvent[];
+  /** The values of state by toolset and key; the events come to the same. */
+  readonly state: Readonly<Record<string, JsonObject>>;
+  /** What engines remember, by toolset. */
+  readonly engines: JsonObject;
+}
+
+/** Makes the snapshot; deeply frozen. */
+export function makeSnapshot(fields: {
+  readonly sessionId: string;
+  readonly at: number;
+  readonly events: readonly SessionEvent[];
+  readonly state: StateMap;
+  readonly engines: ReadonlyMap<string, JsonValue>;
+}): SessionSnapshot {
+  return Object.freeze({
+    haft: "snapshot",
+    version: VERSION,
+    sessionId: fields.sessionId,
+    at: fields.at,
+    events: Object.freeze([...fields.events]),
+    state: stateObject(fields.state),
+    engines: Object.freeze(Object.fromEntries(fields.engines)),
+  });
+}
+
+/** The values of state by toolset and key. What is named `__proto__` is in the events only: no JSON that is read has such a key. */
+function stateObject(state: StateMap): Readonly<Record<string, JsonObject>> {
+  const toolsets = new Map<string, [string, JsonValue][]>();
+  for (const [at, value] of state.entries()) {
+    const { toolset, key } = partsOfPlace(at);
+    if (toolset === "__proto__" || key === "__proto__") continue;
+    const values = toolsets.get(toolset) ?? [];
+    toolsets.set(toolset, values);
+    values.push([key, value]);
+  }
+  return Object.freeze(Object.fromEntries([...toolsets].map(([toolset, values]) => [toolset, Object.freeze(Object.fromEntries(values))])));
+}
+
+export interface ReadSnapshot {
+  readonly sessionId: string;
+  readonly head: SessionHead;
+  readonly engines: ReadonlyMap<string, JsonValue>;
+  readonly submissions: ReadonlyMap<string, Submitted>;
+}
+
+/** Reads a snapshot, trusting nothing in it. @throws ToolError `corrupt_record` saying what is wrong and where */
+export function readSnapshot(raw: unknown): ReadSnapshot {
+  const fields = asObject(raw);
+  if (fields["haft"] !== "snapshot") throw corrupt('It does not begin with "haft": "snapshot".');
+  if (fields["version"] !== VERSION)
+    throw corrupt(`It is of version ${JSON.stringify(fields["version"])}; this version of Haft reads version ${VERSION}.`);
+  const { sessionId, events, state, engines } = fields;
+  if (typeof sessionId !== "string") throw corrupt('"sessionId" is not a string.');
+  if (!Array.isArray(events)) throw corrupt('"events" is not an array.');
+  if (!isJsonObject(state)) throw corrupt('"state" is no object.');
+  if (!isJsonObject(engines)) throw corrupt('"engines" is no object.');
+  const fold = new SessionFold(undefined, sessionId);
+  for (const [index, event] of events.entries()) fold.apply(readEvent(event, `Event ${index + 1} of the snapshot`));
+  if (fold.open.length > 0) throw corrupt(`The call ${JSON.stringify(fold.open[0]?.callId)} has no result in it.`);
+  const place = differingPlace(stateObject(fold.head.state), state);
+  if (place !== undefined) throw corrupt(`Its state is not what its events come to: they differ at "${place}".`);
+  return { sessionId, head: fold.head, engines: new Map(Object.entries(engines)), submissions: fold.submissions };
+}
+
+/** The first toolset, or value of one, that is not the same. Compared value by value: each may be as deep as a comparison looks. */
+function differingPlace(one: Readonly<Record<string, JsonObject>>, other: JsonObject): string | undefined {
+  return firstDiffering(one, other, (toolset) => {
+    const [left, right] = [one[toolset], other[toolset]];
+    if (left === undefined || !isJsonObject(right)) return `/${toolset}`;
+    const key = firstDiffering(left, right, (name) => (diffJson(left[name], right[name]).length === 0 ? undefined : name));
+    return key === undefined ? undefined : `/${toolset}/${key}`;
+  });
+}
+
+function firstDiffering(one: JsonObject, other: JsonObject, find: (key: string) => string | undefined): string | undefined {
+  for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
+    const found = find(key);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Room for long conversations; a snapshot that is larger is for a store. */
+const LIMITS = { maxNodes: 50_000_000, maxChars: 512 * 1024 * 1024, maxDepth: 80 } as const;
+
+function asObject(raw: unknown): JsonObject {
+  try {
+    const { value } = copyJson(raw, LIMITS);
+    if (isJsonObject(value)) return value;
+  } catch (thrown: unknown) {
+    throw corrupt(ToolError.fromUnknown(thrown).message);
+  }
+  throw corrupt("It is no object.");
+}
+
+function corrupt(problem: string): ToolError {
+  return new ToolError("corrupt_record", `The snapshot cannot be used. ${problem}`, { hint: "Take it again with session.snapshot()." });
+}

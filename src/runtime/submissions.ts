@@ -1,0 +1,86 @@
+/** Batches that may be submitted again: the same key gives the first results, however often and after whatever crash. */
+import { createHash } from "node:crypto";
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import { canonicalJson } from "../core/base/json.ts";
+import type { JsonLimits, JsonValue } from "../core/base/json.ts";
+import type { ToolResult } from "../core/result.ts";
+import { readCall } from "../call/read-call.ts";
+
+/** A batch that was submitted under a key. */
+export interface Submitted {
+  readonly digest: string;
+  /** In call order. */
+  readonly callIds: readonly string[];
+  /** How many events the session had before it. */
+  readonly startsAt: number;
+}
+
+type Results = readonly ToolResult[];
+
+const MAX_KEY_LENGTH = 1_024;
+
+/** The batches of one session by their keys. */
+export class Submissions {
+  readonly #ended: Map<string, Submitted>;
+  readonly #running = new Map<string, { readonly digest: string; readonly results: Promise<Results> }>();
+
+  constructor(ended: ReadonlyMap<string, Submitted> = new Map()) {
+    this.#ended = new Map(ended);
+  }
+
+  /**
+   * The results of the batch that has this key: those of the first submission, or of `run` when this is the first.
+   *
+   * Rejects with `conflict` when the key was used for other calls. A first submission that rejects may be made again.
+   */
+  results(
+    key: string,
+    digest: string,
+    work: { readonly run: () => Promise<Results>; readonly read: (ended: Submitted) => Promise<Results> },
+  ): Promise<Results> {
+    const known = this.#running.get(key) ?? this.#ended.get(key);
+    if (known !== undefined && known.digest !== digest) return Promise.reject(otherCalls(key));
+    if (known !== undefined) return "results" in known ? known.results : work.read(known);
+    const results = work.run().finally(() => this.#running.delete(key));
+    this.#running.set(key, { digest, results });
+    return results;
+  }
+
+  /** Notices what is recorded of batches: where their results are to be found, and which may be submitted again. */
+  notice(event: SessionEvent, startsAt: number): void {
+    noticeSubmission(this.#ended, event, startsAt);
+  }
+}
+
+/** As `Submissions.notice`, for the map of a session that is being read. */
+export function noticeSubmission(submissions: Map<string, Submitted>, event: SessionEvent, startsAt: number): void {
+  if (event.type === "batch-start") {
+    submissions.set(event.idempotencyKey, { digest: event.digest, callIds: event.callIds, startsAt });
+  } else if (event.type === "batch-rollback") {
+    const gone = new Set(event.callIds);
+    for (const [key, { callIds }] of submissions) if (callIds.some((callId) => gone.has(callId))) submissions.delete(key);
+  }
+}
+
+function otherCalls(key: string): ToolError {
+  return new ToolError("conflict", `The idempotency key ${JSON.stringify(key)} was used for other calls of this session.`, {
+    hint: "Use a new key for new calls.",
+  });
+}
+
+/** @throws ToolError `invalid_argument` */
+export function checkIdempotencyKey(key: unknown): asserts key is string {
+  if (typeof key === "string" && key !== "" && key.length <= MAX_KEY_LENGTH) return;
+  throw new ToolError("invalid_argument", `The option "idempotencyKey" of execute() is a string of 1 to ${MAX_KEY_LENGTH} characters.`);
+}
+
+/** What the calls come to, whatever ids they bear: SHA-256 over their names and inputs, in hex. */
+export function digestOfCalls(calls: readonly unknown[], limits: JsonLimits): string {
+  const read = calls.map((raw): JsonValue => {
+    const { call, error } = readCall(raw, limits);
+    // The input was copied into plain JSON by readCall.
+    return error === undefined ? [call.name, call.input as JsonValue] : [call.name, null, error.message];
+  });
+  return createHash("sha256").update(canonicalJson(read)).digest("hex");
+}

@@ -1,0 +1,58 @@
+/** Who may speak to a server over HTTP at all, and in what form: asked of every request before anything of it is read. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { HttpSettings } from "../mcp/http-options.ts";
+
+const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
+
+/** The answer to a request that is let in no further; undefined for one that is. */
+export function refuseStranger(request: Request, settings: HttpSettings): Response | undefined {
+  const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
+  const host = HOST.exec(sentTo)?.[1];
+  if (host === undefined || !settings.allowedHosts.includes(host)) return refusal(403, "This host name is not served.");
+  const origin = request.headers.get("origin");
+  if (origin !== null && !isAllowedOrigin(origin.toLowerCase(), sentTo, settings)) return refusal(403, "This origin is not served.");
+  if (settings.token === undefined || hasToken(request.headers.get("authorization"), settings.token)) return undefined;
+  return refusal(401, "A bearer token is needed.", { "www-authenticate": "Bearer" });
+}
+
+/** The answer to a request that is no JSON message; undefined for one that may be. */
+export function refuseForm({ method, headers }: Request): Response | undefined {
+  if (method === "GET" || method === "DELETE") return undefined;
+  if (method !== "POST") return refusal(405, `${method} is not served.`, { allow: "POST, GET, DELETE" });
+  if (!isJson(headers.get("content-type"))) return refusal(415, "The body must be application/json, in UTF-8.");
+  const encoding = headers.get("content-encoding");
+  return encoding === null || encoding === "identity" ? undefined : refusal(415, "The body must not be compressed.");
+}
+
+/** An error of the protocol without a request that it answers. */
+export function refusal(status: number, message: string, headers: Readonly<Record<string, string>> = {}, code: number = -32_000): Response {
+  return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status, headers });
+}
+
+/** Another port of this machine is another origin: whatever runs there is another program, and its pages may be anybody's. */
+function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins }: HttpSettings): boolean {
+  if (allowedOrigins === undefined) return origin === `http://${sentTo}` || origin === `https://${sentTo}`;
+  if (allowedOrigins.includes(origin) && origin.includes("://")) return true;
+  if (!/^https?:\/\//u.test(origin)) return false;
+  const host = HOST.exec(origin.slice(origin.indexOf("//") + 2))?.[1];
+  return host !== undefined && allowedOrigins.includes(host);
+}
+
+/** Takes as long for a token that is nearly right. */
+function hasToken(authorization: string | null, token: string): boolean {
+  const given = /^bearer +(\S+)$/iu.exec(authorization ?? "")?.[1] ?? "";
+  return timingSafeEqual(digest(given), digest(token));
+}
+
+function digest(text: string): Uint8Array {
+  return createHash("sha256").update(text).digest();
+}
+
+/** Parameters other than UTF-8 as the charset could make others read it differently. */
+function isJson(contentType: string | null): boolean {
+  const [type = "", ...parameters] = (contentType ?? "")
+    .toLowerCase()
+    .split(";")
+    .map((part) => part.replaceAll(/^[ \t]+|(?<![ \t])[ \t]+$/gu, ""));
+  return type === "application/json" && parameters.every((parameter) => /^charset="?utf-?8"?$/u.test(parameter));
+}

@@ -1,0 +1,42 @@
+/** Copies content parts into frozen JSON, each checked to be what its type says. */
+import type { ContentPart } from "../core/content.ts";
+import { ToolError } from "../core/error.ts";
+import { copyJson, isJsonArray, isJsonObject } from "../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
+
+/** Room for images and documents, which are base64: a file of 20 MB has 27 million characters. */
+const CONTENT_LIMITS = { maxChars: 64 * 1024 * 1024 } as const;
+
+/** The text that each type of part cannot do without, and the text it may have. */
+const FIELDS: Readonly<Record<ContentPart["type"], { readonly needs: readonly string[]; readonly may: readonly string[] }>> = {
+  text: { needs: ["text"], may: [] },
+  image: { needs: ["mediaType", "data"], may: [] },
+  audio: { needs: ["mediaType", "data"], may: [] },
+  file: { needs: ["uri"], may: ["mediaType", "text", "name"] },
+};
+
+/** @throws ToolError `not_json` or `too_large`, naming the part that is wrong */
+export function copyContent(content: unknown): readonly ContentPart[] {
+  const { value } = copyJson(content, CONTENT_LIMITS);
+  if (!isJsonArray(value)) throw new ToolError("not_json", "content is not an array of parts");
+  value.forEach(checkPart);
+  return value as unknown as readonly ContentPart[]; // every part was just checked
+}
+
+function checkPart(part: JsonValue, index: number): void {
+  const type = isJsonObject(part) ? part["type"] : undefined;
+  if (!isJsonObject(part) || typeof type !== "string" || !isPartType(type)) {
+    throw new ToolError("not_json", `content part ${index} is not text, image, audio or file`);
+  }
+  const { needs, may } = FIELDS[type];
+  const wrong = needs.find((name) => !isText(part, name)) ?? may.find((name) => part[name] !== undefined && !isText(part, name));
+  if (wrong !== undefined) throw new ToolError("not_json", `content part ${index} is ${type}, and its "${wrong}" is not a string`);
+}
+
+function isPartType(type: string): type is ContentPart["type"] {
+  return Object.hasOwn(FIELDS, type);
+}
+
+function isText(part: JsonObject, name: string): boolean {
+  return typeof part[name] === "string";
+}

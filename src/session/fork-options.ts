@@ -1,0 +1,33 @@
+/** What a branch may be. */
+import { ToolError } from "../core/error.ts";
+
+export interface ForkOptions {
+  /** @default minted */
+  readonly id?: string;
+  /** Its calls leave no trace in the world. A branch of a simulation is always one. @default false */
+  readonly simulated?: boolean;
+  /** Of a simulation: the tools whose calls happen for real all the same, as patterns over qualified names; `true` = all. @default none */
+  readonly allowSideEffects?: boolean | readonly string[];
+}
+
+/**
+ * Refuses what might be meant for a simulation and would make a live branch.
+ *
+ * @param isSimulation whether the branch is one in any case
+ * @throws ToolError `invalid_argument`
+ */
+export function checkForkOptions(options: ForkOptions, isSimulation: boolean): void {
+  if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of fork() are an object.");
+  const { simulated, allowSideEffects } = options;
+  if (simulated !== undefined && typeof simulated !== "boolean")
+    throw new ToolError("invalid_argument", `The option "simulated" of fork() is a boolean, not ${String(simulated)}.`);
+  if (allowSideEffects !== undefined && simulated !== true && !isSimulation) {
+    throw new ToolError(
+      "invalid_argument",
+      'The option "allowSideEffects" of fork() belongs to a simulation; this branch would be live anyway.',
+      {
+        hint: "Give simulated: true as well, or leave it out.",
+      },
+    );
+  }
+}

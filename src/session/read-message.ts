@@ -1,0 +1,41 @@
+/** Checks a message that a program adds to a session. */
+import { ToolError } from "../core/error.ts";
+import { copyJson, isJsonArray, isJsonObject } from "../core/base/json.ts";
+import type { NativeMessage, SessionMessage } from "../core/message.ts";
+import { EVENT_LIMITS } from "../core/recording/read-event.ts";
+import { copyContent } from "./copy-content.ts";
+
+const ROLES = ["user", "assistant", "system", "document"] as const satisfies readonly SessionMessage["role"][];
+
+/** A frozen copy. @throws ToolError `invalid_argument` */
+export function readMessage(raw: unknown): SessionMessage {
+  const fields = raw as Readonly<Record<string, unknown>>; // an object can be asked for any key; anything else is refused first
+  if (typeof raw !== "object" || raw === null) throw wrong("an object with a role and content");
+  const role = ROLES.find((known) => known === fields["role"]);
+  if (role === undefined) throw wrong(`of one of the roles ${ROLES.join(", ")}`);
+  const { content, title, native } = fields;
+  if (title !== undefined && typeof title !== "string") throw wrong("with a title that is text");
+  if (typeof content !== "string" && !Array.isArray(content)) throw wrong("with content that is a string or an array of content parts");
+  if (native !== undefined && role !== "assistant") throw wrong("with a native form only where the assistant says it");
+  return Object.freeze({
+    role,
+    content: typeof content === "string" ? content : copyContent(content),
+    ...(title === undefined ? {} : { title }),
+    ...(native === undefined ? {} : { native: readNative(native) }),
+  });
+}
+
+/** A frozen copy of a message as its provider has it. @throws ToolError `invalid_argument`, `not_json`, `too_large` */
+export function readNative(raw: unknown): NativeMessage {
+  const { value } = copyJson(raw, EVENT_LIMITS);
+  const format = isJsonObject(value) ? value["format"] : undefined;
+  const blocks = isJsonObject(value) ? value["blocks"] : undefined;
+  if (typeof format !== "string" || format === "" || !isJsonArray(blocks)) throw wrong("with a native form that has a format and blocks");
+  return Object.freeze({ format, blocks });
+}
+
+function wrong(expected: string): ToolError {
+  return new ToolError("invalid_argument", `A message of a session is ${expected}.`, {
+    hint: 'For example { role: "user", content: "Book a table for two." }.',
+  });
+}

@@ -1,0 +1,37 @@
+/** What a branch did that its parent has not: the typed difference of two sessions. */
+import type { HistoryEntry } from "../core/history.ts";
+import { diffJson } from "../core/base/json-patch.ts";
+import type { JsonPatch } from "../core/base/json-patch.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { changedKeys } from "../core/base/persistent-map.ts";
+import { partsOfPlace } from "./session.ts";
+import type { StateMap } from "./session.ts";
+
+export interface SessionDiff {
+  /** The values of state that differ, by toolset and key. */
+  readonly state: readonly StateDifference[];
+  /** The calls that were made, with their results. */
+  readonly calls: readonly HistoryEntry[];
+  /** The keys that calls of a simulation pretended to write, as their tools declare them; `toolset:x` where nothing is declared. */
+  readonly pretended: readonly string[];
+}
+
+export interface StateDifference {
+  readonly toolset: string;
+  readonly key: string;
+  /** Undefined where there was no such value. */
+  readonly before: JsonValue | undefined;
+  /** Undefined where there is no such value any more. */
+  readonly after: JsonValue | undefined;
+  /** The steps from one to the other. */
+  readonly patch: JsonPatch;
+}
+
+/** The differences in state, those that are the same object on both sides skipped unseen. */
+export function stateDiff(before: StateMap, after: StateMap): readonly StateDifference[] {
+  return changedKeys(before, after).flatMap((at) => {
+    const values = { before: before.get(at), after: after.get(at) };
+    const patch = diffJson(values.before, values.after);
+    return patch.length === 0 ? [] : [{ ...partsOfPlace(at), ...values, patch }];
+  });
+}

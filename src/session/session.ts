@@ -1,0 +1,333 @@
+/** One conversation: its log, its state, and what a branch of it begins from. */
+import { ToolError } from "../core/error.ts";
+import type { SessionEvent } from "../core/event.ts";
+import type { HistoryEntry } from "../core/history.ts";
+import { diffJson } from "../core/base/json-patch.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { PersistentMap } from "../core/base/persistent-map.ts";
+import type { Ports } from "../core/ports.ts";
+import { shareJson } from "../core/base/share-json.ts";
+import type { EventLog } from "../core/store.ts";
+import { countCalls } from "../policy/fault-tally.ts";
+import type { CallTally } from "../policy/fault-tally.ts";
+import { EngineSessions } from "./engine-sessions.ts";
+import { SessionLog, historyOf } from "./session-log.ts";
+import type { SimulationMode } from "./simulation-mode.ts";
+import { TurnQueue } from "./turn-queue.ts";
+
+/** State values by toolset and key. */
+export type StateMap = PersistentMap<JsonValue>;
+
+/** A session as it was between two turns. */
+export interface SessionHead {
+  readonly log: SessionLog;
+  /** How many events of the log belong to it. */
+  readonly length: number;
+  readonly state: StateMap;
+  /** Its calls so far, where they were counted. */
+  readonly tally?: CallTally | undefined;
+}
+
+export interface SessionOptions {
+  readonly ports: Ports;
+  /** @default minted when first asked for */
+  readonly id?: string | undefined;
+  /** False for a call without a session: nothing of it is kept. */
+  readonly recorded: boolean;
+  /** It is there for one bare `execute` of the runtime, and gone when that has ended. @default false */
+  readonly isBare?: boolean;
+  /** What a seed knows it by. @default that of its parent, else its id */
+  readonly seedName?: string | undefined;
+  /** What it goes on from: its parent's head, or what a store had of it. */
+  readonly head?: SessionHead;
+  readonly parent?: Session;
+  readonly simulation?: SimulationMode;
+  /** Told of events that come from no call's own run. */
+  readonly tell?: ((event: SessionEvent) => void) | undefined;
+  /** Where its events are kept beyond memory. */
+  readonly eventLog?: EventLog;
+}
+
+/** What a change of state belongs to. */
+export interface StatePlace {
+  readonly turnId: string;
+  readonly callId: string;
+  readonly toolset: string;
+  readonly key: string;
+}
+
+const NO_STATE: StateMap = PersistentMap.empty<JsonValue>();
+const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
+
+/**
+ * The log and state that calls of one conversation share.
+ *
+ * The log only grows: a batch that was rolled back stays in it, and leaves `history`. State values are frozen
+ * JSON under keys private to each toolset.
+ */
+export class Session {
+  /** @internal */
+  readonly recorded: boolean;
+  /** It is there for one bare `execute` of the runtime, and gone when that has ended. @internal */
+  readonly isBare: boolean;
+  /** Set for a branch whose calls may not touch the world. @internal */
+  readonly simulation: SimulationMode | undefined;
+  /** @internal */
+  readonly parent: Session | undefined;
+  /** @internal */
+  readonly eventLog: EventLog | undefined;
+  /** Its calls so far, where they are counted. @internal */
+  tally: CallTally | undefined;
+  #heldTally: CallTally | undefined;
+  readonly #seedName: string | undefined;
+  readonly #ports: Ports;
+  readonly #tell: ((event: SessionEvent) => void) | undefined;
+  #id: string | undefined;
+  #closed = false;
+  #log: SessionLog | undefined;
+  #state: StateMap;
+  /** Of the head while a turn runs; below 0 while the head is where the session is. */
+  #heldLength = -1;
+  #heldState: StateMap = NO_STATE;
+  #turns: TurnQueue | undefined;
+  #engines: EngineSessions | undefined;
+  #broken: ToolError | undefined;
+  /** Events on their way to the store as one. */
+  #together: SessionEvent[] | undefined;
+
+  constructor(options: SessionOptions) {
+    this.#ports = options.ports;
+    this.#tell = options.tell;
+    this.#id = options.id;
+    this.#seedName = options.seedName;
+    this.recorded = options.recorded;
+    this.isBare = options.isBare ?? false;
+    this.simulation = options.simulation;
+    this.parent = options.parent;
+    this.eventLog = options.eventLog;
+    this.#log = options.head?.log;
+    this.#state = options.head?.state ?? NO_STATE;
+    this.tally = options.head?.tally;
+  }
+
+  get id(): string {
+    return (this.#id ??= this.#ports.ids.next("session"));
+  }
+
+  /** What a seed knows it by: the same for a session and its branches, and in every run of a program. @internal */
+  get seedName(): string {
+    return this.#seedName ?? this.parent?.seedName ?? this.id;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Ends the session here: its calls are refused from now on. Idempotent. @internal */
+  markClosed(): void {
+    this.#closed = true;
+  }
+
+  /** True while a later call of the session can read a result that was cut. @internal */
+  get keepsResults(): boolean {
+    return this.recorded && !this.isBare && !this.#closed;
+  }
+
+  /** @internal */
+  get turns(): TurnQueue {
+    return (this.#turns ??= new TurnQueue(
+      { begin: () => this.#holdHead(), end: () => this.#moveHead() },
+      this.simulation?.mayBeReal === false,
+    ));
+  }
+
+  /** What engines remember of this session. @internal */
+  get engines(): EngineSessions {
+    return (this.#engines ??= new EngineSessions(() => this.id));
+  }
+
+  /** As `engines`; undefined when no engine was asked to remember anything. @internal */
+  get engagedEngines(): EngineSessions | undefined {
+    return this.#engines;
+  }
+
+  /** How many events were recorded, those of its parent before the branch included. */
+  get length(): number {
+    return this.#log?.length ?? 0;
+  }
+
+  /** What was recorded, oldest first; of a session that a store keeps, the latest part (see `events`). */
+  get log(): readonly SessionEvent[] {
+    return this.#log?.events().slice() ?? NO_EVENTS;
+  }
+
+  /** What was recorded since the branch was taken; everything, for a session that is no branch. */
+  get ownLog(): readonly SessionEvent[] {
+    return this.#log?.own ?? NO_EVENTS;
+  }
+
+  /** What was recorded from this position on; undefined when part of it is not at hand. Costs the same however long the log is. @internal */
+  logSince(position: number): readonly SessionEvent[] | undefined {
+    return this.#log === undefined ? NO_EVENTS : this.#log.since(position);
+  }
+
+  /** Whether a call was rolled back with its batch, or voided with its message. @internal */
+  wasTakenBack(callId: string): boolean {
+    return this.#log?.wasTakenBack(callId) === true;
+  }
+
+  /** The log, and before it what of the forgotten part still steers the model. @internal */
+  get spoken(): readonly SessionEvent[] {
+    const system = this.#log?.forgottenSystemMessages ?? NO_EVENTS;
+    return system.length === 0 ? this.log : [...system, ...this.log];
+  }
+
+  /** Position of the first event of `log`; events count from 0. */
+  get firstKept(): number {
+    return this.#log?.firstKept ?? 0;
+  }
+
+  /** @internal */
+  record(event: SessionEvent): void {
+    this.recordAll([event]);
+  }
+
+  /** Adds events that belong together: a store keeps all of them or none. @internal */
+  recordAll(events: readonly SessionEvent[]): void {
+    if (this.#together !== undefined) this.#together.push(...events);
+    else if (this.eventLog !== undefined) this.#store(this.eventLog, events);
+    const log = (this.#log ??= new SessionLog());
+    for (const event of events) log.push(event);
+  }
+
+  /** Does what records several events that belong together: a store keeps all of them or none. Synchronous. @internal */
+  together(work: () => void): void {
+    this.#together = [];
+    try {
+      work();
+    } finally {
+      const events = this.#together;
+      this.#together = undefined;
+      if (this.eventLog !== undefined && events.length > 0) this.#store(this.eventLog, events);
+    }
+  }
+
+  /** Keeps the whole answer of a call in the store, and in memory only that it is there. @internal */
+  recordOutput(event: SessionEvent & { readonly type: "output-keep" }): void {
+    if (this.eventLog === undefined) return;
+    if (this.#broken === undefined) keepIfItFits(this.eventLog, event);
+    const { output: _output, content: _content, ...rest } = event;
+    (this.#log ??= new SessionLog()).push(Object.freeze(rest));
+  }
+
+  /** Why nothing more is written to the store: what it has is whole up to there. @internal */
+  get broken(): ToolError | undefined {
+    return this.#broken;
+  }
+
+  /** Notes that its log is another's now, or is gone: what would be recorded from here on is no part of it. @internal */
+  noteLoss(thrown: unknown): void {
+    const error = ToolError.fromUnknown(thrown, "store_failed");
+    if (error.code !== "store_failed") this.#broken ??= error;
+  }
+
+  /** What was done is recorded here in any case; those who wait for the store are told what it could not take. */
+  #store(eventLog: EventLog, events: readonly SessionEvent[]): void {
+    if (this.#broken !== undefined) return;
+    try {
+      eventLog.append(events);
+    } catch (thrown: unknown) {
+      this.#broken = ToolError.fromUnknown(thrown, "store_failed");
+    }
+  }
+
+  /** Every call in the order it arrived, each with its result, without the batches that were rolled back. */
+  get history(): readonly HistoryEntry[] {
+    return historyOf(this.log);
+  }
+
+  /** The calls that had ended when the session had so many events. @internal */
+  historyAt(length: number): readonly HistoryEntry[] {
+    return historyOf(this.#log?.events(length) ?? NO_EVENTS).filter((entry) => entry.result !== undefined);
+  }
+
+  /** One value of the state that the tools of a toolset share. */
+  state(toolset: string, key: string): JsonValue | undefined {
+    return this.#state.get(place(toolset, key));
+  }
+
+  /** Every value of the state, by toolset and key. @internal */
+  get stateMap(): StateMap {
+    return this.#state;
+  }
+
+  /** Sets one value, `undefined` removing it, and records the change. Returns the value as it is kept: frozen, and the one before when they are equal. @internal */
+  changeState({ turnId, callId, toolset, key }: StatePlace, value: JsonValue | undefined): JsonValue | undefined {
+    const at = place(toolset, key);
+    const before = this.#state.get(at);
+    const after = value === undefined ? undefined : shareJson(value);
+    const patch = diffJson(before, after);
+    if (patch.length === 0) return before;
+    this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
+    if (this.recorded) {
+      const at = this.#ports.clock.wallTime();
+      this.recordAndTell({ type: "state-change", callId, sessionId: this.id, turnId, at, toolset, key, patch });
+    }
+    return after;
+  }
+
+  /** Records an event that comes from no call's own run, and tells those who listen. @internal */
+  recordAndTell(event: SessionEvent): void {
+    this.record(Object.freeze(event));
+    this.#tell?.(event);
+  }
+
+  /** The session as of its last turn that is over; a branch begins there. @internal */
+  get head(): SessionHead {
+    this.#log ??= new SessionLog();
+    if (this.#heldLength < 0) return { log: this.#log, length: this.#log.length, state: this.#state, tally: this.tally };
+    return { log: this.#log, length: this.#heldLength, state: this.#heldState, tally: this.#heldTally };
+  }
+
+  /** Holds the head where it is while a turn runs. */
+  #holdHead(): void {
+    this.#heldLength = this.length;
+    this.#heldState = this.#state;
+    this.#heldTally = this.tally;
+  }
+
+  /** What the turn did is part of the session now. */
+  #moveHead(): void {
+    this.#heldLength = -1;
+    this.#heldState = NO_STATE;
+    this.#heldTally = undefined;
+  }
+
+  /** Goes on from where another session came to; its events are recorded here. @internal */
+  adopt(events: readonly SessionEvent[], state: StateMap): void {
+    this.recordAll(events);
+    if (this.tally !== undefined) this.tally = countCalls(this.tally, events);
+    this.#state = state;
+    this.#moveHead();
+  }
+}
+
+/** The key of a value in a `StateMap`. No name of a toolset holds a control character. */
+export function place(toolset: string, key: string): string {
+  return `${toolset}\u0000${key}`;
+}
+
+/** The toolset and key of a place. */
+export function partsOfPlace(at: string): { readonly toolset: string; readonly key: string } {
+  const split = at.indexOf("\u0000");
+  return { toolset: at.slice(0, split), key: at.slice(split + 1) };
+}
+
+/** A whole answer is a convenience: one that the store has no room for must not cost the session what follows it. */
+function keepIfItFits(eventLog: EventLog, event: SessionEvent): void {
+  try {
+    eventLog.append([event]);
+  } catch {
+    // It can be read from memory for as long as that keeps it.
+  }
+}

@@ -1,0 +1,145 @@
+/** From one input to the loop's end: what once-per-turn rules, the end of a turn and a rollback hang on. */
+import type { ToolState } from "../core/context.ts";
+import { ToolError } from "../core/error.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import type { ModelMessage } from "../core/message.ts";
+import type { Ids } from "../core/ports.ts";
+import { place } from "./session.ts";
+import type { Session } from "./session.ts";
+
+/** A change that a call made to a session's state. */
+export interface StateChange {
+  readonly callId: string;
+  readonly toolset: string;
+  readonly key: string;
+  /** The value before. */
+  readonly before: JsonValue | undefined;
+  /** The value after. */
+  readonly after: JsonValue | undefined;
+}
+
+interface EarlierTurn {
+  readonly id?: string;
+  readonly startsAt: number;
+  readonly joins?: Turn;
+  readonly shown?: readonly ModelMessage[] | undefined;
+}
+
+export class Turn {
+  readonly session: Session;
+  /** How many events the session had when its round began: what the calls of it see as history. */
+  startsAt: number;
+  /** The history that the model was given when it made the calls of its round; undefined where nobody said so. */
+  shown: readonly ModelMessage[] | undefined;
+  /** The turn whose handler made these calls: what they did is taken back with it. */
+  readonly joins: Turn | undefined;
+  readonly #ids: Ids;
+  #id: string | undefined;
+  #used: Set<string> | undefined;
+  #changes: Map<string, StateChange> | undefined;
+  /** Every change since the round began, in order; undefined while there is no round. */
+  #roundChanges: StateChange[] | undefined;
+  /** The tool that ended the turn; calls after it are skipped. */
+  endedBy: string | undefined;
+  /** It has one call and nothing after it: what is kept for the turn would be found by nobody. */
+  soleCall = false;
+
+  /** @param earlier set for a turn that began before a crash, and for one that joins a turn that runs */
+  constructor(session: Session, ids: Ids, earlier?: EarlierTurn) {
+    this.session = session;
+    this.#id = earlier?.id;
+    this.startsAt = earlier?.startsAt ?? session.length;
+    this.joins = earlier?.joins;
+    this.shown = earlier?.shown;
+    this.#ids = ids;
+  }
+
+  get id(): string {
+    return (this.#id ??= this.#ids.next("turn"));
+  }
+
+  /** Takes the one use of a once-per-turn tool; an error when it was taken before. */
+  useOnce(qualifiedName: string): ToolError | undefined {
+    if (this.joins !== undefined) return this.joins.useOnce(qualifiedName);
+    this.#used ??= new Set();
+    if (this.#used.has(qualifiedName)) {
+      return new ToolError("limit_exceeded", `${qualifiedName} may run once a turn, and has run in this one.`, {
+        hint: "Call it again in the next turn.",
+      });
+    }
+    this.#used.add(qualifiedName);
+    return undefined;
+  }
+
+  /** Gives the one use of a once-per-turn tool back: its call was not run after all. */
+  giveBack(qualifiedName: string): void {
+    if (this.joins !== undefined) this.joins.giveBack(qualifiedName);
+    else this.#used?.delete(qualifiedName);
+    if (this.endedBy === qualifiedName) this.endedBy = undefined;
+  }
+
+  /** The state that the tools of one toolset see during a call, with each change noted so that it can be taken back. */
+  stateOf(toolset: string, callId: string): ToolState {
+    return {
+      get: (key) => this.session.state(toolset, key),
+      update: (key, change) => {
+        if (typeof key !== "string") throw new ToolError("invalid_argument", `The key of a value of state is a string, not ${typeof key}.`);
+        const before = this.session.state(toolset, key);
+        const after = this.session.changeState({ turnId: this.id, callId, toolset, key }, change(before));
+        if (after !== before) this.#note({ callId, toolset, key, before, after });
+      },
+    };
+  }
+
+  /** Takes back what this turn changed in the state, except where another turn has changed it since. */
+  rollBack(): void {
+    const taken = takeBack(this.session, this.id, [...(this.#changes?.values() ?? [])]);
+    // The turn it joined finds the value as it is now, should it be taken back itself.
+    if (this.joins !== undefined) for (const change of taken) this.joins.#note({ ...change, before: change.after, after: change.before });
+  }
+
+  /** Begins a message of the model. @param shown the history that it answers */
+  beginRound(shown: readonly ModelMessage[] | undefined): void {
+    this.startsAt = this.session.length;
+    this.shown = shown;
+    this.#roundChanges = [];
+  }
+
+  endRound(): void {
+    this.#roundChanges = undefined;
+  }
+
+  /** Takes back what these calls of the round changed in the state, except where another call has changed it since. */
+  takeBackRound(callIds: ReadonlySet<string>): void {
+    const changes = new Map<string, StateChange>();
+    for (const change of this.#roundChanges ?? []) {
+      if (!callIds.has(change.callId)) continue;
+      const at = place(change.toolset, change.key);
+      const earlier = changes.get(at);
+      changes.set(at, earlier?.after === change.before ? { ...change, before: earlier?.before } : change);
+    }
+    if (changes.size > 0) takeBack(this.session, this.id, [...changes.values()]);
+  }
+
+  #note(change: StateChange): void {
+    if (this.joins !== undefined) this.joins.#note(change);
+    this.#roundChanges?.push(change);
+    this.#changes ??= new Map();
+    const at = place(change.toolset, change.key);
+    const earlier = this.#changes.get(at);
+    this.#changes.set(at, earlier === undefined ? change : { ...change, before: earlier.before });
+  }
+}
+
+/** Undoes changes, the last one first; one that another call has changed since stays. */
+export function takeBack(session: Session, turnId: string, changes: readonly StateChange[]): readonly StateChange[] {
+  const taken = changes.toReversed().filter(({ toolset, key, after }) => session.state(toolset, key) === after);
+  for (const { callId, toolset, key, before } of taken) session.changeState({ turnId, callId, toolset, key }, before);
+  return taken;
+}
+
+/** Makes changes again that were taken back, the first one first, where nobody has changed the value since. */
+export function makeAgain(session: Session, turnId: string, changes: readonly StateChange[]): void {
+  for (const { callId, toolset, key, before, after } of changes)
+    if (session.state(toolset, key) === before) session.changeState({ turnId, callId, toolset, key }, after);
+}

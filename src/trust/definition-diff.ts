@@ -1,0 +1,80 @@
+/** Says in words how two definitions of a tool differ: what each part was and what it is. */
+import { isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { DEFINITION_FIELDS, fieldHash } from "../schema/definition-fingerprint.ts";
+import type { Definition } from "../schema/definition-fingerprint.ts";
+import type { PinnedTool } from "./pinned-tool.ts";
+import { quoted, visibleJson } from "../core/base/visible-text.ts";
+
+/** So many lines are enough to decide; an error carries no more than twenty. */
+const MAX_LINES = 16;
+/** Characters of each value that are shown. */
+const SHOWN_LENGTH = 300;
+/** Parts below this depth are compared as a whole. */
+const MAX_DEPTH = 32;
+
+/** One line for each difference, at most 16 and a last one that says so. Empty when there is none. */
+export function definitionDiff(pinned: PinnedTool, current: Definition): readonly string[] {
+  const lines: string[] = [];
+  for (const line of differences(pinned, current)) {
+    if (lines.length === MAX_LINES) return [...lines, "… and more"];
+    lines.push(line);
+  }
+  return lines;
+}
+
+function* differences(pinned: PinnedTool, current: Definition): Generator<string> {
+  for (const fault of current.faults) yield visibleJson(fault);
+  for (const field of DEFINITION_FIELDS) {
+    const before = pinned.fields.get(field);
+    const after = current.fields.get(field);
+    if (before === undefined || "value" in before) yield* compare(before?.value, after, [field], MAX_DEPTH);
+    else if (after === undefined) yield `${field}: was ${before.bytes} bytes long, now gone`;
+    else if (fieldHash(after) !== before.sha256)
+      yield `${field}: is another one; it was ${before.bytes} bytes long, and only its hash was kept. Now ${shown(after)}`;
+  }
+}
+
+type Path = readonly (string | number)[];
+
+function* compare(before: JsonValue | undefined, after: JsonValue | undefined, path: Path, depthLeft: number): Generator<string> {
+  if (before === after || (before === undefined && after === undefined)) return;
+  if (depthLeft > 0 && isJsonArray(before) && isJsonArray(after)) {
+    for (let index = 0; index < Math.max(before.length, after.length); index++)
+      yield* compare(before[index], after[index], [...path, index], depthLeft - 1);
+  } else if (depthLeft > 0 && isJsonObject(before) && isJsonObject(after)) {
+    for (const key of keysOf(before, after)) yield* compare(own(before, key), own(after, key), [...path, key], depthLeft - 1);
+  } else if (before === undefined) yield `${spell(path)}: new, ${shown(after)}`;
+  else if (after === undefined) yield `${spell(path)}: was ${shown(before)}, now gone`;
+  else if (typeof before === "string" && typeof after === "string") {
+    const at = firstDifference(before, after);
+    yield `${spell(path)}: was ${quoted(before, SHOWN_LENGTH, at)}, now ${quoted(after, SHOWN_LENGTH, at)}`;
+  } else if (typeof before !== "object" || typeof after !== "object" || fieldHash(before) !== fieldHash(after))
+    yield `${spell(path)}: was ${shown(before)}, now ${shown(after)}`;
+}
+
+function keysOf(before: object, after: object): readonly string[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
+}
+
+function own(value: { readonly [key: string]: JsonValue }, key: string): JsonValue | undefined {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+function firstDifference(before: string, after: string): number {
+  let at = 0;
+  while (at < before.length && before.charCodeAt(at) === after.charCodeAt(at)) at++;
+  return at;
+}
+
+/** `["inputSchema", "properties", "a b"]` → `inputSchema.properties["a b"]`. */
+function spell(path: Path): string {
+  const text = jsonPath(path).slice(1);
+  return visibleJson(text.startsWith(".") ? text.slice(1) : text);
+}
+
+function shown(value: JsonValue | undefined): string {
+  if (typeof value === "string") return quoted(value, SHOWN_LENGTH);
+  const text = JSON.stringify(value) ?? "";
+  return visibleJson(text.length > SHOWN_LENGTH ? `${text.slice(0, SHOWN_LENGTH)}…` : text);
+}

@@ -1,0 +1,63 @@
+/** What is kept of tools that somebody looked at and agreed to. */
+import { ToolError } from "../core/error.ts";
+import { canonicalJson } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import type { Tool } from "../core/tool.ts";
+import { definitionFingerprint, fieldHash, readDefinition } from "../schema/definition-fingerprint.ts";
+import type { DefinitionField } from "../schema/definition-fingerprint.ts";
+
+/** The content of a lock file. */
+export interface LockData {
+  readonly toolsets: ReadonlyMap<string, PinnedToolset>;
+}
+
+export interface PinnedToolset {
+  /** SHA-256 over where its tools come from, such as a command with its arguments; undefined where that was not known. */
+  readonly source: string | undefined;
+  /** What the server called itself. */
+  readonly server: ServerClaim | undefined;
+  /** By name; overloads by fingerprint. */
+  readonly tools: readonly PinnedTool[];
+}
+
+/** A server's own word for who it is. */
+export interface ServerClaim {
+  readonly name: string;
+  readonly version: string;
+}
+
+export interface PinnedTool {
+  readonly name: string;
+  readonly fingerprint: string;
+  /** All parts of the definition that the tool had. */
+  readonly fields: ReadonlyMap<DefinitionField, PinnedField>;
+}
+
+/** A part of a definition as it was, or the hash of one that is too large to be kept. */
+export type PinnedField = { readonly value: JsonValue } | { readonly sha256: string; readonly bytes: number };
+
+/** A longer part of a definition is kept as its hash. */
+const MAX_KEPT_CHARS = 16_384;
+
+/** What is to be kept of a tool. @throws ToolError `invalid_schema` for a definition that is not plain JSON */
+export function pinTool(tool: Tool): PinnedTool {
+  const { name, fields, faults } = readDefinition(tool);
+  if (faults.length > 0) throw new ToolError("invalid_schema", `The tool ${JSON.stringify(name)} cannot be pinned.`, { details: faults });
+  const kept = [...fields].map(([field, value]): [DefinitionField, PinnedField] => [field, keep(value)]);
+  return { name, fingerprint: definitionFingerprint(tool), fields: new Map(kept) };
+}
+
+function keep(value: JsonValue): PinnedField {
+  const text = canonicalJson(value);
+  return text.length <= MAX_KEPT_CHARS ? { value } : { sha256: fieldHash(value), bytes: Buffer.byteLength(text) };
+}
+
+/** The order of tools in a lock file. */
+export function comparePinned(one: PinnedTool, other: PinnedTool): number {
+  return compareText(one.name, other.name) || compareText(one.fingerprint, other.fingerprint);
+}
+
+/** By UTF-16 units, the same on every machine. */
+export function compareText(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

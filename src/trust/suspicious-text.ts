@@ -1,0 +1,115 @@
+/**
+ * Notices text in a tool's definition that speaks to the model instead of describing the tool.
+ *
+ * A heuristic: it knows the words that published attacks use, and whoever knows it can write around it. It is there to make a person
+ * look. It blocks nothing, and a definition that it finds nothing in is not safe because of that.
+ */
+import { isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import type { Tool } from "../core/tool.ts";
+import { readDefinition } from "../schema/definition-fingerprint.ts";
+import { CHARACTER_RULES, NAME_RULES, WORD_RULES } from "./suspicious-patterns.ts";
+import type { SuspiciousPattern } from "./suspicious-patterns.ts";
+import { quoted, visibleJson } from "../core/base/visible-text.ts";
+
+const MAX_FINDINGS = 10;
+/** More strings of a definition than this are not looked at, which is a finding itself. */
+const MAX_TEXTS = 20_000;
+const MAX_DEPTH = 64;
+/** Characters of a description that a person still reads. The longest of 8,613 published tools has 3,866. */
+const MAX_DESCRIPTION = 10_000;
+const QUOTED_LENGTH = 120;
+/** What is shown before the words themselves. */
+const LEAD = 20;
+
+interface Place {
+  readonly path: readonly (string | number)[];
+  readonly text: string;
+  /** The name of a tool or parameter: no sentence. */
+  readonly isName: boolean;
+}
+
+/**
+ * What looks like an attempt to give the model orders, or to hide something from people, in a tool's name, title, description,
+ * schemas and annotations: one line each, at most 10. Takes time in proportion to the text.
+ */
+export function suspiciousText(tool: Tool): readonly string[] {
+  const findings = new Set<string>();
+  let count = 0;
+  for (const place of textsOf(tool)) {
+    if (++count > MAX_TEXTS) findings.add(`the definition has more than ${MAX_TEXTS} texts; only those were looked at`);
+    if (count > MAX_TEXTS || findings.size >= MAX_FINDINGS) break;
+    for (const finding of lookAt(place)) findings.add(`${spell(place.path)} ${finding}`);
+  }
+  return [...findings].slice(0, MAX_FINDINGS);
+}
+
+function* textsOf(tool: Tool): Generator<Place> {
+  yield { path: ["name"], text: tool.name, isName: true };
+  for (const [field, value] of readDefinition(tool).fields) yield* texts(value, [field], MAX_DEPTH);
+}
+
+/** Every string of a value, and every key. */
+function* texts(value: JsonValue, path: Place["path"], depthLeft: number): Generator<Place> {
+  if (typeof value === "string") yield { path, text: value, isName: false };
+  if (depthLeft === 0) return;
+  if (isJsonArray(value)) {
+    for (const [index, item] of value.entries()) if (mayHoldText(item)) yield* texts(item, [...path, index], depthLeft - 1);
+  } else if (isJsonObject(value)) {
+    for (const [key, item] of Object.entries(value)) {
+      yield { path: [...path, key], text: key, isName: true };
+      if (mayHoldText(item)) yield* texts(item, [...path, key], depthLeft - 1);
+    }
+  }
+}
+
+function mayHoldText(value: JsonValue): boolean {
+  return typeof value === "string" || (typeof value === "object" && value !== null);
+}
+
+function* lookAt({ path, text, isName }: Place): Generator<string> {
+  if (path[0] === "description" && text.length > MAX_DESCRIPTION) yield `has ${text.length} characters: more than anybody reads`;
+  yield* matches(text, CHARACTER_RULES);
+  if (text.length < SHORTEST) return;
+  if (isName) yield* matches(text, NAME_RULES);
+  yield* matches(plain(isName ? spaced(text) : text), WORD_RULES);
+}
+
+/** No rule about words finds anything in less. */
+const SHORTEST = 6;
+
+function* matches(text: string, rules: readonly SuspiciousPattern[]): Generator<string> {
+  for (const { pattern, says } of rules) {
+    const at = text.search(pattern);
+    if (at >= 0) yield `${says}: ${excerpt(text, at)}`;
+  }
+}
+
+function excerpt(text: string, at: number): string {
+  const earliest = Math.max(0, at - LEAD);
+  const space = earliest === 0 ? -1 : text.indexOf(" ", earliest);
+  const start = space >= 0 && space < at ? space + 1 : earliest;
+  const end = start + QUOTED_LENGTH;
+  const piece = quoted(text.slice(start, end).trim(), QUOTED_LENGTH);
+  return `${start > 0 ? "…" : ""}${piece}${end < text.length ? "…" : ""}`;
+}
+
+/** Without what hides words: other forms of letters, invisible characters inside them, line breaks, capitals. */
+function plain(text: string): string {
+  return text
+    .normalize("NFKC")
+    .replaceAll(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, "")
+    .replaceAll(/[’‘`]/gu, "'")
+    .replaceAll(/\s+/gu, " ")
+    .toLowerCase();
+}
+
+/** The words of an identifier: `contentOf_id_rsa` → `content Of id rsa`. */
+function spaced(name: string): string {
+  return name.replaceAll(/(?<=[a-z])(?=[A-Z])|[_-]/gu, " ");
+}
+
+function spell(path: Place["path"]): string {
+  const text = jsonPath(path).slice(1);
+  return visibleJson(text.startsWith(".") ? text.slice(1) : text);
+}

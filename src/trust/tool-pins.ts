@@ -1,0 +1,54 @@
+/** Blocks tools whose definition is not the one that was pinned. */
+import { ToolError } from "../core/error.ts";
+import type { ToolPins } from "../core/tool-pins.ts";
+import type { Tool } from "../core/tool.ts";
+import { definitionFingerprint, readDefinition } from "../schema/definition-fingerprint.ts";
+import { definitionDiff } from "./definition-diff.ts";
+import type { LockData, PinnedTool } from "./pinned-tool.ts";
+import { quoted } from "../core/base/visible-text.ts";
+
+/** Characters of the description of a new tool that are shown. */
+const SHOWN_LENGTH = 1_000;
+
+/**
+ * Checks tools against a lock.
+ *
+ * A tool of a pinned toolset must have the fingerprint it was pinned with, or one of them where it has overloads. One that was not
+ * there then is blocked as well, and so is one whose definition cannot be read. Toolsets that are not pinned pass.
+ */
+export function toolPins(lock: LockData): ToolPins {
+  const byToolset = new Map([...lock.toolsets].map(([name, { tools }]) => [name, Map.groupBy(tools, (tool) => tool.name)] as const));
+  return {
+    check(toolset, tool) {
+      const pinned = byToolset.get(toolset);
+      return pinned === undefined ? undefined : checkTool(toolset, tool, pinned.get(tool.name) ?? []);
+    },
+  };
+}
+
+function checkTool(toolset: string, tool: Tool, pinned: readonly PinnedTool[]): ToolError | undefined {
+  const definition = readDefinition(tool);
+  const name = JSON.stringify(`${toolset}::${tool.name}`);
+  if (definition.faults.length > 0)
+    return blocked(toolset, `The definition of the tool ${name} cannot be compared with the one that was pinned.`, definition.faults);
+  const [first] = pinned;
+  if (first === undefined)
+    return blocked(toolset, `The tool ${name} was not there when its toolset was pinned.`, [
+      `description: ${quoted(tool.description, SHOWN_LENGTH)}`,
+    ]);
+  const fingerprint = definitionFingerprint(tool);
+  if (pinned.some((one) => one.fingerprint === fingerprint)) return undefined;
+  return blocked(toolset, `The definition of the tool ${name} is not the one that was pinned.`, definitionDiff(first, definition));
+}
+
+function blocked(toolset: string, message: string, details: readonly string[]): ToolError {
+  return new ToolError("definition_changed", message, {
+    details,
+    operatorHint: `If that is as it should be: haft lock ${argument(toolset)}`,
+  });
+}
+
+/** A name as a shell takes it. */
+function argument(name: string): string {
+  return /^[\w./@-]+$/u.test(name) && !name.startsWith("-") ? name : `'${name.replaceAll("'", `'\\''`)}'`;
+}

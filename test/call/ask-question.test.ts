@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import type { Answer, AskRequest, Question } from "../../src/core/ask.ts";
+import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
+
+const QUESTION: Question = { message: "Which colour?", schema: { type: "object", properties: { colour: { type: "string" } } } };
+const asks = (question: Question = QUESTION) => tool("paint", (_input, context) => context.ask(question));
+
+test("a handler's question reaches whoever runs the call, with who asks", async () => {
+  const requests: AskRequest[] = [];
+  const { runtime } = testRuntime({ tools: [asks()], ask: (request) => (requests.push(request), { action: "decline" }) });
+  const answer = { action: "accept", content: { colour: "red" } } as const;
+  expect(await runtime.execute({ name: "paint" })).toMatchObject({ output: { action: "decline" } });
+  expect(await runtime.execute({ name: "paint" }, { ask: () => answer })).toMatchObject({ output: answer });
+  expect(requests).toMatchObject([{ ...QUESTION, asker: "default::paint", toolName: "default::paint" }]);
+});
+
+test("without anybody to ask, in a simulation, and where asking throws or answers nonsense, the answer is cancel", async () => {
+  const cancelled = { output: { action: "cancel" } };
+  const { runtime, ports } = testRuntime({ tools: [asks()] });
+  expect(await runtime.execute({ name: "paint" })).toMatchObject(cancelled);
+  expect(await runtime.execute({ name: "paint" }, { ask: () => Promise.reject(new Error("no terminal")) })).toMatchObject(cancelled);
+  expect(await runtime.execute({ name: "paint" }, { ask: () => ({ action: "perhaps" }) as unknown as Answer })).toMatchObject(cancelled);
+  expect(await runtime.execute({ name: "paint" }, { ask: () => ({ action: "accept", content: 5 }) as unknown as Answer })).toMatchObject(
+    cancelled,
+  );
+  const simulated = await runtime.simulate({ name: "paint" });
+  expect(simulated.results).toMatchObject([cancelled]);
+  expect(ports.log.lines.map(({ message }) => message)).toEqual([
+    "A question of default::paint in a call of default::paint was not answered: no terminal.",
+    "A question of default::paint in a call of default::paint was not answered: the content of its answer must be an object.",
+  ]);
+});
+
+test("D13 one call asks at most sixteen questions, and a page has an http or https address", async () => {
+  let asked = 0;
+  const many = tool("many", async (_input, { ask }) => {
+    for (let index = 0; index < 20; index++) await ask({ message: "Again?" });
+    return "done";
+  });
+  const { runtime, ports } = testRuntime({
+    tools: [many, asks({ message: "Look", url: "file:///etc/passwd" })],
+    ask: () => (asked++, { action: "decline" }),
+  });
+  await runtime.execute({ name: "many" });
+  expect(asked).toBe(16);
+  expect(ports.log.lines.map(({ message }) => message)).toEqual([
+    "A question of default::many in a call of default::many was not answered: one call asks at most 16 questions.",
+  ]);
+  expect(await runtime.execute({ name: "paint" })).toMatchObject({ output: { action: "cancel" } });
+  expect(asked).toBe(16);
+});
+
+test("a question nobody answers ends with the call", async () => {
+  const { runtime, ports } = testRuntime({ tools: [{ ...asks(), timeoutMs: 50, maxAttempts: 1 }] });
+  const unanswered = gate<Answer>();
+  const call = runtime.execute({ name: "paint" }, { ask: () => unanswered.promise });
+  await ports.clock.advance(50);
+  expect(await call).toMatchObject({ error: { code: "timeout" } });
+});
+
+test("D13 a question that its call did not wait for is taken back with the result, and a late answer reaches nobody", async () => {
+  const late = gate<Answer>();
+  let answer: Promise<Answer> | undefined;
+  const hasty = tool("hasty", (_input, context) => {
+    answer = context.ask(QUESTION);
+    return "done";
+  });
+  let signal: AbortSignal | undefined;
+  const { runtime } = testRuntime({ tools: [hasty], ask: (request) => ((signal = request.signal), late.promise) });
+  expect(await runtime.execute({ name: "hasty" })).toMatchObject({ output: "done" });
+  late.open({ action: "accept", content: { colour: "red" } });
+  expect([await answer, signal?.aborted]).toEqual([{ action: "cancel" }, true]);
+});
+
+test("progress reaches the caller of this call, and a listener that throws changes nothing", async () => {
+  const works = tool("works", (_input, { progress }) => {
+    progress({ done: 1, total: 2 });
+    return "done";
+  });
+  const { runtime, ports } = testRuntime({ tools: [works] });
+  const heard: unknown[] = [];
+  const onProgress = (update: unknown, call: unknown): void => {
+    heard.push([update, call]);
+    throw new Error("deaf");
+  };
+  const result = await runtime.execute({ id: "mine", name: "works" }, { onProgress });
+  expect(result).toMatchObject({ output: "done" });
+  expect(heard).toEqual([
+    [
+      { done: 1, total: 2 },
+      { callId: result.callId, id: "mine", toolName: "default::works" },
+    ],
+  ]);
+  expect(ports.log.lines.map(({ message }) => message)).toEqual(["A progress listener threw: deaf"]);
+});

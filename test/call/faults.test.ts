@@ -1,0 +1,556 @@
+/** What each fault does to a call, whoever answers it. */
+import { describe, expect, test } from "vitest";
+import type { Engine } from "../../src/core/engine.ts";
+import { ToolOutput } from "../../src/core/content.ts";
+import { FAULT_TYPES } from "../../src/core/fault.ts";
+import type { FaultRule } from "../../src/core/fault.ts";
+import { Job } from "../../src/core/job.ts";
+import { NoAnswer } from "../../src/core/no-answer.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { lmEngine } from "../../src/engine/lm.ts";
+import { searchEngine } from "../../src/engine/search.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
+import type { TestRuntime } from "../runtime/bench-runtime.ts";
+import { FailingStore } from "../runtime/session/failing-store.ts";
+
+/** A tool that counts how often it ran. */
+function counted(more: Partial<Tool> = {}): { readonly ran: () => number; readonly tool: Tool } {
+  let runs = 0;
+  return {
+    ran: () => runs,
+    tool: tool("order", () => (runs++, { id: 12, items: ["a", "b", "c", "d"] }), { effects: { writes: ["orders"] }, ...more }),
+  };
+}
+
+function runtimeOf(
+  rule: Partial<FaultRule> & { readonly type: string },
+  tools: readonly Tool[],
+  options: RuntimeOptions = {},
+): TestRuntime {
+  return testRuntime({ tools, faults: { rules: [{ probability: 1, ...rule }] }, ...options });
+}
+
+/** What stands in for the world: its answers are nobody's. */
+function simulator(answer: () => unknown = () => ({ id: 1 })): { readonly asked: () => number; readonly engine: Engine } {
+  let asked = 0;
+  return { asked: () => asked, engine: { kind: "lm", origin: "simulated", call: () => (asked++, answer()) } };
+}
+
+const DECLARED: Tool = { name: "look", description: "Looks.", inputSchema: { type: "object" }, effects: { reads: ["x"] } };
+
+describe("F0.47 of an engine that only stands in", () => {
+  async function one(type: string, more: Partial<FaultRule> = {}) {
+    const { asked, engine } = simulator();
+    const { runtime } = testRuntime({
+      toolsets: [{ name: "shop", tools: [DECLARED], engine, faults: { rules: [{ type, probability: 1, retryable: false, ...more }] } }],
+    });
+    await runtime.open();
+    const result = await runtime.execute({ name: "look" });
+    return { asked: asked(), result };
+  }
+
+  test("F0.47 network_error is an error at once, and no model is asked", async () => {
+    const { asked, result } = await one("network_error", { message: "Connection timed out" });
+    expect(asked).toBe(0);
+    expect(result).toMatchObject({ status: "error", fault: "network_error", attempts: 1, origin: "simulated", fidelity: "unchecked" });
+    expect(result.error).toEqual({ code: "network_error", message: "Connection timed out", retryable: false, outcome: "not_started" });
+  });
+
+  test("F0.46 F0.47 schema_violation is an error that says so, and no model is asked", async () => {
+    const { asked, result } = await one("schema_violation");
+    expect(asked).toBe(0);
+    expect(result).toMatchObject({
+      status: "error",
+      fault: "schema_violation",
+      error: { code: "invalid_output", message: "The answer does not fit the output schema of the tool." },
+    });
+  });
+
+  test("F0.47 unparseable_result is a garbled text that is no error, and no model is asked", async () => {
+    const { asked, result } = await one("unparseable_result");
+    expect(asked).toBe(0);
+    expect(result).toMatchObject({
+      status: "ok",
+      fault: "unparseable_result",
+      output: "<garbled: Tool execution failed>",
+      fidelity: "unchecked",
+    });
+    expect(result.error).toBeUndefined();
+  });
+
+  test("F0.47 empty_result asks nobody, crash_after_commit and partial_result ask", async () => {
+    const empty = await one("empty_result");
+    expect([empty.asked, empty.result.output, empty.result.status]).toEqual([0, [], "ok"]);
+    expect((await one("crash_before_commit")).asked).toBe(0);
+    expect((await one("crash_after_commit")).asked).toBe(1);
+    const part = await one("partial_result");
+    expect([part.asked, part.result.output, part.result.fault]).toEqual([1, {}, "partial_result"]);
+  });
+
+  test("F0.47 faults of what stands in open no circuit: every call meets its own", async () => {
+    const { engine } = simulator();
+    const faults = { rules: [{ type: "network_error", probability: 1, retryable: false }] };
+    const { runtime } = testRuntime({ toolsets: [{ name: "shop", tools: [DECLARED], engine, faults }] });
+    await runtime.open();
+    for (let n = 0; n < 50; n++) expect((await runtime.execute({ name: "look", input: { n } })).error?.code).toBe("network_error");
+  });
+
+  test("F0.47 a tool that is not there is not found, whatever faults are planned", async () => {
+    const { runtime } = runtimeOf({ type: "network_error" }, []);
+    const result = await runtime.execute({ name: "nowhere" });
+    expect([result.error?.code, result.fault]).toEqual(["not_found", undefined]);
+  });
+});
+
+describe("H09 of a tool that is real", () => {
+  test("H09 network_error asks nobody and is as retryable as a real one", async () => {
+    const { ran, tool: order } = counted();
+    const { runtime, ports } = runtimeOf({ type: "network_error", attempts: 1 }, [order]);
+    const pending = runtime.execute({ name: "order" });
+    await ports.clock.advance(10_000);
+    const result = await pending;
+    expect(result).toMatchObject({ status: "ok", attempts: 2, fault: "network_error", origin: "live", output: { id: 12 } });
+    expect(ran()).toBe(1);
+  });
+
+  test("H09 a fault of all attempts is what the call ends with, and retryable: false ends it at the first", async () => {
+    const { ran, tool: order } = counted();
+    const all = runtimeOf({ type: "network_error" }, [order]);
+    const pending = all.runtime.execute({ name: "order" });
+    await all.ports.clock.advance(60_000);
+    expect(await pending).toMatchObject({ status: "error", attempts: 4, fault: "network_error" });
+    const once = await runtimeOf({ type: "network_error", retryable: false }, [order]).runtime.execute({ name: "order" });
+    expect([once.attempts, once.status]).toEqual([1, "error"]);
+    expect(ran()).toBe(0);
+  });
+
+  test("H09 rate_limited says when to come back, and the retry waits so long", async () => {
+    const { tool: order } = counted();
+    const { runtime, ports, trace } = runtimeOf({ type: "rate_limited", attempts: 1, retryAfterMs: 7_000 }, [order]);
+    const pending = runtime.execute({ name: "order" });
+    await ports.clock.advance(6_999);
+    expect(trace()).toEqual(["call-start", "call-attempt", "call-retry"]);
+    await ports.clock.advance(1);
+    expect(await pending).toMatchObject({ status: "ok", attempts: 2, durationMs: 7_000, fault: "rate_limited" });
+    const { runtime: plain } = runtimeOf({ type: "rate_limited", retryable: false }, [order]);
+    expect((await plain.execute({ name: "order" })).error).toMatchObject({
+      code: "rate_limited",
+      retryAfterMs: 1_000,
+      outcome: "not_started",
+    });
+  });
+
+  test("H09 latency waits on the clock, then gives the real answer", async () => {
+    const { ran, tool: order } = counted();
+    const { runtime, ports } = runtimeOf({ type: "latency", delayMs: 500 }, [order]);
+    const pending = runtime.execute({ name: "order" });
+    await ports.clock.advance(499);
+    expect(ran()).toBe(0);
+    await ports.clock.advance(1);
+    expect(await pending).toMatchObject({ status: "ok", durationMs: 500, fault: "latency", output: { id: 12 } });
+    expect(ports.clock.pending).toBe(0);
+  });
+
+  test("H09 a latency beyond the time limit is a timeout, and nobody is asked afterwards", async () => {
+    const { ran, tool: order } = counted({ timeoutMs: 100 });
+    const { runtime, ports } = runtimeOf({ type: "latency", delayMs: 500 }, [order]);
+    const pending = runtime.execute({ name: "order" });
+    await ports.clock.advance(10_000);
+    expect(await pending).toMatchObject({ status: "error", error: { code: "timeout" }, fault: "latency" });
+    expect([ran(), ports.clock.pending, runtime.counters.orphans]).toEqual([0, 0, 0]);
+  });
+
+  test("H09 a call that is called off while it waits ends at once", async () => {
+    const { ran, tool: order } = counted();
+    for (const type of ["latency", "timeout"]) {
+      const { runtime, ports } = runtimeOf({ type }, [order]);
+      const controller = new AbortController();
+      const pending = runtime.execute({ name: "order" }, { signal: controller.signal });
+      await ports.clock.advance(1);
+      controller.abort();
+      expect(await pending).toMatchObject({ status: "cancelled", fault: type });
+      await ports.clock.advance(60_000);
+      expect([ran(), ports.clock.pending]).toEqual([0, 0]);
+    }
+  });
+
+  test("H09 timeout ends when the tool's time is up, asks nobody and keeps no lock", async () => {
+    const { ran, tool: order } = counted({ timeoutMs: 100 });
+    const { runtime, ports } = runtimeOf({ type: "timeout", tools: "*::order" }, [
+      order,
+      tool("after", () => "done", { effects: { writes: ["orders"] } }),
+    ]);
+    const pending = runtime.execute({ name: "order" });
+    await ports.clock.advance(99);
+    const waiting = runtime.execute({ name: "after" });
+    await ports.clock.advance(1);
+    expect(await pending).toMatchObject({
+      status: "error",
+      error: { code: "timeout", outcome: "unknown" },
+      fault: "timeout",
+      durationMs: 100,
+    });
+    expect((await waiting).output).toBe("done");
+    expect([ran(), runtime.counters.orphans]).toEqual([0, 0]);
+  });
+
+  test("H09 timeout of a tool without a time limit ends at once, with the message of its rule", async () => {
+    const { ran, tool: order } = counted({ timeoutMs: 0, deadlineMs: 0 });
+    const { runtime } = runtimeOf({ type: "timeout", message: "Gone." }, [order]);
+    expect(await runtime.execute({ name: "order" })).toMatchObject({ status: "error", error: { code: "timeout", message: "Gone." } });
+    expect(ran()).toBe(0);
+  });
+
+  test("H09 timeout of a read is tried again, unless its rule says otherwise", async () => {
+    const { tool: order } = counted({ timeoutMs: 100, effects: { reads: ["orders"] } });
+    for (const [retryable, attempts] of [
+      [undefined, 4],
+      [false, 1],
+    ] as const) {
+      const { runtime, ports } = runtimeOf({ type: "timeout", message: "Gone.", ...(retryable === undefined ? {} : { retryable }) }, [
+        order,
+      ]);
+      const pending = runtime.execute({ name: "order" });
+      await ports.clock.advance(60_000);
+      expect(await pending).toMatchObject({ attempts, error: { code: "timeout", message: "Gone." } });
+    }
+  });
+
+  test("H09 unparseable_result garbles what the tool said, once it has done it, and is not checked", async () => {
+    const { ran, tool: order } = counted({ outputSchema: { type: "object" } });
+    const { runtime } = runtimeOf({ type: "unparseable_result" }, [order]);
+    const result = await runtime.execute({ name: "order" });
+    expect([result.status, result.fault, ran()]).toEqual(["ok", "unparseable_result", 1]);
+    expect(result.output).toMatch(/^<garbled: \{.*>$/u);
+  });
+
+  test("H09 empty_result is the emptiest value of the declared type, and is not checked", async () => {
+    for (const [outputSchema, empty] of [
+      [{ type: "object", required: ["id"] }, {}],
+      [{ type: "string", minLength: 1 }, ""],
+      [undefined, []],
+    ] as const) {
+      const { ran, tool: order } = counted(outputSchema === undefined ? {} : { outputSchema });
+      const result = await runtimeOf({ type: "empty_result" }, [order]).runtime.execute({ name: "order" });
+      expect([result.status, result.output, result.fault, ran()]).toEqual(["ok", empty, "empty_result", 1]);
+    }
+  });
+
+  test("H09 schema_violation is an error once the tool has done its work, which is not done again", async () => {
+    const { ran, tool: order } = counted({ effects: { reads: ["orders"] } });
+    const { runtime } = runtimeOf({ type: "schema_violation", message: "No such field." }, [order]);
+    expect(await runtime.execute({ name: "order" })).toMatchObject({
+      status: "error",
+      attempts: 1,
+      error: { code: "invalid_output", message: "No such field.", retryable: false },
+    });
+    expect(ran()).toBe(1);
+  });
+
+  test("H09 partial_result gives half of the answer, and says so where the schema asks for more", async () => {
+    const { tool: order } = counted();
+    const free = await runtimeOf({ type: "partial_result" }, [order]).runtime.execute({ name: "order" });
+    expect([free.status, free.output]).toEqual(["ok", { id: 12 }]);
+    const strict = { ...order, outputSchema: { type: "object", required: ["id", "items"] } };
+    const partial = await runtimeOf({ type: "partial_result" }, [strict]).runtime.execute({ name: "order" });
+    expect([partial.status, partial.output, partial.error?.code, partial.fault]).toEqual([
+      "partial",
+      { id: 12 },
+      "invalid_output",
+      "partial_result",
+    ]);
+  });
+
+  test("H09 partial_result halves what is only for the model", async () => {
+    const parts = (...texts: string[]): Tool =>
+      tool("say", () => new ToolOutput({ content: texts.map((text) => ({ type: "text" as const, text })) }));
+    const results = await Promise.all(
+      [parts("abcd"), parts("a", "b", "c")].map((one) => runtimeOf({ type: "partial_result" }, [one]).runtime.execute({ name: "say" })),
+    );
+    expect(results.map(({ content }) => content)).toEqual([[{ type: "text", text: "ab" }], [{ type: "text", text: "a" }]]);
+  });
+
+  test.each(["unparseable_result", "empty_result", "partial_result", "schema_violation", "crash_after_commit"])(
+    "H09 %s leaves what the tool itself throws as it is, and was not met then",
+    async (type) => {
+      for (const fail of [
+        () => Promise.reject(new Error("sold out")),
+        () => {
+          throw new Error("sold out");
+        },
+      ]) {
+        const { runtime } = runtimeOf({ type }, [tool("order", fail, { effects: { writes: ["orders"] } })]);
+        const result = await runtime.execute({ name: "order" });
+        expect([result.error?.message, result.fault]).toEqual(["sold out", undefined]);
+      }
+    },
+  );
+
+  test("H09 an answer that cannot be recorded is refused, also where half of it is asked for", async () => {
+    for (const type of ["partial_result", "unparseable_result"]) {
+      const { runtime } = runtimeOf({ type }, [tool("order", () => ({ big: 1n }))]);
+      expect((await runtime.execute({ name: "order" })).error?.code).toBe("not_json");
+    }
+  });
+
+  test("H09 planned failures of a real tool do not open its circuit", async () => {
+    const { tool: order } = counted();
+    const { runtime } = runtimeOf({ type: "network_error", retryable: false }, [order]);
+    for (let n = 0; n < 5; n++) await runtime.execute({ name: "order" });
+    expect(await runtime.execute({ name: "order" })).toMatchObject({ error: { code: "network_error" } });
+  });
+});
+
+describe("H09 crashes and the ledger", () => {
+  test.each([
+    ["crash_before_commit", 0],
+    ["crash_after_commit", 1],
+  ])("H09 a write that meets %s runs %d times, is not repeated, and nobody knows", async (type, runs) => {
+    const { ran, tool: order } = counted();
+    const store = new FailingStore();
+    const { runtime } = runtimeOf({ type }, [order], { store });
+    const session = runtime.session("s");
+    const result = await session.execute({ name: "order" }, {});
+    expect(result).toMatchObject({ status: "error", attempts: 1, fault: type });
+    expect(result.error).toMatchObject({
+      code: "network_error",
+      outcome: "unknown",
+      message: "The connection was lost before an answer came.",
+    });
+    expect(ran()).toBe(runs);
+    expect(store.disk.types("s")).toEqual(["session-start", "call-start", "call-intent", "call-end"]);
+    const resumed = await runtimeOf({ type }, [order], { store: store.crash() }).runtime.resume("s");
+    expect(resumed.history.map((entry) => [entry.result?.status, entry.result?.fault])).toEqual([["error", type]]);
+    expect(ran()).toBe(runs);
+  });
+
+  test.each(["crash_before_commit", "crash_after_commit"])(
+    "H09 an idempotent write that meets %s once is tried again under its key",
+    async (type) => {
+      const keys: string[] = [];
+      const put = tool("put", (_, { idempotencyKey }) => keys.push(idempotencyKey), { effects: { writes: ["x"], idempotent: true } });
+      const { runtime, ports } = runtimeOf({ type, attempts: 1 }, [put]);
+      const pending = runtime.execute({ name: "put" });
+      await ports.clock.advance(10_000);
+      expect(await pending).toMatchObject({ status: "ok", attempts: 2, fault: type });
+      expect(keys.length).toBe(type === "crash_before_commit" ? 1 : 2);
+      expect(new Set(keys).size).toBe(1);
+    },
+  );
+
+  test.each([
+    ["crash_before_commit", false],
+    ["crash_after_commit", true],
+  ])("H09 after %s and the end of the process, reconcile finds out that it happened: %s", async (type, happened) => {
+    const store = new FailingStore();
+    const ledger = new Set<string>();
+    const ended = gate();
+    const order = tool("order", (_, { idempotencyKey }) => (ledger.add(idempotencyKey), "ordered"), {
+      effects: {
+        writes: ["orders"],
+        reconcile: ({ idempotencyKey }) => ({ happened: ledger.has(idempotencyKey), output: "ordered before" }),
+      },
+    });
+    // The process ends before the result is written.
+    const hook = { name: "end", afterCall: () => ended.promise };
+    void runtimeOf({ type }, [order], { store, hooks: [hook] })
+      .runtime.session("s")
+      .execute({ name: "order" });
+    await testRuntime().ports.clock.advance(1);
+    expect(ledger.size).toBe(happened ? 1 : 0);
+    const resumed = await testRuntime({ tools: [order], store: store.crash() }).runtime.resume("s");
+    expect(resumed.history.map(({ result }) => result?.output)).toEqual([happened ? "ordered before" : "ordered"]);
+    expect(ledger.size).toBe(1);
+    ended.open();
+  });
+});
+
+describe("H09 faults and the rest of the runtime", () => {
+  test.each(["unparseable_result", "empty_result", "partial_result"])(
+    "H09 what %s made of an answer is never kept for others",
+    async (type) => {
+      const { ran, tool: order } = counted({ effects: { reads: ["orders"] }, cache: { scope: "runtime" } });
+      const { runtime } = runtimeOf({ type, probability: 0.5 }, [order]);
+      const results = [];
+      for (let n = 0; n < 30; n++) results.push(await runtime.execute({ name: "order" }));
+      const clean = results.findIndex(({ fault }) => fault === undefined);
+      expect(clean).toBeGreaterThan(0);
+      expect(results.slice(0, clean).every(({ fault, origin }) => fault === type && origin === "live")).toBe(true);
+      expect(
+        results
+          .slice(clean + 1)
+          .every(({ fault, origin, output }) => fault === undefined && origin === "cache" && (output as { id: number }).id === 12),
+      ).toBe(true);
+      expect(ran()).toBe(clean + 1);
+    },
+  );
+
+  test("H09 equal calls that wait for one with a fault go on by themselves", async () => {
+    const { tool: order } = counted({ effects: { reads: ["orders"] }, cache: { scope: "runtime" } });
+    const { runtime } = runtimeOf({ type: "empty_result" }, [order]);
+    const results = await runtime.execute([{ name: "order" }, { name: "order" }, { name: "order" }]);
+    expect(results.map(({ fault, origin }) => [fault, origin])).toEqual(Array.from({ length: 3 }, () => ["empty_result", "live"]));
+  });
+
+  test("F0.47 a simulation meets faults too, of its stand-in and of what is read for real", async () => {
+    const { ran, tool: order } = counted();
+    const { asked, engine } = simulator();
+    const { runtime } = runtimeOf(
+      { type: "network_error", retryable: false },
+      [order, tool("look", () => 1, { effects: { reads: ["x"] } })],
+      { standIn: engine },
+    );
+    const { results } = await runtime.simulate([{ name: "order" }, { name: "look" }]);
+    expect(results.map(({ fault, status }) => [fault, status])).toEqual([
+      ["network_error", "error"],
+      ["network_error", "error"],
+    ]);
+    expect([asked(), ran()]).toEqual([0, 0]);
+  });
+
+  test("H09 the runtime's rules and the toolset's both hold", async () => {
+    const { tool: order } = counted();
+    const { runtime } = testRuntime({
+      toolsets: [
+        { name: "a", tools: [order], faults: { rules: [{ type: "empty_result", probability: 1 }] } },
+        { name: "b", tools: [order] },
+      ],
+      faults: { rules: [{ type: "schema_violation", probability: 1 }] },
+      circuit: false,
+    });
+    await runtime.open();
+    const types = new Set<string | undefined>();
+    for (let n = 0; n < 40; n++) types.add((await runtime.execute({ name: "a::order", input: { n } })).fault);
+    expect(types).toEqual(new Set(["empty_result", "schema_violation"]));
+    expect((await runtime.execute({ name: "b::order" })).fault).toBe("schema_violation");
+  });
+
+  test("H09 a toolset whose plan is wrong is refused, and so is a runtime", () => {
+    const faults = { rules: [{ type: "timeout", probability: 2 }] };
+    expect(() => testRuntime({ faults })).toThrow("probability of rules[0] of the runtime is 2; it takes a number from 0 to 1.");
+    const { runtime } = testRuntime();
+    expect(() => runtime.registry.addToolset({ name: "mail", faults })).toThrow('probability of rules[0] of toolset "mail" is 2');
+  });
+
+  test("H09 a fault is written down with its result, and is there after a resume", async () => {
+    const store = new FailingStore();
+    const { runtime } = runtimeOf({ type: "empty_result" }, [counted().tool], { store });
+    await runtime.session("s").execute({ name: "order" });
+    const { runtime: next } = testRuntime({ store: store.crash() });
+    expect((await next.resume("s")).history[0]?.result).toMatchObject({ fault: "empty_result", status: "ok", output: [] });
+  });
+});
+
+describe("F0.50 of a search", () => {
+  async function search(type: string, more: Partial<FaultRule> = {}) {
+    const engine = searchEngine({ documents: [{ id: "1", text: "cats and dogs" }] });
+    const { runtime } = testRuntime({ toolsets: [{ name: "docs", engine, faults: { rules: [{ type, probability: 1, ...more }] } }] });
+    await runtime.open();
+    return runtime.execute({ name: "docs::search", input: { query: "cats" } });
+  }
+
+  test("F0.50 empty_result finds nothing and is no error", async () => {
+    expect(await search("empty_result")).toMatchObject({ status: "ok", output: [], fault: "empty_result" });
+  });
+
+  test("F0.50 index_not_found and types of one's own fail with their name", async () => {
+    expect(await search("index_not_found")).toMatchObject({
+      status: "error",
+      error: { code: "not_found", message: "Simulated error: index_not_found" },
+    });
+    expect(await search("quota_used_up")).toMatchObject({
+      status: "error",
+      attempts: 1,
+      fault: "quota_used_up",
+      error: { code: "execution_failed", message: "Simulated error: quota_used_up" },
+    });
+    expect((await search("index_not_found", { message: "No index." })).error?.message).toBe("No index.");
+  });
+});
+
+describe("F0.47 of a model that plays the tools", () => {
+  test.each([
+    ["network_error", "error", undefined],
+    ["schema_violation", "error", undefined],
+    ["unparseable_result", "ok", "<garbled: Tool execution failed>"],
+  ])("F0.47 %s asks no model, and is part of the history that it is shown next", async (type, status, output) => {
+    const model = scriptedModel(() => ({ text: '{"seen": true}' }));
+    const faults = { rules: [{ type, probability: 1, retryable: false, tools: "shop::look" }] };
+    const { runtime } = testRuntime({
+      toolsets: [{ name: "shop", tools: [DECLARED, { ...DECLARED, name: "again" }], engine: lmEngine({ model }), faults }],
+    });
+    await runtime.open();
+    const session = runtime.session("s");
+    const result = await session.execute({ name: "look", input: { n: 1 } });
+    expect([result.status, result.output, result.fault, model.requests.length]).toEqual([status, output, type, 0]);
+    expect(await session.execute({ name: "again", input: {} })).toMatchObject({ status: "ok", output: { seen: true } });
+    expect(JSON.stringify(model.requests)).toContain(status === "ok" ? "<garbled: " : String(result.error?.message));
+  });
+});
+
+describe("H09 nothing hangs", () => {
+  const answers: Readonly<Record<string, () => unknown>> = {
+    "a value": () => ({ id: 1 }),
+    "a promise": async () => Promise.resolve({ id: 1 }),
+    "a job": () => new Job({ id: "1", result: Promise.resolve({ id: 1 }) }),
+    "nothing ever": () => new Promise(() => {}),
+    "an error": () => Promise.reject(new Error("broken")),
+  };
+  const cases = FAULT_TYPES.flatMap((type) => Object.keys(answers).map((answer) => [type, answer] as const));
+
+  test.each(cases)("H09 a call that meets %s of an engine that gives %s ends, and holds nothing", async (type, answer) => {
+    const engine: Engine = { kind: "foreign", call: () => answers[answer]?.() };
+    const slow: Tool = { ...DECLARED, effects: { writes: ["x"] }, timeoutMs: 2_000 };
+    const { runtime, ports } = testRuntime({
+      toolsets: [{ name: "far", tools: [slow], engine, faults: { rules: [{ type, probability: 1 }] } }],
+    });
+    await runtime.open();
+    const pending = runtime.execute([{ name: "look" }, { name: "look" }]);
+    await ports.clock.advance(200_000);
+    const results = await pending;
+    const isOk = ["latency", "unparseable_result", "empty_result", "partial_result"].includes(type) && !/nothing|error/u.test(answer);
+    expect(results.map(({ status }) => status === "ok")).toEqual([isOk, isOk]);
+    expect([ports.clock.pending, runtime.running.length]).toEqual([0, 0]);
+    if (type === "latency" && isOk) expect(results[0]?.output).toEqual({ id: 1 });
+  });
+});
+
+describe("H09 faults and the ladder", () => {
+  const stub = (answer: () => unknown): Engine => ({ kind: "stub", origin: "stub", call: answer });
+
+  test("H09 a call meets its fault on whatever rung it is answered", async () => {
+    const { ran, tool: order } = counted();
+    let asked = 0;
+    const ladder = { rules: [{ tools: "*", from: ["stub"] as const }], engines: { stub: stub(() => (asked++, { id: 1, name: "x" })) } };
+    for (const [type, output, times] of [
+      ["unparseable_result", "<garbled: Tool execution failed>", 0],
+      ["partial_result", { id: 1 }, 1],
+    ] as const) {
+      const { runtime } = runtimeOf({ type }, [order], { ladder });
+      expect(await runtime.execute({ name: "order" })).toMatchObject({
+        origin: "stub",
+        answeredBy: "stub",
+        output,
+        fault: type,
+        fidelity: "unchecked",
+      });
+      expect(asked).toBe(times);
+    }
+    expect(ran()).toBe(0);
+  });
+
+  test("H09 an engine without an answer passes the call on, and what the next one says is spoiled all the same", async () => {
+    const nothing: Engine = {
+      kind: "replay",
+      origin: "replay",
+      call: () => {
+        throw new NoAnswer("not_found", "Nothing was recorded.");
+      },
+    };
+    const ladder = { rules: [{ tools: "*", from: ["replay", "stub"] as const }], engines: { replay: nothing, stub: stub(() => [1, 2]) } };
+    const { runtime } = runtimeOf({ type: "partial_result" }, [counted().tool], { ladder });
+    expect(await runtime.execute({ name: "order" })).toMatchObject({ origin: "stub", output: [1], fault: "partial_result" });
+  });
+});

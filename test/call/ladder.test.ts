@@ -1,0 +1,277 @@
+import { describe, expect, test } from "vitest";
+import { readOnly } from "../../src/core/effects.ts";
+import type { Engine } from "../../src/core/engine.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
+import { NoAnswer } from "../../src/core/no-answer.ts";
+import type { Rungs } from "../../src/core/rung.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { replayEngine } from "../../src/engine/replay.ts";
+import type { LadderOptions } from "../../src/call/ladder.ts";
+import { testRuntime, tool } from "../runtime/bench-runtime.ts";
+
+/** Answers with its name, or leaves calls with `{ none: true }` to others. */
+function named(kind: string, more: Partial<Engine> = {}): Engine & { readonly asked: string[] } {
+  const asked: string[] = [];
+  return {
+    kind,
+    origin: kind === "stub" ? "stub" : kind === "replay" ? "replay" : "simulated",
+    asked,
+    call({ input }, { toolName }) {
+      asked.push(toolName);
+      if (input["none"] === true) throw new NoAnswer("not_found", `${kind} has no answer.`, { retryable: false });
+      if (input["fails"] === true) throw new ToolError("execution_failed", `${kind} failed.`, { retryable: false });
+      return { by: kind };
+    },
+    ...more,
+  };
+}
+
+const SCHEMA = { type: "object", properties: { none: { type: "boolean" }, fails: { type: "boolean" } } } as const;
+
+function world(ladder: LadderOptions, more: Partial<Tool> = {}) {
+  const ran: string[] = [];
+  const send = tool("send", () => ran.push("send"), { inputSchema: SCHEMA, effects: { writes: ["mail"] }, ...more });
+  const read = tool("read", () => ({ text: `read ${ran.push("read")}` }), {
+    inputSchema: SCHEMA,
+    effects: readOnly("notes"),
+    cache: "session",
+  });
+  return { ...testRuntime({ tools: [send, read], ladder }), ran };
+}
+
+describe("rules", () => {
+  test("a tool is answered by the first rule that fits it, everything else live", async () => {
+    const [stub, example] = [named("stub"), named("example")];
+    const { runtime, ran } = world({
+      engines: { stub, example },
+      rules: [
+        { tools: "default::send", from: "stub" },
+        { tools: ["*::send", "mail::*"], from: "example" },
+      ],
+    });
+    const results = await runtime.execute([{ name: "send" }, { name: "read" }]);
+    expect(results.map(({ origin, answeredBy, fidelity, output }) => ({ origin, answeredBy, fidelity, output }))).toEqual([
+      { origin: "stub", answeredBy: "stub", fidelity: "scripted", output: { by: "stub" } },
+      { origin: "live", answeredBy: undefined, fidelity: undefined, output: { text: "read 1" } },
+    ]);
+    expect([ran, example.asked]).toEqual([["read"], []]);
+  });
+
+  test("who has no answer leaves the call to the next, and the last error is the result", async () => {
+    const [replay, lm, example] = [named("replay"), named("lm"), named("example")];
+    const { runtime } = world({ engines: { replay, lm, example }, rules: [{ tools: "*", from: ["replay", "lm"] }] });
+    const result = await runtime.execute({ name: "send", input: { none: true } });
+    expect(result).toMatchObject({ status: "error", error: { code: "not_found", message: "lm has no answer." }, answeredBy: "lm" });
+    expect([replay.asked, lm.asked, example.asked, result.attempts]).toEqual([["default::send"], ["default::send"], [], 1]);
+  });
+
+  test("an answer that is an error is an answer: nobody else is asked", async () => {
+    const [lm, example] = [named("lm"), named("example")];
+    const { runtime } = world({ engines: { lm, example }, rules: [{ tools: "*", from: ["lm", "example"] }] });
+    const result = await runtime.execute({ name: "send", input: { fails: true } });
+    expect([result.error?.message, result.origin, result.fidelity, example.asked]).toEqual(["lm failed.", "simulated", "unchecked", []]);
+  });
+
+  test("nothing falls back to live, and a rung that is not live touches no lock, approval, circuit or budget", async () => {
+    const { runtime, ran } = world(
+      { engines: { lm: named("lm") }, rules: [{ tools: "*::send", from: "lm" }] },
+      { effects: { destructive: true } },
+    );
+    const failed = await runtime.execute(Array.from({ length: 30 }, () => ({ name: "send", input: { none: true } })));
+    expect(new Set(failed.map(({ error }) => error?.code))).toEqual(new Set(["not_found"]));
+    expect((await runtime.execute({ name: "send" })).status).toBe("ok");
+    expect(ran).toEqual([]);
+  });
+
+  test("a caller says it for its own calls, and the runtime's own tool is never stood in for", async () => {
+    const stub = named("stub");
+    const { runtime, ran } = world({ engines: { stub }, rules: [{ tools: "*", from: "stub" }] });
+    const live = await runtime.execute({ name: "send" }, { answerFrom: "live" });
+    const own = await runtime.execute({ name: "haft::read_result", input: { handle: "none" } });
+    expect([live.origin, ran, own.origin, own.error?.code, stub.asked]).toEqual(["live", ["send"], "live", "not_found", []]);
+  });
+
+  test("batches wait for one another where any of the rungs answers in sequence", async () => {
+    const order: string[] = [];
+    const slow = named("lm", {
+      order: "sequential",
+      async call({ input }) {
+        order.push(`begin ${String(input["n"])}`);
+        await Promise.resolve();
+        order.push(`end ${String(input["n"])}`);
+        return {};
+      },
+    });
+    const absent = named("stub", { call: () => Promise.reject(new NoAnswer("not_found", "none")) });
+    const { runtime } = world({ engines: { lm: slow, stub: absent }, rules: [{ tools: "*", from: ["stub", "lm"] }] }, { inputSchema: {} });
+    await runtime.execute([1, 2, 3].map((n) => ({ name: "send", input: { n } })));
+    expect(order).toEqual(["begin 1", "end 1", "begin 2", "end 2", "begin 3", "end 3"]);
+  });
+
+  test.each<[string, LadderOptions, string]>([
+    ["an unknown rung", { rules: [{ tools: "*", from: "magic" as Rungs }] }, 'ladder.rules[0].from names the rung "magic".'],
+    ["no rung", { rules: [{ tools: "*", from: [] }] }, "ladder.rules[0].from names no rung."],
+    ["a rule without rungs", { rules: [{ tools: "*" } as never] }, "ladder.rules[0].from names no rung."],
+    ["a rung that is undefined", { rules: [{ tools: "*", from: ["cache", undefined as never] }] }, "ladder.rules[0].from names no rung."],
+    ["live beside others", { rules: [{ tools: "*", from: ["live", "cache"] }] }, "ladder.rules[0].from names live beside others"],
+    [
+      "a rung without its engine",
+      { rules: [{ tools: "*", from: "lm" }] },
+      "ladder.rules[0].from names lm, and the ladder has no engine for it.",
+    ],
+    ["a pattern that fits nothing", { rules: [{ tools: "send", from: "cache" }] }, '"ladder.rules[0].tools" has the pattern "send"'],
+    ["an engine that is none", { engines: { lm: {} as Engine } }, "ladder.engines.lm is no engine"],
+    ["an engine for no rung", { engines: { magic: named("x") } as LadderOptions["engines"] & object }, 'ladder.engines has "magic"'],
+    ["live in a simulation", { simulation: "live" }, "ladder.simulation names live"],
+  ])("%s is refused at once", (_what, ladder, message) => {
+    expect(() => world(ladder)).toThrow(message);
+  });
+
+  test("a caller's rung without an engine rejects", async () => {
+    const { runtime } = world({});
+    await expect(runtime.execute({ name: "send" }, { answerFrom: "example" })).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+});
+
+describe("the rungs cache and record", () => {
+  test("cache gives what is kept of an equal call, and asks nobody", async () => {
+    const { runtime, ran } = world({ engines: { stub: named("stub") }, rules: [] });
+    const session = runtime.session();
+    const none = await session.execute({ name: "read" }, { answerFrom: "cache" });
+    await session.execute({ name: "read" });
+    const kept = await session.execute({ name: "read" }, { answerFrom: "cache" });
+    const other = await session.execute({ name: "read", input: { fails: false } }, { answerFrom: ["cache", "stub"] });
+    expect([none.error?.code, kept.output, kept.origin, kept.fidelity, other.origin, ran]).toEqual([
+      "not_found",
+      { text: "read 1" },
+      "cache",
+      "observed",
+      "stub",
+      ["read"],
+    ]);
+  });
+
+  test("record is live, and tells of the call so that a replay gives the same answer", async () => {
+    const events: SessionEvent[] = [];
+    const { runtime, ran } = world({ rules: [{ tools: "*::send", from: "record" }], onRecord: (pair) => events.push(...pair) });
+    const results = await runtime.session().execute([{ name: "send", input: { none: false } }, { name: "read" }]);
+    expect([results.map(({ origin }) => origin), ran, events.map(({ type }) => type)]).toEqual([
+      ["live", "live"],
+      ["send", "read"],
+      ["call-start", "call-end"],
+    ]);
+    const again = world({ engines: { replay: replayEngine(events) }, rules: [{ tools: "*", from: "replay" }] });
+    const replayed = await again.runtime.execute([{ name: "send", input: { none: false } }, { name: "read" }]);
+    expect(replayed.map(({ origin, fidelity, output, error }) => [origin, fidelity, output, error?.code])).toEqual([
+      ["replay", "observed", 1, undefined],
+      ["replay", "unchecked", undefined, "not_found"],
+    ]);
+    expect(again.ran).toEqual([]);
+  });
+
+  test("a listener of recorded calls that throws costs no result", async () => {
+    const { runtime } = world({
+      rules: [{ tools: "*", from: "record" }],
+      onRecord: () => {
+        throw new Error("full");
+      },
+    });
+    expect((await runtime.execute({ name: "send" })).status).toBe("ok");
+  });
+});
+
+describe("simulations", () => {
+  test("what may not run is answered by the ladder's stand-ins in order, and reads stay live", async () => {
+    const [stub, example] = [named("stub"), named("example")];
+    const { runtime, ran } = world({ engines: { stub, example }, simulation: ["stub", "example"] });
+    const session = runtime.session();
+    const { results } = await session.simulate([{ name: "send", input: { none: false } }, { name: "read" }]);
+    expect(results.map(({ origin, answeredBy }) => [origin, answeredBy])).toEqual([
+      ["stub", "stub"],
+      ["live", undefined],
+    ]);
+    expect(ran).toEqual(["read"]);
+  });
+
+  test("without a choice the engines stand in from the most faithful to the least", async () => {
+    const [replay, example] = [named("replay"), named("example")];
+    const { runtime } = world({ engines: { example, replay } });
+    const { results } = await runtime.session().simulate([{ name: "send" }, { name: "send", input: { none: true } }]);
+    expect(results.map(({ answeredBy, error }) => [answeredBy, error?.message])).toEqual([
+      ["replay", undefined],
+      ["example", "example has no answer."],
+    ]);
+  });
+
+  test("a caller cannot make a simulation live by naming the rung", async () => {
+    const { runtime, ran } = world({ engines: { stub: named("stub") } });
+    const { results } = await runtime.session().simulate([{ name: "send" }], { answerFrom: "live" });
+    expect([results[0]?.origin, ran]).toEqual(["stub", []]);
+  });
+});
+
+describe("rewriteInput", () => {
+  test("F0.60 the input that is made runs and is checked, and the log has the call as it came", async () => {
+    const { runtime, ran } = world({});
+    const session = runtime.session("s");
+    const good = await session.execute({ name: "send", input: { none: "$1" } }, { rewriteInput: () => ({ none: true }) });
+    const bad = await session.execute({ name: "send", input: { none: "$1" } }, { rewriteInput: () => ({ none: "$1" }) });
+    const refused = await session.execute(
+      { name: "send" },
+      {
+        rewriteInput: () => {
+          throw new ToolError("invalid_input", "There is no $1.");
+        },
+      },
+    );
+    expect([good.status, bad.error?.code, refused.error?.message, ran]).toEqual(["ok", "invalid_input", "There is no $1.", ["send"]]);
+    const [start] = session.log.filter(({ type }) => type === "call-start");
+    const [end] = session.log.filter(({ type }) => type === "call-end");
+    expect([start, end]).toMatchObject([{ call: { input: { none: "$1" } } }, { input: { none: true } }]);
+  });
+});
+
+test("F0.40 calls of one bare batch see the results before them, and what is kept of them goes with it", async () => {
+  const seen: number[] = [];
+  const lm = named("lm", {
+    order: "sequential",
+    call(_request, { history }) {
+      return seen.push(history.length);
+    },
+  });
+  const { runtime } = world({ engines: { lm }, rules: [{ tools: "*::send", from: "lm" }] });
+  await runtime.execute([{ name: "send" }, { name: "send" }, { name: "nobody" }, { name: "send" }]);
+  await runtime.execute({ name: "send" });
+  expect(seen).toEqual([0, 1, 3, 0]);
+});
+
+test("an engine is told the definitions of the other tools", async () => {
+  const told: unknown[] = [];
+  const lm = named("lm", { call: ({ toolNamed }) => told.push(toolNamed?.("default::read")?.name, toolNamed?.("default::none")) });
+  const { runtime } = world({ engines: { lm }, rules: [{ tools: "*::send", from: "lm" }] });
+  await runtime.execute({ name: "send" });
+  expect(told).toEqual(["read", undefined]);
+});
+
+test("a rule for real tools only passes over those that an engine stands in for already", async () => {
+  const [own, example] = [named("lm", { effectFree: true }), named("example")];
+  const asks: string[] = [];
+  const { runtime } = testRuntime({
+    toolsets: [
+      { name: "played", engine: own, tools: [{ name: "drop", description: "Drops.", inputSchema: {}, effects: { destructive: true } }] },
+      { name: "real", tools: [tool("drop", () => asks.push("ran"), { effects: { destructive: true } })] },
+    ],
+    approval: {
+      approve({ toolName }) {
+        asks.push(toolName);
+        return "allow-once";
+      },
+    },
+    ladder: { engines: { example }, rules: [{ tools: "*", from: "example", realOnly: true }] },
+  });
+  await runtime.open();
+  const results = await runtime.execute([{ name: "played::drop" }, { name: "real::drop" }]);
+  expect(results.map(({ answeredBy }) => answeredBy)).toEqual(["lm", "example"]);
+  expect(asks).toEqual([]);
+});

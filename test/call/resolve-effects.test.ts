@@ -1,0 +1,352 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { external, isInside, pure, readOnly } from "../../src/core/effects.ts";
+import type { Effects, ResourceKeys } from "../../src/core/effects.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import type { Clock } from "../../src/core/ports.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { createEffectsResolver } from "../../src/call/resolve-effects.ts";
+import type { CallEffects } from "../../src/call/resolve-effects.ts";
+import { ResourceLocks } from "../../src/call/resource-locks.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
+
+function toolWith(effects: Effects | undefined): Tool {
+  return { name: "act", description: "Acts.", inputSchema: {}, ...(effects === undefined ? {} : { effects }) };
+}
+
+/** A resolver and what it warned of. */
+function resolverOf(
+  effects: Effects | undefined,
+  toolset = "files",
+): { readonly resolve: (input: JsonObject) => CallEffects; readonly warnings: readonly string[] } {
+  const warnings: string[] = [];
+  return { resolve: createEffectsResolver(toolWith(effects), toolset, (message) => warnings.push(message)), warnings };
+}
+
+function effectsOf(effects: Effects | undefined, toolset?: string): CallEffects {
+  return resolverOf(effects, toolset).resolve({});
+}
+
+/** What a caller in plain JavaScript, or a file, can put where keys belong. */
+function unchecked(keys: unknown): ResourceKeys {
+  return keys as ResourceKeys; // the one cast: wrong types are the case under test
+}
+
+const plain = { writesWorld: false, hasSessionKeys: false, undeclared: false, external: false, destructive: false, commutative: false };
+
+const UNDECLARED: CallEffects = {
+  ...plain,
+  reads: [],
+  writes: ["toolset:files"],
+  undeclared: true,
+  writesWorld: true,
+  repeatable: false,
+  lock: { reads: [], writes: ["toolset:files"], commutative: false },
+};
+
+describe("keys that cannot be used", () => {
+  test.each<readonly [string, ResourceKeys, string]>([
+    [
+      "a throw",
+      () => {
+        throw new Error("boom");
+      },
+      '"reads" threw: boom',
+    ],
+    ["a promise", unchecked(async () => ["file:/a"]), '"reads" gave a promise'],
+    ["a promise that rejects", unchecked(async () => Promise.reject(new Error("late"))), '"reads" gave a promise'],
+    ["a string", unchecked("file:/a"), '"reads" gave a value of type string where an array belongs'],
+    ["null", unchecked(null), '"reads" gave null where an array belongs'],
+    ["undefined", unchecked(() => undefined), '"reads" gave a value of type undefined where an array belongs'],
+    ["a key that is no string", unchecked(["a:", 5]), '"reads" gave a key of type number'],
+    ["a hole", unchecked(Array.from({ length: 1 })), '"reads" gave a key of type undefined'],
+    ["an empty key", [""], '"reads" gave an empty key'],
+    ["a key of 1,025 characters", ["x".repeat(1_025)], '"reads" gave a key of 1025 characters'],
+    ["65 keys", Array.from({ length: 65 }, (_, index) => `k:${index}`), '"reads" gave 65 keys'],
+    [
+      "an array whose entries throw",
+      unchecked(new Proxy(["a:"], { get: (keys, name) => (name === "0" ? fail() : Reflect.get(keys, name)) })),
+      '"reads" threw: no entry',
+    ],
+  ])("%s counts as undeclared, with one warning that names tool and reason", async (_, keys, reason) => {
+    const { resolve, warnings } = resolverOf({ reads: keys, writes: [], commutative: true });
+    expect(resolve({})).toEqual(UNDECLARED);
+    expect(resolve({})).toEqual(UNDECLARED);
+    expect(warnings).toEqual([
+      `The effects of tool "files::act" could not be used: ${reason}. Such a call counts as undeclared, so it waits for every call of its toolset. ` +
+        "Give an array of at most 64 keys, each a string of 1 to 1024 characters, or a function that returns one at once.",
+    ]);
+    await settle(); // a rejected promise left alone would fail the run here
+  });
+
+  test("bad writes count as undeclared as well", () => {
+    const { resolve, warnings } = resolverOf({ reads: ["a:"], writes: (input) => [String(input["path"] ?? "")] });
+    expect(resolve({})).toEqual(UNDECLARED);
+    expect(resolve({ path: "b:" }).writes).toEqual(["b:"]);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain('"writes" gave an empty key');
+  });
+
+  test("a long reason is cut to 200 characters", () => {
+    const { resolve, warnings } = resolverOf({
+      reads: () => {
+        throw new Error("x".repeat(10_000));
+      },
+    });
+    resolve({});
+    expect(warnings[0]).toContain(`threw: ${"x".repeat(200)}. Such`);
+  });
+
+  test("64 keys of 1,024 characters are usable", () => {
+    const keys = Array.from({ length: 64 }, (_, index) => `${index}:`.padEnd(1_024, "x"));
+    expect(effectsOf({ reads: keys })).toEqual({
+      ...plain,
+      reads: keys,
+      writes: [],
+      repeatable: true,
+      lock: { reads: ["toolset:files/reads", ...keys], writes: [], commutative: false },
+    });
+  });
+
+  test("a tool that says it is idempotent may be repeated although its keys are unusable", () => {
+    expect(effectsOf({ writes: [""], idempotent: true })).toEqual({ ...UNDECLARED, repeatable: true });
+  });
+
+  test("functions that take more than 50 ms are warned of once, and their keys are used", () => {
+    const warnings: string[] = [];
+    const tool = toolWith({ reads: () => ["a:"] });
+    let now = 0;
+    const slow: Clock = { now: () => (now += 50.5), wallTime: () => 0, timer: () => () => {} };
+    const resolve = createEffectsResolver(tool, "files", (message) => warnings.push(message), slow);
+    expect(resolve({}).reads).toEqual(["a:"]);
+    resolve({});
+    expect(warnings).toEqual([
+      'The effects of tool "files::act" took 50.5 ms to work out; every other call stands still meanwhile. Stay below 50 ms: no I/O, no heavy work.',
+    ]);
+  });
+});
+
+function fail(): never {
+  throw new Error("no entry");
+}
+
+/** The locks of one written key: as itself, and among the writes of the toolset. */
+const lockedWrite = (key: string): readonly string[] => [key, `toolset:files/writes/${key}`];
+
+describe("what a declaration comes to", () => {
+  test.each<readonly [string, Effects | undefined, Partial<CallEffects>]>([
+    ["nothing declared writes the whole toolset", undefined, UNDECLARED],
+    ["effects without keys too", external, { ...UNDECLARED, external: true }],
+    ["undeclared but idempotent may be repeated", { idempotent: true }, { ...UNDECLARED, repeatable: true }],
+    [
+      "undeclared but commutative shares the toolset with its like",
+      { commutative: true },
+      { ...UNDECLARED, commutative: true, lock: { reads: [], writes: ["toolset:files"], commutative: true } },
+    ],
+    [
+      "destructive is kept",
+      { writes: ["a:"], destructive: true },
+      {
+        reads: [],
+        writes: ["a:"],
+        destructive: true,
+        repeatable: false,
+        lock: { reads: [], writes: lockedWrite("a:"), commutative: false },
+      },
+    ],
+    ["pure locks nothing", pure, { reads: [], writes: [], repeatable: true, lock: { reads: [], writes: [], commutative: false } }],
+    [
+      "readOnly() reads the toolset",
+      readOnly(),
+      { reads: ["toolset:files"], writes: [], repeatable: true, lock: { reads: ["toolset:files"], writes: [], commutative: false } },
+    ],
+    [
+      "no writes and nothing said of reads is the same",
+      { writes: [] },
+      { reads: ["toolset:files"], writes: [], repeatable: true, lock: { reads: ["toolset:files"], writes: [], commutative: false } },
+    ],
+    [
+      "only reads declared writes nothing",
+      { reads: ["a:"] },
+      { reads: ["a:"], writes: [], repeatable: true, lock: { reads: ["toolset:files/reads", "a:"], writes: [], commutative: false } },
+    ],
+    [
+      "only writes declared reads nothing",
+      { writes: ["a:"] },
+      { reads: [], writes: ["a:"], repeatable: false, lock: { reads: [], writes: lockedWrite("a:"), commutative: false } },
+    ],
+    [
+      "an idempotent writer may be repeated",
+      { writes: ["a:"], idempotent: true },
+      { reads: [], writes: ["a:"], repeatable: true, lock: { reads: [], writes: lockedWrite("a:"), commutative: false } },
+    ],
+    [
+      "slashes at the end and repeats go, and a key that is written is no read",
+      { reads: ["file:/a/", "file:/a", "b:"], writes: ["b:/", "b:"] },
+      {
+        reads: ["file:/a"],
+        writes: ["b:"],
+        repeatable: false,
+        lock: { reads: ["file:/a"], writes: lockedWrite("b:"), commutative: false },
+      },
+    ],
+    [
+      "a root keeps its meaning",
+      { reads: ["file:/", "//"] },
+      {
+        reads: ["file:", "/"],
+        writes: [],
+        repeatable: true,
+        lock: { reads: ["toolset:files/reads", "file:", "/"], writes: [], commutative: false },
+      },
+    ],
+    [
+      "commutative writers share",
+      { writes: ["a:"], commutative: true },
+      {
+        reads: [],
+        writes: ["a:"],
+        repeatable: false,
+        commutative: true,
+        lock: { reads: [], writes: lockedWrite("a:"), commutative: true },
+      },
+    ],
+  ])("%s", (_, effects, expected) => {
+    const { resolve, warnings } = resolverOf(effects);
+    expect(resolve({})).toEqual({ ...plain, writesWorld: (expected.writes?.length ?? 0) > 0, ...expected });
+    expect(warnings).toEqual([]);
+  });
+
+  test("a slash in a toolset's name does not put it inside another toolset", () => {
+    expect(effectsOf(undefined, "a/b%2Fc").writes).toEqual(["toolset:a%2Fb%252Fc"]);
+    expect(isInside("toolset:a%2Fb", "toolset:a")).toBe(false);
+  });
+
+  test("functions see the input and are asked again for each call", () => {
+    const { resolve } = resolverOf({
+      reads: (input) => [`file:${String(input["from"])}`],
+      writes: (input) => [`file:${String(input["to"])}`],
+    });
+    expect(resolve({ from: "/a", to: "/b/" })).toEqual({
+      ...plain,
+      writesWorld: true,
+      reads: ["file:/a"],
+      writes: ["file:/b"],
+      repeatable: false,
+      lock: { reads: ["file:/a"], writes: lockedWrite("file:/b"), commutative: false },
+    });
+    expect(resolve({ from: "/c", to: "/c" })).toEqual({
+      ...plain,
+      writesWorld: true,
+      reads: [],
+      writes: ["file:/c"],
+      repeatable: false,
+      lock: { reads: [], writes: lockedWrite("file:/c"), commutative: false },
+    });
+  });
+
+  test("a function that finds nothing to write makes the call a read of the toolset, or of nothing where reads are declared empty", () => {
+    expect(resolverOf({ writes: () => [] }).resolve({})).toEqual(effectsOf(readOnly()));
+    expect(resolverOf({ reads: [], writes: () => [] }).resolve({})).toEqual(effectsOf(pure));
+  });
+
+  test("fixed keys give one frozen object that later changes of the declaration do not reach", () => {
+    const keys = ["a:"];
+    const { resolve } = resolverOf({ reads: keys });
+    const first = resolve({});
+    keys.push("b:");
+    expect(resolve({ x: 1 })).toBe(first);
+    expect(first.reads).toEqual(["a:"]);
+    for (const part of [first, first.reads, first.writes, first.lock, first.lock.reads, first.lock.writes])
+      expect(Object.isFrozen(part)).toBe(true);
+  });
+});
+
+/** True when a second call with these effects waits for the first. */
+function waits(first: CallEffects, second: CallEffects): boolean {
+  const locks = new ResourceLocks();
+  locks.request({ owner: "first", ...first.lock });
+  return !locks.request({ owner: "second", ...second.lock }).granted;
+}
+
+describe("who waits for whom", () => {
+  const undeclared = undefined;
+  const keyless = readOnly();
+  const reader = readOnly("file:/a");
+  const writer: Effects = { writes: ["file:/a"] };
+  const otherWriter: Effects = { writes: ["file:/b"] };
+  const adder: Effects = { writes: ["file:/a"], commutative: true };
+
+  test.each<readonly [string, Effects | undefined, Effects | undefined, boolean]>([
+    ["undeclared calls wait for each other", undeclared, undeclared, true],
+    ["a keyless read waits for an undeclared call", undeclared, keyless, true],
+    ["a read of keys waits for an undeclared call", undeclared, reader, true],
+    ["a write of keys waits for an undeclared call", undeclared, writer, true],
+    ["a pure call waits for nobody", undeclared, pure, false],
+    ["keyless reads share", keyless, keyless, false],
+    ["a keyless read shares with a read of keys", keyless, reader, false],
+    ["a keyless read waits for any writer of the toolset", otherWriter, keyless, true],
+    ["a keyless read waits for a commutative writer", adder, keyless, true],
+    ["writers of different keys share", writer, otherWriter, false],
+    ["writers of one key wait", writer, writer, true],
+    ["a writer of a folder waits for a writer in it", writer, { writes: ["file:/"] }, true],
+    ["commutative writers of one key share", adder, adder, false],
+    ["a commutative writer waits for a plain one", writer, adder, true],
+    ["a reader waits for the writer of its key", writer, reader, true],
+    ["a reader shares with the writer of another key", otherWriter, reader, false],
+    ["a writer of the toolset's own key waits for every reader of it", keyless, { writes: ["toolset:files"] }, true],
+    ["writers of own keys inside the toolset share", { writes: ["toolset:files/a"] }, { writes: ["toolset:files/b"] }, false],
+    ["undeclared commutative calls share", { commutative: true }, { commutative: true }, false],
+    ["an undeclared commutative call waits for a plain undeclared one", undeclared, { commutative: true }, true],
+  ])("%s", (_, first, second, expected) => {
+    expect(waits(effectsOf(first), effectsOf(second))).toBe(expected);
+    expect(waits(effectsOf(second), effectsOf(first))).toBe(expected);
+  });
+
+  test("an undeclared call and a keyless read do not wait for another toolset, a shared key does", () => {
+    for (const first of [undeclared, keyless, writer, reader]) {
+      for (const second of [undeclared, keyless, otherWriter])
+        expect(waits(effectsOf(first, "files"), effectsOf(second, "web"))).toBe(false);
+    }
+    expect(waits(effectsOf(writer, "files"), effectsOf(reader, "web"))).toBe(true);
+  });
+
+  test("the keys put in beside the declared ones make no two calls wait that the rules let share", () => {
+    const keys = fc.uniqueArray(fc.constantFrom("file:", "file:/a", "file:/a/b", "file:/ab", "db:t/1", "db:t"), {
+      minLength: 1,
+      maxLength: 3,
+    });
+    const declared = fc.oneof(
+      fc.constant<Effects>({}),
+      fc.constant<Effects>(readOnly()),
+      fc.constant<Effects>(pure),
+      fc.record({ reads: keys }),
+      fc.record({ writes: keys, commutative: fc.boolean() }),
+      fc.record({ reads: keys, writes: keys, commutative: fc.boolean() }),
+    );
+    fc.assert(
+      fc.property(declared, declared, fc.boolean(), (one, other, sameToolset) => {
+        const [first, second] = [effectsOf(one), effectsOf(other, sameToolset ? "files" : "web")];
+        expect(waits(first, second)).toBe(mustWait(first, second, sameToolset));
+      }),
+      { seed: 3, numRuns: 3_000 },
+    );
+  });
+});
+
+const touchesNothing = (effects: CallEffects): boolean => effects.reads.length + effects.writes.length === 0;
+const readsToolset = (effects: CallEffects): boolean => effects.reads.some((key) => key.startsWith("toolset:"));
+
+function overlap(left: readonly string[], right: readonly string[]): boolean {
+  return left.some((one) => right.some((other) => isInside(one, other) || isInside(other, one)));
+}
+
+/** The table of `CallEffects`, in words. */
+function mustWait(one: CallEffects, other: CallEffects, sameToolset: boolean): boolean {
+  if (touchesNothing(one) || touchesNothing(other)) return false;
+  if (sameToolset && (one.undeclared || other.undeclared)) return true;
+  if (sameToolset && readsToolset(one) && other.writes.length > 0) return true;
+  if (sameToolset && readsToolset(other) && one.writes.length > 0) return true;
+  if (overlap(one.writes, other.writes) && !(one.commutative && other.commutative)) return true;
+  return overlap(one.writes, other.reads) || overlap(one.reads, other.writes);
+}

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import type { ToolResult } from "../../src/core/result.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
+import { RepeatGuard } from "../../src/compose/repeat-guard.ts";
+
+const BASE = { callId: "c", name: "default::x", origin: "live", attempts: 1, durationMs: 0, repairs: [], warnings: [] } as const;
+const ok = (output: JsonValue): ToolResult => ({ ...BASE, status: "ok", output });
+const failed = (message: string): ToolResult => ({ ...BASE, status: "error", error: new ToolError("execution_failed", message).toJSON() });
+const call = (input: unknown = { a: 1, b: 2 }, name = "x") => ({ name, input });
+
+test("B09 the same tool, input and error is told of at 2, refused from 3 and stopped at 5", () => {
+  const guard = new RepeatGuard();
+  const kinds: unknown[] = [];
+  for (let index = 0; index < 3; index++) {
+    kinds.push(guard.refusal(call())?.code);
+    kinds.push(guard.note(call(index % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 }), failed(`port ${8000 + index} is busy`), false).kind);
+  }
+  expect(kinds).toEqual([undefined, "none", undefined, "nudge", undefined, "none"]);
+  expect(guard.refusal(call())?.toJSON()).toEqual({
+    code: "limit_exceeded",
+    message: "x was not run again: with this input it has come to the same 3 times.",
+    retryable: false,
+    outcome: "not_started",
+    details: ["It said: Error (execution_failed): port 8000 is busy"],
+    hint: "Change the input, use another tool, or answer with what you have.",
+  });
+  expect([guard.noteRefusal(call()).kind, guard.noteRefusal(call())]).toEqual([
+    "none",
+    { kind: "stop", note: "x was called 5 times with the same input and came to the same." },
+  ]);
+});
+
+test("B09 calls between do not hide a repetition, and only the repeated call is refused", () => {
+  const guard = new RepeatGuard();
+  for (let index = 0; index < 3; index++) {
+    guard.note(call(), failed("no"), false);
+    for (let other = 0; other < 5; other++) guard.note(call({ index, other }, "read"), ok(other), false);
+  }
+  expect([guard.refusal(call())?.code, guard.refusal(call({ a: 1 })), guard.refusal(call({ a: 1, b: 2 }, "mend"))]).toEqual([
+    "limit_exceeded",
+    undefined,
+    undefined,
+  ]);
+});
+
+test("B09 a repetition leaves the window", () => {
+  const guard = new RepeatGuard({ window: 4 });
+  for (let index = 0; index < 3; index++) guard.note(call(), failed("no"), false);
+  for (let index = 0; index < 3; index++) guard.note(call({ index }, "read"), ok(index), false);
+  expect(guard.refusal(call())).toBe(undefined);
+});
+
+test("B09 another error or answer begins the count anew", () => {
+  const guard = new RepeatGuard();
+  for (const message of ["a", "a", "b", "b"]) guard.note(call(), failed(message), false);
+  expect(guard.refusal(call())).toBe(undefined);
+  for (let index = 0; index < 30; index++) expect(guard.note(call(), ok(index), false).kind).toBe("none");
+});
+
+test("B09 the same answer is told of at 4, refused from 8", () => {
+  const guard = new RepeatGuard();
+  const kinds = Array.from({ length: 8 }, () => guard.note(call(), ok("pending"), false).kind);
+  expect([kinds, guard.refusal(call())?.code]).toEqual([
+    ["none", "none", "none", "nudge", "none", "none", "none", "none"],
+    "limit_exceeded",
+  ]);
+});
+
+test("B09 a change that was made for the first time lets others be tried again; the same change again does not", () => {
+  const guard = new RepeatGuard();
+  for (let index = 0; index < 3; index++) guard.note(call(), failed("no"), false);
+  guard.note(call({ n: 1 }, "edit"), failed("no"), true);
+  expect(guard.refusal(call())?.code).toBe("limit_exceeded");
+  guard.note(call({ n: 2 }, "edit"), ok("done"), true);
+  expect(guard.refusal(call())).toBe(undefined);
+  for (let index = 0; index < 3; index++) {
+    guard.note(call({ n: 2 }, "edit"), ok("done"), true);
+    guard.note(call(), failed("no"), false);
+  }
+  expect(guard.refusal(call())?.code).toBe("limit_exceeded");
+});
+
+test("an input that is no JSON is not followed, and a large one is", () => {
+  const guard = new RepeatGuard();
+  const cycle: Record<string, unknown> = {};
+  cycle["self"] = cycle;
+  for (let index = 0; index < 9; index++) guard.note(call(cycle), failed("no"), false);
+  for (let index = 0; index < 3; index++) guard.note(call({ text: "x".repeat(100_000) }), failed("no"), false);
+  expect([
+    guard.refusal(call(cycle)),
+    guard.noteRefusal(call(cycle)).kind,
+    guard.refusal(call({ text: "x".repeat(100_000) }))?.code,
+  ]).toEqual([undefined, "none", "limit_exceeded"]);
+});
+
+test("a guard whose steps are out of order is refused", () => {
+  for (const options of [{ window: 0 }, { failures: { nudgeAt: 4 } }, { answers: { stopAt: 1.5 } }])
+    expect(() => new RepeatGuard(options)).toThrow("The counts of the repeat guard are integers");
+});

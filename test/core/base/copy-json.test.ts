@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { copyJson } from "../../../src/core/base/json.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
+
+class Entity {
+  readonly #secret = 1;
+  constructor(fields: object) {
+    Object.assign(this, fields);
+  }
+  get secret(): number {
+    return this.#secret;
+  }
+}
+
+class Serialised {
+  readonly #value: unknown;
+  constructor(value: unknown) {
+    this.#value = value;
+  }
+  toJSON(): unknown {
+    return this.#value;
+  }
+}
+
+/** JSON with instances of classes at any place. */
+const { answer } = fc.letrec<{ answer: unknown }>((tie) => ({
+  answer: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    fc.jsonValue({ maxDepth: 1 }),
+    fc.array(tie("answer"), { maxLength: 3 }),
+    fc.dictionary(fc.string({ maxLength: 3 }), tie("answer"), { maxKeys: 3 }),
+    fc.dictionary(fc.string({ maxLength: 3 }), tie("answer"), { minKeys: 1, maxKeys: 3 }).map((fields) => new Entity(fields)),
+    tie("answer").map((value) => new Serialised([value])),
+    fc.date({ noInvalidDate: true }),
+  ),
+}));
+
+describe("F0.10 an answer of a handler", () => {
+  test("that JSON.stringify takes is recorded as it takes it, classes included", () => {
+    fc.assert(
+      fc.property(answer, (value) => {
+        const expected = JSON.stringify(value, (key, item: unknown) => (key === "__proto__" ? undefined : item));
+        expect(JSON.stringify(copyJson(value).value)).toBe(expected);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  const circular: { readonly list: unknown[] } = { list: [] };
+  circular.list.push({ deep: circular.list });
+  test.each<[unknown, string]>([
+    [new Map([["a", 1]]), "$: a Map is not JSON"],
+    [{ rows: new Set([1]) }, "$.rows: a Set is not JSON"],
+    [{ id: 1n }, "$.id: a bigint is not JSON"],
+    [[new Response("text")], "$[0]: a Response is not JSON"],
+    [{ failure: new TypeError("x") }, "$.failure: a TypeError is not JSON"],
+    [new Uint8Array(3), "$: an Uint8Array is not JSON"],
+    [new Serialised(undefined), "$: undefined is not JSON"],
+    [new URLSearchParams("a=1"), "$: an URLSearchParams is not JSON"],
+    [circular, "$.list[0].deep: is circular: it is inside of itself"],
+  ])("%# that JSON cannot hold is refused with its place", (value, message) => {
+    expect(() => copyJson(value)).toThrow(expect.objectContaining({ code: "not_json", message }));
+  });
+
+  test("that is too deep is refused in one line", () => {
+    let deep: unknown = 1;
+    for (let level = 0; level < 100; level++) deep = { level: deep };
+    expect(() => copyJson(deep)).toThrow(expect.objectContaining({ code: "too_large", message: expect.stringMatching(/^.{1,240}$/u) }));
+  });
+
+  test("that cannot be recorded says what would work", async () => {
+    const runtime = createRuntime({ tools: [{ name: "rows", description: "", inputSchema: {}, execute: () => ({ rows: new Map() }) }] });
+    const { error } = await runtime.execute({ name: "rows" });
+    expect(error).toMatchObject({ code: "not_json", outcome: "unknown", hint: "Give its entries: Object.fromEntries(map)." });
+  });
+});

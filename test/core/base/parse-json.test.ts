@@ -1,0 +1,209 @@
+import { describe, expect, test } from "vitest";
+import fc from "fast-check";
+import { ToolError } from "../../../src/core/error.ts";
+import type { JsonLimits } from "../../../src/core/base/json.ts";
+import { parseJson } from "../../../src/core/base/parse-json.ts";
+
+function refusal(text: string, limits?: JsonLimits): Pick<ToolError, "code" | "message"> {
+  try {
+    parseJson(text, limits);
+  } catch (error: unknown) {
+    if (error instanceof ToolError) return { code: error.code, message: error.message };
+    throw error;
+  }
+  throw new Error(`accepted ${text.slice(0, 80)}`);
+}
+
+describe("what would be changed without a word is refused", () => {
+  test.each([
+    ['{"path":"/safe","path":"/etc/shadow"}', 'line 1, column 17: the key "path" is given twice in one object'],
+    ['{"a":[{"b":1},\n{"c":1,"c":2}]}', 'line 2, column 8: the key "c" is given twice in one object'],
+    ['{"a":1,"\\u0061":2}', 'line 1, column 8: the key "a" is given twice in one object'],
+    ['{"__proto__":1,"__proto__":2}', 'line 1, column 16: the key "__proto__" is given twice in one object'],
+  ])("A03 a key given twice: %s", (text, problem) => {
+    expect(refusal(text)).toEqual({ code: "invalid_input", message: `Not valid JSON at ${problem}.` });
+  });
+
+  test("A03 keys that differ in case, or in a NUL at the end, are different keys", () => {
+    expect(parseJson('{"method":"ping","Method":"tools/call"}')).toEqual({ method: "ping", Method: "tools/call" });
+    expect(parseJson('{"a\\u0000":1,"a":2}')).toEqual({ "a\u0000": 1, a: 2 });
+  });
+
+  test.each(["1915883588174806058", "-1915883588174806058", "9007199254740993", "18446744073709551615", `1${"0".repeat(400)}`])(
+    "A04 an integer that would lose digits: %s",
+    (digits) => {
+      expect(refusal(`{"id":${digits}}`).code).toBe("invalid_input");
+    },
+  );
+
+  test("A04 the refusal names the place and says to send a string", () => {
+    expect(() => parseJson('{"id": 1915883588174806058}')).toThrowError(
+      expect.objectContaining({
+        message: "Not valid JSON at line 1, column 8: the integer 1915883588174806058 would lose digits.",
+        hint: 'Send it as a string: "1915883588174806058".',
+      }),
+    );
+  });
+
+  test.each([
+    ["9007199254740991", 9007199254740991],
+    ["-9007199254740991", -9007199254740991],
+    ["9007199254740992", 9007199254740992],
+    ["1e21", 1e21],
+    ["12345678901234567890.5", 12345678901234567890.5],
+    ["0.30000000000000004", 0.30000000000000004],
+    ["1e-400", 0],
+  ])("A04 a number whose digits are kept, or that is written as a fraction or power, passes: %s", (text, value) => {
+    expect(parseJson(text)).toBe(value);
+  });
+
+  test.each(["1e400", "-1e400", "1E+309", `${"9".repeat(310)}.5`])("A09 a number too large for a double: %s", (text) => {
+    expect(refusal(text)).toEqual({ code: "invalid_input", message: expect.stringContaining("is too large") });
+  });
+
+  test.each(["NaN", "Infinity", "-Infinity"])("A09 %s is not JSON", (text) => {
+    expect(refusal(`[${text}]`).code).toBe("invalid_input");
+  });
+
+  test("A09 minus zero is kept", () => {
+    expect(parseJson("[-0, -0.0]")).toEqual([-0, -0]);
+  });
+
+  test("A08 NUL and lone surrogates are kept", () => {
+    expect(parseJson('["a\\u0000b","\\ud800","\\udc00x"]')).toEqual(["a\u0000b", "\ud800", "\udc00x"]);
+    expect(parseJson('"\ud800"')).toBe("\ud800");
+  });
+
+  test("A01 __proto__ becomes an own property, at any depth, and never a prototype", () => {
+    const value = parseJson(
+      '{"a":1,"__proto__":{"admin":true},"l":[{"x":{"__proto__":{"admin":true}}}],"constructor":{"prototype":{"admin":true}}}',
+    );
+    expect(Object.keys(value as object)).toEqual(["a", "__proto__", "l", "constructor"]);
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect((value as { admin?: unknown }).admin).toBeUndefined();
+    expect(({} as { admin?: unknown }).admin).toBeUndefined();
+  });
+});
+
+describe("limits hold before anything is built", () => {
+  test("A05 a million levels are refused at the 65th, at once", () => {
+    const begun = performance.now();
+    expect(refusal("[".repeat(1_000_000) + "]".repeat(1_000_000))).toEqual({
+      code: "too_large",
+      message: "The JSON text nests deeper than 64 levels, at line 1, column 65.",
+    });
+    expect(performance.now() - begun).toBeLessThan(100);
+  });
+
+  test("A05 64 levels pass, brackets inside strings are none", () => {
+    const deep = "[".repeat(64) + "]".repeat(64);
+    expect(JSON.stringify(parseJson(deep))).toBe(deep);
+    expect(parseJson(JSON.stringify("[".repeat(1000)))).toBe("[".repeat(1000));
+  });
+
+  test("A06 too many characters, values or levels name the limit", () => {
+    expect(refusal("[1,2,3]", { maxChars: 6 })).toEqual({ code: "too_large", message: "The JSON text has 7 characters; 6 is the limit." });
+    expect(refusal("[1,2,3,4]", { maxNodes: 3 })).toEqual({
+      code: "too_large",
+      message: "The JSON text holds more than 3 values, at line 1, column 10.",
+    });
+    expect(refusal("[[1]]", { maxDepth: 1 }).code).toBe("too_large");
+    expect(refusal(`[${"0,".repeat(1_000_001)}0]`).code).toBe("too_large");
+    expect(refusal(" ".repeat(16 * 1024 * 1024 + 1)).code).toBe("too_large");
+  });
+
+  test("a duplicate among very many keys, or a fault after very much text, is found in linear time", () => {
+    const keys = Array.from({ length: 100_000 }, (_, index) => `"k${index}":0`).join(",");
+    const begun = performance.now();
+    expect(refusal(`{${keys},"k7":1}`).message).toContain('the key "k7" is given twice');
+    expect(refusal(`{${keys},}`).message).toContain('a "," before "}"');
+    expect(refusal(`["${"\\\\".repeat(1_000_000)}`).message).toContain("a string is not closed");
+    expect(performance.now() - begun).toBeLessThan(10_000);
+  });
+});
+
+describe("a fault is named with line, column and what would work", () => {
+  test.each([
+    ["", "line 1, column 1: the text ends too early", "Send the whole JSON text, every string, array and object closed."],
+    ['{"a":\n  "b', "line 2, column 5: a string is not closed", "Send the whole JSON text, every string, array and object closed."],
+    ['{"a" 1}', 'line 1, column 6: expected ":", found "1"', 'Write members as "key": value.'],
+    ["{a: 1}", 'line 1, column 2: expected a key, found "a"', 'Write keys in double quotes: {"key": 1}.'],
+    ['{"a":1,}', 'line 1, column 8: a "," before "}"', "Leave out the comma after the last item."],
+    ["[1,]", 'line 1, column 4: a "," before "]"', "Leave out the comma after the last item."],
+    [
+      "[1 2]",
+      'line 1, column 4: expected "," or "]", found "2"',
+      'Put a comma between items, and write a double quote inside a string as \\".',
+    ],
+    ["[,1]", 'line 1, column 2: expected a value, found ","', "Give every item a value, and leave out the comma after the last one."],
+    ["['a']", 'line 1, column 2: expected a value, found "\'"', "Write strings in double quotes."],
+    ["{} {}", 'line 1, column 4: "{" after the end of the value', "Send one JSON value and nothing else, without code fences or comments."],
+    [
+      "[True]",
+      'line 1, column 2: expected a value, found "True"',
+      "A value is an object, an array, a string in double quotes, a number, true, false or null.",
+    ],
+    ['"a\tb"', 'line 1, column 3: "\\t" inside a string', "Write control characters as escapes: \\n, \\t, \\u0000."],
+    ['"C:\\dir"', 'line 1, column 4: "\\\\d" is not an escape of JSON', "Write a backslash inside a string as \\\\."],
+    ["01", 'line 1, column 2: "1" after the end of the value', "Send one JSON value and nothing else, without code fences or comments."],
+  ])("%j", (text, problem, hint) => {
+    expect(() => parseJson(text)).toThrowError(
+      expect.objectContaining({ code: "invalid_input", message: `Not valid JSON at ${problem}.`, hint }),
+    );
+  });
+});
+
+test("whatever JSON.stringify writes is read back equal", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
+      expect(parseJson(JSON.stringify(value))).toEqual(JSON.parse(JSON.stringify(value)));
+    }),
+  );
+});
+
+test("random text is accepted where JSON.parse accepts it and refused with a place where not", () => {
+  const bits = fc.constantFrom(
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    '"a"',
+    '"b"',
+    '"',
+    "\\",
+    "1",
+    "-",
+    "0",
+    ".",
+    "e",
+    "true",
+    "null",
+    " ",
+    "\n",
+    "'",
+    "a",
+  );
+  fc.assert(
+    fc.property(fc.array(bits, { maxLength: 12 }), (parts) => {
+      const text = parts.join("");
+      let expected: unknown;
+      try {
+        expected = JSON.parse(text);
+      } catch {
+        expect(refusal(text)).toEqual({
+          code: "invalid_input",
+          message: expect.stringMatching(/^Not valid JSON at line \d+, column \d+: .+\.$/s),
+        });
+        return;
+      }
+      try {
+        expect(parseJson(text)).toEqual(expected);
+      } catch (error: unknown) {
+        expect(error).toMatchObject({ message: expect.stringContaining("given twice") });
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { ToolError } from "../../../src/core/error.ts";
+import { redactError, redactor } from "../../../src/core/base/redact.ts";
+
+const redact = redactor({ API_KEY: "s3cret-value", LONGER: "s3cret-value-2", SHORT: "on" });
+
+test("values of variables are replaced by their names, the longest first, and short words stay", () => {
+  expect(redact("on s3cret-value-2 and s3cret-value")).toBe("on [LONGER] and [API_KEY]");
+});
+
+test("an error says nothing secret in its message, details, hint or cause, and is otherwise the same", () => {
+  const error = new ToolError("execution_failed", "bad key s3cret-value", {
+    details: ["s3cret-value"],
+    hint: "not s3cret-value",
+    outcome: "failed",
+    retryAfterMs: 5,
+    cause: new Error("s3cret-value"),
+  });
+  const redacted = redactError(error, redact);
+  expect(redacted.toJSON()).toEqual({ ...error.toJSON(), message: "bad key [API_KEY]", details: ["[API_KEY]"], hint: "not [API_KEY]" });
+  expect(redacted.cause).toBeUndefined();
+});
+
+test("an error without secrets is left as it is", () => {
+  const error = new ToolError("timeout", "late", { cause: new Error("why") });
+  expect(redactError(error, redact)).toBe(error);
+});

@@ -1,0 +1,159 @@
+/** Random events of a session, of every type, with all the odd text that JSON can hold. */
+import fc from "fast-check";
+import { ERROR_CODES } from "../../../src/core/error-codes.ts";
+import type { ErrorCode } from "../../../src/core/error-codes.ts";
+import { FINISH_REASONS } from "../../../src/core/model.ts";
+import type { SessionEvent } from "../../../src/core/event.ts";
+import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+
+const CODES = Object.keys(ERROR_CODES).filter((code): code is ErrorCode => Object.hasOwn(ERROR_CODES, code));
+
+/** Lone surrogates, NUL, quotes, and now and then more than a recording keeps in its place. */
+const text = fc.oneof(
+  fc.string({ unit: "binary", maxLength: 12 }),
+  fc.constantFrom("", "\ud800", "a\udc00b", "a\u0000b", "\u2028", "\ufeff", "$body", '{"$body":"x"}', "é".repeat(511), "é".repeat(512)),
+  fc
+    .record({ piece: fc.string({ unit: "binary", minLength: 1, maxLength: 3 }), times: fc.integer({ min: 300, max: 2_000 }) })
+    .map(({ piece, times }) => piece.repeat(times)),
+);
+const id = fc.oneof(fc.string({ minLength: 1, maxLength: 20 }), fc.constantFrom("\ud800", "a\u0000b", "constructor"));
+const key = fc
+  .oneof(
+    fc.string({ unit: "binary", maxLength: 6 }),
+    fc.constantFrom("$body", "$$body", "$$$body", "$", "body", "lc", "$type", "__class__", "constructor", "toJSON", "1", "0"),
+  )
+  .filter((name) => name !== "__proto__");
+const number = fc
+  .oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.maxSafeInteger(), fc.constantFrom(1e21, 5e-324, 1.7976931348623157e308))
+  .map((value) => (Object.is(value, -0) ? 0 : value));
+
+const { json } = fc.letrec<{ json: JsonValue; list: JsonValue[]; object: JsonObject }>((tie) => ({
+  json: fc.oneof({ maxDepth: 3, depthSize: "small" }, text, number, fc.boolean(), fc.constant(null), tie("list"), tie("object")),
+  list: fc.array(tie("json"), { maxLength: 3 }),
+  object: fc.dictionary(key, tie("json"), { maxKeys: 4 }).map((fields) => Object.fromEntries(Object.entries(fields))),
+}));
+const object = fc.dictionary(key, json, { maxKeys: 3 }).map((fields) => Object.fromEntries(Object.entries(fields)));
+
+const part = fc.oneof(
+  fc.record({ type: fc.constant("text" as const), text }),
+  fc.record({ type: fc.constantFrom("image" as const, "audio" as const), mediaType: fc.constant("image/png"), data: fc.base64String() }),
+  fc.record({ type: fc.constant("file" as const), uri: text, mediaType: text, text, name: text }, { requiredKeys: ["type", "uri"] }),
+);
+const call = fc.record({ id, name: text.map((name) => name.slice(0, 40)), input: json, reasoning: text }, { requiredKeys: ["name"] });
+const error = fc.record(
+  {
+    code: fc.constantFrom(...CODES),
+    message: text.map((message) => message.slice(0, 4_096)),
+    retryable: fc.boolean(),
+    outcome: fc.constantFrom("not_started" as const, "failed" as const, "unknown" as const),
+    hint: text,
+    operatorHint: text,
+    toolNames: fc.array(
+      text.map((name) => name.slice(0, 40)),
+      { maxLength: 3 },
+    ),
+    details: fc.array(text, { maxLength: 2 }),
+    retryAfterMs: fc.nat(),
+  },
+  { requiredKeys: ["code", "message", "retryable", "outcome"] },
+);
+const repair = fc.record({ path: text, kind: fc.constantFrom("coerced" as const, "renamed" as const), note: text });
+
+const result = fc
+  .record(
+    {
+      callId: id,
+      id,
+      name: id,
+      status: fc.constantFrom("ok" as const, "partial" as const, "error" as const, "cancelled" as const, "skipped" as const),
+      output: json,
+      content: fc.array(part, { maxLength: 2 }),
+      error,
+      origin: fc.constantFrom("live" as const, "cache" as const, "replay" as const, "simulated" as const, "stub" as const),
+      attempts: fc.nat(4),
+      durationMs: fc.nat(),
+      repairs: fc.array(repair, { maxLength: 1 }),
+      warnings: fc.array(text, { maxLength: 1 }),
+      truncation: fc.record({ handle: text, totalBytes: fc.nat(), shownBytes: fc.nat() }),
+      sameAs: id,
+      metadata: object,
+    },
+    { requiredKeys: ["callId", "name", "status", "error", "origin", "attempts", "durationMs", "repairs", "warnings"] },
+  )
+  .map(({ error, ...rest }) => (rest.status === "ok" ? rest : { ...rest, error }));
+
+const fact = { sessionId: id, at: fc.integer({ min: 0, max: 8.64e15 }) };
+const ofCall = { ...fact, callId: id, turnId: id };
+const step = fc.oneof(
+  fc.record({ op: fc.constantFrom("add" as const, "replace" as const), path: fc.constantFrom("", "/a", "/a~1b/0", "/~0"), value: json }),
+  fc.record({ op: fc.constant("remove" as const), path: fc.constantFrom("/a", "/a/-") }),
+);
+
+/** Every type of event, each field that may be left out now there and now not. */
+export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
+  fc.record(
+    { type: fc.constant("session-start" as const), ...fact, parent: fc.record({ sessionId: id, length: fc.nat() }) },
+    { requiredKeys: ["type", "sessionId", "at"] },
+  ),
+  fc.record({
+    type: fc.constant("message-add" as const),
+    ...fact,
+    message: fc.record(
+      {
+        role: fc.constantFrom("user" as const, "assistant" as const, "system" as const, "document" as const),
+        content: fc.oneof(text, fc.array(part, { maxLength: 2 })),
+        title: text,
+      },
+      { requiredKeys: ["role", "content"] },
+    ),
+  }),
+  fc.record({
+    type: fc.constant("batch-start" as const),
+    ...fact,
+    turnId: id,
+    callIds: fc.array(id, { maxLength: 2 }),
+    idempotencyKey: id,
+    digest: id,
+  }),
+  fc.record({ type: fc.constant("call-start" as const), ...ofCall, call }),
+  fc.record({ type: fc.constant("call-intent" as const), ...ofCall, toolName: id, input: object, idempotencyKey: id }),
+  fc.record({
+    type: fc.constant("state-change" as const),
+    ...ofCall,
+    toolset: id,
+    key: text,
+    patch: fc.array(step, { maxLength: 2 }),
+  }),
+  fc
+    .record(
+      { type: fc.constant("call-end" as const), ...ofCall, result, input: object },
+      { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "result"] },
+    )
+    .map((event) => ({ ...event, result: { ...event.result, callId: event.callId } })),
+  fc.record({
+    type: fc.constant("outcome-resolve" as const),
+    ...ofCall,
+    toolName: id,
+    outcome: fc.constant("applied" as const),
+  }),
+  fc.record(
+    {
+      type: fc.constant("round-end" as const),
+      ...fact,
+      turnId: id,
+      callIds: fc.array(id, { maxLength: 2 }),
+      message: fc.record({
+        role: fc.constant("assistant" as const),
+        content: text,
+        native: fc.record({ format: id, blocks: fc.array(object, { maxLength: 2 }) }),
+      }),
+      finish: fc.constantFrom(...FINISH_REASONS),
+      usage: fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat() }),
+      model: text,
+      voided: text,
+    },
+    { requiredKeys: ["type", "sessionId", "at", "turnId", "callIds", "message", "finish", "usage"] },
+  ),
+  fc.record({ type: fc.constant("batch-rollback" as const), ...fact, turnId: id, callIds: fc.array(id, { maxLength: 2 }) }),
+  fc.record({ type: fc.constant("branch-commit" as const), ...fact, branchId: id, events: fc.nat() }),
+);

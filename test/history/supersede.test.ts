@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import type { PastCall } from "../../src/core/tool.ts";
+import { supersedesAt, supersedesSameInput } from "../../src/history/supersede.ts";
+import { trimResults } from "../../src/history/trim-results.ts";
+import { outline, round } from "../policy/model-messages.ts";
+
+const call = (input: PastCall["input"], name = "get"): PastCall => ({ name, input, output: 1 });
+
+test("F4.37 supersedesSameInput compares tool and input, whatever the order of keys", () => {
+  const newer = call({ city: "Oslo", days: 2 });
+  expect(supersedesSameInput(newer, call({ days: 2, city: "Oslo" }))).toBe(true);
+  expect(supersedesSameInput(newer, call({ city: "Oslo" }))).toBe(false);
+  expect(supersedesSameInput(newer, call({ days: 2, city: "Oslo" }, "set"))).toBe(false);
+});
+
+test("F4.37 supersedesAt compares calls of one location only, and none without", () => {
+  const rule = supersedesAt(
+    ({ input }) => (typeof input["user"] === "string" ? input["user"] : undefined),
+    (newer, older) => newer.name === "set" || older.name === "get",
+  );
+  expect(rule(call({ user: "ann" }), call({ user: "ann" }))).toBe(true);
+  expect(rule(call({ user: "ann" }), call({ user: "ann" }, "set"))).toBe(false);
+  expect(rule(call({ user: "ann" }, "set"), call({ user: "bob" }))).toBe(false);
+  expect(rule(call({}), call({}))).toBe(false);
+});
+
+test("F4.37 a tool with supersedesSameInput keeps its newest answer to each question", () => {
+  const ask = (id: string, city: string) => round(id, { city }, { name: "weather::now" });
+  const messages = [...ask("c1", "Oslo"), ...ask("c2", "Rome"), ...ask("c3", "Oslo")];
+  const trimmed = trimResults(messages, { budgetBytes: 0, toolOf: () => ({ supersedes: supersedesSameInput }) });
+  expect(outline(trimmed)).toEqual(["call c2", "result c2", "call c3", "result c3"]);
+});

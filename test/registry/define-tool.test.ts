@@ -1,0 +1,264 @@
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
+import * as v from "valibot";
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { ToolOutput } from "../../src/core/content.ts";
+import type { ToolContext } from "../../src/core/context.ts";
+import { readOnly } from "../../src/core/effects.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { JsonObject } from "../../src/core/base/json.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
+
+function refusal(fields: Record<string, unknown>): Pick<ToolError, "code" | "message"> {
+  const definition = { name: "add", description: "Adds.", inputSchema: { type: "object" }, ...fields };
+  try {
+    Reflect.apply(defineTool, undefined, [definition]);
+  } catch (error: unknown) {
+    if (error instanceof ToolError) return { code: error.code, message: error.message };
+    throw error;
+  }
+  throw new Error("accepted");
+}
+
+describe("a mistake is found when the tool is defined", () => {
+  test.each<[string, unknown, string]>([
+    ["timeoutMs", Infinity, "Infinity"],
+    ["timeoutMs", -1, "-1"],
+    ["timeoutMs", Number.NaN, "NaN"],
+    ["timeoutMs", "5", '"5"'],
+    ["deadlineMs", -0.5, "-0.5"],
+    ["maxAttempts", 0, "0"],
+    ["maxAttempts", 1.5, "1.5"],
+    ["maxAttempts", Infinity, "Infinity"],
+    ["maxConcurrent", 0, "0"],
+    ["maxResultBytes", 0.5, "0.5"],
+    ["title", 5, "5"],
+    ["description", 5, "5"],
+    ["description", undefined, "missing"],
+    ["tags", "a", '"a"'],
+    ["tags", [1], "an array"],
+    ["requires", {}, "an object"],
+    ["category", "SAFE", '"SAFE"'],
+    ["unknownKeys", true, "true"],
+    ["enabled", "yes", '"yes"'],
+    ["execute", "run", '"run"'],
+    ["supersedes", true, "true"],
+    ["metadata", [], "an array"],
+    ["effects", "pure", '"pure"'],
+  ])("B02 F4.1 %s = %s", (field, value, shown) => {
+    expect(refusal({ [field]: value })).toEqual({
+      code: "invalid_argument",
+      message: expect.stringContaining(`${field} of tool "add" is ${shown}; it must be `),
+    });
+  });
+
+  test.each<[string, unknown]>([
+    ["reads", "file"],
+    ["writes", [1]],
+    ["idempotent", 1],
+    ["destructive", "yes"],
+    ["undo", {}],
+    ["reconcile", "ask"],
+  ])("F4.1 effects.%s = %j", (field, value) => {
+    expect(refusal({ effects: { [field]: value } })).toEqual({
+      code: "invalid_argument",
+      message: expect.stringContaining(`effects.${field} of tool "add" is `),
+    });
+  });
+
+  test("F4.1 a misspelt field is refused and the fields are listed", () => {
+    expect(() => Reflect.apply(defineTool, undefined, [{ name: "add", description: "Adds.", handler() {} }])).toThrowError(
+      expect.objectContaining({
+        code: "invalid_argument",
+        message: 'Tool "add" has an unknown field "handler".',
+        hint: expect.stringContaining("execute"),
+      }),
+    );
+    expect(refusal({ effects: { read: [] } }).message).toBe('Tool "add" has an unknown field "effects.read".');
+    expect(refusal({ parseInput() {} }).message).toBe('Tool "add" has an unknown field "parseInput".');
+  });
+
+  test.each([
+    undefined,
+    null,
+    5,
+    "add",
+    [],
+    new (class Add {
+      readonly name = "add";
+      readonly description = "Adds.";
+      execute(): void {}
+    })(),
+  ])("F4.1 %j defines no tool", (definition) => {
+    expect(() => Reflect.apply(defineTool, undefined, [definition])).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
+  });
+
+  test.each(["", 5, "a\u0000", "x".repeat(257), undefined])("F4.1 %j is no name", (name) => {
+    expect(refusal({ name }).code).toBe("invalid_argument");
+  });
+
+  test("F4.1 a schema that cannot be used names tool and side", () => {
+    expect(refusal({ inputSchema: { type: "strnig" } })).toEqual({
+      code: "invalid_schema",
+      message: expect.stringMatching(/^The input schema of tool "add": .*type/u),
+    });
+    expect(refusal({ outputSchema: { $ref: "#/nowhere" } })).toEqual({
+      code: "invalid_schema",
+      message: expect.stringMatching(/^The output schema of tool "add": /u),
+    });
+    expect(refusal({ inputSchema: v.object({}) })).toEqual({ code: "invalid_schema", message: expect.stringContaining("valibot") });
+    expect(refusal({ inputSchema: z.object({ d: z.date() }) }).code).toBe("invalid_schema");
+    expect(refusal({ inputSchema: "object" }).code).toBe("invalid_argument");
+    expect(refusal({ inputSchema: { default: 1n } }).code).toBe("invalid_schema");
+  });
+});
+
+describe("a tool is frozen and complete", () => {
+  test("F2.7 what is not given stays out, and a tool without a schema takes any object", () => {
+    const tool = defineTool({ name: "now", description: "Tells the time." });
+    expect(tool).toEqual({ name: "now", description: "Tells the time.", inputSchema: { type: "object" } });
+    expect(Object.isFrozen(tool)).toBe(true);
+  });
+
+  test("F2.7 F2.8 as JSON it is its description, without handlers", () => {
+    const tool = defineTool({
+      name: "add",
+      description: "Adds.",
+      inputSchema: z.object({ a: z.number() }),
+      tags: ["math"],
+      timeoutMs: 0,
+      execute: () => 1,
+    });
+    expect(JSON.parse(JSON.stringify(tool))).toEqual({
+      name: "add",
+      description: "Adds.",
+      tags: ["math"],
+      timeoutMs: 0,
+      inputSchema: {
+        $schema: "https://json-schema.org/draft/2020-12/schema",
+        type: "object",
+        properties: { a: { type: "number" } },
+        required: ["a"],
+      },
+    });
+  });
+
+  test("changing the definition afterwards changes nothing", () => {
+    const effects = { reads: ["clock"], writes: [], idempotent: true };
+    const tags = ["time"];
+    const schema = { type: "object", properties: { a: { type: "string" } } };
+    const tool = defineTool({ name: "t", description: "", inputSchema: schema, effects, tags });
+    schema.properties.a.type = "integer";
+    effects.idempotent = false;
+    effects.reads.push("file");
+    tags.push("space");
+    expect([tool.tags, tool.inputSchema, tool.effects]).toEqual([
+      ["time"],
+      { type: "object", properties: { a: { type: "string" } } },
+      { reads: ["clock"], writes: [], idempotent: true },
+    ]);
+  });
+
+  test("categories set what they mean, unless it is given", () => {
+    const base = { name: "t", description: "" };
+    expect(defineTool({ ...base, category: "DANGEROUS" })).toMatchObject({ oncePerTurn: true });
+    expect(defineTool({ ...base, category: "DANGEROUS", oncePerTurn: false })).toMatchObject({ oncePerTurn: false });
+    expect(defineTool({ ...base, category: "TERMINAL" })).toMatchObject({ endsTurn: true });
+    expect(defineTool({ ...base, category: "SAFE_CHAIN" })).toEqual({ ...base, category: "SAFE_CHAIN", inputSchema: { type: "object" } });
+  });
+
+  test("its schemas are Standard Schemas: inputs are repaired as in a call, outputs only checked", () => {
+    const schema = { type: "object", properties: { n: { type: "integer" } }, additionalProperties: false } as const;
+    const read = defineTool({ name: "r", description: "", inputSchema: schema, outputSchema: { type: "integer" }, effects: readOnly() });
+    const write = defineTool({ name: "w", description: "", inputSchema: schema });
+    expect(read.inputSchema["~standard"].validate({ n: "5", x: 1 })).toEqual({ value: { n: 5 } });
+    expect(write.inputSchema["~standard"].validate({ n: "5", x: 1 })).toMatchObject({ issues: [{}, {}] });
+    expect(read.outputSchema?.["~standard"].validate("5")).toMatchObject({ issues: [{ path: [] }] });
+    expect(read.outputSchema?.["~standard"].validate(5)).toEqual({ value: 5 });
+  });
+
+  test("parseInput and parseOutput are there for a Standard Schema only; another tool's schema is none", () => {
+    const plain = defineTool({ name: "p", description: "", inputSchema: { type: "object" }, outputSchema: { type: "string" } });
+    const again = defineTool({ name: "a", description: "", inputSchema: plain.inputSchema });
+    const typed = defineTool({
+      name: "t",
+      description: "",
+      inputSchema: z.object({ n: z.string().transform(Number) }),
+      outputSchema: z.object({ d: z.string().default("x") }),
+    });
+    expect([plain.parseInput, plain.parseOutput, again.parseInput, again.parseOutput]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(typed.parseInput?.({ n: "5" })).toEqual({ value: { n: 5 } });
+    expect(typed.parseOutput?.({})).toEqual({ value: { d: "x" } });
+    expect(typed.outputSchema).toMatchObject({ properties: { d: { type: "string" } }, required: ["d"] });
+  });
+});
+
+describe("types follow from the schema", () => {
+  test("a JSON Schema literal", () => {
+    const tool = defineTool({
+      name: "read",
+      description: "Reads.",
+      inputSchema: {
+        type: "object",
+        properties: { path: { type: "string" }, limit: { type: "integer" }, unit: { enum: ["a", "b"], default: "a" } },
+        required: ["path"],
+      },
+      outputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+      execute(input, context) {
+        expectTypeOf(input).toEqualTypeOf<{ readonly path: string; readonly unit: "a" | "b"; readonly limit?: number }>();
+        expectTypeOf(context).toEqualTypeOf<ToolContext>();
+        return { text: input.path };
+      },
+    });
+    expectTypeOf(tool).toExtend<Tool>();
+  });
+
+  test("zod, arktype and valibot give what they parse to", () => {
+    defineTool({
+      name: "z",
+      description: "",
+      inputSchema: z.object({ n: z.string().transform(Number) }),
+      execute: (input) => expectTypeOf(input).toEqualTypeOf<{ n: number }>(),
+    });
+    defineTool({
+      name: "a",
+      description: "",
+      inputSchema: type({ name: "string" }),
+      execute: (input) => expectTypeOf(input).toEqualTypeOf<{ name: string }>(),
+    });
+    const valibot = toStandardJsonSchema(v.object({ n: v.optional(v.number(), 1) }));
+    defineTool({
+      name: "v",
+      description: "",
+      inputSchema: valibot,
+      execute: (input) => expectTypeOf(input).toEqualTypeOf<{ n: number }>(),
+    });
+  });
+
+  test("without a literal it is an object of JSON, and the return is checked against the output schema", () => {
+    const schema: { readonly [keyword: string]: unknown } = { type: "object" };
+    defineTool({ name: "d", description: "", inputSchema: schema, execute: (input) => expectTypeOf(input).toEqualTypeOf<JsonObject>() });
+    defineTool({ name: "n", description: "", execute: (input) => expectTypeOf(input).toEqualTypeOf<JsonObject>() });
+    defineTool({ name: "o", description: "", outputSchema: z.object({ n: z.number() }), execute: async () => ({ n: 1 }) });
+    defineTool({
+      name: "c",
+      description: "",
+      outputSchema: { type: "string" },
+      execute: () => new ToolOutput({ output: "x", content: [] }),
+    });
+    // @ts-expect-error the schema says string
+    defineTool({ name: "w", description: "", outputSchema: { type: "string" }, execute: () => 5 });
+  });
+
+  test("the schema tells other frameworks the type of the JSON", () => {
+    const tool = defineTool({ name: "z", description: "", inputSchema: z.object({ n: z.string().transform(Number) }) });
+    expectTypeOf<NonNullable<(typeof tool.inputSchema)["~standard"]["types"]>["input"]>().toEqualTypeOf<{ n: string }>();
+  });
+});

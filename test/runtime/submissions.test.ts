@@ -1,0 +1,221 @@
+/** A batch that is submitted again under its key is answered with its first results, whatever happened in between. */
+import { expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
+import { gate, testRuntime, tool } from "./bench-runtime.ts";
+import { FailingStore } from "./session/failing-store.ts";
+
+const money = { writes: ["money"] };
+const KEY = { idempotencyKey: "order 1" };
+const PAY = [
+  { id: "p1", name: "pay", input: { sum: 5 } },
+  { name: "pay", input: { sum: 6 } },
+];
+const FULL = new ToolError("store_failed", "The disk is full.");
+
+/** A runtime whose payments are counted. */
+function shop(options: RuntimeOptions = {}) {
+  let paid = 0;
+  const pay = tool("pay", ({ sum }) => (paid++, { sum, paid }), { effects: money });
+  const bench = testRuntime({ ...options, tools: [pay, ...(options.tools ?? [])] });
+  return { ...bench, paid: () => paid, pay };
+}
+
+async function restarted(store: FailingStore, tools: readonly Tool[]) {
+  return testRuntime({ store: store.crash(), tools }).runtime.resume("s");
+}
+
+test("I10 a hundred submitters of one key at once get one execution and a hundred equal answers", async () => {
+  const { runtime, paid } = shop();
+  const session = runtime.session();
+  const answers = await Promise.all(Array.from({ length: 100 }, () => session.execute(PAY, KEY)));
+  expect([paid(), new Set(answers.map((answer) => JSON.stringify(answer))).size, session.history.length]).toEqual([2, 1, 2]);
+  expect(answers[0]?.map((result) => [result.id, result.output])).toEqual([
+    ["p1", { sum: 5, paid: 1 }],
+    [undefined, { sum: 6, paid: 2 }],
+  ]);
+  expect(await session.execute(PAY, KEY)).toEqual(answers[0]);
+});
+
+test("I10 they get it also while the store is slow, and after a restart", async () => {
+  const store = new FailingStore();
+  const { runtime, paid, pay } = shop({ store });
+  const session = runtime.session("s");
+  store.hold();
+  const submitting = Promise.all(Array.from({ length: 100 }, () => session.execute(PAY, KEY)));
+  await settle();
+  expect(paid()).toBe(0);
+  store.goOn();
+  const [first] = await submitting;
+  const resumed = await restarted(store, [pay]);
+  const again = await Promise.all(Array.from({ length: 100 }, () => resumed.execute(PAY, KEY)));
+  expect([paid(), again.every((answer) => JSON.stringify(answer) === JSON.stringify(first))]).toEqual([2, true]);
+});
+
+test("I10 a single call under a key is answered with its one result", async () => {
+  const { runtime, paid } = shop();
+  const session = runtime.session();
+  const call = { name: "pay", input: { sum: 5 } };
+  const first = await session.execute(call, KEY);
+  expect([await session.execute(call, KEY), first.output, paid()]).toEqual([first, { sum: 5, paid: 1 }, 1]);
+});
+
+test("I10 the same key for other calls is a conflict, now, while they run, and after a restart; ids do not make them other", async () => {
+  const store = new FailingStore();
+  const { runtime, paid, pay } = shop({ store });
+  const session = runtime.session("s");
+  const [running, other] = [session.execute(PAY, KEY), session.execute([{ name: "pay", input: { sum: 7 } }], KEY)];
+  await expect(other).rejects.toMatchObject({
+    code: "conflict",
+    message: 'The idempotency key "order 1" was used for other calls of this session.',
+  });
+  const first = await running;
+  const renamed = PAY.map((call, at) => ({ input: call.input, name: call.name, id: `other ${at}` }));
+  expect(await session.execute(renamed, KEY)).toEqual(first);
+  await expect(session.execute([...PAY].reverse(), KEY)).rejects.toMatchObject({ code: "conflict" });
+  const resumed = await restarted(store, [pay]);
+  await expect(resumed.execute(PAY.slice(1), KEY)).rejects.toMatchObject({ code: "conflict" });
+  expect([await resumed.execute(PAY, KEY), paid()]).toEqual([first, 2]);
+});
+
+test("I10 keys are texts of 1 to 1,024 characters in a session that records", async () => {
+  const { runtime } = shop();
+  const session = runtime.session();
+  for (const idempotencyKey of ["", "x".repeat(1_025), 5, null] as const) {
+    await expect(session.execute(PAY, { idempotencyKey: idempotencyKey as string })).rejects.toMatchObject({ code: "invalid_argument" });
+  }
+  await expect(session.execute(PAY, { ...KEY, recordHistory: false })).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(runtime.execute(PAY, KEY)).rejects.toMatchObject({ code: "invalid_argument" });
+  expect(session.length).toBe(0);
+  expect(await session.execute([], KEY)).toEqual([]);
+});
+
+test("I11 a client that was never told gets the first results with the same key, and the store is asked again", async () => {
+  const store = new FailingStore();
+  let paid = 0;
+  // The store fails while the last payment is made.
+  const pay = tool("pay", () => (++paid === 2 && (store.durableError = FULL), paid), { effects: money });
+  const session = testRuntime({ store, tools: [pay] }).runtime.session("s");
+  await session.addMessage({ role: "user", content: "buy" });
+  await expect(session.execute(PAY, KEY)).rejects.toBe(FULL);
+  await expect(session.execute(PAY, KEY)).rejects.toBe(FULL);
+  store.durableError = undefined;
+  const answer = await session.execute(PAY, KEY);
+  expect([answer.map((result) => result.output), paid]).toEqual([[1, 2], 2]);
+  expect([await (await restarted(store, [pay])).execute(PAY, KEY), paid]).toEqual([answer, 2]);
+});
+
+test("I11 what a store has lost for good is not run again either, and not acknowledged", async () => {
+  const store = new FailingStore();
+  let paid = 0;
+  const pay = tool("pay", () => (++paid === 2 && (store.appendError = FULL), paid), { effects: money });
+  const session = testRuntime({ store, tools: [pay] }).runtime.session("s");
+  await expect(session.execute(PAY, KEY)).rejects.toBe(FULL);
+  await expect(session.execute(PAY, KEY)).rejects.toBe(FULL);
+  expect(paid).toBe(2);
+});
+
+test("I11 a batch that was interrupted is answered, after a restart, with what became of its calls", async () => {
+  const store = new FailingStore();
+  const calls = [{ name: "fast" }, { name: "pay" }, { name: "read" }];
+  const never = (): Promise<never> => new Promise(() => {});
+  const tools = (body: () => unknown): readonly Tool[] => [
+    tool("fast", () => "fast"),
+    tool("pay", body, { effects: money }),
+    tool("read", body, { effects: { reads: [] } }),
+  ];
+  const session = testRuntime({ store, tools: tools(never) }).runtime.session("s");
+  void session.execute(calls, KEY);
+  await settle();
+  await session.eventLog?.whenDurable();
+  const { callIds } = session.log.find((event) => event.type === "batch-start") ?? { callIds: [] };
+  const resumed = await restarted(
+    store,
+    tools(() => "again"),
+  );
+  const answer = await resumed.execute(calls, KEY);
+  expect(answer.map((result) => [result.callId, result.output ?? result.error?.code])).toEqual([
+    [callIds[0], "fast"],
+    [callIds[1], "outcome_unknown"],
+    [callIds[2], "again"],
+  ]);
+  expect(resumed.history.length).toBe(3);
+});
+
+test("I11 a batch is recorded whole or not at all: a crash before that leaves nothing, and the key is free", async () => {
+  const store = new FailingStore();
+  const { runtime, paid, pay } = shop({ store });
+  const session = runtime.session("s");
+  await session.addMessage({ role: "user", content: "buy" });
+  store.hold();
+  void session.execute(PAY, KEY);
+  await settle();
+  const resumed = await restarted(store, [pay]);
+  expect([resumed.history, paid()]).toEqual([[], 0]);
+  expect((await resumed.execute(PAY, KEY)).map((result) => result.status)).toEqual(["ok", "ok"]);
+  expect(paid()).toBe(2);
+});
+
+test("I11 a batch that was rolled back may be submitted again, before and after a restart", async () => {
+  const store = new FailingStore();
+  let fails = true;
+  const flaky = tool("flaky", () => (fails ? Promise.reject(new Error("no")) : "yes"), {
+    effects: { writes: ["money"], idempotent: true },
+  });
+  const { runtime, paid, pay } = shop({ store, tools: [flaky] });
+  const session = runtime.session("s");
+  const calls = [...PAY, { name: "flaky" }];
+  const options = { ...KEY, onError: "throw" } as const;
+  await expect(session.execute(calls, options)).rejects.toMatchObject({ name: "ToolExecutionError" });
+  await expect(session.execute(calls, options)).rejects.toMatchObject({ name: "ToolExecutionError" });
+  fails = false;
+  const resumed = await restarted(store, [pay, flaky]);
+  const answer = await resumed.execute(calls, options);
+  expect([answer.map((result) => result.status), paid()]).toEqual([["ok", "ok", "ok"], 6]);
+  expect(await resumed.execute(calls, options)).toEqual(answer);
+});
+
+test("I11 keys belong to their session: a fork's are its own, and a restored session keeps them under its own id only", async () => {
+  const store = new FailingStore();
+  const { runtime, paid, pay } = shop({ store });
+  const session = runtime.session("s");
+  const first = await session.execute(PAY, KEY);
+  const [branch, quiet] = [session.fork({ id: "b" }), session.fork({ id: "quiet" })];
+  await quiet.addMessage({ role: "user", content: "nothing bought" });
+  expect([(await branch.execute(PAY, KEY))[0]?.output, paid()]).toEqual([{ sum: 5, paid: 3 }, 4]);
+  const snapshot = await session.snapshot();
+  const crashed = store.crash();
+  const after = testRuntime({ store: crashed, tools: [pay] }).runtime;
+  const [again, forked] = [await after.resume("s"), await after.resume("b")];
+  expect([await again.execute(PAY, KEY), (await forked.execute(PAY, KEY))[0]?.output, paid()]).toEqual([first, { sum: 5, paid: 3 }, 4]);
+  expect((await (await after.resume("quiet")).execute(PAY, KEY))[0]?.output).toEqual({ sum: 5, paid: 5 });
+  const other = testRuntime({ store: new FailingStore(), tools: [pay] }).runtime;
+  const [same, different] = [other.session("s", { from: snapshot }), other.session("t", { from: snapshot })];
+  expect([await same.execute(PAY, KEY), (await different.execute(PAY, KEY))[0]?.output]).toEqual([first, { sum: 5, paid: 7 }]);
+});
+
+test("I11 the results of a key are found however much was recorded since", async () => {
+  const store = new FailingStore();
+  const { runtime, paid } = shop({ store, keepEvents: 4 });
+  const session = runtime.session("s");
+  const first = await session.execute(PAY, KEY);
+  for (let round = 0; round < 20; round++) await session.addMessage({ role: "user", content: "…" });
+  expect(session.firstKept).toBeGreaterThan(8);
+  expect([await session.execute(PAY, KEY), paid()]).toEqual([first, 2]);
+});
+
+test("I10 a batch under a key that waits for its turn is that batch, whatever becomes of the array meanwhile", async () => {
+  const going = gate();
+  const { runtime } = shop({ tools: [tool("wait", () => going.promise)] });
+  const session = runtime.session();
+  const waiting = session.execute({ name: "wait" });
+  const calls = [...PAY];
+  const submitted = session.execute(calls, KEY);
+  calls.length = 1;
+  going.open();
+  await waiting;
+  expect((await submitted).length).toBe(2);
+  expect(await session.execute(PAY, KEY)).toEqual(await submitted);
+});
