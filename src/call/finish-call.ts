@@ -21,7 +21,7 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
     error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
   if (run.read !== undefined) endRead(run, end);
   const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
-  if (run.parts.afterHooks.length === 0 || run.registered === undefined) return recordResult(run, result);
+  if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
   run.keepProcess();
   return showHooks(run, result).then((shown) => recordResult(run, shown));
 }
@@ -34,10 +34,10 @@ function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
 /** Where the answer came from. An engine that only stands in for the world cannot say that it is the world. */
 function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: CallRun): Origin {
   if (isAnswered || isInterrupted) return "live"; // whoever would answer it now, it is told of what it did before a crash
-  if (fromCache || route?.via === "cache") return "cache";
+  if (fromCache || route?.rules.onlyKept === true) return "cache";
   if (route === undefined) return simulated ? "simulated" : "live";
   const { origin = "live" } = route.engine;
-  return route.via !== "live" && origin === "live" ? "simulated" : origin;
+  return route.rules.isPretended && origin === "live" ? "simulated" : origin;
 }
 
 /** Which engine stood in for the tool, and how near it comes. */
@@ -51,10 +51,10 @@ function isAnswer({ faults, partial, answeredError }: CallRun, error: ToolError 
   return faults?.spoils === undefined && (error === undefined || error === partial || error === answeredError);
 }
 
-function fidelityOf({ registered }: CallRun, { origin, status }: ToolResult): Fidelity {
+function fidelityOf({ plan }: CallRun, { origin, status }: ToolResult): Fidelity {
   if (origin === "cache" || origin === "replay") return "observed";
   if (origin === "stub") return "scripted";
-  return status === "ok" && registered?.outputValidator !== undefined ? "schema-valid" : "unchecked";
+  return status === "ok" && plan?.outputValidator !== undefined ? "schema-valid" : "unchecked";
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -107,7 +107,7 @@ function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown)
 }
 
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
-  if (run.registered !== undefined) limitSize(run, result);
+  if (run.plan !== undefined) limitSize(run, run.plan.settings.maxResultBytes, result);
   if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
   for (const repair of result.repairs) Object.freeze(repair);
   Object.freeze(result.repairs);

@@ -4,15 +4,13 @@ import type { ToolResult } from "../core/result.ts";
 import { truncateResult } from "../policy/truncate-result.ts";
 import type { CallRun } from "./call-run.ts";
 import { READ_RESULT } from "../registry/read-result-tool.ts";
-import { toolOf } from "./resolve-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
 
 /** The fields of a result that is being made. */
 export type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
 
 /** Cuts what the result shows. The whole is kept only in a session: without one, nobody could come back for it. */
-export function limitSize(run: CallRun, result: Shown): void {
-  const { maxResultBytes } = toolOf(run).settings;
+export function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
   if (maxResultBytes === 0) return;
   let handle: string | undefined;
   const shown = truncateResult(result.output, result.content, maxResultBytes, () => {

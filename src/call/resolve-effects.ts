@@ -55,10 +55,15 @@ export function createEffectsResolver(
   clock?: Clock,
 ): (input: JsonObject) => CallEffects {
   const resolver = new EffectsResolver({ tool, toolsetName, warn, clock });
-  if (resolver.dependsOnInput) return (input) => resolver.resolve(input);
+  if (dependsOnInput(tool.effects)) return (input) => resolver.resolve(input);
   const fixed = resolver.resolve(NO_INPUT, false);
   freeze(fixed);
   return () => fixed;
+}
+
+/** Whether two calls of a tool with these effects may touch something different. */
+export function dependsOnInput({ reads, writes }: Effects = {}): boolean {
+  return typeof reads === "function" || typeof writes === "function";
 }
 
 const NO_INPUT: JsonObject = Object.freeze({});
@@ -108,10 +113,6 @@ class EffectsResolver {
     this.#readsToolset = this.#build({ reads: whole, writes: NONE, lock: { reads: whole, writes: NONE, commutative: false } });
     this.#touchesNothing = this.#build({ reads: NONE, writes: NONE, lock: { reads: NONE, writes: NONE, commutative: false } });
     for (const shared of [this.#undeclared, this.#unusable, this.#readsToolset, this.#touchesNothing]) freeze(shared);
-  }
-
-  get dependsOnInput(): boolean {
-    return typeof this.#effects.reads === "function" || typeof this.#effects.writes === "function";
   }
 
   /** @param isTimed whether code of the program's own may run, which may take too long */

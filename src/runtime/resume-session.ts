@@ -10,7 +10,7 @@ import { visibilityOf } from "../policy/visibility.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import type { CallOptions } from "../call/call-run.ts";
 import { CallFaults } from "../call/faults.ts";
-import type { Step } from "../call/ladder.ts";
+import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
 import type { OpenCall, SessionFold } from "./fold-events.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
@@ -98,10 +98,10 @@ function takeUp(
   open: OpenCall,
   options: ResumeOptions & { readonly callOptions: CallOptions },
 ): CallRun {
-  const steps = open.answerFrom === undefined ? undefined : stepsOf(session, open.call, open.answerFrom);
+  const answerers = open.answerFrom === undefined ? undefined : answerersOf(session, open.call, open.answerFrom);
   const callOptions = {
     ...options.callOptions,
-    ...(steps instanceof ToolError ? {} : { steps }),
+    ...(answerers instanceof ToolError ? {} : { answerers }),
     ...(options.data === undefined ? {} : { data: options.data }),
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
   };
@@ -115,15 +115,15 @@ function takeUp(
   // Nobody is shown what comes of it: it is not run, nor run again.
   if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(session, open, wasReal);
   else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
-  else if (steps instanceof ToolError) run.unreadable = steps;
+  else if (answerers instanceof ToolError) run.unreadable = answerers;
   else if (open.isRewritten && intendedInput === undefined) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverMade(open);
   return run;
 }
 
 /** Who was to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
-function stepsOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly Rung[]): readonly Step[] | ToolError {
+function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly Rung[]): readonly Answerer[] | ToolError {
   try {
-    return session.parts.ladder.stepsOf(answerFrom);
+    return session.parts.ladder.answerersOf(answerFrom);
   } catch (thrown: unknown) {
     return new ToolError(
       "cancelled",
@@ -150,7 +150,7 @@ function neverMade({ call }: OpenCall): ToolError {
  */
 function neverWhole({ parts }: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
   const input = isJsonObject(call.input) ? call.input : {};
-  const effects = parts.registry.overloads(call.name).map((tool) => parts.guardsOf(tool).effectsOf(input));
+  const effects = parts.registry.overloads(call.name).map((tool) => parts.planOf(tool).effectsOf(input));
   if (!wasReal || (effects.length > 0 && effects.every(({ repeatable }) => !repeatable)))
     return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
   if (effects.length > 0 && effects.every(({ writes }) => writes.length === 0))

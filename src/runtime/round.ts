@@ -7,13 +7,13 @@ import type { ModelCall, ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { onAbort } from "../policy/deadline.ts";
-import { Batch, admitNext, begin } from "../call/batch.ts";
-import type { Admission, Answer } from "../call/batch.ts";
-import type { CallOptions, CallParts, CallRun, ResultNotes } from "../call/call-run.ts";
+import { Batch, admitNext } from "../call/batch.ts";
+import type { Admission, Standing } from "../call/batch.ts";
+import { beginCall } from "../call/begin-call.ts";
+import { CallRun, lockKeysOf } from "../call/call-run.ts";
+import type { AdmittedCall, CallOptions, CallParts, ResultNotes } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
-import { lockKeysOf } from "../call/hold.ts";
 import { LoopBreaks } from "../call/loop-breaks.ts";
-import { hasTurnRule } from "../call/check-turn-rules.ts";
 import { executeCall } from "../call/pipeline.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { copyContent } from "../session/copy-content.ts";
@@ -68,8 +68,8 @@ export class Round {
   readonly #place: RoundPlace;
   readonly #options: CallOptions & { readonly inRound: true };
   readonly #runs: CallRun[] = [];
-  /** In call order, of those that are admitted; undefined for one that waits for the end. */
-  readonly #answers: (Answer | undefined)[] = [];
+  /** In call order, of those that were admitted or refused. */
+  readonly #standings: Standing[] = [];
   readonly #ids = new Set<string>();
   /** What waits in this message, in line with what it touches. */
   readonly #line = new ResourceLocks();
@@ -97,7 +97,7 @@ export class Round {
     const wrong = this.#over === undefined ? this.#place.refusal() : new ToolError("invalid_argument", "The round is over.");
     if (wrong !== undefined) throw wrong;
     const { parts, turn, signal } = this.#place;
-    const run = begin(parts, turn, withoutKind(call), this.#options);
+    const run = beginCall(parts, turn, withoutKind(call), this.#options);
     run.unreadable ??= refusal;
     if (signal?.aborted === true) run.cancel("the caller had aborted");
     this.#runs.push(run);
@@ -156,7 +156,7 @@ export class Round {
       if (this.#isAdmitting) await Promise.resolve(); // until the admission is not further up the stack any more
       if (this.#admission !== undefined) await this.#admission;
       record();
-      const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { answers: this.#answers });
+      const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { standings: this.#standings });
       return await this.#place.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
     } finally {
       this.#forget?.();
@@ -184,7 +184,7 @@ export class Round {
       for (let run = this.#nextRun; run !== undefined; run = this.#nextRun) {
         const admission = admitNext(run, this.#ids);
         if (admission instanceof Promise) return { run, admission };
-        this.#take(run, admission);
+        this.#take(admission);
       }
       return undefined;
     } finally {
@@ -193,27 +193,24 @@ export class Round {
   }
 
   get #nextRun(): CallRun | undefined {
-    return this.#runs[this.#answers.length];
+    return this.#runs[this.#standings.length];
   }
 
   async #goOn(first: { readonly run: CallRun; readonly admission: Promise<Admission> }): Promise<void> {
-    for (let next: typeof first | undefined = first; next !== undefined; next = this.#admitReady())
-      this.#take(next.run, await next.admission);
+    for (let next: typeof first | undefined = first; next !== undefined; next = this.#admitReady()) this.#take(await next.admission);
     this.#admission = undefined;
   }
 
-  #take(run: CallRun, { answer }: Admission): void {
-    const index = this.#answers.push(answer) - 1;
-    if (answer !== undefined) return;
-    if (this.#mayStart(run)) this.#answers[index] = executeCall(run);
-    else run.letProcessEnd(); // until the round is ended, nobody waits for it
+  #take({ standing }: Admission): void {
+    const index = this.#standings.push(standing) - 1;
+    if (!(standing instanceof CallRun)) return;
+    if (this.#mayStart(standing)) this.#standings[index] = executeCall(standing);
+    else standing.letProcessEnd(); // until the round is ended, nobody waits for it
   }
 
   /** Whether the call may run before the message is known to be whole. One that may not keeps its place in line before later ones. */
-  #mayStart(run: CallRun): boolean {
-    const lock = lockKeysOf(run);
-    if (lock === undefined) return false;
-    const ticket = this.#line.request({ owner: run.callId, ...lock });
+  #mayStart(run: AdmittedCall): boolean {
+    const ticket = this.#line.request({ owner: run.callId, ...lockKeysOf(run) });
     if (!ticket.granted || !isEarly(run)) return false;
     ticket.release();
     return true;
@@ -239,8 +236,7 @@ export class Round {
 
   /** What may happen once a turn has not happened. */
   #giveBack(): void {
-    for (const [index, run] of this.#runs.entries())
-      if (this.#answers[index] === undefined && run.registered !== undefined) this.#place.turn.giveBack(run.registered.qualifiedName);
+    for (const standing of this.#standings) if (standing instanceof CallRun) this.#place.turn.giveBack(standing.plan.qualifiedName);
   }
 
   #cancelAll(reason: string): void {
@@ -248,12 +244,12 @@ export class Round {
   }
 }
 
-function isEarly(run: CallRun): boolean {
-  const { effects, route, call, registered } = run;
-  if (effects === undefined || route?.via !== "live" || typeof call.input === "string") return false;
+function isEarly(run: AdmittedCall): boolean {
+  const { effects, route, call, plan } = run;
+  if (route.rules.isPretended || typeof call.input === "string") return false;
   if (effects.undeclared || effects.writes.length > 0 || effects.external || effects.destructive) return false;
-  if (route.engine.order === "sequential" || registered === undefined || hasTurnRule(registered.tool)) return false;
-  return run.parts.approvals.needed(registered.qualifiedName, false, run.turn.session) === undefined;
+  if (route.engine.order === "sequential" || plan.hasTurnRule) return false;
+  return run.parts.approvals.needed(plan.qualifiedName, false, run.turn.session) === undefined;
 }
 
 /** What is no call is recorded as it is, and answered as such. */

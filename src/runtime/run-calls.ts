@@ -6,10 +6,11 @@ import type { JsonLimits } from "../core/base/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog } from "../core/store.ts";
-import { readItems, runBatch, runOne } from "../call/batch.ts";
+import { readItems, runBatch } from "../call/batch.ts";
 import type { Submission } from "../call/batch.ts";
 import type { CallOptions, CallParts } from "../call/call-run.ts";
 import { layerOf } from "../call/caller-layer.ts";
+import { runCall } from "../call/pipeline.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { Ladder } from "../call/ladder.ts";
 import { wrongOptions } from "../call/execute-options.ts";
@@ -128,7 +129,7 @@ export class CallRunner {
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
       visibility: layerOf(session, options.allow),
       approved: options.approved === true,
-      steps: options.answerFrom === undefined ? undefined : this.#ladder.stepsOf(options.answerFrom),
+      answerers: options.answerFrom === undefined ? undefined : this.#ladder.answerersOf(options.answerFrom),
       rewriteInput: checkedRewriter(options.rewriteInput),
     };
   }
@@ -158,7 +159,7 @@ export class CallRunner {
     const callOptions = isPlain ? this.#defaultCallOptions : this.callOptions(options, session);
     const list = isBatch(calls);
     if (!list && submission === undefined && options.signal === undefined && options.onError !== "throw")
-      return runOne(parts, turn, calls, callOptions);
+      return runCall(parts, turn, calls, callOptions);
     const batch = runBatch(parts, turn, list ? calls : [calls], {
       ...callOptions,
       signal: options.signal,

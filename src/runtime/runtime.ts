@@ -33,7 +33,7 @@ import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./runtime-session.ts";
 import { Sessions } from "./sessions.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { ToolGuards } from "../call/tool-guards.ts";
+import { ToolPlan } from "../call/tool-plan.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "../registry/lifecycle/toolset-lifecycle.ts";
 import { watchSources } from "../registry/lifecycle/watch-sources.ts";
@@ -62,7 +62,7 @@ export class Runtime {
   readonly #parts: CallParts;
   readonly #lifecycle: ToolsetLifecycle;
   readonly #stops = new Set<() => void>();
-  readonly #guards = new WeakMap<RegisteredTool, ToolGuards>();
+  readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
   readonly #toolsetLimits = new WeakMap<Toolset, Limit>();
   readonly #sessions: Sessions;
   readonly #ladder: Ladder;
@@ -261,27 +261,28 @@ export class Runtime {
       orphans: new Map<string, OrphanCount>(),
       counters: { calls: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
       listening: this.#listeners.any,
-      guardsOf: (registered) => this.#guardsOf(registered),
+      planOf: (registered) => this.#planOf(registered),
       emit: (event) => this.#emit(event),
     };
   }
 
-  #guardsOf(registered: RegisteredTool): ToolGuards {
-    let guards = this.#guards.get(registered);
-    if (guards === undefined) {
-      guards = new ToolGuards({
+  #planOf(registered: RegisteredTool): ToolPlan {
+    let plan = this.#plans.get(registered);
+    if (plan === undefined) {
+      plan = new ToolPlan({
         registered,
         engine: registered.tool.execute === undefined ? this.#lifecycle.engineOf(registered.toolset) : this.#local,
         toolsetLimit: this.#toolsetLimit(registered.toolset),
+        limit: this.#parts.limit,
         clock: this.#ports.clock,
         circuit: this.#options.circuit ?? {},
         onCircuit: (state) =>
           this.#emit({ type: "circuit-change", at: this.#ports.clock.wallTime(), toolName: registered.qualifiedName, state }),
         warn: (message) => this.#ports.log.warn(message),
       });
-      this.#guards.set(registered, guards);
+      this.#plans.set(registered, plan);
     }
-    return guards;
+    return plan;
   }
 
   #toolsetLimit(toolset: Toolset): Limit | undefined {

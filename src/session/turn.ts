@@ -58,6 +58,11 @@ export class Turn {
     return (this.#id ??= this.#ids.next("turn"));
   }
 
+  /** Names the message of the model that is being answered: the same for all of its calls, and for no other message. */
+  get message(): string {
+    return `${this.id}/${this.startsAt}`;
+  }
+
   /** Takes the one use of a once-per-turn tool; an error when it was taken before. */
   useOnce(qualifiedName: string): ToolError | undefined {
     if (this.joins !== undefined) return this.joins.useOnce(qualifiedName);
