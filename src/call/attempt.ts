@@ -12,7 +12,7 @@ import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
 import type { WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
 import { writeEnded } from "./announce-write.ts";
-import { beginEngineSession, opensSessions } from "./begin-engine-session.ts";
+import { beginEngineSession } from "./begin-engine-session.ts";
 import { endRead, leaveFlight, readAnswered } from "./cached-read.ts";
 import type { Found } from "./cached-read.ts";
 import type { AdmittedCall } from "./call-run.ts";
@@ -37,20 +37,19 @@ type End = ToolError | undefined;
 export function runAttempts(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   if (run.isAnswered) return run;
   const { route } = run;
-  const end = route.rules.onlyKept || route.next !== undefined ? tryEach(run, route) : tryEngine(run);
-  return end instanceof Promise ? end.then((error) => error ?? run) : (end ?? run);
+  return route.rules.onlyKept || route.next !== undefined ? tryEach(run, route) : tryEngine(run);
 }
 
 /** Asks one after the other until somebody has an answer. */
-async function tryEach(run: AdmittedCall, first: Route): Promise<End> {
+async function tryEach(run: AdmittedCall, first: Route): Promise<AdmittedCall | ToolError> {
   for (let route = first; ;) {
     const end = await (route.rules.onlyKept ? recallOr(run, notKept(run.toolName)) : tryEngine(run));
-    if (!(end instanceof NoAnswer) || route.next === undefined) return end;
+    if (!(end instanceof NoAnswer) || route.next === undefined) return end ?? run;
     leaveNothing(run, end);
     route = route.next;
     run.route = route;
     run.attempts = 0;
-    const begun = opensSessions(route) ? await beginEngineSession(run) : run;
+    const begun = route.opensSessions ? await beginEngineSession(run) : run;
     if (begun instanceof ToolError) return begun;
   }
 }
@@ -58,7 +57,7 @@ async function tryEach(run: AdmittedCall, first: Route): Promise<End> {
 /** Leaves nothing of what was asked before: neither a place in line, nor an answer to be kept as the tool's, nor a fault that is over. */
 function leaveNothing(run: AdmittedCall, end: NoAnswer): void {
   endRead(run, end);
-  release(run);
+  if (!run.plan.holdsNothing) release(run);
   faultIsOver(run);
 }
 
@@ -68,17 +67,17 @@ function notKept(toolName: string): NoAnswer {
   });
 }
 
-function tryEngine(run: AdmittedCall): End | Promise<End> {
+function tryEngine(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   const end = attempt(run);
-  if (end === undefined) return undefined;
-  return end instanceof Promise ? end.then((error) => (error === undefined ? undefined : retry(run, error))) : retry(run, end);
+  if (end === undefined) return run;
+  return end instanceof Promise ? end.then((error) => (error === undefined ? run : retry(run, error))) : retry(run, end);
 }
 
-function retry(run: AdmittedCall, error: ToolError): End | Promise<End> {
+function retry(run: AdmittedCall, error: ToolError): ToolError | Promise<AdmittedCall | ToolError> {
   return allowsRetry(run, error, 1) ? retryLoop(run, error) : error;
 }
 
-async function retryLoop(run: AdmittedCall, first: ToolError): Promise<End> {
+async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedCall | ToolError> {
   let error = first;
   for (let tries = 1; allowsRetry(run, error, tries); tries++) {
     const delayMs = retryDelay(error, tries, run.parts.retry, run.parts.ports.random);
@@ -89,7 +88,7 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<End> {
     await backOff(run, delayMs);
     if (run.cancelled !== undefined) return run.cancelled;
     const next = await attempt(run);
-    if (next === undefined) return undefined;
+    if (next === undefined) return run;
     // A circuit that opened meanwhile says less than the failure that opened it.
     if (next.code === "circuit_open") return error;
     error = next;
@@ -121,14 +120,15 @@ const BACKOFF_OVER = new ToolError("timeout", "The wait between two attempts is 
 function attempt(run: AdmittedCall): End | Promise<End> {
   const waitMs = circuitOf(run)?.admit() ?? 0;
   if (waitMs > 0) return recallOr(run, circuitOpen(run, waitMs));
-  const ready = prepareAttempt(run);
+  const { plan } = run;
+  const ready = plan.holdsNothing && !plan.caches ? undefined : prepareAttempt(run);
   return ready instanceof Promise ? ready.then((found) => proceed(run, found)) : proceed(run, ready);
 }
 
 /** Runs the handler, unless the cache has its answer or there is a reason not to. */
 function proceed(run: AdmittedCall, found: Found): End | Promise<End> {
   if (found === undefined) return invoke(run);
-  release(run);
+  if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("ignored");
   return found === "answered" ? undefined : found;
 }
@@ -158,7 +158,7 @@ function invoke(run: AdmittedCall): End | Promise<End> {
   const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run));
   if (refusal !== undefined) return notStarted(run, refusal);
   const endsAt = Math.min(settings.timeoutMs === 0 ? Infinity : startedAt + settings.timeoutMs, run.deadlineAt);
-  if (run.attempts++ === 0 && run.isReal) run.plan.budget.recordRequest();
+  if (run.attempts++ === 0 && run.isReal) run.plan.budget.requests++;
   run.parts.counters.attempts++;
   const context = new AttemptContext(run, run.attempts, endsAt);
   if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-attempt", toolName: run.toolName, attempt: run.attempts });
@@ -196,7 +196,7 @@ function put({ route }: AdmittedCall, request: EngineRequest, context: AttemptCo
 
 /** Gives back what was taken for an attempt that does not begin after all. */
 function notStarted(run: AdmittedCall, error: ToolError): ToolError {
-  release(run);
+  if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("ignored");
   return error;
 }
@@ -265,7 +265,7 @@ function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unk
   context.end("settled");
   if (run.effects.writes.length > 0) writeEnded(run);
   if (run.read !== undefined) readAnswered(run.read);
-  release(run);
+  if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("success", now);
   run.raw = answer;
   return undefined;
@@ -274,7 +274,7 @@ function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unk
 function attemptFailed(run: AdmittedCall, context: AttemptContext, thrown: unknown): ToolError {
   context.end("settled");
   writeEnded(run);
-  release(run);
+  if (!run.plan.holdsNothing) release(run);
   const error = classifyError(thrown);
   noteAnswer(run, error, error === thrown);
   recordFailure(run, error);

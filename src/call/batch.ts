@@ -6,12 +6,12 @@ import type { ToolResult } from "../core/result.ts";
 import { onAbort, waitFor } from "../policy/deadline.ts";
 import type { Turn } from "../session/turn.ts";
 import { writeEnded } from "./announce-write.ts";
-import { beginCall, joinedRuns, startOf } from "./begin-call.ts";
+import { joinedRuns, startOf } from "./call-start.ts";
 import { CallRun, isAdmitted } from "./call-run.ts";
 import type { AdmittedCall, CallOptions, CallParts } from "./call-run.ts";
 import { finishCall } from "./finish-call.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
-import { admitCall, executeCall } from "./pipeline.ts";
+import { admitCall, beginCall, executeCall } from "./pipeline.ts";
 import type { Answer } from "./pipeline.ts";
 import { isSequential } from "./route.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
@@ -257,6 +257,6 @@ function recordRollback(runs: readonly CallRun[]): void {
 export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly ToolResult[]> {
   const [first] = runs;
   if (first === undefined) return [];
-  for (const run of runs) run.parts.running.set(run.callId, run);
+  for (const run of runs) run.parts.running.byId.set(run.callId, run);
   return new Batch(runs, new LoopBreaks(first.clock)).run();
 }

@@ -2,15 +2,9 @@
 import { ToolError, describeThrown } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import type { AdmittedCall } from "./call-run.ts";
-import type { Route } from "./route.ts";
 
 /** Longest time an engine may take to begin with a session. */
 const TIMEOUT_MS = 30_000;
-
-/** Whether the engine that answers is told when a session begins. */
-export function opensSessions({ engine, rules }: Route): boolean {
-  return !rules.onlyKept && (engine.openSession !== undefined || engine.forkSession !== undefined);
-}
 
 export async function beginEngineSession(run: AdmittedCall): Promise<AdmittedCall | ToolError> {
   const { engine } = run.route;

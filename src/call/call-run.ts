@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
+import type { ResolvedEffects, LockKeys } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { Fidelity } from "../core/fidelity.ts";
@@ -26,7 +27,6 @@ import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { lockKeysIn } from "./resolve-effects.ts";
-import type { CallEffects, LockKeys } from "./resolve-effects.ts";
 import type { LockTicket, ResourceLocks } from "./resource-locks.ts";
 import type { RunningCalls } from "./running-calls.ts";
 import type { Answerer, Route } from "./route.ts";
@@ -142,7 +142,7 @@ export class CallRun implements Interruptible {
   input: JsonObject | undefined;
   parsed: unknown;
   /** From `AdmittedCall` on, as is the route. */
-  effects: CallEffects | undefined;
+  effects: ResolvedEffects | undefined;
   route: Route | undefined;
   ticket: LockTicket | undefined;
   slots: Limit[] | undefined;
@@ -285,7 +285,7 @@ export interface FittedCall extends ResolvedCall {
 
 /** It may run: what it touches is known, and who answers. */
 export interface AdmittedCall extends FittedCall {
-  effects: CallEffects;
+  effects: ResolvedEffects;
   route: Route;
 }
 
@@ -304,7 +304,7 @@ export function fitted(run: ResolvedCall, input: JsonObject, parsed: unknown): F
 }
 
 /** Hands a call on to the phase in which it may run. */
-export function admitted(run: FittedCall, effects: CallEffects, route: Route): AdmittedCall {
+export function admitted(run: FittedCall, effects: ResolvedEffects, route: Route): AdmittedCall {
   run.effects = effects;
   run.route = route;
   return run as AdmittedCall;

@@ -6,17 +6,20 @@ import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Origin, ResultStatus, ToolResult } from "../core/result.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { truncateResult } from "../policy/truncate-result.ts";
+import { READ_RESULT } from "../registry/read-result-tool.ts";
+import { isVisible } from "../registry/visible-tool.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
 import type { CallRun, ResultNotes } from "./call-run.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
-import { limitSize } from "./limit-size.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {
-  release(run);
+  if (run.plan?.holdsNothing === false) release(run);
   const end =
     error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
   if (run.read !== undefined) endRead(run, end);
@@ -113,7 +116,9 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   Object.freeze(result.repairs);
   Object.freeze(result.warnings);
   run.result = Object.freeze(result);
-  run.parts.running.delete(run.callId);
+  const { running } = run.parts;
+  running.byId.delete(run.callId);
+  if (running.isAwaited) running.noteEnd(run.callId);
   run.letProcessEnd();
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;
@@ -148,4 +153,44 @@ function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`What was to be kept with the result of ${run.toolName} could not be had: ${describeThrown(thrown)}`);
   }
+}
+
+/** The fields of a result that is being made. */
+type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
+
+/** Cuts what the result shows to the model. The whole is kept only in a session: without one, nobody could come back for it. */
+function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
+  if (maxResultBytes === 0) return;
+  let handle: string | undefined;
+  const shown = truncateResult(result.output, result.content, maxResultBytes, () => {
+    if (!run.turn.session.keepsResults) return ASK_FOR_LESS;
+    handle ??= keepWhole(run, result);
+    if (!isVisible(run.parts.registry, READ_RESULT, run.options.visibility)) return ASK_FOR_LESS;
+    return `Read the rest with read_result {"handle": "${handle}"}`;
+  });
+  if (!shown.cut) return;
+  if (shown.output !== undefined) result.output = frozen(shown.output);
+  if (shown.content !== undefined) result.content = Object.freeze(shown.content.map((part) => Object.freeze({ ...part })));
+  result.truncation = Object.freeze({ handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes });
+}
+
+/** What was cut is made anew, as far as the cut reaches. */
+function frozen(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const item of Object.values(value)) frozen(item);
+  return Object.freeze(value);
+}
+
+const ASK_FOR_LESS = "ask for less at a time";
+
+/** In memory for as long as there is room, and where a store has the session, in its log for good. */
+function keepWhole(run: CallRun, { output, content }: Shown): string {
+  const { session } = run.turn;
+  if (run.kept && session.eventLog !== undefined) {
+    const whole = { ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
+    const event = Object.freeze({ ...run.eventBase, type: "output-keep", ...whole } as const);
+    session.recordOutput(event);
+    run.emit(event);
+  }
+  return run.parts.keeper.keep(session.id, run.callId, output, content);
 }

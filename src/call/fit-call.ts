@@ -4,12 +4,15 @@ import { isJsonObject } from "../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { isPromiseLike } from "../policy/deadline.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { fitted } from "./call-run.ts";
 import type { FittedCall, ResolvedCall } from "./call-run.ts";
-import { ANY_OBJECT } from "./resolve-tool.ts";
 import { settleParsing } from "./settle-parsing.ts";
+
+/** What any object fits; text is read as the JSON it spells, as it will be for the tool's own schema. */
+export const ANY_OBJECT = compileSchema(true);
 
 export function fitCall(run: ResolvedCall): FittedCall | ToolError | Promise<FittedCall | ToolError> {
   const { plan } = run;

@@ -2,18 +2,19 @@
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Turn } from "../session/turn.ts";
+import { passGates, resolveTool, routeCall } from "./admit-call.ts";
 import { askApproval } from "./ask-approval.ts";
 import { runAttempts } from "./attempt.ts";
-import { beginCall } from "./begin-call.ts";
-import { beginEngineSession, opensSessions } from "./begin-engine-session.ts";
-import type { AdmittedCall, CallOptions, CallParts, CallRun, ResolvedCall } from "./call-run.ts";
+import { beginEngineSession } from "./begin-engine-session.ts";
+import { CallRun } from "./call-run.ts";
+import type { AdmittedCall, CallOptions, CallParts, ResolvedCall } from "./call-run.ts";
+import { joinedRuns, startOf } from "./call-start.ts";
 import { finishCall } from "./finish-call.ts";
 import { fitCall } from "./fit-call.ts";
 import { release, takePlace } from "./hold.ts";
+import { readCall } from "./read-call.ts";
 import { reconcileCall } from "./reconcile-call.ts";
-import { passGates, resolveTool } from "./resolve-tool.ts";
 import { rewriteCall } from "./rewrite-call.ts";
-import { routeCall } from "./route-call.ts";
 import { takeOutput } from "./take-output.ts";
 
 /** What a phase comes to: the call, which goes on, or the error that ends it. Throwing ends it too. */
@@ -26,6 +27,26 @@ export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: Cal
   const run = beginCall(parts, turn, raw, options);
   const end = run.unreadable ?? admitCall(run);
   return end instanceof Promise ? end.then((came) => executeOrFinish(run, came)) : executeOrFinish(run, end);
+}
+
+export interface BeginOptions extends CallOptions {
+  readonly inRound?: true;
+  /** It is recorded with the others of its batch, all of them or none. */
+  readonly isSubmitted?: boolean;
+}
+
+/** Takes a call in: from here on it has an id, is recorded, and will have a result. */
+export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: BeginOptions): CallRun {
+  const read = readCall(raw, parts.inputLimits);
+  const run = new CallRun(parts, turn, options, read.call);
+  if (parts.faults.isPlanned || parts.registry.hasFaults) run.faults = parts.faults.begin(turn.session, read.call);
+  run.unreadable = read.error;
+  run.repairs = read.repairs;
+  run.warnings = read.warnings;
+  parts.running.byId.set(run.callId, run);
+  if (turn.joins !== undefined) joinedRuns(turn.joins).push(run);
+  if (options.isSubmitted !== true && run.noticed) run.record(startOf(run, options.inRound));
+  return run;
 }
 
 function executeOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
@@ -48,7 +69,7 @@ export function admitCall(run: CallRun): Phase<AdmittedCall> {
 export function executeCall(run: AdmittedCall): Answer {
   const known = pass(run, run, reconcile);
   const allowed = pass(run, known, approve);
-  const inLine = pass(run, allowed, takePlace);
+  const inLine = pass(run, allowed, enterLine);
   const begun = pass(run, inLine, beginSession);
   const answered = pass(run, begun, runAttempts);
   const end = pass(run, answered, takeOutput);
@@ -76,12 +97,17 @@ function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
 function approve(run: AdmittedCall): Phase<AdmittedCall> {
   const { plan, parts, options } = run;
   if (options.approved === true || run.isAnswered || !run.route.rules.isConsequential) return run;
+  if (!parts.approvals.mayAsk && !run.effects.destructive) return run;
   const reason = parts.approvals.needed(plan.qualifiedName, run.effects.destructive, run.turn.session);
   return reason === undefined ? run : askApproval(run, reason);
 }
 
+function enterLine(run: AdmittedCall): Phase<AdmittedCall> {
+  return run.plan.holdsNothing ? run : takePlace(run);
+}
+
 function beginSession(run: AdmittedCall): Phase<AdmittedCall> {
-  return opensSessions(run.route) ? beginEngineSession(run) : run;
+  return run.route.opensSessions ? beginEngineSession(run) : run;
 }
 
 function errorOf(run: CallRun, end: CallRun | ToolError): ToolError | undefined {

@@ -1,10 +1,10 @@
 /** Who answers a call, and what holds for a call that it answers: the one place that decides what is real. */
+import type { ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { isReal } from "../core/rung.ts";
 import type { Rung } from "../core/rung.ts";
 import type { SimulationMode } from "../session/simulation-mode.ts";
-import type { CallEffects } from "./resolve-effects.ts";
 
 /** A rung and who answers there; on the rung `cache` nobody, as what is kept is looked up. */
 export interface Answerer {
@@ -63,6 +63,8 @@ const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
 export interface Route {
   readonly engine: Engine;
   readonly rules: RouteRules;
+  /** The engine is told when a session begins. */
+  readonly opensSessions: boolean;
   /** Set where a rule or the caller named it. */
   readonly rung?: Rung;
   /** Who is asked where this one has no answer. */
@@ -71,7 +73,7 @@ export interface Route {
 
 export interface RouteQuestion {
   readonly toolName: string;
-  readonly effects: CallEffects;
+  readonly effects: ResolvedEffects;
   /** The way to the tool's own engine. */
   readonly live: Route;
   /** The tool's own engine has nothing to run for it. */
@@ -88,7 +90,12 @@ export interface RouteQuestion {
 
 /** The way to a tool's own engine: whatever it does is done. */
 export function liveRoute(engine: Engine): Route {
-  return Object.freeze({ engine, rules: RULES[isToolItself(engine) ? "tool" : engine.effectFree === true ? "played" : "double"] });
+  return Object.freeze(routeTo(engine, RULES[isToolItself(engine) ? "tool" : engine.effectFree === true ? "played" : "double"]));
+}
+
+function routeTo(engine: Engine, rules: RouteRules): Route {
+  const opensSessions = !rules.onlyKept && (engine.openSession !== undefined || engine.forkSession !== undefined);
+  return { engine, rules, opensSessions };
 }
 
 function isToolItself({ origin = "live" }: Engine): boolean {
@@ -119,7 +126,7 @@ export function route(question: RouteQuestion): Route | ToolError {
   // A read has no side effects to allow: the world has not what was only pretended.
   if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return live(question);
   if (!isDirty && (engine.effectFree === true || !writes)) return live(question);
-  if (engine.simulate !== undefined) return { engine, rules: RULES.simulate };
+  if (engine.simulate !== undefined) return routeTo(engine, RULES.simulate);
   return answering(standIns) ?? notSimulatable(question, isDirty);
 }
 
@@ -134,7 +141,7 @@ function chain(answerers: readonly Answerer[], own: Engine): Route | undefined {
   let next: Route | undefined;
   for (const { rung, engine } of answerers.toReversed()) {
     const rules = rung === "cache" ? { ...RULES.cache, caches: isToolItself(own) } : RULES.standIn;
-    next = { engine: engine ?? own, rules, rung, ...(next === undefined ? {} : { next }) };
+    next = { ...routeTo(engine ?? own, rules), rung, ...(next === undefined ? {} : { next }) };
   }
   return next;
 }

@@ -1,5 +1,6 @@
 /** What is known of every call of a tool before any is made: who answers, what stands between, and what need not be asked. Made once. */
 import { declaresNoWrites } from "../core/effects.ts";
+import type { ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { whyNoHandler } from "../core/missing-handler.ts";
@@ -14,7 +15,6 @@ import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Validator } from "../schema/compile-schema.ts";
 import type { CachePlan } from "./cache-plan.ts";
 import { createEffectsResolver, dependsOnInput } from "./resolve-effects.ts";
-import type { CallEffects } from "./resolve-effects.ts";
 import { liveRoute } from "./route.ts";
 import type { Route } from "./route.ts";
 import { endsTurn, runsOnce } from "./turn-rules.ts";
@@ -50,12 +50,14 @@ export class ToolPlan {
   /** The likely reading of damaged arguments will do: it writes nothing. */
   readonly allowGuesses: boolean;
   /** Works out what a call touches. */
-  readonly effectsOf: (input: JsonObject) => CallEffects;
+  readonly effectsOf: (input: JsonObject) => ResolvedEffects;
   /** What every call touches; undefined where it depends on the input. */
-  readonly effects: CallEffects | undefined;
+  readonly effects: ResolvedEffects | undefined;
   /** Admitting a call of it changes what its turn admits after it. */
   readonly hasTurnRule: boolean;
   readonly caches: boolean;
+  /** Its calls need no lock, no slot and no note of what they write: nothing to take before an attempt, nothing to give back. */
+  readonly holdsNothing: boolean;
   readonly circuit: Circuit | undefined;
   readonly budget: RetryBudget;
   /** What its calls need a slot of, the narrowest first: who waits for a wide one keeps out nobody but its like. */
@@ -88,6 +90,9 @@ export class ToolPlan {
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
     const own = tool.maxConcurrent === undefined ? undefined : new Limit(tool.maxConcurrent);
-    this.limits = [own, options.toolsetLimit, options.limit].filter((limit) => limit !== undefined);
+    const limits = [own, options.toolsetLimit, options.limit].filter((limit) => limit !== undefined);
+    this.limits = limits;
+    const lock = this.effects?.lock;
+    this.holdsNothing = lock !== undefined && lock.reads.length + lock.writes.length + limits.length === 0;
   }
 }

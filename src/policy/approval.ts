@@ -95,6 +95,8 @@ export class ApprovalGate {
   readonly #rules = new Map<string, Rule>();
   readonly #sessions = new Map<string, SessionApprovals>();
   readonly #sessionRules = new Map<string, SessionRule>();
+  /** Some call may need approval that destroys nothing. */
+  mayAsk: boolean;
 
   /** @throws ToolError `invalid_argument` */
   constructor(settings: ApprovalSettings, ports: Ports) {
@@ -104,6 +106,7 @@ export class ApprovalGate {
     }
     this.#approve = settings.approve;
     this.#always = settings.always === undefined ? undefined : nameMatcher(settings.always, "always");
+    this.mayAsk = this.#always !== undefined;
     this.#never = settings.never === undefined ? undefined : nameMatcher(settings.never, "never");
     this.#timeoutMs = timeoutMs;
     this.#ports = ports;
@@ -127,6 +130,7 @@ export class ApprovalGate {
   /** Asks about more of a session's calls from now on; what `never` names is not asked for even so. */
   askMore(sessionId: string, rule: SessionRule): void {
     this.#sessionRules.set(sessionId, rule);
+    this.mayAsk = true;
   }
 
   /** Allows one call of a session that has this digest. What is returned takes that back, unless it was used. */

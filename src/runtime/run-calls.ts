@@ -15,11 +15,11 @@ import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { Ladder } from "../call/ladder.ts";
 import { wrongOptions } from "../call/execute-options.ts";
 import { safeProgressListener } from "../call/safe-listener.ts";
-import { CallAsRead } from "../call/read-call.ts";
+import { CallAsRead, isBatch } from "../call/read-call.ts";
 import { Session } from "../session/session.ts";
-import { closedSession, isBatch } from "./runtime-session.ts";
+import { closedSession } from "./runtime-session.ts";
 import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
-import { isInsideSimulation } from "../session/turn-queue.ts";
+import { isInsideSimulation, simulations } from "../session/turn-queue.ts";
 import type { RunningTurn } from "../session/turn-queue.ts";
 import { HeldTurn } from "./session-turn.ts";
 import { Turn } from "../session/turn.ts";
@@ -52,7 +52,9 @@ export class CallRunner {
 
   /** Runs calls of no session. Nothing of them is kept. */
   runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Answer> {
-    const misuse = (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ?? realInSimulation();
+    const misuse =
+      (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ??
+      (simulations.haveBegun ? realInSimulation() : undefined);
     if (misuse !== undefined) return Promise.reject(misuse);
     // Calls that are answered one after the other see the results before theirs.
     const recorded = (parts.registry.hasSequence || parts.ladder.hasSequence) && isBatch(calls);

@@ -6,6 +6,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallParts } from "../call/call-run.ts";
+import { isBatch } from "../call/read-call.ts";
 import { unreadableOptions } from "../call/execute-options.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { Round, RoundOptions } from "./round.ts";
@@ -333,13 +334,4 @@ function noBranch(session: Session): ToolError {
   return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is no open branch of another.`, {
     hint: "Take one with fork() or simulate(). A branch that was resumed from a store is a session of its own.",
   });
-}
-
-/** `Array.isArray` for what may be a revoked proxy, which is read as one call that cannot be read. */
-export function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonly ToolCall[] {
-  try {
-    return Array.isArray(calls);
-  } catch {
-    return false;
-  }
 }

@@ -198,7 +198,7 @@ export class Runtime {
 
   /** The calls that have begun and not ended, oldest first. */
   get running(): readonly { readonly callId: string; readonly name: string }[] {
-    return [...this.#parts.running.values()].map((run) => ({ callId: run.callId, name: run.toolName }));
+    return [...this.#parts.running.byId.values()].map((run) => ({ callId: run.callId, name: run.toolName }));
   }
 
   /**
@@ -207,7 +207,7 @@ export class Runtime {
    */
   async close(): Promise<readonly ToolError[]> {
     for (const stop of this.#stops) stop();
-    for (const run of this.#parts.running.values()) run.cancel("the runtime was closed");
+    for (const run of this.#parts.running.byId.values()) run.cancel("the runtime was closed");
     this.#sessions.refuseAll();
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
@@ -254,7 +254,7 @@ export class Runtime {
       keeper: new ResultKeeper({}),
       cache: new ResultCache(options.cache ?? {}, { clock: this.#ports.clock, log: this.#ports.log, store: options.store }),
       retry: options.retry ?? {},
-      faults: new Faults(options.faults, this.registry),
+      faults: new Faults(options.faults),
       inputLimits: options.inputLimits ?? {},
       orphanHoldMs: options.orphanHoldMs ?? DEFAULT_ORPHAN_HOLD_MS,
       running: new RunningCalls<CallRun>(),

@@ -72,7 +72,7 @@ export class Sessions implements SessionHost {
     const session = this.#begin({ id: sessionId, seedName, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
     this.#recordStart(session);
     if (read !== undefined) {
-      if (this.#parts.faults.any) session.tally = NO_CALLS;
+      if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
       session.adopt(read.head.log.events(), read.head.state);
       session.engines.restore(this.#byEngine(read.engines));
     }
@@ -105,7 +105,7 @@ export class Sessions implements SessionHost {
     if (eventLog === undefined) return (await this.#start(id)) ?? this.#takeUp(id, store, { ...options, create: false });
     let session: RuntimeSession | undefined;
     try {
-      const fold = new SessionFold(this.#keep, id, this.#parts.faults.any);
+      const fold = new SessionFold(this.#keep, id, this.#parts.faults.mayHit(this.#parts.registry));
       for await (const event of readEvents(eventLog)) fold.apply(event);
       session = this.#begin({ id, seedName: fold.root, eventLog, head: fold.head, submissions: fold.submissions });
       await resumeSession(session, fold, { ...options, callOptions: this.#options.runner.callOptions({}) });

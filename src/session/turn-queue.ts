@@ -29,6 +29,9 @@ export interface TurnOptions {
 /** The work of a turn, told which one it is part of; undefined for what was called off while it waited. */
 type Work<T> = (turn: RunningTurn | undefined) => T | Promise<T>;
 
+/** Whether there ever was a turn whose calls may not touch the world: where not, nobody need ask who called. */
+export const simulations = { haveBegun: false };
+
 /** True in code that a turn called whose calls may not touch the world: what it calls elsewhere would be real. */
 export function isInsideSimulation(): boolean {
   let turn = CURRENT.getStore();
@@ -62,6 +65,7 @@ export class TurnQueue {
   constructor(bounds: TurnBounds, isSimulation: boolean) {
     this.#bounds = bounds;
     this.isSimulation = isSimulation;
+    if (isSimulation) simulations.haveBegun = true;
   }
 
   /** True while a turn runs. */
