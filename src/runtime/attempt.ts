@@ -25,6 +25,7 @@ import type { Orphan } from "./orphan.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import { guardsOf, toolOf } from "./resolve-tool.ts";
 import type { Route } from "./route.ts";
+import { withinCall } from "./session/turn-queue.ts";
 import { AttemptContext } from "./tool-context.ts";
 
 /** A handler that keeps the event loop this long without a break is reported. */
@@ -181,7 +182,14 @@ function workOf({ route }: CallRun, answer: unknown, context: AttemptContext): P
   return route?.engine.kind === "local" ? answer : followJob(answer, context);
 }
 
+/** Where the turn has no other call, what is called in it is known to be made by this one. */
 function ask(run: CallRun, request: EngineRequest, context: AttemptContext): unknown {
+  const { running, sole } = run.turn;
+  if (running === undefined || sole === run) return askInLayer(run, request, context);
+  return withinCall(running, run, () => askInLayer(run, request, context));
+}
+
+function askInLayer(run: CallRun, request: EngineRequest, context: AttemptContext): unknown {
   const { visibility } = run.options;
   if (visibility === undefined) return put(run, request, context);
   return withinLayer(run.turn.session, visibility, () => put(run, request, context));

@@ -11,6 +11,7 @@ import { turnEnded } from "./check-turn-rules.ts";
 import { finishCall } from "./finish-call.ts";
 import type { Step } from "./ladder.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
+import { forgetNested, nestedIn, noteNested } from "./nested-calls.ts";
 import { admitCall, executeCall } from "./pipeline.ts";
 import { readCall } from "./read-call.ts";
 import { isSequential } from "./route.ts";
@@ -39,6 +40,7 @@ export type Answer = ToolResult | Promise<ToolResult>;
 export function runOne(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
   turn.soleCall = true;
   const run = begin(parts, turn, raw, options);
+  if (turn.joins === undefined) turn.sole = run;
   const admitted = run.unreadable ?? admitCall(run);
   return admitted instanceof Promise ? admitted.then((error) => goOn(run, error)) : goOn(run, admitted);
 }
@@ -73,9 +75,8 @@ export async function runBatch(
     const results = await new Batch(runs, breaks, { failFast: options.throwOnError }).run();
     const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
     if (failed === undefined) return results;
-    const joined = joinedRuns(turn);
-    cancelAll(joined, "the batch of its handler failed");
-    const all = [...runs, ...joined];
+    const nested = takeBackAll(turn, runs, "the batch of its handler failed");
+    const all = [...runs, ...nested];
     turn.session.together(() => {
       turn.rollBack();
       recordRollback(all);
@@ -88,6 +89,7 @@ export async function runBatch(
     throw error;
   } finally {
     forget?.();
+    if (turn.madeIn === undefined) forgetNested(turn, [turn, ...runs]);
     parts.cache.forget(turn);
   }
 }
@@ -121,18 +123,22 @@ export function begin(
   run.repairs = read.repairs;
   run.warnings = read.warnings;
   parts.running.set(run.callId, run);
-  if (turn.joins !== undefined) joinedRuns(turn.joins).push(run);
+  const { madeIn } = turn;
+  if (madeIn !== undefined || turn.joins !== undefined) noteNested(run);
   if (run.noticed && options.submission === undefined) run.record(startOf(run, options.inRound));
+  if (madeIn?.takenBack !== undefined) run.takeBack(madeIn.takenBack);
   return run;
 }
 
 /** What is known of a call that begins, and of how it is to be run should the process end before it does. */
 function startOf(run: CallRun, inRound?: true): SessionEvent {
   const { steps = stepsByRule(run), rewriteInput } = run.options;
+  const { madeIn } = run.turn;
   const start = { ...run.eventBase, type: "call-start", call: run.call } as const;
-  if (inRound === undefined && steps === undefined && rewriteInput === undefined) return start;
+  if (inRound === undefined && steps === undefined && rewriteInput === undefined && madeIn === undefined) return start;
   return {
     ...start,
+    ...(madeIn === undefined ? {} : { parentCallId: madeIn.callId }),
     ...(inRound === undefined ? {} : { inRound }),
     ...(steps === undefined ? {} : { answerFrom: steps.map(({ rung }) => rung) }),
     ...(rewriteInput === undefined ? {} : { rewritten: true }),
@@ -144,14 +150,13 @@ function stepsByRule({ parts, call }: CallRun): readonly Step[] | undefined {
   return tool === undefined ? undefined : parts.ladder.stepsFor(tool, parts.guardsOf(tool).engine);
 }
 
-/** The calls that handlers of a turn made themselves, in the order they began: they end before their handlers do. */
-function joinedRuns(turn: Turn): CallRun[] {
-  let runs = JOINED.get(turn);
-  if (runs === undefined) JOINED.set(turn, (runs = []));
-  return runs;
+/** From here on these calls did not happen for the session. Cancels and returns those that they made: they end before their handlers do. */
+function takeBackAll(turn: Turn, runs: readonly CallRun[], reason: string): readonly CallRun[] {
+  const nested = nestedIn(turn, [turn, ...runs]);
+  for (const run of runs) run.takeBack(reason);
+  for (const run of nested) run.takeBack(reason);
+  return nested;
 }
-
-const JOINED = new WeakMap<Turn, CallRun[]>();
 
 /** Records a batch that may be submitted again: all of it or, should the process end now, nothing. */
 function recordSubmission(runs: readonly CallRun[], submission: Submission): void {

@@ -7,6 +7,7 @@ import type { ModelCall, ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { onAbort } from "../policy/deadline.ts";
+import { writeEnded } from "./announce-write.ts";
 import { Batch, admitNext, begin } from "./batch.ts";
 import type { Admission, Answer } from "./batch.ts";
 import type { CallOptions, CallParts, CallRun, ResultNotes } from "./call-run.ts";
@@ -15,6 +16,7 @@ import { lockKeysOf } from "./hold.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
 import { hasTurnRule } from "./check-turn-rules.ts";
 import { executeCall } from "./pipeline.ts";
+import { forgetNested, nestedIn } from "./nested-calls.ts";
 import { ResourceLocks } from "./resource-locks.ts";
 import { copyContent } from "./copy-content.ts";
 import { readNative } from "./session/read-message.ts";
@@ -124,7 +126,8 @@ export class Round {
   }
 
   /**
-   * The message came to nothing: what waits or runs is cancelled. The round stays in the log, and the model is not shown it. Idempotent.
+   * The message came to nothing: what waits or runs is cancelled, and so is what its handlers called. The round stays in the log, and the
+   * model is not shown it. Idempotent.
    */
   void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
     if (this.#over !== undefined) return this.#over;
@@ -145,7 +148,7 @@ export class Round {
   #close(record: () => void, voided?: string): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#over = promise;
-    if (voided !== undefined) this.#cancelAll(voided);
+    if (voided !== undefined) for (const run of [...this.#runs, ...this.#nested]) run.takeBack(voided);
     resolve(this.#finish(record, voided !== undefined));
     return promise;
   }
@@ -160,15 +163,25 @@ export class Round {
       return await this.#place.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
     } finally {
       this.#forget?.();
+      if (this.#place.turn.madeIn === undefined) forgetNested(this.#place.turn, this.#runs);
       this.#place.ended();
     }
   }
 
-  /** The model has seen none of these calls: what they changed in the state is taken back once all have ended. */
+  /** The model has seen none of these calls: what they and those made in them changed in the state is taken back once all have ended. */
   async #startVoided(batch: Batch): Promise<readonly ToolResult[]> {
+    const { parts, turn } = this.#place;
     const results = await batch.start();
-    this.#place.turn.takeBackRound(new Set(this.#runs.map((run) => run.callId)));
+    const nested = new Set(this.#nested);
+    if (nested.size > 0) await parts.running.whenEnded((run) => nested.has(run));
+    turn.takeBackRound(new Set([...this.#runs, ...nested].map((run) => run.callId)));
+    nested.forEach(writeEnded); // what was read from the state is out of date
     return results;
+  }
+
+  /** The calls that were made in those of the message, at any depth. */
+  get #nested(): readonly CallRun[] {
+    return nestedIn(this.#place.turn, this.#runs);
   }
 
   /** Admits what is not admitted yet, in call order; whoever adds a call meanwhile need not begin anew. */
@@ -222,17 +235,21 @@ export class Round {
   #record(message: SessionMessage, { finish, usage, model }: RoundReply, voided?: string): void {
     const { turn } = this.#place;
     const { session } = turn;
-    if (!session.recorded || !this.#options.recordHistory) return;
+    if (!session.recorded) return;
+    const nested = voided === undefined ? [] : this.#nested.filter((run) => run.kept);
+    const { recordHistory } = this.#options;
+    if (!recordHistory && nested.length === 0) return;
     session.recordAndTell({
       type: "round-end",
       sessionId: session.id,
       turnId: turn.id,
       at: this.#place.parts.ports.clock.wallTime(),
-      callIds: this.#runs.map((run) => run.callId),
-      message,
+      callIds: [...this.#runs, ...nested].map((run) => run.callId),
+      ...(turn.madeIn === undefined ? {} : { parentCallId: turn.madeIn.callId }),
+      message: recordHistory ? message : NOTHING_SAID,
       finish: FINISH_REASONS.includes(finish) ? finish : "other",
-      usage: readUsage(usage),
-      ...(model === undefined ? {} : { model }),
+      usage: recordHistory ? readUsage(usage) : NO_USAGE,
+      ...(model === undefined || !recordHistory ? {} : { model }),
       ...(voided === undefined ? {} : { voided }),
     });
   }

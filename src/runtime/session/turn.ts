@@ -6,6 +6,7 @@ import type { ModelMessage } from "../../core/message.ts";
 import type { Ids } from "../../core/ports.ts";
 import { place } from "./session.ts";
 import type { Session } from "./session.ts";
+import type { RunningTurn, TurnCall } from "./turn-queue.ts";
 
 /** A change that a call made to a session's state. */
 export interface StateChange {
@@ -22,6 +23,7 @@ interface EarlierTurn {
   readonly id?: string;
   readonly startsAt: number;
   readonly joins?: Turn;
+  readonly madeIn?: TurnCall | undefined;
   readonly shown?: readonly ModelMessage[] | undefined;
 }
 
@@ -33,6 +35,12 @@ export class Turn {
   shown: readonly ModelMessage[] | undefined;
   /** The turn whose handler made these calls: what they did is taken back with it. */
   readonly joins: Turn | undefined;
+  /** The call whose handler made these calls. */
+  readonly madeIn: TurnCall | undefined;
+  /** What finds the calls that handlers of this turn make; undefined for calls of no session. */
+  running: RunningTurn | undefined;
+  /** The turn that is the next to take back what this one did: that of the call it was made in. */
+  readonly #outer: Turn | undefined;
   readonly #ids: Ids;
   #id: string | undefined;
   #used: Set<string> | undefined;
@@ -43,6 +51,8 @@ export class Turn {
   endedBy: string | undefined;
   /** It has one call and nothing after it: what is kept for the turn would be found by nobody. */
   soleCall = false;
+  /** That call, where the handlers of no other run in this turn: what is called in it is made by that one. */
+  sole: TurnCall | undefined;
 
   /** @param earlier set for a turn that began before a crash, and for one that joins a turn that runs */
   constructor(session: Session, ids: Ids, earlier?: EarlierTurn) {
@@ -50,6 +60,8 @@ export class Turn {
     this.#id = earlier?.id;
     this.startsAt = earlier?.startsAt ?? session.length;
     this.joins = earlier?.joins;
+    this.madeIn = earlier?.madeIn;
+    this.#outer = this.madeIn?.turn instanceof Turn && this.joins !== undefined ? this.madeIn.turn : this.joins;
     this.shown = earlier?.shown;
     this.#ids = ids;
   }
@@ -93,9 +105,13 @@ export class Turn {
 
   /** Takes back what this turn changed in the state, except where another turn has changed it since. */
   rollBack(): void {
-    const taken = takeBack(this.session, this.id, [...(this.#changes?.values() ?? [])]);
+    this.#takeBack([...(this.#changes?.values() ?? [])]);
+  }
+
+  #takeBack(changes: readonly StateChange[]): void {
+    const taken = takeBack(this.session, this.id, changes);
     // The turn it joined finds the value as it is now, should it be taken back itself.
-    if (this.joins !== undefined) for (const change of taken) this.joins.#note({ ...change, before: change.after, after: change.before });
+    if (this.#outer !== undefined) for (const change of taken) this.#outer.#note({ ...change, before: change.after, after: change.before });
   }
 
   /** Begins a message of the model. @param shown the history that it answers */
@@ -118,17 +134,23 @@ export class Turn {
       const earlier = changes.get(at);
       changes.set(at, earlier?.after === change.before ? { ...change, before: earlier?.before } : change);
     }
-    if (changes.size > 0) takeBack(this.session, this.id, [...changes.values()]);
+    if (changes.size > 0) this.#takeBack([...changes.values()]);
   }
 
   #note(change: StateChange): void {
-    if (this.joins !== undefined) this.joins.#note(change);
+    if (this.#outer !== undefined) this.#outer.#note(change);
     this.#roundChanges?.push(change);
     this.#changes ??= new Map();
     const at = place(change.toolset, change.key);
     const earlier = this.#changes.get(at);
     this.#changes.set(at, earlier === undefined ? change : { ...change, before: earlier.before });
   }
+}
+
+/** The call whose handler asks for this work of a turn; one of a turn that is over counts only if it was taken back. */
+export function callerIn(running: RunningTurn | undefined, caller: TurnCall | undefined): TurnCall | undefined {
+  if (running?.held instanceof Turn) return caller ?? running.held.sole;
+  return caller?.takenBack === undefined ? undefined : caller;
 }
 
 /** Undoes changes, the last one first; one that another call has changed since stays. */
