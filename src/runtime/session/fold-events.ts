@@ -181,6 +181,7 @@ export class SessionFold {
 
   #endRound({ callIds, voided }: SessionEvent & { readonly type: "round-end" }): void {
     for (const callId of callIds) {
+      if (voided === undefined && this.#log.wasTakenBack(callId)) continue; // a handler went on that was called in vain
       const unsettled = this.#unsettled.get(callId);
       if (unsettled !== undefined) unsettled.isInRound = false;
       if (voided !== undefined) this.#unsettled.delete(callId);
@@ -222,6 +223,7 @@ export class SessionFold {
     changes.push({ callId, turnId, toolset, key, before, after });
   }
 
+  /** What stays is what was changed before those changes; the value as it is now is the one that its last change left. */
   #takeBack(at: string, value: JsonValue | undefined): void {
     const changes = this.#changes.get(at) ?? [];
     const kept = changes.slice(
@@ -231,8 +233,9 @@ export class SessionFold {
         changes.findLastIndex(({ before }) => diffJson(before, value).length === 0),
       ),
     );
-    if (kept.length === 0) this.#changes.delete(at);
-    else this.#changes.set(at, kept);
+    const last = kept.pop();
+    if (last === undefined) this.#changes.delete(at);
+    else this.#changes.set(at, [...kept, { ...last, after: value }]);
   }
 
   #end(callId: string): void {

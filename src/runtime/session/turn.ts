@@ -47,6 +47,8 @@ export class Turn {
   #changes: Map<string, StateChange> | undefined;
   /** Every change since the round began, in order; undefined while there is no round. */
   #roundChanges: StateChange[] | undefined;
+  /** Changes of calls that were taken back, each below a change of another call. */
+  #covered: readonly StateChange[] | undefined;
   /** The tool that ended the turn; calls after it are skipped. */
   endedBy: string | undefined;
   /** It has one call and nothing after it: what is kept for the turn would be found by nobody. */
@@ -108,8 +110,12 @@ export class Turn {
     this.#takeBack([...(this.#changes?.values() ?? [])]);
   }
 
+  /** What another call has changed since goes when that one's change is taken back: the calls that made it are void as well. */
   #takeBack(changes: readonly StateChange[]): void {
-    const taken = takeBack(this.session, this.id, changes);
+    const root = this.joins ?? this;
+    const due = root.#covered === undefined ? changes : [...root.#covered, ...changes];
+    const taken = takeBack(this.session, this.id, due);
+    root.#covered = taken.length === due.length ? undefined : due.filter((change) => !taken.includes(change));
     // The turn it joined finds the value as it is now, should it be taken back itself.
     if (this.#outer !== undefined) for (const change of taken) this.#outer.#note({ ...change, before: change.after, after: change.before });
   }
@@ -123,6 +129,7 @@ export class Turn {
 
   endRound(): void {
     this.#roundChanges = undefined;
+    this.#covered = undefined;
   }
 
   /** Takes back what these calls of the round changed in the state, except where another call has changed it since. */
@@ -155,9 +162,11 @@ export function callerIn(running: RunningTurn | undefined, caller: TurnCall | un
 
 /** Undoes changes, the last one first; one that another call has changed since stays. */
 export function takeBack(session: Session, turnId: string, changes: readonly StateChange[]): readonly StateChange[] {
-  const taken = changes.toReversed().filter(({ toolset, key, after }) => session.state(toolset, key) === after);
-  for (const { callId, toolset, key, before } of taken) session.changeState({ turnId, callId, toolset, key }, before);
-  return taken;
+  return changes.toReversed().filter(({ callId, toolset, key, before, after }) => {
+    const isLatest = session.state(toolset, key) === after;
+    if (isLatest) session.changeState({ turnId, callId, toolset, key }, before);
+    return isLatest;
+  });
 }
 
 /** Makes changes again that were taken back, the first one first, where nobody has changed the value since. */
