@@ -157,6 +157,6 @@ test("F1.33 F1.44 a voided message leaves nothing of the calls made in it, at an
       expect(visible(resumed)).toEqual(last);
       checkLog(resumed, ends);
     }),
-    { numRuns: 1500 },
+    { numRuns: 200 },
   );
 });

@@ -113,9 +113,14 @@ export class Turn {
   /** What another call has changed since goes when that one's change is taken back: the calls that made it are void as well. */
   #takeBack(changes: readonly StateChange[]): void {
     const root = this.joins ?? this;
-    const due = root.#covered === undefined ? changes : [...root.#covered, ...changes];
-    const taken = takeBack(this.session, this.id, due);
-    root.#covered = taken.length === due.length ? undefined : due.filter((change) => !taken.includes(change));
+    const taken = new Set(takeBack(this.session, this.id, changes));
+    if (root.#covered !== undefined) {
+      const freed = new Set(Array.from(taken, ({ toolset, key }) => place(toolset, key)));
+      const due = root.#covered.filter(({ toolset, key }) => freed.has(place(toolset, key)));
+      for (const change of takeBack(this.session, this.id, due)) taken.add(change);
+    }
+    const covered = [...(root.#covered ?? []), ...changes].filter((change) => !taken.has(change));
+    root.#covered = covered.length === 0 ? undefined : covered;
     // The turn it joined finds the value as it is now, should it be taken back itself.
     if (this.#outer !== undefined) for (const change of taken) this.#outer.#note({ ...change, before: change.after, after: change.before });
   }
@@ -134,14 +139,18 @@ export class Turn {
 
   /** Takes back what these calls of the round changed in the state, except where another call has changed it since. */
   takeBackRound(callIds: ReadonlySet<string>): void {
-    const changes = new Map<string, StateChange>();
+    const changes: StateChange[] = [];
+    const latest = new Map<string, number>();
     for (const change of this.#roundChanges ?? []) {
       if (!callIds.has(change.callId)) continue;
       const at = place(change.toolset, change.key);
-      const earlier = changes.get(at);
-      changes.set(at, earlier?.after === change.before ? { ...change, before: earlier?.before } : change);
+      const index = latest.get(at) ?? -1;
+      const earlier = changes[index];
+      // Of changes with another call's between them, the earlier ones are found when that one's has gone.
+      if (earlier?.after === change.before && earlier !== undefined) changes[index] = { ...change, before: earlier.before };
+      else latest.set(at, changes.push(change) - 1);
     }
-    if (changes.size > 0) this.#takeBack([...changes.values()]);
+    if (changes.length > 0) this.#takeBack(changes);
   }
 
   #note(change: StateChange): void {
