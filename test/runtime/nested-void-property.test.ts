@@ -111,7 +111,7 @@ function checkLog(session: RuntimeSession, ends: readonly Message["end"][]): voi
   for (const event of session.log) {
     if (event.type === "call-end") ended.set(event.callId, (ended.get(event.callId) ?? 0) + 1);
     if (event.type !== "call-start") continue;
-    const name = String((event.call.input as { readonly name: string }).name); // as asCall wrote it
+    const { name } = event.call.input as { readonly name: string }; // as asCall wrote it
     names.set(event.callId, name);
     const parent = event.parentCallId === undefined ? "" : names.get(event.parentCallId);
     const outer = name.split(".").slice(0, -1);
