@@ -2,8 +2,8 @@
 import { isSessionKey } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
-import { lockKeysOf } from "./call-run.ts";
-import type { AdmittedCall } from "./call-run.ts";
+import { isAdmitted, lockKeysOf } from "./call-run.ts";
+import type { AdmittedCall, CallRun } from "./call-run.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
 import type { Registry } from "../registry/registry.ts";
 
@@ -34,6 +34,11 @@ export function writeEnded(run: AdmittedCall): void {
   const { cache } = run.parts;
   if (cache.inUse) cache.versions.write(lockKeysOf(run).writes);
   cache.stored?.afterWrite(sharedWrites(run));
+}
+
+/** Drops what is cached of what a call may have written, whether or not it came to run. */
+export function dropWritten(run: CallRun): void {
+  if (isAdmitted(run)) writeEnded(run);
 }
 
 /** False for a call that only reads, or that changes nothing that anybody outside its simulation sees. */

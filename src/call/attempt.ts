@@ -11,6 +11,7 @@ import { classifyError, isServerFailure } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
 import type { WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
+import { withinCall } from "../session/turn-queue.ts";
 import { writeEnded } from "./announce-write.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { endRead, leaveFlight, readAnswered } from "./cached-read.ts";
@@ -184,7 +185,14 @@ function workOf({ route }: AdmittedCall, answer: unknown, context: AttemptContex
   return route.engine.kind === "local" ? answer : followJob(answer, context);
 }
 
+/** Where the turn has no other call, what is called in it is known to be made by this one. */
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  const { running, sole } = run.turn;
+  if (running === undefined || sole === run) return askInLayer(run, request, context);
+  return withinCall(running, run, () => askInLayer(run, request, context));
+}
+
+function askInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { visibility } = run.options;
   if (visibility === undefined) return put(run, request, context);
   return withinLayer(run.turn.session, visibility, () => put(run, request, context));

@@ -5,12 +5,13 @@ import type { SessionEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import { onAbort, waitFor } from "../policy/deadline.ts";
 import type { Turn } from "../session/turn.ts";
-import { writeEnded } from "./announce-write.ts";
-import { joinedRuns, startOf } from "./call-start.ts";
-import { CallRun, isAdmitted } from "./call-run.ts";
+import { dropWritten } from "./announce-write.ts";
+import { startOf } from "./call-start.ts";
+import { CallRun } from "./call-run.ts";
 import type { AdmittedCall, CallOptions, CallParts } from "./call-run.ts";
 import { finishCall } from "./finish-call.ts";
 import { LoopBreaks } from "./loop-breaks.ts";
+import { forgetNested, nestedIn } from "./nested-calls.ts";
 import { admitCall, beginCall, executeCall } from "./pipeline.ts";
 import type { Answer } from "./pipeline.ts";
 import { isSequential } from "./route.ts";
@@ -60,21 +61,21 @@ export async function runBatch(
     const results = await new Batch(runs, breaks, { failFast: options.throwOnError }).run();
     const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
     if (failed === undefined) return results;
-    const joined = joinedRuns(turn);
-    cancelAll(joined, "the batch of its handler failed");
-    const all = [...runs, ...joined];
+    const nested = takeBackAll(turn, runs, "the batch of its handler failed");
+    const all = [...runs, ...nested];
     turn.session.together(() => {
       turn.rollBack();
       recordRollback(all);
     });
-    all.forEach(writesEnded);
+    all.forEach(dropWritten);
     await undoCalls(all);
-    runs.forEach(writesEnded);
+    runs.forEach(dropWritten);
     const error = new ToolExecutionError(failed, results);
     options.onFailure?.(error);
     throw error;
   } finally {
     forget?.();
+    if (turn.madeIn === undefined) forgetNested(turn, [turn, ...runs]);
     parts.cache.forget(turn);
   }
 }
@@ -94,6 +95,14 @@ function readItem(calls: readonly unknown[], index: number): unknown {
   }
 }
 
+/** From here on these calls did not happen for the session. Cancels and returns those that they made: they end before their handlers do. */
+function takeBackAll(turn: Turn, runs: readonly CallRun[], reason: string): readonly CallRun[] {
+  const nested = nestedIn(turn, [turn, ...runs]);
+  for (const run of runs) run.takeBack(reason);
+  for (const run of nested) run.takeBack(reason);
+  return nested;
+}
+
 /** Records a batch that may be submitted again: all of it or, should the process end now, nothing. */
 function recordSubmission(runs: readonly CallRun[], submission: Submission): void {
   const [first] = runs;
@@ -104,11 +113,6 @@ function recordSubmission(runs: readonly CallRun[], submission: Submission): voi
   for (const event of events) Object.freeze(event);
   first.turn.session.recordAll(events);
   for (const event of events) first.emit(event);
-}
-
-/** What is cached of what the call may have written is out of date. */
-function writesEnded(run: CallRun): void {
-  if (isAdmitted(run)) writeEnded(run);
 }
 
 /** How a call stands that was admitted, or refused: its answer, or the call itself until it is started. */

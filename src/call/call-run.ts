@@ -172,6 +172,8 @@ export class CallRun implements Interruptible {
   /** Set when the call was cancelled; what every later step ends with. */
   cancelled: ToolError | undefined;
   wait: Interrupt | undefined;
+  /** Why its message was voided, or its batch rolled back; the calls that its handler makes from then on are not run. */
+  takenBack: string | undefined;
 
   /** It may have been run before a crash, and nobody knows what became of it. */
   isInterrupted = false;
@@ -241,6 +243,12 @@ export class CallRun implements Interruptible {
       outcome: this.attempts === 0 ? "not_started" : "unknown",
     });
     this.wait?.interrupt(this.cancelled);
+  }
+
+  /** Cancels the call, and whatever its handler still calls. */
+  takeBack(reason: string): void {
+    this.takenBack ??= reason;
+    this.cancel(reason);
   }
 
   /** Keeps the process alive until `letProcessEnd`: somebody waits for the result. */

@@ -8,10 +8,11 @@ import { runAttempts } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { CallRun } from "./call-run.ts";
 import type { AdmittedCall, CallOptions, CallParts, ResolvedCall } from "./call-run.ts";
-import { joinedRuns, startOf } from "./call-start.ts";
+import { startOf } from "./call-start.ts";
 import { finishCall } from "./finish-call.ts";
 import { fitCall } from "./fit-call.ts";
 import { release, takePlace } from "./hold.ts";
+import { noteNested } from "./nested-calls.ts";
 import { readCall } from "./read-call.ts";
 import { reconcileCall } from "./reconcile-call.ts";
 import { rewriteCall } from "./rewrite-call.ts";
@@ -25,6 +26,7 @@ export type Answer = ToolResult | Promise<ToolResult>;
 export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
   turn.soleCall = true;
   const run = beginCall(parts, turn, raw, options);
+  if (turn.joins === undefined) turn.sole = run;
   const end = run.unreadable ?? admitCall(run);
   return end instanceof Promise ? end.then((came) => executeOrFinish(run, came)) : executeOrFinish(run, end);
 }
@@ -44,8 +46,10 @@ export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: B
   run.repairs = read.repairs;
   run.warnings = read.warnings;
   parts.running.byId.set(run.callId, run);
-  if (turn.joins !== undefined) joinedRuns(turn.joins).push(run);
+  const { madeIn } = turn;
+  if (madeIn !== undefined || turn.joins !== undefined) noteNested(run);
   if (options.isSubmitted !== true && run.noticed) run.record(startOf(run, options.inRound));
+  if (madeIn?.takenBack !== undefined) run.takeBack(madeIn.takenBack);
   return run;
 }
 

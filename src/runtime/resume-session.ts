@@ -12,7 +12,7 @@ import type { CallOptions } from "../call/call-run.ts";
 import { CallFaults } from "../call/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
-import type { OpenCall, SessionFold } from "./fold-events.ts";
+import type { OpenCall, OpenRound, SessionFold } from "./fold-events.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { Turn, makeAgain, takeBack } from "../session/turn.ts";
 
@@ -46,25 +46,27 @@ export async function resumeSession(
   { open, openChanges, openRounds }: Pick<SessionFold, "open" | "openChanges" | "openRounds">,
   options: ResumeOptions & { readonly callOptions: CallOptions },
 ): Promise<void> {
-  if (open.length === 0 && openRounds.size === 0 && openChanges.length === 0) return;
-  await session.turns.run(async () => {
+  if (open.length === 0 && openRounds.length === 0 && openChanges.length === 0) return;
+  await session.turns.run(async (running) => {
     // A call that did not end has changed nothing: if it is run again, it finds what it found the first time. Nor has one that no model saw.
     const changes = Map.groupBy(openChanges, (change) => change.callId);
     for (const of of changes.values()) takeBack(session, of[0]?.turnId ?? "", of);
     for (const [turnId, calls] of byTurn(open)) {
       const turn = new Turn(session, session.parts.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
+      turn.running = running;
+      if (running !== undefined) running.held = turn; // what handlers call joins it
       const runs = calls.map((call) => takeUp(session, turn, call, options));
       for (const run of runs) run.keepChanges = () => makeAgain(session, turnId, changes.get(run.callId) ?? []);
       await resumeCalls(runs);
     }
-    for (const [turnId, callIds] of openRounds) voidRound(session, turnId, callIds);
+    for (const round of openRounds) voidRound(session, round);
   });
   await session.eventLog?.whenDurable();
   if (session.broken !== undefined) throw session.broken;
 }
 
 /** A message of a model that a crash cut off was never said. */
-function voidRound(session: RuntimeSession, turnId: string, callIds: readonly string[]): void {
+function voidRound(session: RuntimeSession, { turnId, callIds }: OpenRound): void {
   session.recordAndTell({
     type: "round-end",
     sessionId: session.id,

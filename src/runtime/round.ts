@@ -7,12 +7,14 @@ import type { ModelCall, ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { onAbort } from "../policy/deadline.ts";
+import { dropWritten } from "../call/announce-write.ts";
 import { Batch, admitNext } from "../call/batch.ts";
 import type { Admission, Standing } from "../call/batch.ts";
 import { CallRun, lockKeysOf } from "../call/call-run.ts";
 import type { AdmittedCall, CallOptions, CallParts, ResultNotes } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import { LoopBreaks } from "../call/loop-breaks.ts";
+import { forgetNested, nestedIn } from "../call/nested-calls.ts";
 import { beginCall, executeCall } from "../call/pipeline.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { copyContent } from "../session/copy-content.ts";
@@ -123,7 +125,8 @@ export class Round {
   }
 
   /**
-   * The message came to nothing: what waits or runs is cancelled. The round stays in the log, and the model is not shown it. Idempotent.
+   * The message came to nothing: what waits or runs is cancelled, and so is what its handlers called. The round stays in the log, and the
+   * model is not shown it. Idempotent.
    */
   void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
     if (this.#over !== undefined) return this.#over;
@@ -144,7 +147,7 @@ export class Round {
   #close(record: () => void, voided?: string): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#over = promise;
-    if (voided !== undefined) this.#cancelAll(voided);
+    if (voided !== undefined) for (const run of [...this.#runs, ...this.#nested]) run.takeBack(voided);
     resolve(this.#finish(record, voided !== undefined));
     return promise;
   }
@@ -159,15 +162,25 @@ export class Round {
       return await this.#place.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
     } finally {
       this.#forget?.();
+      if (this.#place.turn.madeIn === undefined) forgetNested(this.#place.turn, this.#runs);
       this.#place.ended();
     }
   }
 
-  /** The model has seen none of these calls: what they changed in the state is taken back once all have ended. */
+  /** The model has seen none of these calls: what they and those made in them changed in the state is taken back once all have ended. */
   async #startVoided(batch: Batch): Promise<readonly ToolResult[]> {
+    const { parts, turn } = this.#place;
     const results = await batch.start();
-    this.#place.turn.takeBackRound(new Set(this.#runs.map((run) => run.callId)));
+    const nested = new Set(this.#nested);
+    if (nested.size > 0) await parts.running.whenEnded((run) => nested.has(run));
+    turn.takeBackRound(new Set([...this.#runs, ...nested].map((run) => run.callId)));
+    nested.forEach(dropWritten); // what was read from the state is out of date
     return results;
+  }
+
+  /** The calls that were made in those of the message, at any depth. */
+  get #nested(): readonly CallRun[] {
+    return nestedIn(this.#place.turn, this.#runs);
   }
 
   /** Admits what is not admitted yet, in call order; whoever adds a call meanwhile need not begin anew. */
@@ -218,17 +231,21 @@ export class Round {
   #record(message: SessionMessage, { finish, usage, model }: RoundReply, voided?: string): void {
     const { turn } = this.#place;
     const { session } = turn;
-    if (!session.recorded || !this.#options.recordHistory) return;
+    if (!session.recorded) return;
+    const nested = voided === undefined ? [] : this.#nested.filter((run) => run.kept);
+    const { recordHistory } = this.#options;
+    if (!recordHistory && nested.length === 0) return;
     session.recordAndTell({
       type: "round-end",
       sessionId: session.id,
       turnId: turn.id,
       at: this.#place.parts.ports.clock.wallTime(),
-      callIds: this.#runs.map((run) => run.callId),
-      message,
+      callIds: [...this.#runs, ...nested].map((run) => run.callId),
+      ...(turn.madeIn === undefined ? {} : { parentCallId: turn.madeIn.callId }),
+      message: recordHistory ? message : NOTHING_SAID,
       finish: FINISH_REASONS.includes(finish) ? finish : "other",
-      usage: readUsage(usage),
-      ...(model === undefined ? {} : { model }),
+      usage: recordHistory ? readUsage(usage) : NO_USAGE,
+      ...(model === undefined || !recordHistory ? {} : { model }),
       ...(voided === undefined ? {} : { voided }),
     });
   }

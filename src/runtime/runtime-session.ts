@@ -229,7 +229,7 @@ export class RuntimeSession extends Session {
   messages(options: MessagesOptions = {}): readonly ModelMessage[] {
     if (typeof options !== "object" || options === null)
       throw new ToolError("invalid_argument", "The options of messages() are an object.");
-    return messagesFor(this.spoken, this.parts.registry, options);
+    return messagesFor(this, this.parts.registry, options);
   }
 
   /**

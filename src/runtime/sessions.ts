@@ -11,12 +11,13 @@ import { NO_CALLS } from "../policy/fault-tally.ts";
 import type { CallParts } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { CallRunner } from "./run-calls.ts";
+import { addMessage } from "./add-message.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
 import { readEvents, take } from "../session/read-events.ts";
 import { checkResumeOptions, resumeSession } from "./resume-session.ts";
 import type { ResumeOptions } from "./resume-session.ts";
-import { RuntimeSession, closedSession } from "./runtime-session.ts";
+import { RuntimeSession } from "./runtime-session.ts";
 import { checkForkOptions } from "../session/fork-options.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
 import type { RuntimeSessionOptions, SessionHost, SessionTurn } from "./runtime-session.ts";
@@ -252,16 +253,8 @@ export class Sessions implements SessionHost {
     return undefined;
   }
 
-  async addMessage(session: RuntimeSession, message: SessionMessage): Promise<void> {
-    if (session.closed) throw closedSession(session);
-    if (session.ready !== undefined) await session.ready;
-    await session.turns.run(() => {
-      const refusal = session.closed ? closedSession(session) : session.broken;
-      if (refusal !== undefined) throw refusal;
-      const at = this.#parts.ports.clock.wallTime();
-      session.recordAndTell({ type: "message-add", sessionId: session.id, at, message });
-    });
-    await whenStored(session);
+  addMessage(session: RuntimeSession, message: SessionMessage): Promise<void> {
+    return addMessage(session, message, this.#parts.ports.clock);
   }
 
   async close(session: RuntimeSession): Promise<void> {
