@@ -49,7 +49,10 @@ const trips: readonly Trip[] = [
   { name: "session.execute(read)", make: () => session.execute(READ) },
   { name: "session.execute([read, read])", make: () => session.execute([READ, READ]) },
   { name: "stored session.execute(read), SQLite", make: () => kept.execute(READ) },
-  { name: "loop over Anthropic's stream, 2 requests", make: () => createLoop({ model: anthropic(), session: runtime.session() }).run("go") },
+  {
+    name: "loop over Anthropic's stream, 2 requests",
+    make: () => createLoop({ model: anthropic(), session: runtime.session() }).run("go"),
+  },
 ];
 
 /** A model whose provider answers with one call, then with a text. */

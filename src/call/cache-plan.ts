@@ -1,6 +1,6 @@
 /** How the results of a tool are cached: where they are kept, for how long, which calls are equal, and how one call stands with that. */
 import { createHash } from "node:crypto";
-import { canonicalJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { CacheScope, CacheSettings } from "../core/tool.ts";
 import type { Flight } from "../policy/flight.ts";

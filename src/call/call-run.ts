@@ -8,7 +8,7 @@ import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
-import { canonicalJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../core/base/json.ts";
 import type { Clock, Ports } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";

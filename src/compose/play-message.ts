@@ -1,6 +1,7 @@
 /** One message of a model, from the request to the results of its calls. */
 import { ToolError } from "../core/error.ts";
-import { canonicalJson, copyJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { copyJson } from "../core/base/json.ts";
 import { endedWell } from "../core/model.ts";
 import type { Model, ModelCall, ModelEvent, ModelReply, ModelRequest } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";

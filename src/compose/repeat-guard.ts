@@ -1,7 +1,8 @@
 /** Notices calls that come to the same again and again: says so, then refuses them, then ends the loop. */
 import { hash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
-import { canonicalJson, copyJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { copyJson } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
 import { resultText } from "../core/result.ts";
 import type { OfferedName, ToolResult } from "../core/result.ts";

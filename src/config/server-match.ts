@@ -1,5 +1,6 @@
 /** Whether an engine reaches the server that an entry brings with it. */
-import { canonicalJson, copyJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { copyJson } from "../core/base/json.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
 

@@ -1,7 +1,8 @@
 /** Where the tools of a configuration come from, and whose they are. */
 import { createHash } from "node:crypto";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
-import { canonicalJson, copyJson, isJsonObject } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { copyJson, isJsonObject } from "../core/base/json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { routedOf } from "./haft-config.ts";
 import type { HaftConfig } from "./haft-config.ts";

@@ -1,7 +1,7 @@
 /** Lets a server be known before it is started: its tools are remembered, and it is started when somebody needs it. */
 import type { Engine, EngineSession } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import { canonicalJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { LazyServer } from "./lazy-server.ts";

@@ -1,5 +1,5 @@
 /** Rules for `Tool.supersedes`: which results a newer call of the toolset makes worthless to the model. */
-import { canonicalJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { PastCall, Supersedes } from "../core/tool.ts";
 
 /**

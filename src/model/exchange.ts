@@ -22,6 +22,10 @@ export interface ExchangeSettings {
   readonly maxBytes: number;
 }
 
+/** How long, and how much, an answer that is whole may go on before its connection is closed. */
+const READ_OUT_MS = 250;
+const READ_OUT_BYTES = 65_536;
+
 /** Used once, and closed by whoever made it. */
 export class Exchange {
   readonly #settings: ExchangeSettings;
@@ -31,6 +35,10 @@ export class Exchange {
   #aliveAt = 0;
   /** Why we ended it ourselves. */
   #failure: ToolError | undefined;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #hasEnded = false;
+  /** Nothing more is expected of the answer, although its body has not ended. */
+  isWhole = false;
   /** Why the body ended before its end, where the connection broke. */
   broken: ToolError | undefined;
 
@@ -68,13 +76,17 @@ export class Exchange {
     if (body === null) return;
     const { maxBytes, model } = this.#settings;
     const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
+    this.#reader = reader;
     const cancel = (): void => void reader.cancel().catch(() => undefined);
     this.#controller.signal.addEventListener("abort", cancel, { once: true });
     let bytes = 0;
     for (;;) {
       const value = await this.#read(reader);
       if (this.#failure !== undefined) throw this.#failure;
-      if (value === undefined) return;
+      if (value === undefined) {
+        this.#hasEnded = this.broken === undefined;
+        return;
+      }
       if (bytes === 0) this.#watchPieces();
       this.#aliveAt = this.#settings.clock.now();
       bytes += value.byteLength;
@@ -96,11 +108,37 @@ export class Exchange {
     return text + decoder.decode();
   }
 
-  /** Ends the exchange, and the connection where the answer was not read to its end. Idempotent. */
+  /**
+   * Ends the exchange, and the connection where the body has not ended. The end of a body, which may come a moment after all of the
+   * answer, is waited for in the background, so that the connection serves the next request. Idempotent.
+   */
   close(): void {
     this.#forget?.();
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    if (this.isWhole && this.#reader !== undefined && this.#failure === undefined) void this.#readOut(this.#reader);
+    else this.#abort();
+  }
+
+  async #readOut(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    const cancelTimer = this.#settings.clock.timer(() => this.#abort(), READ_OUT_MS, { background: true });
+    try {
+      for (let bytes = 0; bytes <= READ_OUT_BYTES;) {
+        const { value } = await reader.read();
+        if (value === undefined) return;
+        bytes += value.byteLength;
+      }
+      this.#abort();
+    } catch {
+      // the answer is whole without it
+    } finally {
+      cancelTimer();
+    }
+  }
+
+  #abort(): void {
     this.#failure ??= cancelled(this.#settings.model);
     this.#controller.abort(this.#failure);
   }

@@ -65,7 +65,10 @@ async function* readPieces(
     if (!stream.isUnderstood) stream.keep(chunk);
     if (events.length > 0) yield events;
     if (stream.failure !== undefined) throw stream.failure;
-    if (stream.decoder.isOver === true) break;
+    if (stream.decoder.isOver === true) {
+      exchange.isWhole = true;
+      break;
+    }
   }
   if (exchange.broken !== undefined && !stream.hasGiven) throw exchange.broken;
   const events = stream.read((frames) => frames.end());

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ApprovalRequest, Approver } from "../core/ask.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { canonicalJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Ports } from "../core/ports.ts";
 import { onAbort } from "./deadline.ts";

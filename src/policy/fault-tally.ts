@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { canonicalJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
 

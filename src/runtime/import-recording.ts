@@ -2,7 +2,8 @@
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
-import { canonicalJson, copyJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { copyJson } from "../core/base/json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { readEvent } from "../core/recording/read-event.ts";
 import { readRecording } from "../core/recording/recording.ts";

@@ -2,7 +2,8 @@
 import { createHash } from "node:crypto";
 import type { Effects } from "../core/effects.ts";
 import { describeThrown } from "../core/error.ts";
-import { canonicalJson, copyJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { copyJson } from "../core/base/json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 

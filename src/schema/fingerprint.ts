@@ -1,6 +1,6 @@
 /** The identity of a schema, for telling overloads apart and for cache keys. */
 import { createHash } from "node:crypto";
-import { canonicalJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 
 /** The SHA-256 of the schema's canonical JSON, in hex: the order of keys does not matter. */

@@ -1,5 +1,5 @@
 /** Equality of JSON values by one canonical text each, so that comparing many takes linear time. */
-import { canonicalJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { ValidationRun } from "./compiled-schema.ts";
 
 const MAX_TREE_DEPTH = 128;

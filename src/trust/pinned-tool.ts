@@ -1,6 +1,6 @@
 /** What is kept of tools that somebody looked at and agreed to. */
 import { ToolError } from "../core/error.ts";
-import { canonicalJson } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { definitionFingerprint, fieldHash, readDefinition } from "../schema/definition-fingerprint.ts";

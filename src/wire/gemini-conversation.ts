@@ -1,7 +1,8 @@
 /** A conversation as the system instruction and contents of Gemini's generateContent. */
 import type { ContentPart } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
-import { canonicalJson, isJsonObject } from "../core/base/json.ts";
+import { canonicalJson } from "../core/base/canonical-json.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";

@@ -8,6 +8,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/engine/lazy-server.ts": "ends a server that no call uses",
   "src/engine/mcp.ts": "lists tools again that may be out of date",
   "src/engine/mcp/change-stream.ts": "opens a stream of changes again",
+  "src/model/exchange.ts": "closes the connection of an answer that was whole before its body ended",
   "src/net/response.ts": "drops a body that nobody reads",
   "src/registry/lifecycle/toolset-lifecycle.ts": "lists the tools of an engine again, as it asked for",
   "src/server/mcp/http-sessions.ts": "ends a client's session that is idle",

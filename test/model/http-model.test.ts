@@ -1,8 +1,11 @@
 import { once } from "node:events";
+import { createServer } from "node:http";
 import * as net from "node:net";
+import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { httpModel } from "../../src/model/http-model.ts";
 import type { HttpModelOptions } from "../../src/model/http-model.ts";
+import { modelFrom } from "../../src/model/model-from.ts";
 import { UsageMeter } from "../../src/model/usage-meter.ts";
 import { FakeClock, seededRandom, settle } from "../../src/testing/fake-ports.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
@@ -263,6 +266,27 @@ describe("H07 a stream that does not come to its end", () => {
   test("that was said to be over is not waited for when the connection stays open", async () => {
     const { model } = await served([{ ...HELLO, delivery: { after: { pieces: Infinity, then: "stall" } } }]);
     expect((await listen(model)).reply).toMatchObject({ text: "Hello.", finish: "stop" });
+  });
+
+  test("whose body ends a moment after the answer leaves its connection to the next request", async () => {
+    let connections = 0;
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const piece = { choices: [{ index: 0, delta: { content: "Hello." }, finish_reason: "stop" }] };
+      response.write(`data: ${JSON.stringify(piece)}\n\ndata: [DONE]\n\n`);
+      setImmediate(() => response.end()); // in a piece of its own, after the client has had the answer
+    });
+    server.on("connection", () => connections++);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo; // it listens on a port
+    const model = modelFrom({ provider: "deepseek", model: "m", apiKey: KEY, baseUrl: `http://127.0.0.1:${port}` }, { environment: {} });
+    for (let request = 0; request < 20; request++) {
+      expect((await listen(model)).reply).toMatchObject({ text: "Hello." });
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(connections).toBeLessThan(5);
   });
 
   test("that stalls is cut off in its time", async () => {

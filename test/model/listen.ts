@@ -50,8 +50,8 @@ export function hasty(): { readonly waits: number[]; readonly ports: ModelPorts 
   const clock: ModelPorts["clock"] = {
     now: () => 0,
     wallTime: () => Date.UTC(2026, 0, 1),
-    timer(fire, delayMs) {
-      if (delayMs >= 100_000) return () => undefined; // a limit that is not reached
+    timer(fire, delayMs, options) {
+      if (delayMs >= 100_000 || options?.background === true) return () => undefined; // a limit that is not reached
       waits.push(delayMs);
       const handle = setImmediate(fire);
       return () => clearImmediate(handle);

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import { canonicalJson, type JsonValue } from "../../src/core/base/json.ts";
+import { canonicalJson } from "../../src/core/base/canonical-json.ts";
+import { type JsonValue } from "../../src/core/base/json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 
 function lines(schema: unknown, value: unknown): readonly string[] {

@@ -1,7 +1,8 @@
 /** Compares the results of recorded calls that are made again with the recorded ones. */
 import type { ToolCall } from "../../core/call.ts";
 import { valueText } from "../../core/content.ts";
-import { canonicalJson, copyJson } from "../../core/base/json.ts";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { copyJson } from "../../core/base/json.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { plural } from "../../core/base/wording.ts";

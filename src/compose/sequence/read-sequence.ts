@@ -1,6 +1,7 @@
 /** Reads the calls of a sequence, whoever wrote them, and says what is wrong with their form. */
 import { describeThrown } from "../../core/error.ts";
-import { canonicalJson, copyJson, isJsonObject } from "../../core/base/json.ts";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { referenceId } from "./reference.ts";
 import type { ReferenceSyntax } from "./reference.ts";

@@ -1,4 +1,4 @@
-/** JSON as values: the types, a guarded frozen copy, and the canonical text that hashes and cache keys use. */
+/** JSON as values: the types, and a guarded frozen copy. */
 import { isInstanceOfClass, opaqueInstance } from "./class-instance.ts";
 import { ToolError } from "../error.ts";
 import type { ToolErrorOptions } from "../error.ts";
@@ -121,10 +121,9 @@ class QuickCopy {
     this.#lookFor = lookFor;
   }
 
-  /** Of the JSON text of what was copied: every character as `\uXXXX`, every value with its quotes, brackets and comma, or as a number. */
-  maxBytes(limits: JsonLimits): number {
-    const values = (limits.maxNodes ?? DEFAULT_MAX_NODES) - this.#nodesLeft;
-    return ((limits.maxChars ?? DEFAULT_MAX_CHARS) - this.#charsLeft) * 6 + (values + 1) * 30;
+  /** Of the JSON text of the copy: each character at most as `\uXXXX`, each value a number, or quotes, brackets and a comma. */
+  maxBytes({ maxNodes = DEFAULT_MAX_NODES, maxChars = DEFAULT_MAX_CHARS }: JsonLimits): number {
+    return (maxChars - this.#charsLeft) * 6 + (maxNodes - this.#nodesLeft + 1) * 30;
   }
 
   copy(value: unknown, depthLeft: number): JsonValue | typeof UNUSUAL {
@@ -388,19 +387,4 @@ export function isJsonArray(value: JsonValue | undefined): value is readonly Jso
 /** True for an object that is neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/**
- * Writes JSON with object keys sorted by UTF-16 units and no white space, so that equal values have equal text.
- *
- * `-0` is written as `0`. The value must be plain JSON no deeper than the stack allows (see `copyJson`).
- */
-export function canonicalJson(value: JsonValue): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  const object = value as JsonObject; // Array.isArray does not narrow readonly arrays away
-  const members = Object.keys(object)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key] ?? null)}`);
-  return `{${members.join(",")}}`;
 }

@@ -1,5 +1,6 @@
 /** Whether the input of a call is what a stub asks for, and where it is not. */
-import { canonicalJson, isJsonArray, isJsonObject, jsonPath } from "../../core/base/json.ts";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { isJsonArray, isJsonObject, jsonPath } from "../../core/base/json.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { showValue } from "../../schema/schema-problem.ts";
 

@@ -1,6 +1,7 @@
 /** What tells the conversations of one plan from those of another. */
 import { createHash } from "node:crypto";
-import { canonicalJson, copyJson } from "../../core/base/json.ts";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { copyJson } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { DEFAULT_CALLS } from "./conversation-plan.ts";
 import type { ConversationPlan } from "./conversation-plan.ts";

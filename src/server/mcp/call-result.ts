@@ -2,7 +2,8 @@
 import { valueText } from "../../core/content.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
-import { canonicalJson, isJsonObject } from "../../core/base/json.ts";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { resultText } from "../../core/result.ts";

@@ -2,7 +2,8 @@
 import { createHash } from "node:crypto";
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
-import { canonicalJson, copyJson } from "../../core/base/json.ts";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { copyJson } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { CallClient } from "./call-client.ts";
 import { Exchange } from "./exchange.ts";

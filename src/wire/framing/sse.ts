@@ -32,7 +32,8 @@ class Events {
   line(line: string): readonly JsonValue[] {
     if (line === "") {
       const text = this.data();
-      return text === undefined ? [] : [readWireJson(text) ?? text];
+      if (text === undefined) return [];
+      return [text === "[DONE]" ? text : (readWireJson(text) ?? text)];
     }
     const value = dataOf(line);
     if (value === undefined) return [];

@@ -1,5 +1,5 @@
 /** Several schemas that hold for the same value, as one. */
-import { canonicalJson } from "../../core/base/json.ts";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { equal, namedTypes, namedValues, objectOf, schemasOf, textsOf, without } from "./schema-node.ts";
 

@@ -1,5 +1,6 @@
 /** Looking into schemas that come from strangers. */
-import { canonicalJson, isJsonArray, isJsonObject } from "../../core/base/json.ts";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { KEYWORD_TYPES } from "./keywords.ts";
 

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { ToolError } from "../../../src/core/error.ts";
 import { applyPatch, diffJson } from "../../../src/core/base/json-patch.ts";
 import type { JsonPatch } from "../../../src/core/base/json-patch.ts";
-import { canonicalJson, copyJson, isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
+import { canonicalJson } from "../../../src/core/base/canonical-json.ts";
+import { copyJson, isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 
