@@ -1,4 +1,5 @@
 /** The public names of Haft, listed by hand. A name is added here and in test/house/surface.test.ts, on purpose. */
+export type { ApprovalDecision, ApprovalQuestion, Approvals, PendingApproval, SessionRule } from "./core/approvals.ts";
 export type { Answer, ApprovalAnswer, ApprovalRequest, Approver, Ask, AskRequest, Question } from "./core/ask.ts";
 export { type NameParts, type ToolCall, qualifiedName, splitName } from "./core/call.ts";
 export { type ContentPart, ToolOutput, type ToolOutputOptions } from "./core/content.ts";

@@ -25,8 +25,8 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
     for (const call of decided) {
       const { name, input, digest } = call;
       const isDenied = decisions[digest] === "deny";
-      if (decisions[digest] === "allow-always") approvals.grantAlways(turn.session.id, name);
-      if (!isDenied) takeBack.push(approvals.grantOnce(turn.session.id, digest));
+      if (decisions[digest] === "allow-always") approvals.allowAlways(turn.session.id, name);
+      if (!isDenied) takeBack.push(approvals.allowOnce(turn.session.id, digest));
       round.add({ name, input }, isDenied ? { refusal: denied(call) } : {});
     }
     return await round.end({ content: "", finish: "calls", usage: NO_USAGE });
