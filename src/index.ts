@@ -26,6 +26,7 @@ export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
 export type { JsonObject, JsonPrimitive, JsonValue } from "./core/base/json.ts";
 export type { JsonPatch, JsonPatchStep } from "./core/base/json-patch.ts";
 export { Job, type JobWork } from "./core/job.ts";
+export type { LockRequest, LockTicket, Locks } from "./core/locks.ts";
 export type { ModelMessage, NativeMessage, SessionMessage } from "./core/message.ts";
 export {
   type FinishReason,
