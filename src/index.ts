@@ -51,6 +51,7 @@ export type { RecordingHeader } from "./core/recording/format.ts";
 export type { Clock, Ids, Log, LogFields, Ports, Random } from "./core/ports.ts";
 export { type Origin, type Repair, type ResultStatus, type ToolResult, type Truncation, resultText } from "./core/result.ts";
 export { RUNGS, type Rung, type Rungs } from "./core/rung.ts";
+export type { SlotLimit, SlotWaiter, Slots } from "./core/slots.ts";
 export type { SourceContext, ToolSource } from "./core/source.ts";
 export type {
   CacheRecord,

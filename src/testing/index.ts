@@ -7,6 +7,7 @@ export { FakeClock, type FakePorts, MemoryLog, countingIds, fakePorts, seededRan
 export { type LocksCase, type LocksSubject, locksContract } from "./locks-contract.ts";
 export type { ModelCase, ModelSubject } from "./model-case.ts";
 export { modelContract } from "./model-contract.ts";
+export { type SlotsCase, type SlotsSubject, slotsContract } from "./slots-contract.ts";
 export type { StoreCase, StoreSubject } from "./store-case.ts";
 export { storeContract } from "./store-contract.ts";
 export { type RecordedAnswer, type RecordedFixture, recordedAnswer, recordedToolsets } from "./recorded-toolset.ts";

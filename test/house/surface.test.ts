@@ -261,6 +261,9 @@ const HAFT_TYPES = [
   "SessionTurn",
   "SimulateOptions",
   "Simulation",
+  "SlotLimit",
+  "SlotWaiter",
+  "Slots",
   "SourceContext",
   "StateDifference",
   "StopCondition",
@@ -312,6 +315,7 @@ const TESTING_VALUES = [
   "scriptedModel",
   "seededRandom",
   "settle",
+  "slotsContract",
   "storeContract",
 ];
 const TESTING_TYPES = [
@@ -333,6 +337,8 @@ const TESTING_TYPES = [
   "ScriptedModel",
   "ScriptedModelOptions",
   "ScriptedReply",
+  "SlotsCase",
+  "SlotsSubject",
   "StoreCase",
   "StoreSubject",
 ];
