@@ -121,6 +121,7 @@ export type { ToolsetChange } from "./registry/prepare-toolset.ts";
 export type { OpenReport, RefreshReport } from "./registry/lifecycle/toolset-lifecycle.ts";
 export type { ApprovalSettings } from "./policy/approval.ts";
 export type { CacheOptions } from "./policy/result-cache.ts";
+export type { WholeResult } from "./policy/result-keeper.ts";
 export type { CircuitSettings } from "./policy/circuit.ts";
 export type { PermissionRules } from "./policy/permission.ts";
 export { type BudgetAxis, type BudgetLimit, type LoopBudgetLimits } from "./compose/loop-budget.ts";

@@ -18,7 +18,7 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
   checkDecisions(decisions, waiting);
   const decided = waiting.filter(({ digest }) => Object.hasOwn(decisions, digest));
   if (decided.length === 0) return [];
-  const { approvals } = turn.session.parts;
+  const { approvals } = turn.session;
   const takeBack: (() => void)[] = [];
   const round = turn.round(options);
   try {

@@ -16,7 +16,7 @@ import { wrongOptions } from "../call/execute-options.ts";
 import { safeProgressListener } from "../call/safe-listener.ts";
 import { CallAsRead } from "../call/read-call.ts";
 import { Session } from "../session/session.ts";
-import { closedSession, isBatch } from "./runtime-session.ts";
+import { closedSession, isBatch, partsOf } from "./runtime-session.ts";
 import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
 import { isInsideSimulation } from "../session/turn-queue.ts";
 import type { RunningTurn } from "../session/turn-queue.ts";
@@ -67,10 +67,10 @@ export class CallRunner {
     const refusal = refuse(session) ?? (options === NO_OPTIONS ? undefined : wrongOptions(options));
     if (refusal !== undefined) return Promise.reject(refusal);
     const waits = session.ready !== undefined || session.turns.busy || options.concurrent === true;
-    const sent = waits ? readAhead(calls, session.parts.inputLimits) : calls;
+    const sent = waits ? readAhead(calls, partsOf(session).inputLimits) : calls;
     if (session.ready !== undefined) return session.ready.then(() => this.run(session, sent, options, submission));
     try {
-      const concurrent = options.concurrent === true && !answersInSequence(session.parts, sent);
+      const concurrent = options.concurrent === true && !answersInSequence(partsOf(session), sent);
       const answer = session.turns.run((turn) => this.#turn(session, sent, options, { submission, turn }), {
         signal: options.signal,
         concurrent,
@@ -108,12 +108,12 @@ export class CallRunner {
       refusal: () => refuse(session),
       whenDurable: (results) => whenDurable(session, results),
     });
-    const { clock } = session.parts.ports;
+    const { clock } = session.ports;
     clock.hold?.(); // its work may wait for something that keeps no process alive
     try {
       return await work(held);
     } finally {
-      await held.close().finally(() => session.parts.cache.forget(turn));
+      await held.close().finally(() => partsOf(session).cache.forget(turn));
       clock.release?.();
     }
   }
@@ -143,7 +143,7 @@ export class CallRunner {
     if (refusal !== undefined) throw refusal;
     const own = beginTurn(session, turn);
     if (options.shown !== undefined) own.shown = options.shown;
-    return this.#runTurn(session.parts, own, calls, options, submission);
+    return this.#runTurn(partsOf(session), own, calls, options, submission);
   }
 
   #runTurn(
@@ -175,7 +175,7 @@ export class CallRunner {
  * while they waited for a turn are beside it, not in it.
  */
 function beginTurn(session: RuntimeSession, running: RunningTurn | undefined): Turn {
-  const { ids } = session.parts.ports;
+  const { ids } = session.ports;
   const joins = running?.held;
   if (joins instanceof Turn) return new Turn(session, ids, { startsAt: joins.startsAt, joins, shown: joins.shown });
   const turn = new Turn(session, ids);

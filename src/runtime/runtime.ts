@@ -2,6 +2,7 @@
 
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import type { Approvals } from "../core/approvals.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
@@ -186,8 +187,8 @@ export class Runtime {
     return this.#sessions.resume(id, options);
   }
 
-  /** Which calls a person has to allow. @internal */
-  get approvals(): ApprovalGate {
+  /** Which calls need approval, the questions that are open, and the way to answer them by id. */
+  get approvals(): Approvals {
     return this.#parts.approvals;
   }
 

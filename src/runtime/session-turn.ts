@@ -8,6 +8,7 @@ import { Round } from "./round.ts";
 import { unknownKey } from "../registry/known-keys.ts";
 import type { RoundOptions } from "./round.ts";
 import { readMessage } from "../session/read-message.ts";
+import { partsOf } from "./runtime-session.ts";
 import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
 import type { Turn } from "../session/turn.ts";
 
@@ -61,7 +62,7 @@ export class HeldTurn implements SessionTurn {
 
   addMessage(message: SessionMessage): void {
     this.#check();
-    const at = this.session.parts.ports.clock.wallTime();
+    const at = this.session.ports.clock.wallTime();
     this.session.recordAndTell({ type: "message-add", sessionId: this.session.id, at, message: readMessage(message) });
   }
 
@@ -74,7 +75,7 @@ export class HeldTurn implements SessionTurn {
     const { turn, callOptions, refusal, whenDurable } = this.#place;
     const { metadata, signal, shown } = options;
     const round = new Round({
-      parts: this.session.parts,
+      parts: partsOf(this.session),
       turn,
       callOptions: callOptions(options),
       metadata,

@@ -298,6 +298,7 @@ const HAFT_TYPES = [
   "Truncation",
   "UndoContext",
   "VisibilityRules",
+  "WholeResult",
 ];
 
 const TESTING_VALUES = [
