@@ -96,6 +96,7 @@ export type { ResultNotes } from "./call/call-run.ts";
 export type { EngineRung, LadderOptions, LadderRule } from "./call/ladder.ts";
 export type { AddOptions, Round, RoundOptions, RoundReply } from "./runtime/round.ts";
 export { Runtime, type RuntimeOptions, type SessionStart, createRuntime } from "./runtime/runtime.ts";
+export type { OpenSessions } from "./runtime/open-sessions.ts";
 export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/import-recording.ts";
 export { storedEvents } from "./session/read-events.ts";
 export type { ResumeOptions } from "./runtime/resume-session.ts";

@@ -29,6 +29,7 @@ import { ResourceLocks } from "../call/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
 import { safeLog } from "../call/safe-listener.ts";
 import { RunningCalls } from "../call/running-calls.ts";
+import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./runtime-session.ts";
@@ -185,6 +186,11 @@ export class Runtime {
    */
   resume(id: string, options: ResumeOptions = {}): Promise<RuntimeSession> {
     return this.#sessions.resume(id, options);
+  }
+
+  /** The sessions and branches that are open now. */
+  get sessions(): OpenSessions {
+    return this.#sessions.open;
   }
 
   /** Which calls need approval, the questions that are open, and the way to answer them by id. */

@@ -34,7 +34,7 @@ export interface SessionOptions {
   readonly id?: string | undefined;
   /** False for a call without a session: nothing of it is kept. */
   readonly recorded: boolean;
-  /** It is there for one bare `execute` of the runtime, and gone when that has ended. @default false */
+  /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @default false */
   readonly isBare?: boolean;
   /** What a seed knows it by. @default that of its parent, else its id */
   readonly seedName?: string | undefined;
@@ -68,7 +68,7 @@ const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
 export class Session {
   /** @internal */
   readonly recorded: boolean;
-  /** It is there for one bare `execute` of the runtime, and gone when that has ended. @internal */
+  /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @internal */
   readonly isBare: boolean;
   /** Set for a branch whose calls may not touch the world. @internal */
   readonly simulation: SimulationMode | undefined;

@@ -189,6 +189,7 @@ const HAFT_TYPES = [
   "OpenAiConversation",
   "OpenRecording",
   "OpenReport",
+  "OpenSessions",
   "Origin",
   "Outcome",
   "ParsedInput",
