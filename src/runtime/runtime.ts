@@ -250,9 +250,9 @@ export class Runtime {
     return {
       ports: this.#ports,
       registry: this.registry,
-      locks: new ResourceLocks(),
+      locks: options.locks ?? new ResourceLocks(),
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
-      approvals: new ApprovalGate(options.approval ?? {}, this.#ports),
+      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports),
       undecidedHook: undefined,
       ladder: this.#ladder,
       toolNamed: (name) => this.registry.get(name)?.tool,
