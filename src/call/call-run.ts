@@ -12,10 +12,10 @@ import { canonicalJson } from "../core/base/json.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../core/base/json.ts";
 import type { LockTicket, Locks } from "../core/locks.ts";
 import type { Clock, Ports } from "../core/ports.ts";
+import type { SlotLimit } from "../core/slots.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
-import type { Limit } from "../policy/limit.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
 import type { ResultKeeper } from "../policy/result-keeper.ts";
 import type { RetrySettings } from "../policy/retry.ts";
@@ -41,7 +41,7 @@ export interface CallParts {
   readonly ports: Ports;
   readonly registry: Registry;
   readonly locks: Locks;
-  readonly limit: Limit | undefined;
+  readonly limit: SlotLimit | undefined;
   readonly approvals: Approvals;
   readonly beforeHooks: readonly Hook[];
   readonly afterHooks: readonly Hook[];
@@ -142,7 +142,7 @@ export class CallRun implements Interruptible {
   /** Who answers; known once the call is admitted. */
   route: Route | undefined;
   ticket: LockTicket | undefined;
-  slots: Limit[] | undefined;
+  slots: SlotLimit[] | undefined;
   /** How it stands with the cache; set while it may be answered from there, or may answer others. */
   read: CachedRead | undefined;
   /** Its answer was an equal call's. */

@@ -1,12 +1,12 @@
 /** What a call holds while its handler runs: its locks, then a slot of its tool, its toolset and the runtime. */
 import { ToolError } from "../core/error.ts";
+import type { LockTicket } from "../core/locks.ts";
+import type { SlotLimit } from "../core/slots.ts";
 import { waitFor } from "../policy/deadline.ts";
-import type { Limit } from "../policy/limit.ts";
 import type { CallRun, StepEnd } from "./call-run.ts";
 import { lockKeysIn } from "./resolve-effects.ts";
 import type { LockKeys } from "./resolve-effects.ts";
 import { guardsOf } from "./resolve-tool.ts";
-import type { LockTicket } from "./resource-locks.ts";
 
 /** Waits shorter than this are not reported. */
 const REPORTED_WAIT_MS = 1;
@@ -65,7 +65,7 @@ async function waitForLocks(run: CallRun, ticket: LockTicket): Promise<StepEnd> 
 function takeSlots(run: CallRun): boolean {
   const limits = limitsOf(run);
   if (limits === undefined) return true;
-  const taken: Limit[] = [];
+  const taken: SlotLimit[] = [];
   for (const one of limits) {
     if (!one.tryTake()) {
       for (const other of taken) other.release();
@@ -78,7 +78,7 @@ function takeSlots(run: CallRun): boolean {
 }
 
 /** The limits that are set, the narrowest first: who waits for a wide one keeps out nobody but its like. */
-function limitsOf(run: CallRun): readonly Limit[] | undefined {
+function limitsOf(run: CallRun): readonly SlotLimit[] | undefined {
   const { limit, toolsetLimit } = guardsOf(run);
   const whole = run.parts.limit;
   if (limit === undefined && toolsetLimit === undefined && whole === undefined) return undefined;

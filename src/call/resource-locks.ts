@@ -3,8 +3,6 @@ import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
 import { ResourceTree } from "./resource-tree.ts";
 import type { Claim } from "./resource-tree.ts";
 
-export type { LockTicket };
-
 const MAX_OWNERS = 20;
 const GRANTED = Promise.resolve();
 const NOBODY: readonly string[] = Object.freeze([]);

@@ -3,9 +3,9 @@ import { declaresNoWrites } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Clock } from "../core/ports.ts";
+import type { SlotLimit, Slots } from "../core/slots.ts";
 import { Circuit } from "../policy/circuit.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
-import { Limit } from "../policy/limit.ts";
 import { RetryBudget } from "../policy/retry-budget.ts";
 import type { CachePlan } from "./cache-plan.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
@@ -16,7 +16,7 @@ import type { Route } from "./route.ts";
 export interface ToolGuardsOptions {
   readonly registered: RegisteredTool;
   readonly engine: Engine;
-  readonly toolsetLimit: Limit | undefined;
+  readonly slots: Slots;
   readonly clock: Clock;
   readonly circuit: CircuitSettings | false;
   readonly onCircuit: (state: "open" | "half-open" | "closed") => void;
@@ -29,8 +29,8 @@ export class ToolGuards {
   readonly liveRoute: Route;
   readonly circuit: Circuit | undefined;
   readonly budget: RetryBudget;
-  readonly limit: Limit | undefined;
-  readonly toolsetLimit: Limit | undefined;
+  readonly limit: SlotLimit | undefined;
+  readonly toolsetLimit: SlotLimit | undefined;
   readonly effectsOf: (input: JsonObject) => CallEffects;
   readonly dropUnknownKeys: boolean;
   /** The likely reading of damaged arguments will do: it writes nothing. */
@@ -41,13 +41,18 @@ export class ToolGuards {
   cachePlan: CachePlan | undefined;
 
   constructor(options: ToolGuardsOptions) {
-    const { tool, toolset } = options.registered;
+    const { slots, registered } = options;
+    const { tool, toolset } = registered;
     this.engine = options.engine;
     this.liveRoute = Object.freeze({ engine: options.engine, via: "live" });
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
-    this.limit = tool.maxConcurrent === undefined ? undefined : new Limit(tool.maxConcurrent);
-    this.toolsetLimit = options.toolsetLimit;
+    // Overloads of one name count for themselves.
+    this.limit =
+      tool.maxConcurrent === undefined
+        ? undefined
+        : slots.limit(`tool:${registered.qualifiedName}#${registered.fingerprint}`, tool.maxConcurrent);
+    this.toolsetLimit = toolset.maxConcurrent === undefined ? undefined : slots.limit(`toolset:${toolset.name}`, toolset.maxConcurrent);
     this.effectsOf = createEffectsResolver(tool, toolset.name, options.warn, options.clock);
     this.allowGuesses = declaresNoWrites(tool.effects);
     this.dropUnknownKeys = tool.unknownKeys === undefined ? this.allowGuesses : tool.unknownKeys === "drop";

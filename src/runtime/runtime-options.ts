@@ -12,6 +12,7 @@ import type { FaultPlan } from "../core/fault.ts";
 import type { JsonLimits } from "../core/base/json.ts";
 import type { Locks } from "../core/locks.ts";
 import type { Ports } from "../core/ports.ts";
+import type { Slots } from "../core/slots.ts";
 import type { ToolSource } from "../core/source.ts";
 import type { Store } from "../core/store.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
@@ -44,6 +45,8 @@ export interface RuntimeOptions extends CallSettings {
   readonly approvals?: Approvals;
   /** Keeps calls apart that touch the same resources; runtimes that share it wait for each other. @default the runtime's own */
   readonly locks?: Locks;
+  /** Counts the calls of tools and toolsets with `maxConcurrent`; runtimes that share it share those limits. @default the runtime's own */
+  readonly slots?: Slots;
   readonly hooks?: readonly Hook[];
   /** How much memory the results of cached tools may take. */
   readonly cache?: CacheOptions;
@@ -90,6 +93,7 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   approval: true,
   approvals: true,
   locks: true,
+  slots: true,
   hooks: true,
   cache: true,
   data: true,
@@ -107,19 +111,20 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   ports: true,
 };
 
-type Seam = "store" | "standIn" | "locks" | "approvals";
+type Seam = "store" | "standIn" | "locks" | "slots" | "approvals";
 
 /** The methods without which nothing can stand behind a seam, and what to give. */
 const NEEDED: Readonly<Record<Seam, { readonly methods: readonly string[]; readonly hint: string }>> = {
   store: { methods: ["open", "create", "claim", "read", "close"], hint: "Give it memoryStore() or sqliteStore({ path })." },
   standIn: { methods: ["call"], hint: "Give it an engine." },
   locks: { methods: ["request"], hint: "Give it what passes locksContract of haft/testing." },
+  slots: { methods: ["limit"], hint: "Give it what passes slotsContract of haft/testing." },
   approvals: {
     methods: ["needed", "ask", "pending", "answer", "allowOnce", "allowAlways", "askMore", "forget"],
     hint: "Give it what passes approvalsContract of haft/testing.",
   },
 };
-const SEAMS: readonly Seam[] = ["store", "standIn", "locks", "approvals"];
+const SEAMS: readonly Seam[] = ["store", "standIn", "locks", "slots", "approvals"];
 
 /** @throws ToolError `invalid_argument` naming the option, its value and what would work */
 export function checkRuntimeOptions(options: RuntimeOptions): void {

@@ -7,10 +7,11 @@ import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { Toolset } from "../core/toolset.ts";
+import type { Slots } from "../core/slots.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
 import { Limit } from "../policy/limit.ts";
+import { Limits } from "../policy/limits.ts";
 import { ResultCache } from "../policy/result-cache.ts";
 import { ResultKeeper } from "../policy/result-keeper.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "../call/call-run.ts";
@@ -65,7 +66,7 @@ export class Runtime {
   readonly #lifecycle: ToolsetLifecycle;
   readonly #stops = new Set<() => void>();
   readonly #guards = new WeakMap<RegisteredTool, ToolGuards>();
-  readonly #toolsetLimits = new WeakMap<Toolset, Limit>();
+  readonly #slots: Slots;
   readonly #sessions: Sessions;
   readonly #ladder: Ladder;
   readonly #runner: CallRunner;
@@ -77,6 +78,7 @@ export class Runtime {
     this.#options = options;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
+    this.#slots = options.slots ?? new Limits();
     this.#ladder = new Ladder(options.ladder, options.standIn);
     this.#runner = new CallRunner({ ...options, ladder: this.#ladder, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
@@ -279,7 +281,7 @@ export class Runtime {
       guards = new ToolGuards({
         registered,
         engine: registered.tool.execute === undefined ? this.#lifecycle.engineOf(registered.toolset) : this.#local,
-        toolsetLimit: this.#toolsetLimit(registered.toolset),
+        slots: this.#slots,
         clock: this.#ports.clock,
         circuit: this.#options.circuit ?? {},
         onCircuit: (state) =>
@@ -289,16 +291,6 @@ export class Runtime {
       this.#guards.set(registered, guards);
     }
     return guards;
-  }
-
-  #toolsetLimit(toolset: Toolset): Limit | undefined {
-    if (toolset.maxConcurrent === undefined) return undefined;
-    let limit = this.#toolsetLimits.get(toolset);
-    if (limit === undefined) {
-      limit = new Limit(toolset.maxConcurrent);
-      this.#toolsetLimits.set(toolset, limit);
-    }
-    return limit;
   }
 
   #emit(event: RuntimeEvent): void {

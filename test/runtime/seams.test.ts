@@ -4,25 +4,36 @@ import { ResourceLocks } from "../../src/call/resource-locks.ts";
 import { pure } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { LockTicket, Locks } from "../../src/core/locks.ts";
+import type { Tool } from "../../src/core/tool.ts";
 import { ApprovalGate } from "../../src/policy/approval.ts";
+import { Limits } from "../../src/policy/limits.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
 import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 
-/** A tool whose calls run until they are let go, and the names of the runtimes whose calls have begun. */
-function gated(): { readonly began: string[]; readonly letGo: () => void; readonly tool: (name: string) => RuntimeOptions } {
+interface Gated {
+  /** What has begun. */
+  readonly began: readonly string[];
+  readonly run: (name: string) => Promise<void>;
+  readonly letGo: () => void;
+  readonly tool: (name: string) => RuntimeOptions;
+}
+
+/** Calls that run until they are let go, the oldest first, and a tool that makes them. */
+function gated(): Gated {
   const began: string[] = [];
   const waiting: (() => void)[] = [];
-  const execute = (name: string): Promise<void> => {
+  const run = (name: string): Promise<void> => {
     began.push(name);
     return new Promise((resolve) => waiting.push(resolve));
   };
   return {
     began,
+    run,
     letGo: () => waiting.shift()?.(),
     tool: (name) => ({
-      tools: [defineTool({ name: "write", description: "", effects: { writes: ["disk:/a"] }, execute: () => execute(name) })],
+      tools: [defineTool({ name: "write", description: "", effects: { writes: ["disk:/a"] }, execute: () => run(name) })],
     }),
   };
 }
@@ -72,6 +83,29 @@ test("a call whose locks cannot be had before its deadline ends with resource_bu
   expect(left).toBe(1);
 });
 
+test("runtimes that share slots share maxConcurrent of tools and toolsets", async () => {
+  const slots = new Limits();
+  const { began, letGo, run } = gated();
+  const tool = (name: string, maxConcurrent: number): Tool =>
+    defineTool({ name, description: "", maxConcurrent, effects: pure, execute: () => run(name) });
+  const options = { maxConcurrent: 3, slots, toolsets: [{ name: "disk", maxConcurrent: 2, tools: [tool("a", 1), tool("b", 2)] }] };
+  await using one = createRuntime(options);
+  await using other = createRuntime(options);
+  const results = [one, other, one, other].map((runtime, index) => runtime.execute({ name: index < 2 ? "disk::a" : "disk::b" }));
+  await settle();
+  expect(began).toEqual(["a", "b"]);
+  for (const expected of [
+    ["a", "b", "b"],
+    ["a", "b", "b", "a"],
+  ]) {
+    letGo();
+    await settle();
+    expect(began).toEqual(expected);
+  }
+  for (const _ of results) letGo();
+  expect((await Promise.all(results)).map(({ status }) => status)).toEqual(["ok", "ok", "ok", "ok"]);
+});
+
 test("runtimes that share approvals share their questions", async () => {
   const approvals = new ApprovalGate({ always: ["*"], approve: () => new Promise(() => {}) }, fakePorts());
   const tools = [defineTool({ name: "look", description: "Looks.", effects: pure, execute: () => "seen" })];
@@ -87,6 +121,7 @@ test("runtimes that share approvals share their questions", async () => {
 
 test.each<[string, unknown, string]>([
   ["locks without request()", { locks: {} }, 'The option "locks" of createRuntime() has no request().'],
+  ["slots without limit()", { slots: {} }, 'The option "slots" of createRuntime() has no limit().'],
   ["approvals that are none", { approvals: 1 }, 'The option "approvals" of createRuntime() has no needed().'],
   [
     "rules besides approvals",
