@@ -13,8 +13,15 @@ interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
 }
 
-/** @param options where it goes, in the layout of dist/ */
-export async function bundle({ dir, sourcemap }: { readonly dir: string; readonly sourcemap: boolean }): Promise<void> {
+export interface BundleOptions {
+  /** Where it goes, in the layout of dist/. */
+  readonly dir: string;
+  readonly sourcemap: boolean;
+  /** Dependencies that are put in, so that a process reads few files; the package itself leaves all of them outside. */
+  readonly inlined?: readonly string[];
+}
+
+export async function bundle({ dir, sourcemap, inlined = [] }: BundleOptions): Promise<void> {
   const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest; // written by us
   const entries = Object.values(exports).flatMap((entry) => (typeof entry === "object" ? [entry.default] : []));
   const names = [...entries, ...Object.values(bin), WORKER].map((file) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(file)?.[1] ?? file);
@@ -24,7 +31,7 @@ export async function bundle({ dir, sourcemap }: { readonly dir: string; readonl
     platform: "node",
     // Nothing is left out: the command line is run for what it does, and not for what it exports.
     treeshake: false,
-    external: /^(?![./]|[A-Za-z]:)/u,
+    external: (id) => /^(?![./]|[A-Za-z]:)/u.test(id) && !inlined.includes(id),
   });
   await built.write({ dir, format: "esm", sourcemap, entryFileNames: "[name].js", chunkFileNames: "chunks/[name].js" });
   await built.close();

@@ -2,19 +2,19 @@
 import { isSessionKey } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
+import { isAdmitted, lockKeysOf } from "./call-run.ts";
+import type { AdmittedCall, CallRun } from "./call-run.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
-import { lockKeysOf } from "./hold.ts";
 import type { Registry } from "../registry/registry.ts";
 
 /**
  * Before an attempt of a call that writes. Returns undefined when it may begin; otherwise a promise of the error, if any: other
  * processes that use the store must know of the write before it happens.
  */
-export function announceWrite(run: CallRun): undefined | Promise<StepEnd> {
+export function announceWrite(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   if (!mayChange(run)) return undefined;
   const { cache, registry } = run.parts;
-  if (cache.inUse) cache.versions.write(lockKeysOf(run)?.writes ?? []);
+  if (cache.inUse) cache.versions.write(lockKeysOf(run).writes);
   const { stored } = cache;
   if (stored === undefined) return undefined;
   stored.useIf(() => keepsResults(registry), registry.version);
@@ -29,26 +29,31 @@ function keepsResults(registry: Registry): boolean {
 }
 
 /** Once an attempt is over, was given up, or ended after that; what was read while it may have been writing is dropped. */
-export function writeEnded(run: CallRun): void {
+export function writeEnded(run: AdmittedCall): void {
   if (!mayChange(run)) return;
   const { cache } = run.parts;
-  if (cache.inUse) cache.versions.write(lockKeysOf(run)?.writes ?? []);
+  if (cache.inUse) cache.versions.write(lockKeysOf(run).writes);
   cache.stored?.afterWrite(sharedWrites(run));
 }
 
+/** Drops what is cached of what a call may have written, whether or not it came to run. */
+export function dropWritten(run: CallRun): void {
+  if (isAdmitted(run)) writeEnded(run);
+}
+
 /** False for a call that only reads, or that changes nothing that anybody outside its simulation sees. */
-function mayChange({ effects, route, simulated }: CallRun): boolean {
-  if (effects === undefined || effects.writes.length === 0 || route?.via !== "live") return false;
+function mayChange({ effects, route, simulated }: AdmittedCall): boolean {
+  if (effects.writes.length === 0 || route.rules.isPretended) return false;
   return !simulated || (effects.writesWorld && route.engine.effectFree !== true);
 }
 
 /** What a session keeps to itself is in no store. */
-function sharedWrites({ effects }: CallRun): readonly string[] {
-  const writes = effects?.lock.writes ?? [];
-  return effects?.hasSessionKeys === true ? writes.filter((key) => !isSessionKey(key)) : writes;
+function sharedWrites({ effects }: AdmittedCall): readonly string[] {
+  const { writes } = effects.lock;
+  return effects.hasSessionKeys ? writes.filter((key) => !isSessionKey(key)) : writes;
 }
 
-async function waitUntilKnown(run: CallRun, known: Promise<void>): Promise<StepEnd> {
+async function waitUntilKnown(run: AdmittedCall, known: Promise<void>): Promise<ToolError | undefined> {
   const waited = await waitFor(run, known, {
     endsAt: run.deadlineAt,
     late: () =>

@@ -11,11 +11,12 @@ import { classifyError, isServerFailure } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
 import type { WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
+import { withinCall } from "../session/turn-queue.ts";
 import { writeEnded } from "./announce-write.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { endRead, leaveFlight, readAnswered } from "./cached-read.ts";
 import type { Found } from "./cached-read.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
+import type { AdmittedCall } from "./call-run.ts";
 import { withinLayer } from "./caller-layer.ts";
 import { followJob } from "./follow-job.ts";
 import { release } from "./hold.ts";
@@ -23,7 +24,6 @@ import { askWithFault, faultIsOver, isPutIn, plannedTimeout, spoiledAnswer } fro
 import { abandon } from "./orphan.ts";
 import type { Orphan } from "./orphan.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
-import { guardsOf, toolOf } from "./resolve-tool.ts";
 import type { Route } from "./route.ts";
 import { AttemptContext } from "./tool-context.ts";
 
@@ -32,30 +32,33 @@ const BLOCK_MS = 100;
 /** A shorter one may be a cold start or a busy machine, and is told to listeners only. */
 const WARNED_BLOCK_MS = 1_000;
 
-export function runAttempts(run: CallRun): StepEnd | Promise<StepEnd> {
-  if (run.isAnswered) return undefined;
+/** What an attempt comes to: its error, or undefined when `run.raw` holds the answer. */
+type End = ToolError | undefined;
+
+export function runAttempts(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
+  if (run.isAnswered) return run;
   const { route } = run;
-  return route?.via === "cache" || route?.next !== undefined ? climbDown(run, route) : tryEngine(run);
+  return route.rules.onlyKept || route.next !== undefined ? tryEach(run, route) : tryEngine(run);
 }
 
 /** Asks one after the other until somebody has an answer. */
-async function climbDown(run: CallRun, first: Route): Promise<StepEnd> {
+async function tryEach(run: AdmittedCall, first: Route): Promise<AdmittedCall | ToolError> {
   for (let route = first; ;) {
-    const end = await (route.via === "cache" ? recallOr(run, notKept(run.toolName)) : tryEngine(run));
-    if (!(end instanceof NoAnswer) || route.next === undefined) return end;
-    stepDown(run, end);
+    const end = await (route.rules.onlyKept ? recallOr(run, notKept(run.toolName)) : tryEngine(run));
+    if (!(end instanceof NoAnswer) || route.next === undefined) return end ?? run;
+    leaveNothing(run, end);
     route = route.next;
     run.route = route;
     run.attempts = 0;
-    const refusal = await beginEngineSession(run);
-    if (refusal !== undefined) return refusal;
+    const begun = route.opensSessions ? await beginEngineSession(run) : run;
+    if (begun instanceof ToolError) return begun;
   }
 }
 
 /** Leaves nothing of what was asked before: neither a place in line, nor an answer to be kept as the tool's, nor a fault that is over. */
-function stepDown(run: CallRun, end: NoAnswer): void {
+function leaveNothing(run: AdmittedCall, end: NoAnswer): void {
   endRead(run, end);
-  release(run);
+  if (!run.plan.holdsNothing) release(run);
   faultIsOver(run);
 }
 
@@ -65,17 +68,17 @@ function notKept(toolName: string): NoAnswer {
   });
 }
 
-function tryEngine(run: CallRun): StepEnd | Promise<StepEnd> {
+function tryEngine(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   const end = attempt(run);
-  if (end === undefined) return undefined;
-  return end instanceof Promise ? end.then((error) => (error === undefined ? undefined : retry(run, error))) : retry(run, end);
+  if (end === undefined) return run;
+  return end instanceof Promise ? end.then((error) => (error === undefined ? run : retry(run, error))) : retry(run, end);
 }
 
-function retry(run: CallRun, error: ToolError): StepEnd | Promise<StepEnd> {
+function retry(run: AdmittedCall, error: ToolError): ToolError | Promise<AdmittedCall | ToolError> {
   return allowsRetry(run, error, 1) ? retryLoop(run, error) : error;
 }
 
-async function retryLoop(run: CallRun, first: ToolError): Promise<StepEnd> {
+async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedCall | ToolError> {
   let error = first;
   for (let tries = 1; allowsRetry(run, error, tries); tries++) {
     const delayMs = retryDelay(error, tries, run.parts.retry, run.parts.ports.random);
@@ -86,7 +89,7 @@ async function retryLoop(run: CallRun, first: ToolError): Promise<StepEnd> {
     await backOff(run, delayMs);
     if (run.cancelled !== undefined) return run.cancelled;
     const next = await attempt(run);
-    if (next === undefined) return undefined;
+    if (next === undefined) return run;
     // A circuit that opened meanwhile says less than the failure that opened it.
     if (next.code === "circuit_open") return error;
     error = next;
@@ -94,43 +97,44 @@ async function retryLoop(run: CallRun, first: ToolError): Promise<StepEnd> {
   return error;
 }
 
-function allowsRetry(run: CallRun, error: ToolError, tries: number): boolean {
+function allowsRetry(run: AdmittedCall, error: ToolError, tries: number): boolean {
   return (
     run.cancelled === undefined &&
     run.attempts > 0 &&
     !(error instanceof NoAnswer) &&
-    mayRetry({ error, attempt: tries, maxAttempts: toolOf(run).settings.maxAttempts, repeatable: run.effects?.repeatable ?? false })
+    mayRetry({ error, attempt: tries, maxAttempts: run.plan.settings.maxAttempts, repeatable: run.effects.repeatable })
   );
 }
 
 /** What goes wrong with something that stands in for a tool is no evidence against it, and takes nothing from its budget. */
-function mayRetryNow(run: CallRun): boolean {
-  return !run.isReal || guardsOf(run).budget.tryRetry();
+function mayRetryNow(run: AdmittedCall): boolean {
+  return !run.isReal || run.plan.budget.tryRetry();
 }
 
-function backOff(run: CallRun, delayMs: number): Promise<Waited<never>> {
+function backOff(run: AdmittedCall, delayMs: number): Promise<Waited<never>> {
   return waitFor(run, new Promise<never>(() => {}), { endsAt: run.clock.now() + delayMs, late: () => BACKOFF_OVER });
 }
 
 const BACKOFF_OVER = new ToolError("timeout", "The wait between two attempts is over.");
 
-/** One attempt; the result is its error, or undefined when `run.raw` holds the answer. */
-function attempt(run: CallRun): StepEnd | Promise<StepEnd> {
+/** One attempt. */
+function attempt(run: AdmittedCall): End | Promise<End> {
   const waitMs = circuitOf(run)?.admit() ?? 0;
   if (waitMs > 0) return recallOr(run, circuitOpen(run, waitMs));
-  const ready = prepareAttempt(run);
+  const { plan } = run;
+  const ready = plan.holdsNothing && !plan.caches ? undefined : prepareAttempt(run);
   return ready instanceof Promise ? ready.then((found) => proceed(run, found)) : proceed(run, ready);
 }
 
 /** Runs the handler, unless the cache has its answer or there is a reason not to. */
-function proceed(run: CallRun, found: Found): StepEnd | Promise<StepEnd> {
+function proceed(run: AdmittedCall, found: Found): End | Promise<End> {
   if (found === undefined) return invoke(run);
-  release(run);
+  if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("ignored");
   return found === "answered" ? undefined : found;
 }
 
-function circuitOpen(run: CallRun, waitMs: number): ToolError {
+function circuitOpen(run: AdmittedCall, waitMs: number): ToolError {
   const causes = circuitOf(run)?.causes ?? [];
   return new ToolError(
     "circuit_open",
@@ -145,24 +149,24 @@ function circuitOpen(run: CallRun, waitMs: number): ToolError {
 }
 
 /** The circuit of the call's tool; what stands in for a tool neither has nor moves it. */
-function circuitOf(run: CallRun): Circuit | undefined {
-  return run.isReal ? guardsOf(run).circuit : undefined;
+function circuitOf(run: AdmittedCall): Circuit | undefined {
+  return run.isReal ? run.plan.circuit : undefined;
 }
 
-function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
-  const { tool, settings } = toolOf(run);
+function invoke(run: AdmittedCall): End | Promise<End> {
+  const { tool, settings } = run.plan;
   const startedAt = run.clock.now();
   const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run));
   if (refusal !== undefined) return notStarted(run, refusal);
   const endsAt = Math.min(settings.timeoutMs === 0 ? Infinity : startedAt + settings.timeoutMs, run.deadlineAt);
-  if (run.attempts++ === 0 && run.isReal) guardsOf(run).budget.recordRequest();
+  if (run.attempts++ === 0 && run.isReal) run.plan.budget.requests++;
   run.parts.counters.attempts++;
   const context = new AttemptContext(run, run.attempts, endsAt);
   if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-attempt", toolName: run.toolName, attempt: run.attempts });
   let answer: unknown;
   let work: PromiseLike<unknown> | undefined;
   try {
-    const request = { tool, input: run.input ?? {}, parsed: run.parsed, toolNamed: run.parts.toolNamed };
+    const request = { tool, input: run.input, parsed: run.parsed, toolNamed: run.parts.toolNamed };
     answer = run.faults === undefined ? ask(run, request, context) : askWithFault(run, context, () => ask(run, request, context));
     work = workOf(run, answer, context);
   } catch (thrown: unknown) {
@@ -175,57 +179,64 @@ function invoke(run: CallRun): StepEnd | Promise<StepEnd> {
 }
 
 /** What there is to wait for; undefined when the answer is here. Only a foreign engine hands over jobs. */
-function workOf({ route }: CallRun, answer: unknown, context: AttemptContext): PromiseLike<unknown> | undefined {
+function workOf({ route }: AdmittedCall, answer: unknown, context: AttemptContext): PromiseLike<unknown> | undefined {
   if (answer instanceof Job) return followJob(answer, context);
   if (!isPromiseLike(answer)) return undefined;
-  return route?.engine.kind === "local" ? answer : followJob(answer, context);
+  return route.engine.kind === "local" ? answer : followJob(answer, context);
 }
 
-function ask(run: CallRun, request: EngineRequest, context: AttemptContext): unknown {
+/** Where the turn has no other call, what is called in it is known to be made by this one. */
+function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  const { running, sole } = run.turn;
+  if (running === undefined || sole === run) return askInLayer(run, request, context);
+  return withinCall(running, run, () => askInLayer(run, request, context));
+}
+
+function askInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { visibility } = run.options;
   if (visibility === undefined) return put(run, request, context);
   return withinLayer(run.turn.session, visibility, () => put(run, request, context));
 }
 
-function put({ route }: CallRun, request: EngineRequest, context: AttemptContext): unknown {
-  return route?.via === "simulate" ? route.engine.simulate?.(request, context) : route?.engine.call(request, context);
+function put({ route }: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  return route.rules.asksSimulate ? route.engine.simulate?.(request, context) : route.engine.call(request, context);
 }
 
 /** Gives back what was taken for an attempt that does not begin after all. */
-function notStarted(run: CallRun, error: ToolError): ToolError {
-  release(run);
+function notStarted(run: AdmittedCall, error: ToolError): ToolError {
+  if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("ignored");
   return error;
 }
 
-function tooLate(run: CallRun): ToolError {
+function tooLate(run: AdmittedCall): ToolError {
   const started = run.attempts === 0 ? "was not started" : "was not tried again";
-  return new ToolError("timeout", `${run.toolName} ${started}: the call's deadline of ${toolOf(run).settings.deadlineMs} ms had passed.`, {
+  return new ToolError("timeout", `${run.toolName} ${started}: the call's deadline of ${run.plan.settings.deadlineMs} ms had passed.`, {
     retryable: false,
     outcome: run.attempts === 0 ? "not_started" : "unknown",
   });
 }
 
 /** What the wait for a handler comes to. */
-class AnswerOutcome implements WaitOutcome<unknown, StepEnd> {
-  readonly #run: CallRun;
+class AnswerOutcome implements WaitOutcome<unknown, End> {
+  readonly #run: AdmittedCall;
   readonly #context: AttemptContext;
   #orphan: Orphan | undefined;
 
-  constructor(run: CallRun, context: AttemptContext) {
+  constructor(run: AdmittedCall, context: AttemptContext) {
     this.#run = run;
     this.#context = context;
   }
 
-  value(answer: unknown): StepEnd {
+  value(answer: unknown): End {
     return attemptAnswered(this.#run, this.#context, answer, this.#run.clock.now());
   }
 
-  thrown(thrown: unknown): StepEnd {
+  thrown(thrown: unknown): End {
     return attemptFailed(this.#run, this.#context, thrown);
   }
 
-  ended(error: ToolError): StepEnd {
+  ended(error: ToolError): End {
     this.#context.end(error);
     writeEnded(this.#run);
     recordFailure(this.#run, error);
@@ -244,33 +255,34 @@ class AnswerOutcome implements WaitOutcome<unknown, StepEnd> {
   }
 }
 
-function timedOut(run: CallRun, context: AttemptContext): ToolError {
-  const { settings } = toolOf(run);
+function timedOut(run: AdmittedCall, context: AttemptContext): ToolError {
+  const { settings } = run.plan;
   const whole = context.deadline === run.deadlineAt;
   const limit = whole ? `the call's deadline of ${settings.deadlineMs} ms` : `${settings.timeoutMs} ms`;
-  const unknown = run.effects?.repeatable === true || run.touchesNothing ? "" : " What it did is not known: check before calling it again.";
+  const isHarmless = run.route.rules.locks !== "everybody";
+  const unknown = run.effects.repeatable || isHarmless ? "" : " What it did is not known: check before calling it again.";
   return new ToolError("timeout", `${run.toolName} did not answer within ${limit}.${unknown}`, {
     ...(whole ? { retryable: false } : {}),
-    ...(run.touchesNothing ? { outcome: "failed" } : {}),
+    ...(isHarmless ? { outcome: "failed" } : {}),
   });
 }
 
-function attemptAnswered(run: CallRun, context: AttemptContext, answer: unknown, now: number): StepEnd {
-  const spoiled = spoiledAnswer(run);
+function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unknown, now: number): End {
+  const spoiled = run.faults === undefined ? undefined : spoiledAnswer(run);
   if (spoiled !== undefined) return attemptFailed(run, context, spoiled);
   context.end("settled");
-  writeEnded(run);
-  readAnswered(run);
-  release(run);
+  if (run.effects.writes.length > 0) writeEnded(run);
+  if (run.read !== undefined) readAnswered(run.read);
+  if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("success", now);
   run.raw = answer;
   return undefined;
 }
 
-function attemptFailed(run: CallRun, context: AttemptContext, thrown: unknown): ToolError {
+function attemptFailed(run: AdmittedCall, context: AttemptContext, thrown: unknown): ToolError {
   context.end("settled");
   writeEnded(run);
-  release(run);
+  if (!run.plan.holdsNothing) release(run);
   const error = classifyError(thrown);
   noteAnswer(run, error, error === thrown);
   recordFailure(run, error);
@@ -278,7 +290,7 @@ function attemptFailed(run: CallRun, context: AttemptContext, thrown: unknown): 
 }
 
 /** An error that an engine answers with is its answer: it comes as near to the tool's own as its outputs do. */
-function noteAnswer(run: CallRun, error: ToolError, isMeant: boolean): void {
+function noteAnswer(run: AdmittedCall, error: ToolError, isMeant: boolean): void {
   const { faults } = run;
   if (faults !== undefined) faults.spoils = undefined;
   if (!isMeant || error instanceof NoAnswer || faults?.met !== undefined) return;
@@ -287,7 +299,7 @@ function noteAnswer(run: CallRun, error: ToolError, isMeant: boolean): void {
 }
 
 /** A failure that was put in on purpose says nothing about what the tool depends on. */
-function recordFailure(run: CallRun, error: ToolError): void {
+function recordFailure(run: AdmittedCall, error: ToolError): void {
   const circuit = circuitOf(run);
   if (circuit === undefined) return;
   const outcome = isPutIn(run) ? "ignored" : circuitOutcome(error, isServerFailure(error));
@@ -295,7 +307,7 @@ function recordFailure(run: CallRun, error: ToolError): void {
   circuit.record(outcome);
 }
 
-function reportBlock(run: CallRun, blockedMs: number): void {
+function reportBlock(run: AdmittedCall, blockedMs: number): void {
   if (blockedMs >= WARNED_BLOCK_MS) {
     run.parts.ports.log.warn(
       `${run.toolName} kept the event loop busy for ${Math.round(blockedMs)} ms: no deadline can cut it off. Make it await, or move the work to a worker.`,

@@ -4,18 +4,19 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import { onAbort, waitFor } from "../policy/deadline.ts";
-import { writeEnded } from "./announce-write.ts";
-import { CallRun } from "./call-run.ts";
-import type { CallOptions, CallParts, StepEnd } from "./call-run.ts";
-import { turnEnded } from "./check-turn-rules.ts";
-import { finishCall } from "./finish-call.ts";
-import type { Step } from "./ladder.ts";
-import { LoopBreaks } from "./loop-breaks.ts";
-import { admitCall, executeCall } from "./pipeline.ts";
-import { readCall } from "./read-call.ts";
-import { isSequential } from "./route.ts";
 import type { Turn } from "../session/turn.ts";
+import { dropWritten } from "./announce-write.ts";
+import { startOf } from "./call-start.ts";
+import { CallRun } from "./call-run.ts";
+import type { AdmittedCall, CallOptions, CallParts } from "./call-run.ts";
+import { finishCall } from "./finish-call.ts";
+import { LoopBreaks } from "./loop-breaks.ts";
+import { forgetNested, nestedIn } from "./nested-calls.ts";
+import { admitCall, beginCall, executeCall } from "./pipeline.ts";
+import type { Answer } from "./pipeline.ts";
+import { isSequential } from "./route.ts";
 import { ToolExecutionError } from "./tool-execution-error.ts";
+import { turnEnded } from "./turn-rules.ts";
 import { undoCalls } from "./undo-calls.ts";
 
 export interface BatchOptions extends CallOptions {
@@ -33,20 +34,6 @@ export interface Submission {
   readonly digest: string;
 }
 
-export type Answer = ToolResult | Promise<ToolResult>;
-
-/** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
-export function runOne(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
-  turn.soleCall = true;
-  const run = begin(parts, turn, raw, options);
-  const admitted = run.unreadable ?? admitCall(run);
-  return admitted instanceof Promise ? admitted.then((error) => goOn(run, error)) : goOn(run, admitted);
-}
-
-function goOn(run: CallRun, end: StepEnd): Answer {
-  return end === undefined ? executeCall(run) : finishCall(run, end);
-}
-
 /**
  * Runs the calls and resolves to one result each, in call order.
  *
@@ -61,10 +48,11 @@ export async function runBatch(
   const items = readItems(rawCalls);
   const runs: CallRun[] = [];
   const breaks = new LoopBreaks(parts.ports.clock);
+  const begun = options.submission === undefined ? options : { ...options, isSubmitted: true };
   const forget = options.signal === undefined ? undefined : onAbort(options.signal, () => cancelAll(runs, "the caller aborted"));
   try {
     for (const raw of items) {
-      const run = begin(parts, turn, raw, options);
+      const run = beginCall(parts, turn, raw, begun);
       runs.push(run);
       if (options.signal?.aborted === true) run.cancel("the caller had aborted");
       if (breaks.due && options.submission === undefined) await breaks.take();
@@ -73,21 +61,21 @@ export async function runBatch(
     const results = await new Batch(runs, breaks, { failFast: options.throwOnError }).run();
     const failed = options.throwOnError ? results.find(failsTheBatch) : undefined;
     if (failed === undefined) return results;
-    const joined = joinedRuns(turn);
-    cancelAll(joined, "the batch of its handler failed");
-    const all = [...runs, ...joined];
+    const nested = takeBackAll(turn, runs, "the batch of its handler failed");
+    const all = [...runs, ...nested];
     turn.session.together(() => {
       turn.rollBack();
       recordRollback(all);
     });
-    all.forEach(writeEnded);
+    all.forEach(dropWritten);
     await undoCalls(all);
-    runs.forEach(writeEnded);
+    runs.forEach(dropWritten);
     const error = new ToolExecutionError(failed, results);
     options.onFailure?.(error);
     throw error;
   } finally {
     forget?.();
+    if (turn.madeIn === undefined) forgetNested(turn, [turn, ...runs]);
     parts.cache.forget(turn);
   }
 }
@@ -107,51 +95,13 @@ function readItem(calls: readonly unknown[], index: number): unknown {
   }
 }
 
-/** Takes a call in: from here on it has an id, is recorded, and will have a result. */
-export function begin(
-  parts: CallParts,
-  turn: Turn,
-  raw: unknown,
-  options: CallOptions & { readonly submission?: Submission | undefined; readonly inRound?: true },
-): CallRun {
-  const read = readCall(raw, parts.inputLimits);
-  const run = new CallRun(parts, turn, options, read.call);
-  run.faults = parts.faults.begin(turn.session, read.call);
-  run.unreadable = read.error;
-  run.repairs = read.repairs;
-  run.warnings = read.warnings;
-  parts.running.set(run.callId, run);
-  if (turn.joins !== undefined) joinedRuns(turn.joins).push(run);
-  if (run.noticed && options.submission === undefined) run.record(startOf(run, options.inRound));
-  return run;
+/** From here on these calls did not happen for the session. Cancels and returns those that they made: they end before their handlers do. */
+function takeBackAll(turn: Turn, runs: readonly CallRun[], reason: string): readonly CallRun[] {
+  const nested = nestedIn(turn, [turn, ...runs]);
+  for (const run of runs) run.takeBack(reason);
+  for (const run of nested) run.takeBack(reason);
+  return nested;
 }
-
-/** What is known of a call that begins, and of how it is to be run should the process end before it does. */
-function startOf(run: CallRun, inRound?: true): SessionEvent {
-  const { steps = stepsByRule(run), rewriteInput } = run.options;
-  const start = { ...run.eventBase, type: "call-start", call: run.call } as const;
-  if (inRound === undefined && steps === undefined && rewriteInput === undefined) return start;
-  return {
-    ...start,
-    ...(inRound === undefined ? {} : { inRound }),
-    ...(steps === undefined ? {} : { answerFrom: steps.map(({ rung }) => rung) }),
-    ...(rewriteInput === undefined ? {} : { rewritten: true }),
-  };
-}
-
-function stepsByRule({ parts, call }: CallRun): readonly Step[] | undefined {
-  const tool = parts.ladder.hasRules ? parts.registry.get(call.name) : undefined;
-  return tool === undefined ? undefined : parts.ladder.stepsFor(tool, parts.guardsOf(tool).engine);
-}
-
-/** The calls that handlers of a turn made themselves, in the order they began: they end before their handlers do. */
-function joinedRuns(turn: Turn): CallRun[] {
-  let runs = JOINED.get(turn);
-  if (runs === undefined) JOINED.set(turn, (runs = []));
-  return runs;
-}
-
-const JOINED = new WeakMap<Turn, CallRun[]>();
 
 /** Records a batch that may be submitted again: all of it or, should the process end now, nothing. */
 function recordSubmission(runs: readonly CallRun[], submission: Submission): void {
@@ -165,26 +115,29 @@ function recordSubmission(runs: readonly CallRun[], submission: Submission): voi
   for (const event of events) first.emit(event);
 }
 
+/** How a call stands that was admitted, or refused: its answer, or the call itself until it is started. */
+export type Standing = Answer | AdmittedCall;
+
 /** Calls that have all begun, on their way to their results. */
 export class Batch {
   readonly #runs: readonly CallRun[];
   readonly #breaks: LoopBreaks;
   readonly #failFast: boolean;
-  /** In call order; undefined while a call is admitted and not yet started. */
-  readonly #answers: (Answer | undefined)[];
+  /** In call order, of those that were admitted or refused. */
+  readonly #standings: Standing[];
   /** Answers that a call in sequence still has to wait for, and the wait for all before them. */
   #unsettled: Promise<unknown>[] = [];
 
-  /** @param answers what calls are answered already that were admitted before, in call order; undefined for those that are not started */
+  /** @param standings how calls stand that were admitted before, in call order */
   constructor(
     runs: readonly CallRun[],
     breaks: LoopBreaks,
-    options: { readonly failFast?: boolean; readonly answers?: (Answer | undefined)[] } = {},
+    options: { readonly failFast?: boolean; readonly standings?: Standing[] } = {},
   ) {
     this.#runs = runs;
     this.#breaks = breaks;
     this.#failFast = options.failFast ?? false;
-    this.#answers = options.answers ?? [];
+    this.#standings = options.standings ?? [];
   }
 
   async run(): Promise<readonly ToolResult[]> {
@@ -194,38 +147,41 @@ export class Batch {
 
   /** Starts every admitted call, and resolves to all results. */
   async start(): Promise<readonly ToolResult[]> {
-    await this.#startAll();
+    const answers = await this.#startAll();
     const results: ToolResult[] = [];
-    for (const answer of this.#answers) if (answer !== undefined) results.push(answer instanceof Promise ? await answer : answer);
+    for (const answer of answers) results.push(answer instanceof Promise ? await answer : answer);
     return results;
   }
 
   async #admitAll(): Promise<void> {
     const ids = new Set<string>();
     for (const run of this.#runs) {
-      const admitted = admitNext(run, ids);
-      this.#answers.push(admitted instanceof Promise ? await this.#admitted(admitted) : admitted.answer);
+      const admission = admitNext(run, ids);
+      this.#standings.push((admission instanceof Promise ? await this.#settled(admission) : admission).standing);
       if (this.#breaks.due) await this.#breaks.take();
     }
   }
 
-  async #admitted(admitted: Promise<Admission>): Promise<Answer | undefined> {
-    const { answer } = await admitted;
+  async #settled(admission: Promise<Admission>): Promise<Admission> {
+    const settled = await admission;
     this.#breaks.restart();
-    return answer;
+    return settled;
   }
 
-  async #startAll(): Promise<void> {
-    for (const [index, run] of this.#runs.entries()) {
-      const answer = (this.#answers[index] ??= this.#start(run));
+  async #startAll(): Promise<readonly Answer[]> {
+    const answers: Answer[] = [];
+    for (const standing of this.#standings) {
+      const answer = standing instanceof CallRun ? this.#start(standing) : standing;
+      answers.push(answer);
       if (answer instanceof Promise) this.#unsettled.push(answer);
       if (this.#failFast) watch(answer, this.#runs);
       if (this.#breaks.due) await this.#breaks.take();
     }
+    return answers;
   }
 
   /** Starts a call at once, or when every earlier one has settled for an engine that answers in sequence. */
-  #start(run: CallRun): Answer {
+  #start(run: AdmittedCall): Answer {
     if (!isSequential(run.route) || this.#unsettled.length === 0) return executeCall(run);
     const earlier = Promise.all(this.#unsettled);
     this.#unsettled = [earlier];
@@ -233,31 +189,31 @@ export class Batch {
   }
 }
 
-/** What the admission of a call comes to: its answer where it may not run. */
+/** What the admission of a call comes to. */
 export interface Admission {
-  readonly answer: Answer | undefined;
+  readonly standing: Standing;
 }
 
 /** Admits the next call of a message. `ids` are those of the calls before it. */
 export function admitNext(run: CallRun, ids: Set<string>): Admission | Promise<Admission> {
   const early = run.unreadable ?? duplicateId(run, ids);
-  const skipped = early === undefined ? turnEnded(run) : undefined;
-  if (skipped !== undefined) return { answer: finishCall(run, skipped, "skipped") };
-  const admitted = early ?? admitCall(run);
-  return admitted instanceof Promise ? admitted.then((end) => admission(run, end)) : admission(run, admitted);
+  const skipped = early === undefined ? turnEnded(run.turn, run.call.name) : undefined;
+  if (skipped !== undefined) return { standing: finishCall(run, skipped, "skipped") };
+  const came = early ?? admitCall(run);
+  return came instanceof Promise ? came.then((end) => admission(run, end)) : admission(run, came);
 }
 
-function admission(run: CallRun, end: StepEnd): Admission {
-  return { answer: end === undefined ? undefined : finishCall(run, end) };
+function admission(run: CallRun, came: AdmittedCall | ToolError): Admission {
+  return { standing: came instanceof ToolError ? finishCall(run, came) : came };
 }
 
-function duplicateId(run: CallRun, ids: Set<string>): StepEnd {
+function duplicateId(run: CallRun, ids: Set<string>): ToolError | undefined {
   const { id } = run.call;
   if (id === undefined || (!ids.has(id) && ids.add(id))) return undefined;
   return new ToolError("invalid_call", `The id ${JSON.stringify(id)} was given to two calls of one message; only the first was run.`);
 }
 
-async function startAfter(run: CallRun, earlier: Promise<unknown>): Promise<ToolResult> {
+async function startAfter(run: AdmittedCall, earlier: Promise<unknown>): Promise<ToolResult> {
   const waited = await waitFor(run, earlier, {
     endsAt: run.deadlineAt,
     late: () =>
@@ -305,6 +261,6 @@ function recordRollback(runs: readonly CallRun[]): void {
 export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly ToolResult[]> {
   const [first] = runs;
   if (first === undefined) return [];
-  for (const run of runs) run.parts.running.set(run.callId, run);
+  for (const run of runs) run.parts.running.byId.set(run.callId, run);
   return new Batch(runs, new LoopBreaks(first.clock)).run();
 }

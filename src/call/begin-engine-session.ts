@@ -1,30 +1,17 @@
 /** Lets the engine begin with the call's session before its first call. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
-import type { Route } from "./route.ts";
+import type { AdmittedCall } from "./call-run.ts";
 
 /** Longest time an engine may take to begin with a session. */
 const TIMEOUT_MS = 30_000;
 
-export function beginEngineSession(run: CallRun): StepEnd | Promise<StepEnd> {
-  const { route } = run;
-  const engine = route?.engine;
-  if (
-    route === undefined ||
-    route.via === "cache" ||
-    engine === undefined ||
-    (engine.openSession === undefined && engine.forkSession === undefined)
-  )
-    return undefined;
-  return begin(run, route);
-}
-
-async function begin(run: CallRun, { engine }: Route): Promise<StepEnd> {
+export async function beginEngineSession(run: AdmittedCall): Promise<AdmittedCall | ToolError> {
+  const { engine } = run.route;
   if (run.sessionForEngine.closed && run.sessionForEngine !== run.turn.session)
     return new ToolError("unavailable", `${run.toolName} was not started: the session whose engine it shares is closed.`);
   const beginning = run.sessionForEngine.engines.begin(engine);
-  if (beginning === undefined) return undefined;
+  if (beginning === undefined) return run;
   const waited = await waitFor(run, beginning.done, {
     endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
     late: () =>
@@ -33,7 +20,7 @@ async function begin(run: CallRun, { engine }: Route): Promise<StepEnd> {
         outcome: "not_started",
       }),
   });
-  if ("value" in waited) return undefined;
+  if ("value" in waited) return run;
   if ("ended" in waited) {
     beginning.leave(waited.ended);
     return waited.ended;

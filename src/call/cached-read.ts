@@ -9,14 +9,13 @@ import type { CachedAnswer } from "../policy/result-cache.ts";
 import type { StoredResults } from "../policy/stored-results.ts";
 import { CachePlan } from "./cache-plan.ts";
 import type { CachedRead } from "./cache-plan.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
+import { lockKeysOf } from "./call-run.ts";
+import type { AdmittedCall, CallRun } from "./call-run.ts";
 import { copyContent } from "../session/copy-content.ts";
-import { lockKeysOf } from "./hold.ts";
-import { guardsOf, toolOf } from "./resolve-tool.ts";
 import type { Session } from "../session/session.ts";
 
 /** What a look into the cache comes to: an answer, an error that ends the attempt, or nothing. */
-export type Found = "answered" | StepEnd;
+export type Found = "answered" | ToolError | undefined;
 
 /**
  * Looks for an answer. The call holds its locks, so it sees every earlier write, and the slots it would run in are not taken yet.
@@ -24,8 +23,7 @@ export type Found = "answered" | StepEnd;
  * Of equal calls that find none, the first goes on and the others wait for it. When it comes back with nothing, each of them
  * goes on by itself. A call that is simulated finds answers, and otherwise leaves everything as it is.
  */
-export function lookUp(run: CallRun): Found | Promise<Found> {
-  if (toolOf(run).tool.cache === undefined) return undefined;
+export function lookUp(run: AdmittedCall): Found | Promise<Found> {
   const read = (run.read ??= beginRead(run));
   if (read === undefined) return undefined;
   const { cache } = run.parts;
@@ -44,14 +42,14 @@ export function lookUp(run: CallRun): Found | Promise<Found> {
 }
 
 /** As `lookUp`, for a call that may not run: it finds what there is, and neither waits nor lets others wait. */
-export function recall(run: CallRun): Found | Promise<Found> {
+export function recall(run: AdmittedCall): Found | Promise<Found> {
   const read = (run.read ??= beginRead(run));
   return read === undefined ? undefined : peek(run, read);
 }
 
 /** The handler has answered: what is left needs nothing that others hold, so equal calls may wait for it now. */
-export function readAnswered({ read }: CallRun): void {
-  if (read?.flight !== undefined) read.flight.isLanding = true;
+export function readAnswered({ flight }: CachedRead): void {
+  if (flight !== undefined) flight.isLanding = true;
 }
 
 /** Lets those that wait for this call go on without it: it failed, and may take its time to try again. */
@@ -79,22 +77,20 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
 }
 
 /** Undefined for a call whose answer cannot be another's. */
-function beginRead(run: CallRun): CachedRead | undefined {
-  const { effects, route, options, parts } = run;
-  if (effects === undefined || effects.writes.length > 0 || (route?.via !== "live" && route?.via !== "cache")) return undefined;
-  if ((route.engine.origin ?? "live") !== "live") return undefined;
+function beginRead(run: AdmittedCall): CachedRead | undefined {
+  const { effects, route, options, parts, plan: tool } = run;
+  if (effects.writes.length > 0 || !route.rules.caches) return undefined;
   // Without validation the input is not what equal calls are told by, and the answer is not what the tool promises.
   if (!options.validate) return undefined;
-  const guards = guardsOf(run);
-  const plan = (guards.cachePlan ??= CachePlan.of(toolOf(run), parts.cache.nextNumber()));
+  const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, parts.cache.nextNumber()));
   const owner = plan === undefined ? undefined : ownerOf(run, plan);
-  const key = owner === undefined ? undefined : plan?.keyOf(run.input ?? {}, options.data);
+  const key = owner === undefined ? undefined : plan?.keyOf(run.input, options.data);
   if (plan === undefined || owner === undefined || key === undefined) return undefined;
   return {
     plan,
     key,
     shelf: parts.cache.shelfOf(owner),
-    reads: lockKeysOf(run)?.reads ?? [],
+    reads: lockKeysOf(run).reads,
     stored: owner === parts.cache && plan.scope === "persistent" ? parts.cache.stored : undefined,
     asOf: 0,
     versions: undefined,
@@ -104,7 +100,7 @@ function beginRead(run: CallRun): CachedRead | undefined {
 }
 
 /** Whose answers the call may share; undefined when nobody could come for them. */
-function ownerOf(run: CallRun, { scope }: CachePlan): object | undefined {
+function ownerOf(run: AdmittedCall, { scope }: CachePlan): object | undefined {
   const { turn, parts } = run;
   if ((scope === "runtime" || scope === "persistent") && readsWorld(run)) return parts.cache;
   if (scope === "turn" || !turn.session.recorded) return turn.soleCall ? undefined : turn;
@@ -112,13 +108,13 @@ function ownerOf(run: CallRun, { scope }: CachePlan): object | undefined {
 }
 
 /** False where a session's own state may be in the answer, or what an engine remembers of a session: that is nobody else's. */
-function readsWorld({ effects, route }: CallRun): boolean {
-  return effects?.hasSessionKeys === false && (route?.engine.state ?? "none") === "none" && route?.engine.effectFree !== true;
+function readsWorld({ effects, route }: AdmittedCall): boolean {
+  return !effects.hasSessionKeys && (route.engine.state ?? "none") === "none" && route.engine.effectFree !== true;
 }
 
 /** False where the answer may hold what only the call's own branch has, because it is read from all of a toolset. */
-function namesWhatItReads(run: CallRun): boolean {
-  return readsWorld(run) && run.registered?.tool.effects?.reads !== undefined;
+function namesWhatItReads(run: AdmittedCall): boolean {
+  return readsWorld(run) && run.plan.tool.effects?.reads !== undefined;
 }
 
 /** The session that a simulation is a simulation of: what is read of the world is the same for both. */
@@ -151,7 +147,7 @@ function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
   flight.end(answer);
 }
 
-async function follow(run: CallRun, read: CachedRead, flight: Flight<CachedAnswer>): Promise<Found> {
+async function follow(run: AdmittedCall, read: CachedRead, flight: Flight<CachedAnswer>): Promise<Found> {
   const waited = await waitFor(run, flight.whenEnded(), { endsAt: run.deadlineAt, late: () => tooLate(run, "an equal call") });
   if ("ended" in waited) return waited.ended;
   if ("value" in waited && waited.value !== undefined) return take(run, waited.value);
@@ -159,13 +155,13 @@ async function follow(run: CallRun, read: CachedRead, flight: Flight<CachedAnswe
   return lookUp(run);
 }
 
-function peek(run: CallRun, read: CachedRead): Found | Promise<Found> {
+function peek(run: AdmittedCall, read: CachedRead): Found | Promise<Found> {
   if (read.stored !== undefined) return lookInStore(run, read, read.stored);
   const answer = run.parts.cache.peek(read.shelf, read.key);
   return answer === undefined ? undefined : take(run, answer);
 }
 
-async function lookInStore(run: CallRun, read: CachedRead, stored: StoredResults): Promise<Found> {
+async function lookInStore(run: AdmittedCall, read: CachedRead, stored: StoredResults): Promise<Found> {
   const found = await fromStore(run, stored.get(read.plan.storedKey(read.key), run.clock.wallTime()));
   if (found instanceof ToolError) return found;
   const answer = found === undefined ? undefined : readBody(run, found);
@@ -177,14 +173,14 @@ async function lookInStore(run: CallRun, read: CachedRead, stored: StoredResults
   return undefined;
 }
 
-async function fromStore<T>(run: CallRun, asked: Promise<T>): Promise<T | undefined | ToolError> {
+async function fromStore<T>(run: AdmittedCall, asked: Promise<T>): Promise<T | undefined | ToolError> {
   const waited = await waitFor(run, asked, { endsAt: run.deadlineAt, late: () => tooLate(run, "the store") });
   if ("ended" in waited) return waited.ended;
   return "value" in waited ? waited.value : undefined;
 }
 
-function tooLate(run: CallRun, awaited: string): ToolError {
-  const { deadlineMs } = toolOf(run).settings;
+function tooLate(run: AdmittedCall, awaited: string): ToolError {
+  const { deadlineMs } = run.plan.settings;
   return new ToolError(
     "timeout",
     `${run.toolName} was not started: it waited for ${awaited} until the call's deadline of ${deadlineMs} ms.`,
@@ -210,12 +206,12 @@ function keep(run: CallRun, read: CachedRead, answer: CachedAnswer): void {
 }
 
 /** What was stored, if it still is an answer of this tool: a store may be changed by others. */
-function readBody(run: CallRun, body: string): CachedAnswer | undefined {
+function readBody(run: AdmittedCall, body: string): CachedAnswer | undefined {
   try {
     const { value } = copyJson(parseJson(body));
     if (!isJsonObject(value)) return undefined;
     const { output, content, metadata }: Partial<JsonObject> = value;
-    const validator = toolOf(run).outputValidator;
+    const validator = run.plan.outputValidator;
     if (validator !== undefined && !validator.check(output)) return undefined;
     if (metadata !== undefined && !isJsonObject(metadata)) return undefined;
     return { output, content: content === undefined ? undefined : copyContent(content), metadata };

@@ -3,6 +3,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { Hook, HookContext } from "../core/hook.ts";
 import { isPromiseLike, waitFor } from "../policy/deadline.ts";
 import type { CallRun } from "./call-run.ts";
+import { withinRun } from "./nested-calls.ts";
 
 /** Longest time one hook may take. */
 const HOOK_TIMEOUT_MS = 10_000;
@@ -19,7 +20,7 @@ const NOTHING_SAID: HookAnswer<never> = Object.freeze({ said: undefined, ended: 
 /** Runs one hook in its time; one that throws or takes too long is logged, and has said nothing or ends the call. */
 export async function callHook<T>(run: CallRun, hook: Hook, ask: () => T | Promise<T>): Promise<HookAnswer<T>> {
   try {
-    const answer = ask();
+    const answer = withinRun(run, ask);
     return isPromiseLike(answer) ? await waitForHook<T>(run, hook, answer) : { said: answer, ended: undefined };
   } catch (thrown: unknown) {
     return failed(run, hook, `threw: ${describeThrown(thrown)}`);

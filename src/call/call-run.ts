@@ -4,6 +4,7 @@ import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
+import type { ResolvedEffects, LockKeys } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { Fidelity } from "../core/fidelity.ts";
@@ -21,20 +22,17 @@ import type { ResultKeeper } from "../policy/result-keeper.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
-import type { Ladder, Step } from "./ladder.ts";
+import type { Ladder } from "./ladder.ts";
 import type { CachedRead } from "./cache-plan.ts";
 import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
-import type { CallEffects } from "./resolve-effects.ts";
+import { lockKeysIn } from "./resolve-effects.ts";
 import type { RunningCalls } from "./running-calls.ts";
-import type { Route } from "./route.ts";
+import type { Answerer, Route } from "./route.ts";
 import type { Session } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
-import type { ToolGuards } from "./tool-guards.ts";
-
-/** What a step of the pipeline comes to: `undefined` goes on, an error ends the call. Throwing ends it too. */
-export type StepEnd = ToolError | undefined;
+import type { ToolPlan } from "./tool-plan.ts";
 
 /** What the pipeline uses of the runtime. */
 export interface CallParts {
@@ -62,7 +60,7 @@ export interface CallParts {
   readonly toolNamed: (qualifiedName: string) => Tool | undefined;
   /** Somebody hears events; changes when listeners come and go. */
   listening: boolean;
-  guardsOf(registered: RegisteredTool): ToolGuards;
+  planOf(registered: RegisteredTool): ToolPlan;
   emit(event: RuntimeEvent): void;
 }
 
@@ -94,7 +92,7 @@ export interface CallOptions {
   /** A person has allowed these calls already. */
   readonly approved?: boolean | undefined;
   /** Who answers, whatever the rules say. */
-  readonly steps?: readonly Step[] | undefined;
+  readonly answerers?: readonly Answerer[] | undefined;
   readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
   /** Added to what the tool said for programs, when the call has ended. */
   readonly metadata?: ResultNotes | undefined;
@@ -119,7 +117,12 @@ function mintKey(parts: readonly string[], input: JsonObject): string {
     .slice(0, 32)}`;
 }
 
-/** One call between its arrival and its result. Fields are filled in the order of the pipeline. */
+/**
+ * One call between its arrival and its result.
+ *
+ * Steps take the phase that they need, `ResolvedCall` or `AdmittedCall`, which hold what is known by then. What is undefined here either
+ * is not known before a phase, or need not happen at all.
+ */
 export class CallRun implements Interruptible {
   readonly parts: CallParts;
   readonly turn: Turn;
@@ -134,12 +137,12 @@ export class CallRun implements Interruptible {
   unreadable: ToolError | undefined;
   repairs: readonly Repair[] = NO_REPAIRS;
   warnings: readonly string[] = NO_WARNINGS;
-  registered: RegisteredTool | undefined;
-  guards: ToolGuards | undefined;
+  /** What is known of its tool, from `ResolvedCall` on. */
+  plan: ToolPlan | undefined;
   input: JsonObject | undefined;
   parsed: unknown;
-  effects: CallEffects | undefined;
-  /** Who answers; known once the call is admitted. */
+  /** From `AdmittedCall` on, as is the route. */
+  effects: ResolvedEffects | undefined;
   route: Route | undefined;
   ticket: LockTicket | undefined;
   slots: SlotLimit[] | undefined;
@@ -169,6 +172,8 @@ export class CallRun implements Interruptible {
   /** Set when the call was cancelled; what every later step ends with. */
   cancelled: ToolError | undefined;
   wait: Interrupt | undefined;
+  /** Why its message was voided, or its batch rolled back; the calls that its handler makes from then on are not run. */
+  takenBack: string | undefined;
 
   /** It may have been run before a crash, and nobody knows what became of it. */
   isInterrupted = false;
@@ -192,7 +197,7 @@ export class CallRun implements Interruptible {
 
   /** The qualified name once the tool is known, the name as asked before. */
   get toolName(): string {
-    return this.registered?.qualifiedName ?? this.call.name;
+    return this.plan === undefined ? this.call.name : this.plan.qualifiedName;
   }
 
   /** Somebody wants to know of its events. */
@@ -211,25 +216,18 @@ export class CallRun implements Interruptible {
 
   /** What happens is not what happens to the tool: nothing counts for it. */
   get isReal(): boolean {
-    return !this.simulated && (this.route === undefined || this.route.via === "live");
-  }
-
-  /** What answers it stands in for the tool, if only as the engine of its toolset, and leaves alone what others could touch. */
-  get touchesNothing(): boolean {
-    const { route } = this;
-    if (route?.via === "stand-in" || route?.via === "simulate") return true;
-    return route?.via === "live" && route.engine.effectFree === true && (route.engine.origin ?? "live") !== "live";
+    return !this.simulated && this.route?.rules.isPretended !== true;
   }
 
   /** The session that its engine knows: a branch reads what an engine keeps elsewhere for the session it comes from. */
   get sessionForEngine(): Session {
     const { session } = this.turn;
-    const engine = this.route?.engine;
-    if (engine?.state !== "remote" || engine.forkSession !== undefined || this.route?.via === "stand-in") return session;
+    const { route } = this;
+    if (route?.engine.state !== "remote" || route.engine.forkSession !== undefined || !route.rules.sharesParent) return session;
     let root = session;
     while (root.parent !== undefined) root = root.parent;
     // A session that the engine was never asked about is left alone: a branch leaves no trace in it.
-    return root.closed || root.engagedEngines?.has(engine) === true ? root : session;
+    return root.closed || root.engagedEngines?.has(route.engine) === true ? root : session;
   }
 
   /** Bound to the branch, the call, its tool and its input: the same over all attempts and after a crash, new in a fork. */
@@ -245,6 +243,12 @@ export class CallRun implements Interruptible {
       outcome: this.attempts === 0 ? "not_started" : "unknown",
     });
     this.wait?.interrupt(this.cancelled);
+  }
+
+  /** Cancels the call, and whatever its handler still calls. */
+  takeBack(reason: string): void {
+    this.takenBack ??= reason;
+    this.cancel(reason);
   }
 
   /** Keeps the process alive until `letProcessEnd`: somebody waits for the result. */
@@ -275,4 +279,52 @@ export class CallRun implements Interruptible {
   get eventBase(): { readonly callId: string; readonly sessionId: string; readonly turnId: string; readonly at: number } {
     return { callId: this.callId, sessionId: this.turn.session.id, turnId: this.turn.id, at: this.clock.wallTime() };
   }
+}
+
+/** Its tool is known. */
+export interface ResolvedCall extends CallRun {
+  plan: ToolPlan;
+}
+
+/** Its input fits its tool. */
+export interface FittedCall extends ResolvedCall {
+  input: JsonObject;
+}
+
+/** It may run: what it touches is known, and who answers. */
+export interface AdmittedCall extends FittedCall {
+  effects: ResolvedEffects;
+  route: Route;
+}
+
+/** Hands a call on to the phase in which its tool is known. */
+export function resolved(run: CallRun, plan: ToolPlan): ResolvedCall {
+  run.plan = plan;
+  if (plan.settings.deadlineMs > 0) run.deadlineAt = run.startedAt + plan.settings.deadlineMs;
+  return run as ResolvedCall; // what is new in this phase was set above; so below
+}
+
+/** Hands a call on to the phase in which its input is known. */
+export function fitted(run: ResolvedCall, input: JsonObject, parsed: unknown): FittedCall {
+  run.input = input;
+  run.parsed = parsed;
+  return run as FittedCall;
+}
+
+/** Hands a call on to the phase in which it may run. */
+export function admitted(run: FittedCall, effects: ResolvedEffects, route: Route): AdmittedCall {
+  run.effects = effects;
+  run.route = route;
+  return run as AdmittedCall;
+}
+
+/** It was admitted, whatever has become of it since. */
+export function isAdmitted(run: CallRun): run is AdmittedCall {
+  return run.route !== undefined;
+}
+
+/** The keys that a call locks, a session's own told from those of other sessions. */
+export function lockKeysOf({ effects, turn, route }: AdmittedCall): LockKeys {
+  const isPlayed = route.rules.locks !== "everybody";
+  return effects.hasSessionKeys || isPlayed ? lockKeysIn(turn.session.id, effects.lock, isPlayed) : effects.lock;
 }

@@ -6,7 +6,6 @@ import type { Fault, FaultPolicy } from "../policy/fault.ts";
 import { NO_CALLS, countCall, countCalls } from "../policy/fault-tally.ts";
 import type { CallSample, CallTally } from "../policy/fault-tally.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
-import type { Registry } from "../registry/registry.ts";
 import { faultsOf } from "../registry/toolset-faults.ts";
 import type { Session } from "../session/session.ts";
 
@@ -29,19 +28,20 @@ export class CallFaults {
 const MAX_REMEMBERED_CALLS = 1_000_000;
 
 export class Faults {
+  /** The runtime plans faults itself. */
+  readonly isPlanned: boolean;
   readonly #plan: FaultPolicy | undefined;
-  readonly #registry: Registry;
   #bareCalls: CallTally = NO_CALLS;
 
   /** @throws ToolError `invalid_argument` for a plan that cannot be kept */
-  constructor(plan: FaultPlan | undefined, registry: Registry) {
+  constructor(plan: FaultPlan | undefined) {
     this.#plan = plan === undefined ? undefined : faultPolicy(plan, { owner: "the runtime" });
-    this.#registry = registry;
+    this.isPlanned = plan !== undefined;
   }
 
-  /** Some call may meet a fault. */
-  get any(): boolean {
-    return this.#plan !== undefined || this.#registry.hasFaults;
+  /** Some call of these tools may meet a fault. */
+  mayHit({ hasFaults }: { readonly hasFaults: boolean }): boolean {
+    return this.isPlanned || hasFaults;
   }
 
   /** The calls of no session so far. */
@@ -49,9 +49,8 @@ export class Faults {
     return this.#bareCalls;
   }
 
-  /** Takes the number of a call that begins. Undefined where no call may meet a fault. */
-  begin(session: Session, call: ToolCall): CallFaults | undefined {
-    if (!this.any) return undefined;
+  /** Takes the number of a call that begins. */
+  begin(session: Session, call: ToolCall): CallFaults {
     const before = session.isBare ? this.#bareCalls : (session.tally ?? countCalls(NO_CALLS, session.log));
     const { sample, tally } = countCall(before, call);
     if (!session.isBare) session.tally = tally;

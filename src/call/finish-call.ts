@@ -6,22 +6,25 @@ import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import type { Origin, ResultStatus, ToolResult } from "../core/result.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { truncateResult } from "../policy/truncate-result.ts";
+import { READ_RESULT } from "../registry/read-result-tool.ts";
+import { isVisible } from "../registry/visible-tool.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
 import type { CallRun, ResultNotes } from "./call-run.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
 import { outcomeUnknown } from "./reconcile-call.ts";
-import { limitSize } from "./limit-size.ts";
 
 /** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ToolResult | Promise<ToolResult> {
-  release(run);
+  if (run.plan?.holdsNothing === false) release(run);
   const end =
     error !== undefined && run.isInterrupted && error.outcome === "not_started" ? outcomeUnknown(run.toolName, error.message) : error;
   if (run.read !== undefined) endRead(run, end);
   const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
-  if (run.parts.afterHooks.length === 0 || run.registered === undefined) return recordResult(run, result);
+  if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
   run.keepProcess();
   return showHooks(run, result).then((shown) => recordResult(run, shown));
 }
@@ -34,10 +37,10 @@ function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
 /** Where the answer came from. An engine that only stands in for the world cannot say that it is the world. */
 function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: CallRun): Origin {
   if (isAnswered || isInterrupted) return "live"; // whoever would answer it now, it is told of what it did before a crash
-  if (fromCache || route?.via === "cache") return "cache";
+  if (fromCache || route?.rules.onlyKept === true) return "cache";
   if (route === undefined) return simulated ? "simulated" : "live";
   const { origin = "live" } = route.engine;
-  return route.via !== "live" && origin === "live" ? "simulated" : origin;
+  return route.rules.isPretended && origin === "live" ? "simulated" : origin;
 }
 
 /** Which engine stood in for the tool, and how near it comes. */
@@ -51,10 +54,10 @@ function isAnswer({ faults, partial, answeredError }: CallRun, error: ToolError 
   return faults?.spoils === undefined && (error === undefined || error === partial || error === answeredError);
 }
 
-function fidelityOf({ registered }: CallRun, { origin, status }: ToolResult): Fidelity {
+function fidelityOf({ plan }: CallRun, { origin, status }: ToolResult): Fidelity {
   if (origin === "cache" || origin === "replay") return "observed";
   if (origin === "stub") return "scripted";
-  return status === "ok" && registered?.outputValidator !== undefined ? "schema-valid" : "unchecked";
+  return status === "ok" && plan?.outputValidator !== undefined ? "schema-valid" : "unchecked";
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -107,13 +110,15 @@ function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown)
 }
 
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
-  if (run.registered !== undefined) limitSize(run, result);
+  if (run.plan !== undefined) limitSize(run, run.plan.settings.maxResultBytes, result);
   if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
   for (const repair of result.repairs) Object.freeze(repair);
   Object.freeze(result.repairs);
   Object.freeze(result.warnings);
   run.result = Object.freeze(result);
-  run.parts.running.delete(run.callId);
+  const { running } = run.parts;
+  running.byId.delete(run.callId);
+  if (running.isAwaited) running.noteEnd(run.callId);
   run.letProcessEnd();
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;
@@ -148,4 +153,44 @@ function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`What was to be kept with the result of ${run.toolName} could not be had: ${describeThrown(thrown)}`);
   }
+}
+
+/** The fields of a result that is being made. */
+type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
+
+/** Cuts what the result shows to the model. The whole is kept only in a session: without one, nobody could come back for it. */
+function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
+  if (maxResultBytes === 0) return;
+  let handle: string | undefined;
+  const shown = truncateResult(result.output, result.content, maxResultBytes, () => {
+    if (!run.turn.session.keepsResults) return ASK_FOR_LESS;
+    handle ??= keepWhole(run, result);
+    if (!isVisible(run.parts.registry, READ_RESULT, run.options.visibility)) return ASK_FOR_LESS;
+    return `Read the rest with read_result {"handle": "${handle}"}`;
+  });
+  if (!shown.cut) return;
+  if (shown.output !== undefined) result.output = frozen(shown.output);
+  if (shown.content !== undefined) result.content = Object.freeze(shown.content.map((part) => Object.freeze({ ...part })));
+  result.truncation = Object.freeze({ handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes });
+}
+
+/** What was cut is made anew, as far as the cut reaches. */
+function frozen(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const item of Object.values(value)) frozen(item);
+  return Object.freeze(value);
+}
+
+const ASK_FOR_LESS = "ask for less at a time";
+
+/** In memory for as long as there is room, and where a store has the session, in its log for good. */
+function keepWhole(run: CallRun, { output, content }: Shown): string {
+  const { session } = run.turn;
+  if (run.kept && session.eventLog !== undefined) {
+    const whole = { ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
+    const event = Object.freeze({ ...run.eventBase, type: "output-keep", ...whole } as const);
+    session.recordOutput(event);
+    run.emit(event);
+  }
+  return run.parts.keeper.keep(session.id, run.callId, output, content);
 }

@@ -4,34 +4,37 @@ import { isJsonObject } from "../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { isPromiseLike } from "../policy/deadline.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput } from "../schema/repair-input.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
+import { fitted } from "./call-run.ts";
+import type { FittedCall, ResolvedCall } from "./call-run.ts";
 import { settleParsing } from "./settle-parsing.ts";
-import { ANY_OBJECT, guardsOf, toolOf } from "./resolve-tool.ts";
 
-export function fitCall(run: CallRun): StepEnd | Promise<StepEnd> {
-  const registered = toolOf(run);
+/** What any object fits; text is read as the JSON it spells, as it will be for the tool's own schema. */
+export const ANY_OBJECT = compileSchema(true);
+
+export function fitCall(run: ResolvedCall): FittedCall | ToolError | Promise<FittedCall | ToolError> {
+  const { plan } = run;
+  const { validate } = run.options;
   const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
   // Without validation an input still is an object: there is nothing else to record and to hand on.
-  const validator = run.options.validate ? registered.inputValidator : ANY_OBJECT;
-  if (!registered.hasWarned && run.options.validate) warnOnce(run, registered);
-  const fitted = fitInput(sent, validator, guardsOf(run));
-  if (!fitted.ok)
+  const validator = (validate ? plan.inputValidator : undefined) ?? ANY_OBJECT;
+  if (!plan.registered.hasWarned && validate) warnOnce(run, plan.registered);
+  const outcome = fitInput(sent, validator, plan);
+  if (!outcome.ok)
     return invalidInput(
       run,
-      fitted.problems.map((problem) => `${problem.path}: ${problem.message}`),
+      outcome.problems.map((problem) => `${problem.path}: ${problem.message}`),
     );
-  if (fitted.repairs.length > 0) run.repairs = run.repairs.length === 0 ? fitted.repairs : [...run.repairs, ...fitted.repairs];
-  run.input = fitted.value;
-  run.parsed = fitted.value;
-  return run.options.validate ? applyOwnRules(run, fitted.value) : undefined;
+  if (outcome.repairs.length > 0) run.repairs = run.repairs.length === 0 ? outcome.repairs : [...run.repairs, ...outcome.repairs];
+  return validate ? applyOwnRules(run, outcome.value) : fitted(run, outcome.value, outcome.value);
 }
 
 const MAX_WARNINGS = 5;
 
 /** Schemas are compiled when they are first needed, so this is when their warnings are known. */
-function warnOnce(run: CallRun, registered: RegisteredTool): void {
+function warnOnce(run: ResolvedCall, registered: RegisteredTool): void {
   registered.hasWarned = true;
   const { warnings, qualifiedName } = registered;
   for (const warning of warnings.slice(0, MAX_WARNINGS)) {
@@ -40,14 +43,15 @@ function warnOnce(run: CallRun, registered: RegisteredTool): void {
 }
 
 /** The tool's own rules, then its own schema library. */
-function applyOwnRules(run: CallRun, input: JsonObject): StepEnd | Promise<StepEnd> {
-  const { validate, parseInput } = toolOf(run).tool;
+function applyOwnRules(run: ResolvedCall, input: JsonObject): FittedCall | ToolError | Promise<FittedCall | ToolError> {
+  const { validate, parseInput } = run.plan.tool;
+  run.input = input; // recorded, whatever the rules say
   if (validate !== undefined) {
     const problems = readProblems(validate(input));
     if (problems.length > 0) return invalidInput(run, problems);
   }
-  if (parseInput === undefined) return undefined;
-  return settleParsing(run, { what: "input", work: parseInput(input), take: (parsed) => takeParsed(run, parsed) });
+  if (parseInput === undefined) return fitted(run, input, input);
+  return settleParsing(run, { what: "input", work: parseInput(input), take: (parsed) => takeParsed(run, input, parsed) });
 }
 
 /** A rule that answers with anything but a list has not said that the input is right. */
@@ -57,13 +61,11 @@ function readProblems(problems: unknown): readonly string[] {
   throw new TypeError("its validate() did not answer with an array of problems");
 }
 
-function takeParsed(run: CallRun, parsed: ParsedInput): StepEnd {
-  if ("issues" in parsed) return invalidInput(run, parsed.issues);
-  run.parsed = parsed.value;
-  return undefined;
+function takeParsed(run: ResolvedCall, input: JsonObject, parsed: ParsedInput): FittedCall | ToolError {
+  return "issues" in parsed ? invalidInput(run, parsed.issues) : fitted(run, input, parsed.value);
 }
 
-function invalidInput(run: CallRun, problems: readonly string[]): ToolError {
+function invalidInput(run: ResolvedCall, problems: readonly string[]): ToolError {
   const properties = propertyNames(run);
   return new ToolError("invalid_input", `The input of ${run.toolName} does not fit its schema.`, {
     details: problems,
@@ -71,8 +73,8 @@ function invalidInput(run: CallRun, problems: readonly string[]): ToolError {
   });
 }
 
-function propertyNames(run: CallRun): readonly string[] {
-  const schema = toolOf(run).tool.inputSchema;
+function propertyNames(run: ResolvedCall): readonly string[] {
+  const schema = run.plan.tool.inputSchema;
   if (typeof schema === "boolean" || !isJsonObject(schema["properties"])) return [];
   const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
   const properties: JsonObject = schema["properties"];

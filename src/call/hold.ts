@@ -3,40 +3,32 @@ import { ToolError } from "../core/error.ts";
 import type { LockTicket } from "../core/locks.ts";
 import type { SlotLimit } from "../core/slots.ts";
 import { waitFor } from "../policy/deadline.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
-import { lockKeysIn } from "./resolve-effects.ts";
-import type { LockKeys } from "./resolve-effects.ts";
-import { guardsOf } from "./resolve-tool.ts";
+import { lockKeysOf } from "./call-run.ts";
+import type { AdmittedCall, CallRun } from "./call-run.ts";
 
 /** Waits shorter than this are not reported. */
 const REPORTED_WAIT_MS = 1;
 
 /** Takes the call's place in line for its locks: in call order, whatever it still has to wait for. `release` gives it back. */
-export function takePlace(run: CallRun): undefined {
-  if (run.isAnswered || run.route?.via === "stand-in" || run.route?.via === "simulate") return undefined; // it touches nothing that others could
+export function takePlace(run: AdmittedCall): AdmittedCall {
+  const { reads, writes } = run.effects.lock;
+  if (reads.length + writes.length === 0 || run.isAnswered || run.route.rules.locks === "nobody" || run.ticket !== undefined) return run;
   const lock = lockKeysOf(run);
-  if (lock === undefined || lock.reads.length + lock.writes.length === 0) return undefined;
-  run.ticket ??= run.parts.locks.request({ owner: run.callId, reads: lock.reads, writes: lock.writes, commutative: lock.commutative });
-  return undefined;
+  run.ticket = run.parts.locks.request({ owner: run.callId, reads: lock.reads, writes: lock.writes, commutative: lock.commutative });
+  return run;
 }
 
 /** Takes the call's locks. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any. */
-export function acquireLocks(run: CallRun): undefined | Promise<StepEnd> {
+export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   takePlace(run);
   const { ticket } = run;
   return ticket === undefined || ticket.granted ? undefined : waitForLocks(run, ticket);
 }
 
 /** Takes the slots that an attempt runs in, once it has its locks. As `acquireLocks`. */
-export function acquireSlots(run: CallRun): undefined | Promise<StepEnd> {
-  if (run.route?.via === "stand-in" || run.route?.via === "simulate") return undefined;
+export function acquireSlots(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
+  if (run.plan.limits.length === 0 || run.route.rules.locks === "nobody") return undefined;
   return takeSlots(run) ? undefined : waitForSlots(run);
-}
-
-/** The keys that the call locks, a session's own told from those of other sessions. */
-export function lockKeysOf({ effects, turn, touchesNothing }: CallRun): LockKeys | undefined {
-  if (effects === undefined || !(effects.hasSessionKeys || touchesNothing)) return effects?.lock;
-  return lockKeysIn(turn.session.id, effects.lock, touchesNothing);
 }
 
 /** Gives everything back; nothing happens the second time. */
@@ -48,10 +40,10 @@ export function release(run: CallRun): void {
   run.slots = undefined;
 }
 
-async function waitForLocks(run: CallRun, ticket: LockTicket): Promise<StepEnd> {
+async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<ToolError | undefined> {
   const since = run.clock.now();
   const waitedFor = run.parts.listening ? ticket.waitingFor() : [];
-  tellToDeclare(run, ticket);
+  warnUndeclared(run, ticket);
   const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
   if ("ended" in waited) {
     release(run);
@@ -62,11 +54,9 @@ async function waitForLocks(run: CallRun, ticket: LockTicket): Promise<StepEnd> 
 }
 
 /** Takes a slot of each limit that is set, without waiting; all or none. */
-function takeSlots(run: CallRun): boolean {
-  const limits = limitsOf(run);
-  if (limits === undefined) return true;
+function takeSlots(run: AdmittedCall): boolean {
   const taken: SlotLimit[] = [];
-  for (const one of limits) {
+  for (const one of run.plan.limits) {
     if (!one.tryTake()) {
       for (const other of taken) other.release();
       return false;
@@ -77,18 +67,10 @@ function takeSlots(run: CallRun): boolean {
   return true;
 }
 
-/** The limits that are set, the narrowest first: who waits for a wide one keeps out nobody but its like. */
-function limitsOf(run: CallRun): readonly SlotLimit[] | undefined {
-  const { limit, toolsetLimit } = guardsOf(run);
-  const whole = run.parts.limit;
-  if (limit === undefined && toolsetLimit === undefined && whole === undefined) return undefined;
-  return [limit, toolsetLimit, whole].filter((one) => one !== undefined);
-}
-
-async function waitForSlots(run: CallRun): Promise<StepEnd> {
+async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
   const since = run.clock.now();
   run.slots = [];
-  for (const one of limitsOf(run) ?? []) {
+  for (const one of run.plan.limits) {
     if (!one.tryTake()) {
       const waiter = one.wait(run.turn.session.id);
       const waited = await waitFor(run, waiter.whenTaken(), { endsAt: run.deadlineAt, late: () => noSlot(run) });
@@ -104,7 +86,7 @@ async function waitForSlots(run: CallRun): Promise<StepEnd> {
   return undefined;
 }
 
-function busy(run: CallRun, ticket: LockTicket): ToolError {
+function busy(run: AdmittedCall, ticket: LockTicket): ToolError {
   const holders = namesOf(run, ticket);
   const by = holders.length === 0 ? "" : ` They are held by ${holders.join(", ")}.`;
   return new ToolError("resource_busy", `${run.toolName} waited for ${resourcesOf(run)} until its deadline.${by}`, {
@@ -119,9 +101,9 @@ function noSlot(run: CallRun): ToolError {
   });
 }
 
-function resourcesOf(run: CallRun): string {
-  const keys = [...(run.effects?.writes ?? []), ...(run.effects?.reads ?? [])];
-  return keys.length === 0 ? `the toolset "${run.registered?.toolset.name ?? ""}"` : keys.slice(0, 5).join(", ");
+function resourcesOf({ effects, plan }: AdmittedCall): string {
+  const keys = [...effects.writes, ...effects.reads];
+  return keys.length === 0 ? `the toolset "${plan.registered.toolset.name}"` : keys.slice(0, 5).join(", ");
 }
 
 /** The calls a ticket waits for, as `tool (call id)`, abandoned ones marked. */
@@ -133,17 +115,17 @@ function namesOf(run: CallRun, ticket: LockTicket): readonly string[] {
 }
 
 function holderName({ parts }: CallRun, callId: string): string | undefined {
-  return (parts.orphans.get(callId) ?? parts.running.get(callId))?.toolName;
+  return (parts.orphans.get(callId) ?? parts.running.byId.get(callId))?.toolName;
 }
 
 /** Says once per tool when calls wait only because a tool declares no effects. */
-function tellToDeclare(run: CallRun, ticket: LockTicket): void {
-  const meeting = [run, ...ticket.waitingFor().map((callId) => run.parts.running.get(callId))];
-  const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.guards?.toldToDeclare === false);
-  if (undeclared?.guards === undefined) return;
-  undeclared.guards.toldToDeclare = true;
+function warnUndeclared(run: CallRun, ticket: LockTicket): void {
+  const meeting = [run, ...ticket.waitingFor().map((callId) => run.parts.running.byId.get(callId))];
+  const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.plan?.warnedUndeclared === false);
+  if (undeclared?.plan === undefined) return;
+  undeclared.plan.warnedUndeclared = true;
   run.parts.ports.log.warn(
-    `Calls of "${undeclared.registered?.toolset.name ?? ""}" wait for one another because ${undeclared.toolName} declares no effects. Declare what it reads and writes (for an MCP server: effects, or trustAnnotations to believe its hints), and they run side by side.`,
+    `Calls of "${undeclared.plan.registered.toolset.name}" wait for one another because ${undeclared.toolName} declares no effects. Declare what it reads and writes (for an MCP server: effects, or trustAnnotations to believe its hints), and they run side by side.`,
   );
 }
 

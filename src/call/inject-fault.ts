@@ -1,4 +1,5 @@
 /** Puts the fault that a call meets in the place of its engine's answer, or into it. */
+import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { FaultRule } from "../core/fault.ts";
@@ -8,10 +9,8 @@ import { Job } from "../core/job.ts";
 import { onAbort } from "../policy/deadline.ts";
 import type { Fault } from "../policy/fault.ts";
 import { emptiest, firstHalf, garbled } from "../policy/fault-output.ts";
-import type { CallRun } from "./call-run.ts";
+import type { AdmittedCall } from "./call-run.ts";
 import { followJob } from "./follow-job.ts";
-import { toolOf } from "./resolve-tool.ts";
-import type { AttemptContext } from "./tool-context.ts";
 
 const GARBLED = "Tool execution failed";
 const CONNECTION_FAILED = "The connection to the service failed.";
@@ -21,22 +20,22 @@ const CONNECTION_LOST = "The connection was lost before an answer came.";
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
 /** Asks the engine for the answer of an attempt, unless the call's fault is that it is not asked, or not at once. */
-export function askWithFault(run: CallRun, context: AttemptContext, ask: () => unknown): unknown {
+export function askWithFault(run: AdmittedCall, context: ToolContext, ask: () => unknown): unknown {
   const { faults, parts } = run;
   if (faults === undefined) return ask();
   faults.spoils = undefined;
-  if (faults.drawn === undefined) faults.drawn = parts.faults.draw(faults.sample, toolOf(run), run.turn.session) ?? null;
+  if (faults.drawn === undefined) faults.drawn = parts.faults.draw(faults.sample, run.plan.registered, run.turn.session) ?? null;
   const fault = faults.drawn;
   if (fault === null || context.attempt > (fault.rule.attempts ?? Infinity)) return ask();
   return answerWithFault(run, fault, { context, ask });
 }
 
 interface Asking {
-  readonly context: AttemptContext;
+  readonly context: ToolContext;
   readonly ask: () => unknown;
 }
 
-function answerWithFault(run: CallRun, fault: Fault, { context, ask }: Asking): unknown {
+function answerWithFault(run: AdmittedCall, fault: Fault, { context, ask }: Asking): unknown {
   const { rule, delayMs } = fault;
   switch (rule.type) {
     case "latency":
@@ -64,7 +63,7 @@ function answerWithFault(run: CallRun, fault: Fault, { context, ask }: Asking): 
 }
 
 /** What an attempt that was answered ends with all the same; undefined where the answer counts. */
-export function spoiledAnswer(run: CallRun): ToolError | undefined {
+export function spoiledAnswer(run: AdmittedCall): ToolError | undefined {
   const fault = run.faults?.spoils;
   if (fault === undefined) return undefined;
   meet(run, fault);
@@ -78,10 +77,14 @@ export function spoiledAnswer(run: CallRun): ToolError | undefined {
  *
  * @throws ToolError `not_json` for an answer that cannot be recorded
  */
-export function spoiledOutput(run: CallRun, { rule }: Fault, answer: unknown): { readonly output: unknown; readonly isChecked: boolean } {
+export function spoiledOutput(
+  run: AdmittedCall,
+  { rule }: Fault,
+  answer: unknown,
+): { readonly output: unknown; readonly isChecked: boolean } {
   if (rule.type === "empty_result") {
     run.content = undefined;
-    return { output: emptiest(toolOf(run).tool.outputSchema), isChecked: false };
+    return { output: emptiest(run.plan.tool.outputSchema), isChecked: false };
   }
   if (rule.type === "unparseable_result") {
     const said = answer === undefined ? undefined : copyJson(answer).value;
@@ -92,43 +95,43 @@ export function spoiledOutput(run: CallRun, { rule }: Fault, answer: unknown): {
 }
 
 /** Before another is asked for the same call: what it has met is not met again. */
-export function faultIsOver({ faults }: CallRun): void {
+export function faultIsOver({ faults }: AdmittedCall): void {
   if (faults?.met !== undefined) faults.drawn = null;
 }
 
 /** The error of a time limit that was reached because a fault was planned. */
-export function plannedTimeout(run: CallRun, error: ToolError): ToolError {
+export function plannedTimeout(run: AdmittedCall, error: ToolError): ToolError {
   const rule = run.faults?.drawn?.rule;
   if (rule?.type !== "timeout" || run.attempts > (rule.attempts ?? Infinity)) return error;
   return plannedError({ ...rule, retryable: error.retryable && rule.retryable !== false }, error.code, error.message);
 }
 
 /** What went wrong with this attempt was put in on purpose, or into something that only stands in for the tool. */
-export function isPutIn(run: CallRun): boolean {
+export function isPutIn(run: AdmittedCall): boolean {
   const { faults } = run;
   if (faults?.met === undefined) return false;
   return !isLive(run) || (faults.drawn !== null && faults.drawn !== undefined && run.attempts <= (faults.drawn.rule.attempts ?? Infinity));
 }
 
-function isLive({ route }: CallRun): boolean {
-  return route?.via === "live" && (route.engine.origin ?? "live") === "live";
+function isLive({ route }: AdmittedCall): boolean {
+  return route.rules.isTool;
 }
 
-function meet({ faults }: CallRun, { rule }: Fault): void {
+function meet({ faults }: AdmittedCall, { rule }: Fault): void {
   if (faults !== undefined) faults.met = rule.type;
 }
 
-function spoilAnswer({ faults }: CallRun, fault: Fault): void {
+function spoilAnswer({ faults }: AdmittedCall, fault: Fault): void {
   if (faults !== undefined) faults.spoils = fault;
 }
 
-function askAndSpoil(run: CallRun, fault: Fault, ask: () => unknown): unknown {
+function askAndSpoil(run: AdmittedCall, fault: Fault, ask: () => unknown): unknown {
   const answer = ask();
   spoilAnswer(run, fault);
   return answer;
 }
 
-async function later(run: CallRun, delayMs: number, { context, ask }: Asking): Promise<unknown> {
+async function later(run: AdmittedCall, delayMs: number, { context, ask }: Asking): Promise<unknown> {
   await new Promise<void>((resolve, reject) => {
     const cancel = run.clock.timer(() => {
       forget();
@@ -173,7 +176,7 @@ function plannedError(
 }
 
 /** Half of the answer; of one that has only parts for the model, half of those. */
-function partOf(run: CallRun, answer: unknown): JsonValue | undefined {
+function partOf(run: AdmittedCall, answer: unknown): JsonValue | undefined {
   const { content } = run;
   if (answer !== undefined || content === undefined) {
     run.content = undefined;

@@ -8,6 +8,7 @@ import { nameMatcher } from "../policy/permission.ts";
 import type { NameMatcher } from "../policy/permission.ts";
 import { OWN_NAMESPACE } from "../registry/read-result-tool.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Answerer } from "./route.ts";
 
 /** Who answers some of the tools, in every session. */
 export interface LadderRule {
@@ -40,26 +41,22 @@ export interface LadderOptions {
   readonly onRecord?: (events: readonly SessionEvent[]) => void;
 }
 
-/** A rung and who answers there; on the rung `cache` nobody, as what is kept is looked up. */
-export interface Step {
-  readonly rung: Rung;
-  readonly engine: Engine | undefined;
-}
-
 interface CheckedRule {
   readonly fits: NameMatcher;
-  readonly steps: readonly Step[];
+  readonly answerers: readonly Answerer[];
   readonly realOnly: boolean;
 }
 
 export class Ladder {
   readonly onRecord: LadderOptions["onRecord"];
   /** Who answers calls of a simulation that may not run. */
-  readonly simulation: readonly Step[];
+  readonly simulation: readonly Answerer[];
   /** Some engine answers one call after the other. */
   readonly hasSequence: boolean;
   /** Some engine must be told when a session begins and ends. */
   readonly remembersSessions: boolean;
+  /** Some rule may be about a tool. */
+  readonly hasRules: boolean;
   readonly #engines: ReadonlyMap<Rung, Engine>;
   readonly #rules: readonly CheckedRule[];
 
@@ -71,36 +68,32 @@ export class Ladder {
     this.#rules = (options.rules ?? []).map(({ tools, from, realOnly = false }, index) => {
       const where = `ladder.rules[${index}]`;
       const patterns = typeof tools === "string" ? [tools] : tools;
-      return { fits: nameMatcher(patterns, `${where}.tools`), steps: this.#known(from, `${where}.from`), realOnly };
+      return { fits: nameMatcher(patterns, `${where}.tools`), answerers: this.#known(from, `${where}.from`), realOnly };
     });
+    this.hasRules = this.#rules.length > 0;
     if (standIn !== undefined) this.simulation = [{ rung: "stub", engine: standIn }];
     else if (options.simulation !== undefined) this.simulation = this.#standIns(options.simulation);
-    else this.simulation = this.#steps(ENGINE_RUNGS.filter((rung) => this.#engines.has(rung)));
+    else this.simulation = this.#answerers(ENGINE_RUNGS.filter((rung) => this.#engines.has(rung)));
     const all = [...this.#engines.values(), ...(standIn === undefined ? [] : [standIn])];
     this.hasSequence = all.some(({ order }) => order === "sequential");
     this.remembersSessions = all.some((engine) => engine.openSession !== undefined);
   }
 
-  /** Some rule may be about a tool. */
-  get hasRules(): boolean {
-    return this.#rules.length > 0;
-  }
-
   /** Who is asked for a tool of an engine, in order; undefined where no rule says it, and for the runtime's own: the tool itself. */
-  stepsFor({ qualifiedName, toolset }: RegisteredTool, { origin = "live" }: Engine): readonly Step[] | undefined {
+  answerersFor({ qualifiedName, toolset }: RegisteredTool, { origin = "live" }: Engine): readonly Answerer[] | undefined {
     if (toolset.name === OWN_NAMESPACE) return undefined;
-    return this.#rules.find(({ fits, realOnly }) => (!realOnly || origin === "live") && fits(qualifiedName) !== undefined)?.steps;
+    return this.#rules.find(({ fits, realOnly }) => (!realOnly || origin === "live") && fits(qualifiedName) !== undefined)?.answerers;
   }
 
   /** The same for what a caller says. @throws ToolError `invalid_argument` */
-  stepsOf(rungs: Rungs): readonly Step[] {
+  answerersOf(rungs: Rungs): readonly Answerer[] {
     return this.#known(rungs, 'The option "answerFrom" of execute()');
   }
 
-  #standIns(rungs: Rungs): readonly Step[] {
-    const steps = this.#known(rungs, "ladder.simulation");
-    const real = steps.find(({ rung }) => isReal(rung));
-    if (real === undefined) return steps;
+  #standIns(rungs: Rungs): readonly Answerer[] {
+    const answerers = this.#known(rungs, "ladder.simulation");
+    const real = answerers.find(({ rung }) => isReal(rung));
+    if (real === undefined) return answerers;
     throw new ToolError(
       "invalid_argument",
       `ladder.simulation names ${real.rung}, but nothing of a simulation falls back to what is real.`,
@@ -110,16 +103,16 @@ export class Ladder {
     );
   }
 
-  #known(rungs: Rungs, whose: string): readonly Step[] {
-    const steps = this.#steps(rungList(rungs, whose));
-    const missing = steps.find(({ rung, engine }) => engine === undefined && !isReal(rung) && rung !== "cache");
-    if (missing === undefined) return steps;
+  #known(rungs: Rungs, whose: string): readonly Answerer[] {
+    const answerers = this.#answerers(rungList(rungs, whose));
+    const missing = answerers.find(({ rung, engine }) => engine === undefined && !isReal(rung) && rung !== "cache");
+    if (missing === undefined) return answerers;
     throw new ToolError("invalid_argument", `${whose} names ${missing.rung}, and the ladder has no engine for it.`, {
       hint: `Give createRuntime({ ladder: { engines: { ${missing.rung}: … } } }).`,
     });
   }
 
-  #steps(rungs: readonly Rung[]): readonly Step[] {
+  #answerers(rungs: readonly Rung[]): readonly Answerer[] {
     return Object.freeze(rungs.map((rung) => Object.freeze({ rung, engine: this.#engines.get(rung) })));
   }
 }

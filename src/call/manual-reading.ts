@@ -1,13 +1,10 @@
 /** What a session knows of the documentation that was read in it, and the gate for tools that ask for it. */
-import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
-import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { ResolvedCall } from "./call-run.ts";
 import { isShown } from "./shown-results.ts";
 import { isVisible } from "../registry/visible-tool.ts";
-import { messageName, messageOf } from "./tool-context.ts";
 
 /** The toolset of the tool `info`; the marks are its state, so a session's branches, rollbacks and stored log have them too. */
 export const MANUAL_TOOLSET = "manual";
@@ -16,21 +13,16 @@ export const INFO_TOOL = "info";
 
 const INFO_NAME = `${MANUAL_TOOLSET}::${INFO_TOOL}`;
 
-/** Notes by which call, in which message of the model, the documentation of a tool was read. Only for handlers of the toolset `manual`. */
-export function markRead(context: ToolContext, qualifiedName: string): void {
-  const message = messageOf(context) ?? context.turnId;
-  context.state.update(qualifiedName, () => ({ message, callId: context.callId }));
-}
-
 /**
  * Refuses a tool with `requiresReading` unless the model has its documentation before it, read by an earlier message: a call beside the
  * reading was written without knowing what it says, whichever of the two is quicker.
  */
-export function passReadingGate(run: CallRun, { tool, qualifiedName }: RegisteredTool): StepEnd {
+export function passReadingGate(run: ResolvedCall): ToolError | undefined {
+  const { tool, qualifiedName } = run.plan;
   if (tool.requiresReading !== true) return undefined;
   const read = readingOf(run.turn.session.state(MANUAL_TOOLSET, qualifiedName));
   const isKnown = read !== undefined && (read.callId === undefined || isShown(run.turn, read.callId));
-  if (isKnown && (run.isInterrupted || read.message !== messageName(run))) return undefined;
+  if (isKnown && (run.isInterrupted || read.message !== run.turn.message)) return undefined;
   const why =
     read === undefined || isKnown
       ? `${qualifiedName} may be called once its documentation was read in this session`

@@ -1,5 +1,5 @@
 /** A handler that was given up while it still ran: held to its locks for a while, counted, its end never shown to the model. */
-import type { CallRun } from "./call-run.ts";
+import type { AdmittedCall } from "./call-run.ts";
 
 export interface Orphan {
   /** Called once when the handler ends after all. A deaf one never asked for its signal: if it returned, it did all it does. */
@@ -13,12 +13,12 @@ export interface Orphan {
  * toolset stay taken, until it ends or `orphanHoldMs` passes. A handler that obeys its signal and ends before the
  * event loop comes round is no orphan; any other is counted and reported, and so is its late end.
  */
-export function abandon(run: CallRun): Orphan {
+export function abandon(run: AdmittedCall): Orphan {
   const { parts, ticket } = run;
   const slots = run.slots ?? [];
   for (const limit of slots) if (limit === parts.limit) limit.release();
   const held = slots.filter((limit) => limit !== parts.limit);
-  const keepsLock = (run.effects?.lock.writes.length ?? 0) > 0;
+  const keepsLock = run.effects.lock.writes.length > 0;
   if (!keepsLock) ticket?.release();
   run.ticket = undefined;
   run.slots = undefined;
@@ -30,7 +30,7 @@ export function abandon(run: CallRun): Orphan {
 }
 
 class AbandonedHandler implements Orphan {
-  readonly #run: CallRun;
+  readonly #run: AdmittedCall;
   readonly #abandonedAt: number;
   /** Undefined where nothing is held any more. */
   #giveBack: (() => void) | undefined;
@@ -38,7 +38,7 @@ class AbandonedHandler implements Orphan {
   readonly #cancelHold: (() => void) | undefined;
   #counted = false;
 
-  constructor(run: CallRun, giveBack: (() => void) | undefined) {
+  constructor(run: AdmittedCall, giveBack: (() => void) | undefined) {
     const { clock, parts } = run;
     this.#run = run;
     this.#giveBack = giveBack;
@@ -82,12 +82,12 @@ class AbandonedHandler implements Orphan {
 }
 
 /** The call's result said that nobody knows what it did; now its session knows. */
-function recordEffect(run: CallRun): void {
-  if (run.effects?.repeatable !== false || run.route?.via !== "live" || !run.kept || run.turn.session.closed) return;
+function recordEffect(run: AdmittedCall): void {
+  if (run.effects.repeatable || run.route.rules.isPretended || !run.kept || run.turn.session.closed) return;
   run.record({ ...run.eventBase, type: "outcome-resolve", toolName: run.toolName, outcome: "applied" });
 }
 
-function countOrphan(run: CallRun, change: 1 | -1): void {
+function countOrphan(run: AdmittedCall, change: 1 | -1): void {
   const count = (run.parts.orphans.get(run.callId)?.count ?? 0) + change;
   if (count === 0) run.parts.orphans.delete(run.callId);
   else run.parts.orphans.set(run.callId, { toolName: run.toolName, count });

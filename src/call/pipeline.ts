@@ -1,68 +1,138 @@
 /** One call from its arrival to its one result: the steps, in order. */
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { Turn } from "../session/turn.ts";
+import { passGates, resolveTool, routeCall } from "./admit-call.ts";
 import { askApproval } from "./ask-approval.ts";
 import { runAttempts } from "./attempt.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
-import { finishCall } from "./finish-call.ts";
-import { checkTurnRules } from "./check-turn-rules.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
+import { CallRun } from "./call-run.ts";
+import type { AdmittedCall, CallOptions, CallParts, ResolvedCall } from "./call-run.ts";
+import { startOf } from "./call-start.ts";
+import { finishCall } from "./finish-call.ts";
 import { fitCall } from "./fit-call.ts";
 import { release, takePlace } from "./hold.ts";
-import { notePretended, passStaticGates, resolveTool, routeCall, workOutEffects } from "./resolve-tool.ts";
+import { noteNested } from "./nested-calls.ts";
+import { readCall } from "./read-call.ts";
 import { reconcileCall } from "./reconcile-call.ts";
 import { rewriteCall } from "./rewrite-call.ts";
 import { takeOutput } from "./take-output.ts";
 
-type Step = (run: CallRun) => StepEnd | Promise<StepEnd>;
+/** What a phase comes to: the call, which goes on, or the error that ends it. Throwing ends it too. */
+type Phase<Run> = Run | ToolError | Promise<Run | ToolError>;
+export type Answer = ToolResult | Promise<ToolResult>;
 
-/** Decides whether the call may run. The calls of a batch pass these one after another, in call order. */
-const ADMISSION: readonly Step[] = [
-  rewriteCall,
-  resolveTool,
-  passStaticGates,
-  fitCall,
-  workOutEffects,
-  routeCall,
-  checkTurnRules,
-  notePretended,
-];
-
-/** Runs it. The calls of a batch pass these side by side. */
-const EXECUTION: readonly Step[] = [reconcileCall, askApproval, takePlace, beginEngineSession, runAttempts, takeOutput];
-
-/** Runs the admission steps; the result is the error that ends the call, or undefined when it may run. */
-export function admitCall(run: CallRun): StepEnd | Promise<StepEnd> {
-  const end = drive(run, ADMISSION, 0);
-  if (end instanceof Promise) run.keepProcess();
-  return end;
+/** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
+export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
+  turn.soleCall = true;
+  const run = beginCall(parts, turn, raw, options);
+  if (turn.joins === undefined) turn.sole = run;
+  const end = run.unreadable ?? admitCall(run);
+  return end instanceof Promise ? end.then((came) => executeOrFinish(run, came)) : executeOrFinish(run, end);
 }
 
-/** Runs an admitted call to its result. Never throws or rejects. While it is waited for, the process stays alive. */
-export function executeCall(run: CallRun): ToolResult | Promise<ToolResult> {
-  const end = drive(run, EXECUTION, 0);
-  if (!(end instanceof Promise)) return finishCall(run, end);
+export interface BeginOptions extends CallOptions {
+  readonly inRound?: true;
+  /** It is recorded with the others of its batch, all of them or none. */
+  readonly isSubmitted?: boolean;
+}
+
+/** Takes a call in: from here on it has an id, is recorded, and will have a result. */
+export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: BeginOptions): CallRun {
+  const read = readCall(raw, parts.inputLimits);
+  const run = new CallRun(parts, turn, options, read.call);
+  if (parts.faults.isPlanned || parts.registry.hasFaults) run.faults = parts.faults.begin(turn.session, read.call);
+  run.unreadable = read.error;
+  run.repairs = read.repairs;
+  run.warnings = read.warnings;
+  parts.running.byId.set(run.callId, run);
+  const { madeIn } = turn;
+  if (madeIn !== undefined || turn.joins !== undefined) noteNested(run);
+  if (options.isSubmitted !== true && run.noticed) run.record(startOf(run, options.inRound));
+  if (madeIn?.takenBack !== undefined) run.takeBack(madeIn.takenBack);
+  return run;
+}
+
+function executeOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
+  return came instanceof ToolError ? finishCall(run, came) : executeCall(came);
+}
+
+/** Decides whether the call may run. The calls of a batch pass here one after another, in call order. */
+export function admitCall(run: CallRun): Phase<AdmittedCall> {
+  const arrived = pass(run, run, rewrite);
+  const resolved = pass(run, arrived, resolveTool);
+  const open = pass(run, resolved, checkGates);
+  const fitted = pass(run, open, fitCall);
+  const end = pass(run, fitted, routeCall);
+  if (!(end instanceof Promise)) return run.cancelled ?? end;
   run.keepProcess();
-  return end.then((error) => finishCall(run, error));
+  return end.then((came) => run.cancelled ?? came);
 }
 
-function drive(run: CallRun, steps: readonly Step[], from: number): StepEnd | Promise<StepEnd> {
-  for (let index = from; index < steps.length; index++) {
-    if (run.cancelled !== undefined) return run.cancelled;
-    const end = runStep(run, steps[index]);
-    if (end === undefined) continue;
-    if (!(end instanceof Promise)) return end;
-    return end.then(
-      (error) => error ?? drive(run, steps, index + 1),
+/** Runs an admitted call to its result; the calls of a batch pass here side by side. Never throws or rejects. */
+export function executeCall(run: AdmittedCall): Answer {
+  const known = pass(run, run, reconcile);
+  const allowed = pass(run, known, approve);
+  const inLine = pass(run, allowed, enterLine);
+  const begun = pass(run, inLine, beginSession);
+  const answered = pass(run, begun, runAttempts);
+  const end = pass(run, answered, takeOutput);
+  if (!(end instanceof Promise)) return finishCall(run, errorOf(run, end));
+  run.keepProcess(); // while it is waited for, the process stays alive
+  return end.then(
+    (came) => finishCall(run, errorOf(run, came)),
+    (thrown: unknown) => finishCall(run, stepFailed(run, thrown)),
+  );
+}
+
+function rewrite(run: CallRun): Phase<CallRun> {
+  return run.options.rewriteInput === undefined && run.parts.beforeHooks.length === 0 ? run : rewriteCall(run);
+}
+
+function checkGates(run: ResolvedCall): Phase<ResolvedCall> {
+  return run.plan.isGated ? passGates(run) : run;
+}
+
+function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
+  return run.isInterrupted ? reconcileCall(run) : run;
+}
+
+/** Somebody may have to allow what cannot be taken back. */
+function approve(run: AdmittedCall): Phase<AdmittedCall> {
+  const { plan, parts, options } = run;
+  if (options.approved === true || run.isAnswered || !run.route.rules.isConsequential) return run;
+  if (!parts.approvals.mayAsk && !run.effects.destructive) return run;
+  const reason = parts.approvals.needed(plan.qualifiedName, run.effects.destructive, run.turn.session);
+  return reason === undefined ? run : askApproval(run, reason);
+}
+
+function enterLine(run: AdmittedCall): Phase<AdmittedCall> {
+  return run.plan.holdsNothing ? run : takePlace(run);
+}
+
+function beginSession(run: AdmittedCall): Phase<AdmittedCall> {
+  return run.route.opensSessions ? beginEngineSession(run) : run;
+}
+
+function errorOf(run: CallRun, end: CallRun | ToolError): ToolError | undefined {
+  return end instanceof ToolError ? end : run.cancelled;
+}
+
+/** Hands the call from one phase to the next, now or when the first is over. A call that was cancelled meanwhile ends there. */
+function pass<From extends CallRun, To extends CallRun>(run: CallRun, came: Phase<From>, next: (run: From) => Phase<To>): Phase<To> {
+  if (came instanceof Promise)
+    return came.then(
+      (settled) => enter(run, settled, next),
       (thrown: unknown) => stepFailed(run, thrown),
     );
-  }
-  return run.cancelled;
+  return enter(run, came, next);
 }
 
-function runStep(run: CallRun, step: Step | undefined): StepEnd | Promise<StepEnd> {
+function enter<From extends CallRun, To extends CallRun>(run: CallRun, came: From | ToolError, next: (run: From) => Phase<To>): Phase<To> {
+  if (came instanceof ToolError) return came;
+  if (run.cancelled !== undefined) return run.cancelled;
   try {
-    return step?.(run);
+    return next(came);
   } catch (thrown: unknown) {
     return stepFailed(run, thrown);
   }

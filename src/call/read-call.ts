@@ -70,6 +70,15 @@ const MEANT: ReadonlyMap<string, string> = new Map([
   ["tooluseid", "id"],
 ]);
 
+/** True for the calls of a message; false for one alone. */
+export function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonly ToolCall[] {
+  try {
+    return Array.isArray(calls);
+  } catch {
+    return false;
+  }
+}
+
 /** A call that was read before its turn has come: what happens to the original meanwhile changes nothing. */
 export class CallAsRead implements ToolCall {
   readonly name: string;

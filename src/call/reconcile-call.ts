@@ -3,8 +3,7 @@ import type { Effects, Reconciled } from "../core/effects.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
 import { writeEnded } from "./announce-write.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
-import { toolOf } from "./resolve-tool.ts";
+import type { AdmittedCall } from "./call-run.ts";
 
 type Reconcile = NonNullable<Effects["reconcile"]>;
 
@@ -12,21 +11,20 @@ type Reconcile = NonNullable<Effects["reconcile"]>;
 const TIMEOUT_MS = 30_000;
 
 /** Asks the tool of an interrupted call that may not be repeated. Without an answer, nobody knows. */
-export function reconcileCall(run: CallRun): StepEnd | Promise<StepEnd> {
-  if (!run.isInterrupted) return undefined;
+export function reconcileCall(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   writeEnded(run);
-  if (run.effects?.repeatable === true) {
+  if (run.effects.repeatable) {
     run.isInterrupted = false;
-    return undefined;
+    return run;
   }
-  const { reconcile } = toolOf(run).tool.effects ?? {};
+  const { reconcile } = run.plan.tool.effects ?? {};
   return reconcile === undefined ? outcomeUnknown(run.toolName) : ask(run, reconcile);
 }
 
-async function ask(run: CallRun, reconcile: Reconcile): Promise<StepEnd> {
+async function ask(run: AdmittedCall, reconcile: Reconcile): Promise<AdmittedCall | ToolError> {
   const controller = new AbortController();
   const { callId, toolName, idempotencyKey } = run;
-  const context = { callId, toolName, idempotencyKey, data: run.options.data, input: run.input ?? {}, signal: controller.signal };
+  const context = { callId, toolName, idempotencyKey, data: run.options.data, input: run.input, signal: controller.signal };
   const waited = await waitFor(run, new Promise<Reconciled | undefined>((resolve) => resolve(reconcile(context))), {
     endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
     late: () => new ToolError("timeout", "Its reconcile did not answer in time."),
@@ -44,7 +42,7 @@ async function ask(run: CallRun, reconcile: Reconcile): Promise<StepEnd> {
     run.keepChanges?.();
   } else if (value?.happened !== false) return outcomeUnknown(run.toolName);
   run.isInterrupted = false;
-  return undefined;
+  return run;
 }
 
 /** What is told of a call that may have had its effect, and of which nothing more is known. */

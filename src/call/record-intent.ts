@@ -1,7 +1,7 @@
 /** Writes down what is about to be done, where doing it twice would be wrong, before it is done. */
 import { ToolError, hintsOf } from "../core/error.ts";
 import { waitFor } from "../policy/deadline.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
+import type { AdmittedCall } from "./call-run.ts";
 
 /**
  * Records the intent of a call that writes and may not be repeated, once it has everything else it needs to run, and waits until a
@@ -9,16 +9,16 @@ import type { CallRun, StepEnd } from "./call-run.ts";
  *
  * A store that cannot write ends the call as `store_failed`: it was not started.
  */
-export function recordIntent(run: CallRun): StepEnd | Promise<StepEnd> {
+export function recordIntent(run: AdmittedCall): ToolError | undefined | Promise<ToolError | undefined> {
   const { session } = run.turn;
   const { eventLog } = session;
-  if (eventLog === undefined || run.attempts > 0 || !run.kept || run.effects?.repeatable !== false) return undefined;
-  if (run.route?.via !== "live" || run.touchesNothing) return undefined;
+  if (eventLog === undefined || run.attempts > 0 || !run.kept || run.effects.repeatable || !run.route.rules.isConsequential)
+    return undefined;
   run.record({
     ...run.eventBase,
     type: "call-intent",
     toolName: run.toolName,
-    input: run.input ?? {},
+    input: run.input,
     idempotencyKey: run.idempotencyKey,
   });
   if (session.broken !== undefined) return notStarted(run, session.broken);
@@ -27,7 +27,7 @@ export function recordIntent(run: CallRun): StepEnd | Promise<StepEnd> {
   return durable === undefined ? undefined : waitUntilDurable(run, durable);
 }
 
-async function waitUntilDurable(run: CallRun, durable: Promise<void>): Promise<StepEnd> {
+async function waitUntilDurable(run: AdmittedCall, durable: Promise<void>): Promise<ToolError | undefined> {
   const waited = await waitFor(run, durable, {
     endsAt: run.deadlineAt,
     late: () =>
@@ -42,7 +42,7 @@ async function waitUntilDurable(run: CallRun, durable: Promise<void>): Promise<S
   return notStarted(run, ToolError.fromUnknown(waited.thrown, "store_failed"));
 }
 
-function notStarted(run: CallRun, error: ToolError): ToolError {
+function notStarted(run: AdmittedCall, error: ToolError): ToolError {
   return new ToolError(error.code, `${run.toolName} was not started: ${error.message}`, {
     outcome: "not_started",
     retryable: error.retryable,

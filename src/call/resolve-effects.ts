@@ -1,39 +1,11 @@
 /** Works out what one call reads and writes, and which keys it must lock for that. */
 import { qualifiedName } from "../core/call.ts";
 import { isSessionKey } from "../core/effects.ts";
-import type { Effects, ResolvedEffects, ResourceKeys } from "../core/effects.ts";
+import type { ResolvedEffects, Effects, LockKeys, ResourceKeys } from "../core/effects.ts";
 import { describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Clock } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
-
-/**
- * The keys a call locks beside those it declares place it in its toolset, so that the lock rules alone say
- * who waits for whom:
- *
- * | the call | locks | so it waits for |
- * |---|---|---|
- * | undeclared | writes `toolset:x` | all of the toolset |
- * | reads without keys | reads `toolset:x` | every writer of the toolset |
- * | reads keys | reads `toolset:x/reads` and them | undeclared calls, writers of its keys |
- * | writes keys | writes them, each as itself and inside `toolset:x/writes` | undeclared calls, reads without keys, users of its keys |
- * | neither | nothing | nobody |
- *
- * Two writers meet inside `toolset:x/writes` only where their own keys meet.
- */
-export interface CallEffects extends ResolvedEffects {
-  readonly lock: LockKeys;
-  /** It changes more than the session's own state. */
-  readonly writesWorld: boolean;
-  /** Some of its keys are the session's own, and lock something else in every session. */
-  readonly hasSessionKeys: boolean;
-}
-
-export interface LockKeys {
-  readonly reads: readonly string[];
-  readonly writes: readonly string[];
-  readonly commutative: boolean;
-}
 
 const MAX_KEYS = 64;
 const MAX_KEY_LENGTH = 1024;
@@ -53,12 +25,17 @@ export function createEffectsResolver(
   toolsetName: string,
   warn: (message: string) => void,
   clock?: Clock,
-): (input: JsonObject) => CallEffects {
+): (input: JsonObject) => ResolvedEffects {
   const resolver = new EffectsResolver({ tool, toolsetName, warn, clock });
-  if (resolver.dependsOnInput) return (input) => resolver.resolve(input);
+  if (dependsOnInput(tool.effects)) return (input) => resolver.resolve(input);
   const fixed = resolver.resolve(NO_INPUT, false);
   freeze(fixed);
   return () => fixed;
+}
+
+/** Whether two calls of a tool with these effects may touch something different. */
+export function dependsOnInput({ reads, writes }: Effects = {}): boolean {
+  return typeof reads === "function" || typeof writes === "function";
 }
 
 const NO_INPUT: JsonObject = Object.freeze({});
@@ -77,10 +54,10 @@ class EffectsResolver {
   readonly #clock: Clock | undefined;
   readonly #readsPlace: string;
   readonly #writesPlace: string;
-  readonly #undeclared: CallEffects;
-  readonly #unusable: CallEffects;
-  readonly #readsToolset: CallEffects;
-  readonly #touchesNothing: CallEffects;
+  readonly #undeclared: ResolvedEffects;
+  readonly #unusable: ResolvedEffects;
+  readonly #readsToolset: ResolvedEffects;
+  readonly #touchesNothing: ResolvedEffects;
   #warnedOfKeys = false;
   #warnedOfTime = false;
 
@@ -110,12 +87,8 @@ class EffectsResolver {
     for (const shared of [this.#undeclared, this.#unusable, this.#readsToolset, this.#touchesNothing]) freeze(shared);
   }
 
-  get dependsOnInput(): boolean {
-    return typeof this.#effects.reads === "function" || typeof this.#effects.writes === "function";
-  }
-
   /** @param isTimed whether code of the program's own may run, which may take too long */
-  resolve(input: JsonObject, isTimed: boolean = true): CallEffects {
+  resolve(input: JsonObject, isTimed: boolean = true): ResolvedEffects {
     const { reads: declaredReads, writes: declaredWrites } = this.#effects;
     if (declaredReads === undefined && declaredWrites === undefined) return this.#undeclared;
     const startedAt = this.#clock?.now() ?? 0;
@@ -129,7 +102,7 @@ class EffectsResolver {
     return declaredReads === undefined ? this.#readsToolset : this.#touchesNothing;
   }
 
-  #writing(allReads: readonly string[], writes: readonly string[]): CallEffects {
+  #writing(allReads: readonly string[], writes: readonly string[]): ResolvedEffects {
     const commutative = this.#effects.commutative === true;
     // A plain write keeps out all that a read of its key would; a commutative one that also reads must keep out its like.
     const reads = commutative || allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
@@ -143,7 +116,7 @@ class EffectsResolver {
     readonly writes: readonly string[];
     readonly lock: LockKeys;
     readonly undeclared?: boolean;
-  }): CallEffects {
+  }): ResolvedEffects {
     const { reads, writes, lock } = found;
     const external = this.#effects.external === true;
     const destructive = this.#effects.destructive === true;
@@ -161,7 +134,7 @@ class EffectsResolver {
     };
   }
 
-  #giveUp(field: "reads" | "writes", reason: string): CallEffects {
+  #giveUp(field: "reads" | "writes", reason: string): ResolvedEffects {
     if (!this.#warnedOfKeys) {
       this.#warnedOfKeys = true;
       this.#warn(
@@ -244,7 +217,7 @@ function withoutSlashesAtEnd(key: string): string {
 
 const SLASH = 47;
 
-function freeze(effects: CallEffects): void {
+function freeze(effects: ResolvedEffects): void {
   Object.freeze(effects.reads);
   Object.freeze(effects.writes);
   Object.freeze(effects.lock.reads);

@@ -3,18 +3,18 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Hook, HookDecision } from "../core/hook.ts";
 import { callHook, hookContext } from "./call-hook.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
+import type { CallRun } from "./call-run.ts";
 import { readCall } from "./read-call.ts";
 
-export function rewriteCall(run: CallRun): StepEnd | Promise<StepEnd> {
+export function rewriteCall(run: CallRun): CallRun | ToolError | Promise<CallRun | ToolError> {
   const { rewriteInput } = run.options;
   const refusal = rewriteInput === undefined ? undefined : takeInput(run, rewriteInput);
   if (refusal !== undefined) return refusal;
-  return run.parts.beforeHooks.length === 0 ? undefined : runHooks(run);
+  return run.parts.beforeHooks.length === 0 ? run : runHooks(run);
 }
 
 /** Runs it with the input that the caller makes of the one it came with. */
-function takeInput(run: CallRun, rewriteInput: (call: ToolCall) => unknown): StepEnd {
+function takeInput(run: CallRun, rewriteInput: (call: ToolCall) => unknown): ToolError | undefined {
   const input = rewriteInput(run.call);
   if (input === run.call.input) return undefined;
   const read = readCall({ ...run.call, input }, run.parts.inputLimits);
@@ -22,7 +22,7 @@ function takeInput(run: CallRun, rewriteInput: (call: ToolCall) => unknown): Ste
   return read.error;
 }
 
-async function runHooks(run: CallRun): Promise<StepEnd> {
+async function runHooks(run: CallRun): Promise<CallRun | ToolError> {
   const asked = run.call.name;
   for (const hook of run.parts.beforeHooks) {
     const { said, ended } = await callHook<HookDecision>(run, hook, () => hook.beforeCall?.(run.call, hookContext(run)));
@@ -32,11 +32,11 @@ async function runHooks(run: CallRun): Promise<StepEnd> {
   if (run.call.name !== asked && run.parts.registry.resolve(run.call.name) instanceof ToolError) {
     return new ToolError("vetoed", `A hook sent this call to ${JSON.stringify(run.call.name)}, which is no usable tool.`);
   }
-  return undefined;
+  return run;
 }
 
 /** Does what a hook decided; a decision that means nothing stops the call, for it may have been meant to. */
-function obey(run: CallRun, hook: Hook, decision: HookDecision | null): StepEnd {
+function obey(run: CallRun, hook: Hook, decision: HookDecision | null): ToolError | undefined {
   if (decision === undefined || decision === null || decision === run.call) return undefined;
   if (typeof decision === "object" && "veto" in decision) return veto(hook, decision.veto);
   const read = readCall(

@@ -1,16 +1,70 @@
-/** Which engine answers a call: the one place that decides what is real. */
+/** Who answers a call, and what holds for a call that it answers: the one place that decides what is real. */
+import type { ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { isReal } from "../core/rung.ts";
 import type { Rung } from "../core/rung.ts";
-import type { Step } from "./ladder.ts";
-import type { CallEffects } from "./resolve-effects.ts";
 import type { SimulationMode } from "../session/simulation-mode.ts";
 
-/** Who answers a call; `live` means that whatever it does is done, `cache` that nothing is asked but what is kept of the tool's answers. */
+/** A rung and who answers there; on the rung `cache` nobody, as what is kept is looked up. */
+export interface Answerer {
+  readonly rung: Rung;
+  readonly engine: Engine | undefined;
+}
+
+/** What holds for a call by who answers it. Steps ask this, never who it is. */
+export interface RouteRules {
+  /** Who waits for what it locks: every call, only those of its session, or nobody, and then it needs no slot either. */
+  readonly locks: "everybody" | "session" | "nobody";
+  /** Something may happen that cannot be taken back: somebody may have to allow it, and it is written down before it begins. */
+  readonly isConsequential: boolean;
+  /** The tool itself answers, through its own engine. */
+  readonly isTool: boolean;
+  /** The tool's own engine is not asked to do it: what it would write is only noted. */
+  readonly isPretended: boolean;
+  /** Equal calls may share its answer. */
+  readonly caches: boolean;
+  /** The engine's `simulate` is asked in place of its `call`. */
+  readonly asksSimulate: boolean;
+  /** No engine is asked: the answer is one that was kept, or there is none. */
+  readonly onlyKept: boolean;
+  /** The engine of a branch is asked about the session it is a branch of, where it keeps that elsewhere. */
+  readonly sharesParent: boolean;
+}
+
+type RouteKind = "tool" | "double" | "played" | "simulate" | "standIn" | "cache";
+
+const TOOL: RouteRules = {
+  locks: "everybody",
+  isConsequential: true,
+  isTool: true,
+  isPretended: false,
+  caches: true,
+  asksSimulate: false,
+  onlyKept: false,
+  sharesParent: true,
+};
+
+/** Each row says how it differs from the tool itself. */
+const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
+  tool: TOOL,
+  /** An engine of its toolset that answers in its place, and may touch what others can. */
+  double: { ...TOOL, isTool: false, caches: false },
+  /** One that touches nothing. */
+  played: { ...TOOL, locks: "session", isConsequential: false, isTool: false, caches: false },
+  /** Its own engine, asked what it would do. */
+  simulate: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, asksSimulate: true },
+  /** An engine beside its toolset. */
+  standIn: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, sharesParent: false },
+  cache: { ...TOOL, isConsequential: false, isTool: false, isPretended: true, onlyKept: true },
+});
+
+/** Who answers a call. */
 export interface Route {
   readonly engine: Engine;
-  readonly via: "live" | "simulate" | "stand-in" | "cache";
+  readonly rules: RouteRules;
+  /** The engine is told when a session begins. */
+  readonly opensSessions: boolean;
   /** Set where a rule or the caller named it. */
   readonly rung?: Rung;
   /** Who is asked where this one has no answer. */
@@ -19,19 +73,33 @@ export interface Route {
 
 export interface RouteQuestion {
   readonly toolName: string;
-  readonly effects: CallEffects;
-  /** The tool's own engine. */
-  readonly engine: Engine;
+  readonly effects: ResolvedEffects;
+  /** The way to the tool's own engine. */
+  readonly live: Route;
   /** The tool's own engine has nothing to run for it. */
   readonly isOnlyDescribed: boolean;
   /** Who is to answer, in order. */
-  readonly steps: readonly Step[];
+  readonly answerers: readonly Answerer[];
   /** Set when the call's session is a simulation. */
   readonly simulation: SimulationMode | undefined;
   /** The call's session is a branch of another. */
   readonly isBranch: boolean;
   /** Who answers for tools that may not run in a simulation. */
-  readonly standIns: readonly Step[];
+  readonly standIns: readonly Answerer[];
+}
+
+/** The way to a tool's own engine: whatever it does is done. */
+export function liveRoute(engine: Engine): Route {
+  return Object.freeze(routeTo(engine, RULES[isToolItself(engine) ? "tool" : engine.effectFree === true ? "played" : "double"]));
+}
+
+function routeTo(engine: Engine, rules: RouteRules): Route {
+  const opensSessions = !rules.onlyKept && (engine.openSession !== undefined || engine.forkSession !== undefined);
+  return { engine, rules, opensSessions };
+}
+
+function isToolItself({ origin = "live" }: Engine): boolean {
+  return origin === "live";
 }
 
 /**
@@ -43,42 +111,43 @@ export interface RouteQuestion {
  * handler goes to the stand-ins, too, whatever it declares.
  */
 export function route(question: RouteQuestion): Route | ToolError {
-  const { engine, effects, simulation, toolName } = question;
-  const [first] = question.steps;
+  const { effects, simulation, toolName, answerers, standIns } = question;
+  const { engine } = question.live;
+  const [first] = answerers;
   const isStoodInFor = first !== undefined && !isReal(first.rung);
-  if (simulation === undefined) return (isStoodInFor ? chain(question.steps, engine) : undefined) ?? liveRoute(question);
+  if (simulation === undefined) return (isStoodInFor ? chain(answerers, engine) : undefined) ?? live(question);
   const isDirty = simulation.isDirty([...effects.lock.reads, ...effects.lock.writes]);
   // What is kept is what the world has, not what was pretended since.
-  const answering = (steps: readonly Step[]): Route | undefined =>
-    chain(isDirty ? steps.filter(({ rung }) => rung !== "cache") : steps, engine);
-  if (isStoodInFor) return answering(question.steps) ?? answering(question.standIns) ?? notSimulatable(question, isDirty);
-  if (question.isOnlyDescribed) return answering(question.standIns) ?? liveRoute(question); // which says what is missing
+  const answering = (list: readonly Answerer[]): Route | undefined =>
+    chain(isDirty ? list.filter(({ rung }) => rung !== "cache") : list, engine);
+  if (isStoodInFor) return answering(answerers) ?? answering(standIns) ?? notSimulatable(question, isDirty);
+  if (question.isOnlyDescribed) return answering(standIns) ?? live(question); // which says what is missing
   const writes = writesWorld(question);
   // A read has no side effects to allow: the world has not what was only pretended.
-  if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return liveRoute(question);
-  if (!isDirty && (engine.effectFree === true || !writes)) return liveRoute(question);
-  if (engine.simulate !== undefined) return { engine, via: "simulate" };
-  return answering(question.standIns) ?? notSimulatable(question, isDirty);
+  if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return live(question);
+  if (!isDirty && (engine.effectFree === true || !writes)) return live(question);
+  if (engine.simulate !== undefined) return routeTo(engine, RULES.simulate);
+  return answering(standIns) ?? notSimulatable(question, isDirty);
 }
 
 /** Whether it is answered only when every earlier call of its batch has settled. */
-export function isSequential(route: Route | undefined): boolean {
-  for (let step = route; step !== undefined; step = step.next) if (step.via !== "cache" && step.engine.order === "sequential") return true;
+export function isSequential(first: Route | undefined): boolean {
+  for (let one = first; one !== undefined; one = one.next) if (!one.rules.onlyKept && one.engine.order === "sequential") return true;
   return false;
 }
 
-/** The steps as a route, from the last to the first. */
-function chain(steps: readonly Step[], own: Engine): Route | undefined {
+/** The answerers as a route, from the last to the first. */
+function chain(answerers: readonly Answerer[], own: Engine): Route | undefined {
   let next: Route | undefined;
-  for (const { rung, engine } of steps.toReversed()) {
-    const via = rung === "cache" ? "cache" : "stand-in";
-    next = { engine: engine ?? own, via, rung, ...(next === undefined ? {} : { next }) };
+  for (const { rung, engine } of answerers.toReversed()) {
+    const rules = rung === "cache" ? { ...RULES.cache, caches: isToolItself(own) } : RULES.standIn;
+    next = { ...routeTo(engine ?? own, rules), rung, ...(next === undefined ? {} : { next }) };
   }
   return next;
 }
 
 /** Whether more is written than the branch's own: what a remote engine keeps of a session is shared, unless it can copy it. */
-function writesWorld({ engine, effects }: RouteQuestion): boolean {
+function writesWorld({ live: { engine }, effects }: RouteQuestion): boolean {
   return effects.writesWorld || (isShared(engine) && effects.writes.length > 0);
 }
 
@@ -86,8 +155,9 @@ function isShared(engine: Engine): boolean {
   return engine.state === "remote" && engine.forkSession === undefined;
 }
 
-function liveRoute(question: RouteQuestion): Route | ToolError {
-  const { engine, isBranch, toolName } = question;
+function live(question: RouteQuestion): Route | ToolError {
+  const { isBranch, toolName, answerers } = question;
+  const { engine } = question.live;
   if (isBranch && isShared(engine) && writesWorld(question)) {
     return new ToolError(
       "not_forkable",
@@ -97,8 +167,8 @@ function liveRoute(question: RouteQuestion): Route | ToolError {
       },
     );
   }
-  const [first] = question.steps;
-  return { engine, via: "live", ...(first?.rung === "record" ? { rung: first.rung } : {}) };
+  const [first] = answerers;
+  return first?.rung === "record" ? { ...question.live, rung: first.rung } : question.live;
 }
 
 function notSimulatable(question: RouteQuestion, isDirty: boolean): ToolError {

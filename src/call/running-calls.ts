@@ -5,28 +5,28 @@ interface Wait {
   readonly resolve: () => void;
 }
 
-export class RunningCalls<Run> extends Map<string, Run> {
+export class RunningCalls<Run> {
+  readonly byId = new Map<string, Run>();
+  /** Somebody waits for calls to end. */
+  isAwaited = false;
   readonly #waits = new Set<Wait>();
-
-  override delete(callId: string): boolean {
-    const known = super.delete(callId);
-    if (this.#waits.size > 0) this.#noteEnd(callId);
-    return known;
-  }
 
   /** Resolves when every call that runs now, or of those the ones that are meant, has ended, whatever begins after it. */
   whenEnded(isMeant: (run: Run) => boolean = () => true): Promise<void> {
     const awaited = new Set<string>();
-    for (const [callId, run] of this) if (isMeant(run)) awaited.add(callId);
+    for (const [callId, run] of this.byId) if (isMeant(run)) awaited.add(callId);
     if (awaited.size === 0) return Promise.resolve();
+    this.isAwaited = true;
     return new Promise((resolve) => this.#waits.add({ awaited, resolve }));
   }
 
-  #noteEnd(callId: string): void {
+  /** To be told of each call that has ended while somebody waits. */
+  noteEnd(callId: string): void {
     for (const wait of this.#waits) {
       if (!wait.awaited.delete(callId) || wait.awaited.size > 0) continue;
       this.#waits.delete(wait);
       wait.resolve();
     }
+    this.isAwaited = this.#waits.size > 0;
   }
 }

@@ -3,25 +3,25 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { isPromiseLike, waitFor } from "../policy/deadline.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
+import type { CallRun } from "./call-run.ts";
 
 /** Longest time a schema library's asynchronous validation may take. */
 const PARSE_TIMEOUT_MS = 10_000;
 
-export interface Parsing {
+export interface Parsing<End> {
   readonly what: "input" | "output";
   /** What `parseInput` or `parseOutput` returned. */
   readonly work: unknown;
   /** Goes on with what was parsed. */
-  take(parsed: ParsedInput): StepEnd;
+  take(parsed: ParsedInput): End;
 }
 
 /** Throws or rejects when the answer is no `ParsedInput`, or with what the library threw. */
-export function settleParsing(run: CallRun, parsing: Parsing): StepEnd | Promise<StepEnd> {
+export function settleParsing<End>(run: CallRun, parsing: Parsing<End>): End | ToolError | Promise<End | ToolError> {
   return isPromiseLike(parsing.work) ? settleLater(run, parsing, parsing.work) : parsing.take(readParsed(parsing.work, parsing));
 }
 
-async function settleLater(run: CallRun, parsing: Parsing, work: PromiseLike<unknown>): Promise<StepEnd> {
+async function settleLater<End>(run: CallRun, parsing: Parsing<End>, work: PromiseLike<unknown>): Promise<End | ToolError> {
   const { what } = parsing;
   const waited = await waitFor(run, work, {
     endsAt: Math.min(run.deadlineAt, run.clock.now() + PARSE_TIMEOUT_MS),
@@ -36,7 +36,7 @@ async function settleLater(run: CallRun, parsing: Parsing, work: PromiseLike<unk
   return parsing.take(readParsed(waited.value, parsing));
 }
 
-function readParsed(answer: unknown, { what }: Parsing): ParsedInput {
+function readParsed(answer: unknown, { what }: Pick<Parsing<unknown>, "what">): ParsedInput {
   if (isJsonObject(answer)) {
     const { issues } = answer;
     if (Array.isArray(issues)) return { issues: issues.map((issue) => describeThrown(issue)) };

@@ -7,14 +7,15 @@ import { copyJson, fitJson, isJsonObject } from "../core/base/json.ts";
 import { MAX_ID_LENGTH } from "../core/recording/read-event.ts";
 import type { ParsedInput } from "../core/tool.ts";
 import { liftData, mayHoldData } from "../policy/lift-data.ts";
-import type { CallRun, StepEnd } from "./call-run.ts";
+import type { AdmittedCall } from "./call-run.ts";
 import { copyContent } from "../session/copy-content.ts";
 import { spoiledOutput } from "./inject-fault.ts";
 import { settleParsing } from "./settle-parsing.ts";
-import { toolOf } from "./resolve-tool.ts";
 
-export function takeOutput(run: CallRun): StepEnd | Promise<StepEnd> {
-  if (run.fromCache) return undefined; // taken and checked when it was kept
+type Taken = AdmittedCall | ToolError;
+
+export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
+  if (run.fromCache) return run; // taken and checked when it was kept
   const { raw } = run;
   run.raw = undefined;
   run.fidelity = undefined;
@@ -37,13 +38,13 @@ export function takeOutput(run: CallRun): StepEnd | Promise<StepEnd> {
   } catch (thrown: unknown) {
     return notRecordable(run, thrown);
   }
-  const { parseOutput } = toolOf(run).tool;
+  const { parseOutput } = run.plan.tool;
   if (parseOutput === undefined || !run.options.validate) return takeJson(run, answer);
   return settleParsing(run, { what: "output", work: parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });
 }
 
 /** What no model sees must not cost the answer: metadata that cannot be recorded is left out with a warning. */
-function takeMetadata(run: CallRun, metadata: unknown): void {
+function takeMetadata(run: AdmittedCall, metadata: unknown): void {
   try {
     const { value } = copyJson(metadata);
     if (isJsonObject(value)) run.metadata = value;
@@ -53,19 +54,20 @@ function takeMetadata(run: CallRun, metadata: unknown): void {
   }
 }
 
-function takeParsed(run: CallRun, answer: unknown, parsed: ParsedInput): StepEnd {
+function takeParsed(run: AdmittedCall, answer: unknown, parsed: ParsedInput): Taken {
   if (!("issues" in parsed)) return takeJson(run, parsed.value);
   const end = takeJson(run, answer);
-  if (end === undefined) run.partial ??= invalidOutput(run, parsed.issues);
+  if (!(end instanceof ToolError)) run.partial ??= invalidOutput(run, parsed.issues);
   return end;
 }
 
-function takeJson(run: CallRun, answer: unknown): StepEnd {
+function takeJson(run: AdmittedCall, answer: unknown): Taken {
   const end = recordJson(run, answer);
-  return end ?? checkOutput(run);
+  if (!(end instanceof ToolError)) checkOutput(run);
+  return end;
 }
 
-function recordJson(run: CallRun, answer: unknown): StepEnd {
+function recordJson(run: AdmittedCall, answer: unknown): Taken {
   let mayHold = false;
   if (answer === undefined) {
     if (run.content === undefined) run.output = null;
@@ -79,14 +81,14 @@ function recordJson(run: CallRun, answer: unknown): StepEnd {
       return notRecordable(run, thrown);
     }
   }
-  if (!mayHold && run.content === undefined) return undefined;
+  if (!mayHold && run.content === undefined) return run;
   const lifted = liftData(run.output, run.content);
   if (lifted !== undefined) run.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
-  return undefined;
+  return run;
 }
 
 /** It ran: its answer is kept as far as it fits, and nothing says that it did not happen. */
-function tooLarge(run: CallRun): ToolError {
+function tooLarge(run: AdmittedCall): ToolError {
   return new ToolError("too_large", `${run.toolName} ran, but its answer is too large: the beginning is kept.`, {
     outcome: "unknown",
     retryable: false,
@@ -94,18 +96,17 @@ function tooLarge(run: CallRun): ToolError {
   });
 }
 
-function checkOutput(run: CallRun): undefined {
-  if (!run.options.validate || run.partial !== undefined) return undefined;
-  const validator = toolOf(run).outputValidator;
-  if (validator === undefined || validator.check(run.output)) return undefined;
+function checkOutput(run: AdmittedCall): void {
+  if (!run.options.validate || run.partial !== undefined) return;
+  const validator = run.plan.outputValidator;
+  if (validator === undefined || validator.check(run.output)) return;
   run.partial = invalidOutput(
     run,
     validator.problems(run.output).map((problem) => `${problem.path}: ${problem.message}`),
   );
-  return undefined;
 }
 
-function notRecordable(run: CallRun, thrown: unknown): ToolError {
+function notRecordable(run: AdmittedCall, thrown: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "not_json");
   return new ToolError(error.code, `${run.toolName} ran, but its answer cannot be recorded: ${error.message}`, {
     cause: thrown,
@@ -115,7 +116,7 @@ function notRecordable(run: CallRun, thrown: unknown): ToolError {
   });
 }
 
-function invalidOutput(run: CallRun, problems: readonly string[]): ToolError {
+function invalidOutput(run: AdmittedCall, problems: readonly string[]): ToolError {
   return new ToolError("invalid_output", `${run.toolName} ran, but its output breaks its schema; the output is kept.`, {
     details: problems,
   });

@@ -6,14 +6,14 @@ import type { HistoryEntry } from "../core/history.ts";
 import type { LogFields } from "../core/ports.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import { askQuestion } from "./ask-question.ts";
-import type { CallRun } from "./call-run.ts";
+import type { AdmittedCall } from "./call-run.ts";
 import { isSequential } from "./route.ts";
 import { isShown } from "./shown-results.ts";
 
 export class AttemptContext implements ToolContext {
   readonly attempt: number;
   readonly deadline: number;
-  readonly #run: CallRun;
+  readonly #run: AdmittedCall;
   #controller: AbortController | undefined;
   #state: ToolState | undefined;
   #history: readonly HistoryEntry[] | undefined;
@@ -21,7 +21,7 @@ export class AttemptContext implements ToolContext {
   /** Ends what is being asked when the attempt does, also when it ends well. */
   #asking: AbortController | undefined;
 
-  constructor(run: CallRun, attempt: number, deadline: number) {
+  constructor(run: AdmittedCall, attempt: number, deadline: number) {
     this.#run = run;
     this.attempt = attempt;
     this.deadline = deadline;
@@ -71,7 +71,7 @@ export class AttemptContext implements ToolContext {
 
   /** Names the message of the model that the call is part of. */
   get message(): string {
-    return messageName(this.#run);
+    return this.#run.turn.message;
   }
 
   get signal(): AbortSignal {
@@ -116,7 +116,7 @@ export class AttemptContext implements ToolContext {
 
   /** The state of the tool's toolset, read-only once the attempt is over: what is rolled back or given up stays so. */
   #openState(): ToolState {
-    const state = this.#run.turn.stateOf(this.#run.registered?.toolset.name ?? "", this.callId);
+    const state = this.#run.turn.stateOf(this.#run.plan.registered.toolset.name, this.callId);
     return {
       get: (key) => state.get(key),
       update: (key, change) => {
@@ -138,7 +138,7 @@ export class AttemptContext implements ToolContext {
 }
 
 /** What a call may know of its session: never a part of its own batch that depends on timing. */
-function historyFor({ turn, route, callId }: CallRun): readonly HistoryEntry[] {
+function historyFor({ turn, route, callId }: AdmittedCall): readonly HistoryEntry[] {
   const { session, startsAt } = turn;
   if (!isSequential(route)) return session.historyAt(startsAt);
   const entries = session.history;
@@ -154,9 +154,4 @@ export function callerVisibility(context: ToolContext): Visibility | undefined {
 /** Names the message of the model that the call of this handler is part of. */
 export function messageOf(context: ToolContext): string | undefined {
   return context instanceof AttemptContext ? context.message : undefined;
-}
-
-/** The same for every call of one message, and for no other: its turn, and where in the session it began. */
-export function messageName({ turn }: CallRun): string {
-  return `${turn.id}/${turn.startsAt}`;
 }

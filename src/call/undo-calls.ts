@@ -15,7 +15,7 @@ export async function undoCalls(runs: readonly CallRun[]): Promise<void> {
   for (const run of runs.toReversed()) {
     const succeeded = run.result?.status === "ok" || run.result?.status === "partial";
     if (run.simulated && run.effects?.writesWorld !== true) continue; // the branch is dropped with what it did
-    if (succeeded && run.result?.origin === "live" && run.registered?.tool.effects?.undo !== undefined) await undoCall(run);
+    if (succeeded && run.result?.origin === "live" && run.plan?.tool.effects?.undo !== undefined) await undoCall(run);
   }
 }
 
@@ -25,7 +25,7 @@ async function undoCall(run: CallRun): Promise<void> {
   const { callId, toolName, output } = run;
   const context = { callId, toolName, data: run.options.data, input: run.input ?? {}, output, signal: controller.signal };
   const undoing = new Promise<void>((resolve) => {
-    resolve(run.registered?.tool.effects?.undo?.(context));
+    resolve(run.plan?.tool.effects?.undo?.(context));
   });
   // A wait of its own: the call may have been cancelled in the moment it succeeded, and that must not end this.
   const waited = await waitFor({ clock: run.clock, wait: undefined }, undoing, {

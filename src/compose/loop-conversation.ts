@@ -71,6 +71,8 @@ export class LoopConversation {
 function standsAlone(events: readonly SessionEvent[]): boolean {
   const begun = new Set<string>();
   for (const event of events) {
+    const parent = "parentCallId" in event ? event.parentCallId : undefined;
+    if (parent !== undefined && !begun.has(parent)) return false; // it may have been taken back before
     if (event.type === "call-start") begun.add(event.callId);
     else if (event.type === "call-end") {
       if (!begun.has(event.callId)) return false;

@@ -28,6 +28,8 @@ export type SessionRule = (qualifiedName: string) => string | undefined;
 export interface Approvals {
   /** Somebody answers its questions; without an approver `ask` ends with `approval_required` at once. */
   readonly hasApprover: boolean;
+  /** Some call may need approval that destroys nothing: where this is false, `needed` need not be asked about such calls. */
+  readonly mayAsk: boolean;
   /** Why a call must be approved; undefined when it need not be. @param session whose own rule holds as well */
   needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined;
   /**

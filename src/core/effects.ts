@@ -57,12 +57,36 @@ export interface UndoContext {
 export interface ResolvedEffects {
   readonly reads: readonly string[];
   readonly writes: readonly string[];
+  readonly lock: LockKeys;
   /** Nothing was declared, or it could not be used: the call writes everything of its toolset. */
   readonly undeclared: boolean;
   /** True when the call may be sent again although an earlier attempt may have had its effect. */
   readonly repeatable: boolean;
   readonly external: boolean;
   readonly destructive: boolean;
+  readonly commutative: boolean;
+  /** It changes more than the session's own state. */
+  readonly writesWorld: boolean;
+  /** Some of its keys are the session's own, and lock something else in every session. */
+  readonly hasSessionKeys: boolean;
+}
+
+/**
+ * What a call locks. The keys beside those it declares place it in its toolset, so that the lock rules alone say who waits for whom:
+ *
+ * | the call | locks | so it waits for |
+ * |---|---|---|
+ * | undeclared | writes `toolset:x` | all of the toolset |
+ * | reads without keys | reads `toolset:x` | every writer of the toolset |
+ * | reads keys | reads `toolset:x/reads` and them | undeclared calls, writers of its keys |
+ * | writes keys | writes them, each as itself and inside `toolset:x/writes` | undeclared calls, reads without keys, users of its keys |
+ * | neither | nothing | nobody |
+ *
+ * Two writers meet inside `toolset:x/writes` only where their own keys meet.
+ */
+export interface LockKeys {
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
   readonly commutative: boolean;
 }
 

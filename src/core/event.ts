@@ -28,7 +28,12 @@ interface CallEvent extends SessionFact {
  */
 export type SessionEvent =
   | (SessionFact & { readonly type: "session-start"; readonly parent?: BranchPoint })
-  | (SessionFact & { readonly type: "message-add"; readonly message: SessionMessage })
+  | (SessionFact & {
+      readonly type: "message-add";
+      readonly message: SessionMessage;
+      /** The call whose handler added it. */
+      readonly parentCallId?: string;
+    })
   | (SessionFact & {
       /** A batch that may be submitted again; its calls, in call order, follow at once. */
       readonly type: "batch-start";
@@ -41,6 +46,8 @@ export type SessionEvent =
   | (CallEvent & {
       readonly type: "call-start";
       readonly call: ToolCall;
+      /** The call whose handler made it, in the same session: it is voided or rolled back with that one. */
+      readonly parentCallId?: string;
       /** It belongs to a message of a model that is not over yet: only a `round-end` makes it count. */
       readonly inRound?: true;
       /** Who was to answer it, where its caller or a rule said so. */
@@ -76,7 +83,10 @@ export type SessionEvent =
       /** A message of the model is over; its calls began before, in this order, unless they are not recorded. */
       readonly type: "round-end";
       readonly turnId: string;
+      /** Of a message that is voided, its calls and then those that were made in them, at any depth. */
       readonly callIds: readonly string[];
+      /** The call whose handler asked the model. */
+      readonly parentCallId?: string;
       /** What it said beside its calls. */
       readonly message: SessionMessage;
       readonly finish: FinishReason;

@@ -141,7 +141,7 @@ class HttpModel implements Model {
   /** Attempts, until one gives events or there is nothing left to try. */
   async *#answer(request: ModelRequest, signal: AbortSignal | undefined): AsyncGenerator<readonly ModelEvent[]> {
     const { body, toolNames } = this.#encode(request);
-    this.#budget.recordRequest();
+    this.#budget.requests++;
     for (let attempt = 1; ; attempt++) {
       const exchange = new Exchange(this.#exchange, signal);
       let given = false;

@@ -10,10 +10,13 @@ export class ApprovalRules {
   readonly #never: NameMatcher | undefined;
   readonly #byName = new Map<string, Rule>();
   readonly #ofSessions = new Map<string, SessionRule>();
+  /** As `Approvals.mayAsk`. */
+  mayAsk: boolean;
 
   /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
   constructor({ always, never }: { readonly always?: readonly string[]; readonly never?: readonly string[] }) {
     this.#always = always === undefined ? undefined : nameMatcher(always, "always");
+    this.mayAsk = this.#always !== undefined;
     this.#never = never === undefined ? undefined : nameMatcher(never, "never");
   }
 
@@ -29,6 +32,7 @@ export class ApprovalRules {
 
   askMore(sessionId: string, rule: SessionRule): void {
     this.#ofSessions.set(sessionId, rule);
+    this.mayAsk = true;
   }
 
   forget(sessionId: string): void {

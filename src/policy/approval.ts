@@ -98,6 +98,10 @@ export class ApprovalGate implements Approvals {
     return this.#rules.needed(qualifiedName, destructive, session);
   }
 
+  get mayAsk(): boolean {
+    return this.#rules.mayAsk;
+  }
+
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
     if (question.signal.aborted) return cancelled(question);
     if (isAllowed(this.#sessions.get(question.sessionId), question)) return undefined;

@@ -28,7 +28,8 @@ export class RetryBudget {
   readonly #reserve: number;
   readonly #windowMs: number;
   readonly #stepMs: number;
-  #requests = 0;
+  /** First attempts of calls: add one for each. Their age is told by the last fading, which makes them older than they are, never younger. */
+  requests = 0;
   #retries = 0;
   #weighedAt: number;
 
@@ -42,15 +43,10 @@ export class RetryBudget {
     this.#weighedAt = options.clock.now();
   }
 
-  /** Counts the first attempt of a call. Its age is told by the last fading, which makes it older than it is, never younger. */
-  recordRequest(): void {
-    this.#requests++;
-  }
-
   /** Takes one retry out of the budget; false when there is none left. */
   tryRetry(): boolean {
     this.#fade();
-    if (this.#retries + 1 > Math.max(this.#reserve, this.#requests * this.#ratio)) return false;
+    if (this.#retries + 1 > Math.max(this.#reserve, this.requests * this.#ratio)) return false;
     this.#retries++;
     return true;
   }
@@ -60,7 +56,7 @@ export class RetryBudget {
     const elapsedMs = now - this.#weighedAt;
     if (elapsedMs < this.#stepMs) return;
     const weight = 0.5 ** (elapsedMs / this.#windowMs);
-    this.#requests *= weight;
+    this.requests *= weight;
     this.#retries *= weight;
     this.#weighedAt = now;
   }

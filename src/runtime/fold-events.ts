@@ -1,7 +1,7 @@
 /** From the events of a session to the session: its state, its latest events, and what was under way when they ended. */
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { applyPatch } from "../core/base/json-patch.ts";
+import { applyPatch, diffJson } from "../core/base/json-patch.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
 import type { Rung } from "../core/rung.ts";
@@ -33,6 +33,20 @@ export interface OpenCall {
   readonly sample: CallSample | undefined;
 }
 
+/** A call that counts only when messages of a model have come to a good end: its own, or that of the call it was made in. */
+interface UnsettledCall {
+  readonly turnId: string;
+  readonly parentCallId: string | undefined;
+  /** Its own message has not ended. */
+  isInRound: boolean;
+}
+
+/** The calls of a message that was never over. */
+export interface OpenRound {
+  readonly turnId: string;
+  readonly callIds: readonly string[];
+}
+
 /** A change with the turn it was made in. */
 export interface TurnChange extends StateChange {
   readonly turnId: string;
@@ -47,8 +61,8 @@ export class SessionFold {
   /** Where such calls changed something: those that are open, and those of messages that have not ended well. */
   readonly #places = new Map<string, Set<string>>();
   readonly #submissions = new Map<string, Submitted>();
-  /** The turns of calls whose round has not ended. */
-  readonly #openRounds = new Map<string, string>();
+  /** In the order they began: a call stands behind the one it was made in. */
+  readonly #unsettled = new Map<string, UnsettledCall>();
   #state: StateMap = PersistentMap.empty<JsonValue>();
 
   readonly #sessionId: string | undefined;
@@ -75,22 +89,10 @@ export class SessionFold {
         if (event.sessionId === this.#sessionId) noticeSubmission(this.#submissions, event, this.#log.length);
         break;
       case "call-start":
-        this.#open.set(event.callId, {
-          callId: event.callId,
-          turnId: event.turnId,
-          call: event.call,
-          wasNeverWhole: event.inRound === true,
-          intent: undefined,
-          intendedInput: undefined,
-          answerFrom: event.answerFrom,
-          isRewritten: event.rewritten === true,
-          sample: this.#count(event.call),
-        });
-        this.#places.set(event.callId, new Set());
-        if (event.inRound === true) this.#openRounds.set(event.callId, event.turnId);
+        this.#start(event);
         break;
       case "round-end":
-        for (const callId of event.callIds) this.#endRound(callId, event.voided !== undefined);
+        this.#endRound(event);
         break;
       case "call-intent":
         this.#noteIntent(event);
@@ -115,10 +117,20 @@ export class SessionFold {
     return this.#root;
   }
 
-  /** The calls of messages that were never over, with and without a result, in the order they began, by their turn. */
-  get openRounds(): ReadonlyMap<string, readonly string[]> {
-    const rounds = Map.groupBy(this.#openRounds, ([, turnId]) => turnId);
-    return new Map(Array.from(rounds, ([turnId, calls]) => [turnId, calls.map(([callId]) => callId)]));
+  /** The calls of messages that were never over, with and without a result, in the order they began, then those that were made in them. */
+  get openRounds(): readonly OpenRound[] {
+    const turns = new Map<string, string>();
+    const nested: [string, string][] = [];
+    for (const [callId, { turnId, parentCallId }] of this.#unsettled) {
+      const outer = parentCallId === undefined ? undefined : turns.get(parentCallId);
+      turns.set(callId, outer ?? turnId);
+      if (outer !== undefined) nested.push([callId, outer]);
+    }
+    for (const [callId, turnId] of nested) if (turns.delete(callId)) turns.set(callId, turnId);
+    return Array.from(
+      Map.groupBy(turns, ([, turnId]) => turnId),
+      ([turnId, calls]) => ({ turnId, callIds: calls.map(([callId]) => callId) }),
+    );
   }
 
   /** Calls without a result, in the order they began. */
@@ -148,8 +160,42 @@ export class SessionFold {
     return sample;
   }
 
-  #endRound(callId: string, isVoided: boolean): void {
-    this.#openRounds.delete(callId);
+  #start(event: SessionEvent & { readonly type: "call-start" }): void {
+    const { callId, turnId, call, parentCallId, inRound, answerFrom, rewritten } = event;
+    const isInRound = inRound === true;
+    const isUnsettled = isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId));
+    this.#open.set(callId, {
+      callId,
+      turnId,
+      call,
+      wasNeverWhole: isUnsettled || (parentCallId !== undefined && this.#log.wasTakenBack(parentCallId)),
+      intent: undefined,
+      intendedInput: undefined,
+      answerFrom,
+      isRewritten: rewritten === true,
+      sample: this.#count(call),
+    });
+    this.#places.set(callId, new Set());
+    if (isUnsettled) this.#unsettled.set(callId, { turnId, parentCallId, isInRound });
+  }
+
+  #endRound({ callIds, voided }: SessionEvent & { readonly type: "round-end" }): void {
+    for (const callId of callIds) {
+      if (voided === undefined && this.#log.wasTakenBack(callId)) continue; // a handler went on that was called in vain
+      const unsettled = this.#unsettled.get(callId);
+      if (unsettled !== undefined) unsettled.isInRound = false;
+      if (voided !== undefined) this.#unsettled.delete(callId);
+      if (voided !== undefined || unsettled === undefined) this.#settle(callId, voided !== undefined);
+    }
+    if (voided !== undefined) return;
+    for (const [callId, { isInRound, parentCallId }] of this.#unsettled) {
+      if (isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId))) continue;
+      this.#unsettled.delete(callId);
+      this.#settle(callId, false);
+    }
+  }
+
+  #settle(callId: string, isVoided: boolean): void {
     const open = this.#open.get(callId);
     if (open !== undefined) open.wasNeverWhole = isVoided;
     else if (!isVoided || this.#places.get(callId)?.size === 0) this.#keepChanges(callId);
@@ -169,19 +215,34 @@ export class SessionFold {
     const after = patched === undefined ? undefined : shareJson(patched); // so that later changes of it cost what they change
     this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
     const places = this.#places.get(callId);
-    // A change after the call's end takes back what it changed.
-    if (places === undefined || !this.#open.has(callId)) return void this.#changes.delete(at);
+    // A change after the call's end takes back what it changed, and what was changed after that.
+    if (places === undefined || !this.#open.has(callId)) return this.#takeBack(at, after);
     places.add(at);
     const changes = this.#changes.get(at) ?? [];
     this.#changes.set(at, changes);
     changes.push({ callId, turnId, toolset, key, before, after });
   }
 
+  /** What stays is what was changed before those changes; the value as it is now is the one that its last change left. */
+  #takeBack(at: string, value: JsonValue | undefined): void {
+    const changes = this.#changes.get(at) ?? [];
+    const kept = changes.slice(
+      0,
+      Math.max(
+        0,
+        changes.findLastIndex(({ before }) => diffJson(before, value).length === 0),
+      ),
+    );
+    const last = kept.pop();
+    if (last === undefined) this.#changes.delete(at);
+    else this.#changes.set(at, [...kept, { ...last, after: value }]);
+  }
+
   #end(callId: string): void {
     const wasNeverWhole = this.#open.get(callId)?.wasNeverWhole === true;
     this.#open.delete(callId);
     if (!wasNeverWhole) this.#keepChanges(callId);
-    else if (this.#places.get(callId)?.size === 0 && !this.#openRounds.has(callId)) this.#places.delete(callId);
+    else if (this.#places.get(callId)?.size === 0 && !this.#unsettled.has(callId)) this.#places.delete(callId);
   }
 
   /** What the call changed stays, and so does what it found when it did. */

@@ -10,9 +10,9 @@ import { visibilityOf } from "../policy/visibility.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import type { CallOptions } from "../call/call-run.ts";
 import { CallFaults } from "../call/faults.ts";
-import type { Step } from "../call/ladder.ts";
+import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
-import type { OpenCall, SessionFold } from "./fold-events.ts";
+import type { OpenCall, OpenRound, SessionFold } from "./fold-events.ts";
 import { partsOf } from "./runtime-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { Turn, makeAgain, takeBack } from "../session/turn.ts";
@@ -47,25 +47,27 @@ export async function resumeSession(
   { open, openChanges, openRounds }: Pick<SessionFold, "open" | "openChanges" | "openRounds">,
   options: ResumeOptions & { readonly callOptions: CallOptions },
 ): Promise<void> {
-  if (open.length === 0 && openRounds.size === 0 && openChanges.length === 0) return;
-  await session.turns.run(async () => {
+  if (open.length === 0 && openRounds.length === 0 && openChanges.length === 0) return;
+  await session.turns.run(async (running) => {
     // A call that did not end has changed nothing: if it is run again, it finds what it found the first time. Nor has one that no model saw.
     const changes = Map.groupBy(openChanges, (change) => change.callId);
     for (const of of changes.values()) takeBack(session, of[0]?.turnId ?? "", of);
     for (const [turnId, calls] of byTurn(open)) {
       const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
+      turn.running = running;
+      if (running !== undefined) running.held = turn; // what handlers call joins it
       const runs = calls.map((call) => takeUp(session, turn, call, options));
       for (const run of runs) run.keepChanges = () => makeAgain(session, turnId, changes.get(run.callId) ?? []);
       await resumeCalls(runs);
     }
-    for (const [turnId, callIds] of openRounds) voidRound(session, turnId, callIds);
+    for (const round of openRounds) voidRound(session, round);
   });
   await session.eventLog?.whenDurable();
   if (session.broken !== undefined) throw session.broken;
 }
 
 /** A message of a model that a crash cut off was never said. */
-function voidRound(session: RuntimeSession, turnId: string, callIds: readonly string[]): void {
+function voidRound(session: RuntimeSession, { turnId, callIds }: OpenRound): void {
   session.recordAndTell({
     type: "round-end",
     sessionId: session.id,
@@ -99,10 +101,10 @@ function takeUp(
   open: OpenCall,
   options: ResumeOptions & { readonly callOptions: CallOptions },
 ): CallRun {
-  const steps = open.answerFrom === undefined ? undefined : stepsOf(session, open.call, open.answerFrom);
+  const answerers = open.answerFrom === undefined ? undefined : answerersOf(session, open.call, open.answerFrom);
   const callOptions = {
     ...options.callOptions,
-    ...(steps instanceof ToolError ? {} : { steps }),
+    ...(answerers instanceof ToolError ? {} : { answerers }),
     ...(options.data === undefined ? {} : { data: options.data }),
     ...(options.allow === undefined ? {} : { visibility: visibilityOf(options.allow) }),
   };
@@ -116,15 +118,15 @@ function takeUp(
   // Nobody is shown what comes of it: it is not run, nor run again.
   if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(session, open, wasReal);
   else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
-  else if (steps instanceof ToolError) run.unreadable = steps;
+  else if (answerers instanceof ToolError) run.unreadable = answerers;
   else if (open.isRewritten && intendedInput === undefined) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverMade(open);
   return run;
 }
 
 /** Who was to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
-function stepsOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly Rung[]): readonly Step[] | ToolError {
+function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly Rung[]): readonly Answerer[] | ToolError {
   try {
-    return partsOf(session).ladder.stepsOf(answerFrom);
+    return partsOf(session).ladder.answerersOf(answerFrom);
   } catch (thrown: unknown) {
     return new ToolError(
       "cancelled",
@@ -152,7 +154,7 @@ function neverMade({ call }: OpenCall): ToolError {
 function neverWhole(session: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
   const input = isJsonObject(call.input) ? call.input : {};
   const parts = partsOf(session);
-  const effects = parts.registry.overloads(call.name).map((tool) => parts.guardsOf(tool).effectsOf(input));
+  const effects = parts.registry.overloads(call.name).map((tool) => parts.planOf(tool).effectsOf(input));
   if (!wasReal || (effects.length > 0 && effects.every(({ repeatable }) => !repeatable)))
     return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
   if (effects.length > 0 && effects.every(({ writes }) => writes.length === 0))

@@ -7,14 +7,15 @@ import type { ModelCall, ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { onAbort } from "../policy/deadline.ts";
-import { Batch, admitNext, begin } from "../call/batch.ts";
-import type { Admission, Answer } from "../call/batch.ts";
-import type { CallOptions, CallParts, CallRun, ResultNotes } from "../call/call-run.ts";
+import { dropWritten } from "../call/announce-write.ts";
+import { Batch, admitNext } from "../call/batch.ts";
+import type { Admission, Standing } from "../call/batch.ts";
+import { CallRun, lockKeysOf } from "../call/call-run.ts";
+import type { AdmittedCall, CallOptions, CallParts, ResultNotes } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
-import { lockKeysOf } from "../call/hold.ts";
 import { LoopBreaks } from "../call/loop-breaks.ts";
-import { hasTurnRule } from "../call/check-turn-rules.ts";
-import { executeCall } from "../call/pipeline.ts";
+import { forgetNested, nestedIn } from "../call/nested-calls.ts";
+import { beginCall, executeCall } from "../call/pipeline.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { copyContent } from "../session/copy-content.ts";
 import { readNative } from "../session/read-message.ts";
@@ -68,8 +69,8 @@ export class Round {
   readonly #place: RoundPlace;
   readonly #options: CallOptions & { readonly inRound: true };
   readonly #runs: CallRun[] = [];
-  /** In call order, of those that are admitted; undefined for one that waits for the end. */
-  readonly #answers: (Answer | undefined)[] = [];
+  /** In call order, of those that were admitted or refused. */
+  readonly #standings: Standing[] = [];
   readonly #ids = new Set<string>();
   /** What waits in this message, in line with what it touches. */
   readonly #line = new ResourceLocks();
@@ -97,7 +98,7 @@ export class Round {
     const wrong = this.#over === undefined ? this.#place.refusal() : new ToolError("invalid_argument", "The round is over.");
     if (wrong !== undefined) throw wrong;
     const { parts, turn, signal } = this.#place;
-    const run = begin(parts, turn, withoutKind(call), this.#options);
+    const run = beginCall(parts, turn, withoutKind(call), this.#options);
     run.unreadable ??= refusal;
     if (signal?.aborted === true) run.cancel("the caller had aborted");
     this.#runs.push(run);
@@ -124,7 +125,8 @@ export class Round {
   }
 
   /**
-   * The message came to nothing: what waits or runs is cancelled. The round stays in the log, and the model is not shown it. Idempotent.
+   * The message came to nothing: what waits or runs is cancelled, and so is what its handlers called. The round stays in the log, and the
+   * model is not shown it. Idempotent.
    */
   void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
     if (this.#over !== undefined) return this.#over;
@@ -145,7 +147,7 @@ export class Round {
   #close(record: () => void, voided?: string): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#over = promise;
-    if (voided !== undefined) this.#cancelAll(voided);
+    if (voided !== undefined) for (const run of [...this.#runs, ...this.#nested]) run.takeBack(voided);
     resolve(this.#finish(record, voided !== undefined));
     return promise;
   }
@@ -156,19 +158,29 @@ export class Round {
       if (this.#isAdmitting) await Promise.resolve(); // until the admission is not further up the stack any more
       if (this.#admission !== undefined) await this.#admission;
       record();
-      const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { answers: this.#answers });
+      const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { standings: this.#standings });
       return await this.#place.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
     } finally {
       this.#forget?.();
+      if (this.#place.turn.madeIn === undefined) forgetNested(this.#place.turn, this.#runs);
       this.#place.ended();
     }
   }
 
-  /** The model has seen none of these calls: what they changed in the state is taken back once all have ended. */
+  /** The model has seen none of these calls: what they and those made in them changed in the state is taken back once all have ended. */
   async #startVoided(batch: Batch): Promise<readonly ToolResult[]> {
+    const { parts, turn } = this.#place;
     const results = await batch.start();
-    this.#place.turn.takeBackRound(new Set(this.#runs.map((run) => run.callId)));
+    const nested = new Set(this.#nested);
+    if (nested.size > 0) await parts.running.whenEnded((run) => nested.has(run));
+    turn.takeBackRound(new Set([...this.#runs, ...nested].map((run) => run.callId)));
+    nested.forEach(dropWritten); // what was read from the state is out of date
     return results;
+  }
+
+  /** The calls that were made in those of the message, at any depth. */
+  get #nested(): readonly CallRun[] {
+    return nestedIn(this.#place.turn, this.#runs);
   }
 
   /** Admits what is not admitted yet, in call order; whoever adds a call meanwhile need not begin anew. */
@@ -184,7 +196,7 @@ export class Round {
       for (let run = this.#nextRun; run !== undefined; run = this.#nextRun) {
         const admission = admitNext(run, this.#ids);
         if (admission instanceof Promise) return { run, admission };
-        this.#take(run, admission);
+        this.#take(admission);
       }
       return undefined;
     } finally {
@@ -193,27 +205,24 @@ export class Round {
   }
 
   get #nextRun(): CallRun | undefined {
-    return this.#runs[this.#answers.length];
+    return this.#runs[this.#standings.length];
   }
 
   async #goOn(first: { readonly run: CallRun; readonly admission: Promise<Admission> }): Promise<void> {
-    for (let next: typeof first | undefined = first; next !== undefined; next = this.#admitReady())
-      this.#take(next.run, await next.admission);
+    for (let next: typeof first | undefined = first; next !== undefined; next = this.#admitReady()) this.#take(await next.admission);
     this.#admission = undefined;
   }
 
-  #take(run: CallRun, { answer }: Admission): void {
-    const index = this.#answers.push(answer) - 1;
-    if (answer !== undefined) return;
-    if (this.#mayStart(run)) this.#answers[index] = executeCall(run);
-    else run.letProcessEnd(); // until the round is ended, nobody waits for it
+  #take({ standing }: Admission): void {
+    const index = this.#standings.push(standing) - 1;
+    if (!(standing instanceof CallRun)) return;
+    if (this.#mayStart(standing)) this.#standings[index] = executeCall(standing);
+    else standing.letProcessEnd(); // until the round is ended, nobody waits for it
   }
 
   /** Whether the call may run before the message is known to be whole. One that may not keeps its place in line before later ones. */
-  #mayStart(run: CallRun): boolean {
-    const lock = lockKeysOf(run);
-    if (lock === undefined) return false;
-    const ticket = this.#line.request({ owner: run.callId, ...lock });
+  #mayStart(run: AdmittedCall): boolean {
+    const ticket = this.#line.request({ owner: run.callId, ...lockKeysOf(run) });
     if (!ticket.granted || !isEarly(run)) return false;
     ticket.release();
     return true;
@@ -222,25 +231,28 @@ export class Round {
   #record(message: SessionMessage, { finish, usage, model }: RoundReply, voided?: string): void {
     const { turn } = this.#place;
     const { session } = turn;
-    if (!session.recorded || !this.#options.recordHistory) return;
+    if (!session.recorded) return;
+    const nested = voided === undefined ? [] : this.#nested.filter((run) => run.kept);
+    const { recordHistory } = this.#options;
+    if (!recordHistory && nested.length === 0) return;
     session.recordAndTell({
       type: "round-end",
       sessionId: session.id,
       turnId: turn.id,
       at: this.#place.parts.ports.clock.wallTime(),
-      callIds: this.#runs.map((run) => run.callId),
-      message,
+      callIds: [...this.#runs, ...nested].map((run) => run.callId),
+      ...(turn.madeIn === undefined ? {} : { parentCallId: turn.madeIn.callId }),
+      message: recordHistory ? message : NOTHING_SAID,
       finish: FINISH_REASONS.includes(finish) ? finish : "other",
-      usage: readUsage(usage),
-      ...(model === undefined ? {} : { model }),
+      usage: recordHistory ? readUsage(usage) : NO_USAGE,
+      ...(model === undefined || !recordHistory ? {} : { model }),
       ...(voided === undefined ? {} : { voided }),
     });
   }
 
   /** What may happen once a turn has not happened. */
   #giveBack(): void {
-    for (const [index, run] of this.#runs.entries())
-      if (this.#answers[index] === undefined && run.registered !== undefined) this.#place.turn.giveBack(run.registered.qualifiedName);
+    for (const standing of this.#standings) if (standing instanceof CallRun) this.#place.turn.giveBack(standing.plan.qualifiedName);
   }
 
   #cancelAll(reason: string): void {
@@ -248,12 +260,12 @@ export class Round {
   }
 }
 
-function isEarly(run: CallRun): boolean {
-  const { effects, route, call, registered } = run;
-  if (effects === undefined || route?.via !== "live" || typeof call.input === "string") return false;
+function isEarly(run: AdmittedCall): boolean {
+  const { effects, route, call, plan } = run;
+  if (route.rules.isPretended || typeof call.input === "string") return false;
   if (effects.undeclared || effects.writes.length > 0 || effects.external || effects.destructive) return false;
-  if (route.engine.order === "sequential" || registered === undefined || hasTurnRule(registered.tool)) return false;
-  return run.parts.approvals.needed(registered.qualifiedName, false, run.turn.session) === undefined;
+  if (route.engine.order === "sequential" || plan.hasTurnRule) return false;
+  return run.parts.approvals.needed(plan.qualifiedName, false, run.turn.session) === undefined;
 }
 
 /** What is no call is recorded as it is, and answered as such. */

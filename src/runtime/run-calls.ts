@@ -6,24 +6,31 @@ import type { JsonLimits } from "../core/base/json.ts";
 import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog } from "../core/store.ts";
-import { readItems, runBatch, runOne } from "../call/batch.ts";
+import { readItems, runBatch } from "../call/batch.ts";
 import type { Submission } from "../call/batch.ts";
 import type { CallOptions, CallParts } from "../call/call-run.ts";
 import { layerOf } from "../call/caller-layer.ts";
+import { runCall } from "../call/pipeline.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { Ladder } from "../call/ladder.ts";
 import { wrongOptions } from "../call/execute-options.ts";
 import { safeProgressListener } from "../call/safe-listener.ts";
-import { CallAsRead } from "../call/read-call.ts";
+import { CallAsRead, isBatch } from "../call/read-call.ts";
 import { Session } from "../session/session.ts";
-import { closedSession, isBatch, partsOf } from "./runtime-session.ts";
+import { closedSession, partsOf } from "./runtime-session.ts";
 import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
-import { isInsideSimulation } from "../session/turn-queue.ts";
-import type { RunningTurn } from "../session/turn-queue.ts";
+import { isInsideSimulation, simulations } from "../session/turn-queue.ts";
+import type { RunningTurn, TurnCall } from "../session/turn-queue.ts";
 import { HeldTurn } from "./session-turn.ts";
-import { Turn } from "../session/turn.ts";
+import { Turn, callerIn } from "../session/turn.ts";
 
 type Answer = ToolResult | readonly ToolResult[];
+
+interface TurnPlace {
+  readonly turn: RunningTurn | undefined;
+  /** The call whose handler asks for it. */
+  readonly caller: TurnCall | undefined;
+}
 
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 const NO_DATA: Readonly<Record<string, unknown>> = Object.freeze({});
@@ -51,7 +58,9 @@ export class CallRunner {
 
   /** Runs calls of no session. Nothing of them is kept. */
   runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Answer> {
-    const misuse = (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ?? realInSimulation();
+    const misuse =
+      (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ??
+      (simulations.haveBegun ? realInSimulation() : undefined);
     if (misuse !== undefined) return Promise.reject(misuse);
     // Calls that are answered one after the other see the results before theirs.
     const recorded = (parts.registry.hasSequence || parts.ladder.hasSequence) && isBatch(calls);
@@ -71,7 +80,7 @@ export class CallRunner {
     if (session.ready !== undefined) return session.ready.then(() => this.run(session, sent, options, submission));
     try {
       const concurrent = options.concurrent === true && !answersInSequence(partsOf(session), sent);
-      const answer = session.turns.run((turn) => this.#turn(session, sent, options, { submission, turn }), {
+      const answer = session.turns.run((turn, caller) => this.#turn(session, sent, options, { submission, turn, caller }), {
         signal: options.signal,
         concurrent,
       });
@@ -87,7 +96,7 @@ export class CallRunner {
     if (refusal !== undefined) return Promise.reject(refusal);
     if (session.ready !== undefined) return session.ready.then(() => this.turn(session, work, signal));
     try {
-      return Promise.resolve(session.turns.run((running) => this.#hold(session, running, work, signal), { signal }));
+      return Promise.resolve(session.turns.run((turn, caller) => this.#hold(session, { turn, caller }, work, signal), { signal }));
     } catch (thrown: unknown) {
       return Promise.reject(ToolError.fromUnknown(thrown));
     }
@@ -95,12 +104,12 @@ export class CallRunner {
 
   async #hold<T>(
     session: RuntimeSession,
-    running: RunningTurn | undefined,
+    place: TurnPlace,
     work: (turn: SessionTurn) => Promise<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
     if (signal?.aborted === true) throw new ToolError("cancelled", "The turn was called off before it began.", { outcome: "not_started" });
-    const turn = beginTurn(session, running);
+    const turn = beginTurn(session, place);
     const held = new HeldTurn({
       session,
       turn,
@@ -128,7 +137,7 @@ export class CallRunner {
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
       visibility: layerOf(session, options.allow),
       approved: options.approved === true,
-      steps: options.answerFrom === undefined ? undefined : this.#ladder.stepsOf(options.answerFrom),
+      answerers: options.answerFrom === undefined ? undefined : this.#ladder.answerersOf(options.answerFrom),
       rewriteInput: checkedRewriter(options.rewriteInput),
     };
   }
@@ -137,13 +146,13 @@ export class CallRunner {
     session: RuntimeSession,
     calls: ToolCall | readonly ToolCall[],
     options: ExecuteOptions,
-    { submission, turn }: { readonly submission: Submission | undefined; readonly turn: RunningTurn | undefined },
+    place: TurnPlace & { readonly submission: Submission | undefined },
   ): Answer | Promise<Answer> {
     const refusal = refuse(session); // it may have been closed while the turn waited
     if (refusal !== undefined) throw refusal;
-    const own = beginTurn(session, turn);
+    const own = beginTurn(session, place);
     if (options.shown !== undefined) own.shown = options.shown;
-    return this.#runTurn(partsOf(session), own, calls, options, submission);
+    return this.#runTurn(partsOf(session), own, calls, options, place.submission);
   }
 
   #runTurn(
@@ -158,7 +167,7 @@ export class CallRunner {
     const callOptions = isPlain ? this.#defaultCallOptions : this.callOptions(options, session);
     const list = isBatch(calls);
     if (!list && submission === undefined && options.signal === undefined && options.onError !== "throw")
-      return runOne(parts, turn, calls, callOptions);
+      return runCall(parts, turn, calls, callOptions);
     const batch = runBatch(parts, turn, list ? calls : [calls], {
       ...callOptions,
       signal: options.signal,
@@ -174,12 +183,21 @@ export class CallRunner {
  * The turn that these calls belong to: their own, or one of their own within the turn whose handler makes them. Calls that were called off
  * while they waited for a turn are beside it, not in it.
  */
-function beginTurn(session: RuntimeSession, running: RunningTurn | undefined): Turn {
+function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace): Turn {
   const { ids } = session.ports;
   const joins = running?.held;
-  if (joins instanceof Turn) return new Turn(session, ids, { startsAt: joins.startsAt, joins, shown: joins.shown });
-  const turn = new Turn(session, ids);
+  const madeIn = callerIn(running, caller);
+  if (joins instanceof Turn) return joinTurn(session, { joins, madeIn, running });
+  const turn = madeIn === undefined ? new Turn(session, ids) : new Turn(session, ids, { startsAt: session.length, madeIn });
+  turn.running = running;
   if (running !== undefined) running.held = turn;
+  return turn;
+}
+
+function joinTurn(session: RuntimeSession, place: Pick<Turn, "running" | "madeIn"> & { readonly joins: Turn }): Turn {
+  const { joins, madeIn, running } = place;
+  const turn = new Turn(session, session.ports.ids, { startsAt: joins.startsAt, joins, madeIn, shown: joins.shown });
+  turn.running = running;
   return turn;
 }
 

@@ -10,6 +10,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { WholeResult } from "../policy/result-keeper.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { CallParts } from "../call/call-run.ts";
+import { isBatch } from "../call/read-call.ts";
 import { unreadableOptions } from "../call/execute-options.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { Round, RoundOptions } from "./round.ts";
@@ -265,7 +266,7 @@ export class RuntimeSession extends Session {
   messages(options: MessagesOptions = {}): readonly ModelMessage[] {
     if (typeof options !== "object" || options === null)
       throw new ToolError("invalid_argument", "The options of messages() are an object.");
-    return messagesFor(this.spoken, this.registry, options);
+    return messagesFor(this, this.registry, options);
   }
 
   /**
@@ -370,13 +371,4 @@ function noBranch(session: Session): ToolError {
   return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is no open branch of another.`, {
     hint: "Take one with fork() or simulate(). A branch that was resumed from a store is a session of its own.",
   });
-}
-
-/** `Array.isArray` for what may be a revoked proxy, which is read as one call that cannot be read. */
-export function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonly ToolCall[] {
-  try {
-    return Array.isArray(calls);
-  } catch {
-    return false;
-  }
 }

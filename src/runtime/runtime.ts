@@ -36,7 +36,7 @@ import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./runtime-session.ts";
 import { Sessions } from "./sessions.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { ToolGuards } from "../call/tool-guards.ts";
+import { ToolPlan } from "../call/tool-plan.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
 import type { OpenReport, RefreshReport } from "../registry/lifecycle/toolset-lifecycle.ts";
 import { watchSources } from "../registry/lifecycle/watch-sources.ts";
@@ -65,7 +65,7 @@ export class Runtime {
   readonly #parts: CallParts;
   readonly #lifecycle: ToolsetLifecycle;
   readonly #stops = new Set<() => void>();
-  readonly #guards = new WeakMap<RegisteredTool, ToolGuards>();
+  readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
   readonly #slots: Slots;
   readonly #sessions: Sessions;
   readonly #ladder: Ladder;
@@ -207,7 +207,7 @@ export class Runtime {
 
   /** The calls that have begun and not ended, oldest first. */
   get running(): readonly { readonly callId: string; readonly name: string }[] {
-    return [...this.#parts.running.values()].map((run) => ({ callId: run.callId, name: run.toolName }));
+    return [...this.#parts.running.byId.values()].map((run) => ({ callId: run.callId, name: run.toolName }));
   }
 
   /**
@@ -216,7 +216,7 @@ export class Runtime {
    */
   async close(): Promise<readonly ToolError[]> {
     for (const stop of this.#stops) stop();
-    for (const run of this.#parts.running.values()) run.cancel("the runtime was closed");
+    for (const run of this.#parts.running.byId.values()) run.cancel("the runtime was closed");
     this.#sessions.refuseAll();
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
@@ -263,34 +263,35 @@ export class Runtime {
       keeper: new ResultKeeper({}),
       cache: new ResultCache(options.cache ?? {}, { clock: this.#ports.clock, log: this.#ports.log, store: options.store }),
       retry: options.retry ?? {},
-      faults: new Faults(options.faults, this.registry),
+      faults: new Faults(options.faults),
       inputLimits: options.inputLimits ?? {},
       orphanHoldMs: options.orphanHoldMs ?? DEFAULT_ORPHAN_HOLD_MS,
       running: new RunningCalls<CallRun>(),
       orphans: new Map<string, OrphanCount>(),
       counters: { calls: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
       listening: this.#listeners.any,
-      guardsOf: (registered) => this.#guardsOf(registered),
+      planOf: (registered) => this.#planOf(registered),
       emit: (event) => this.#emit(event),
     };
   }
 
-  #guardsOf(registered: RegisteredTool): ToolGuards {
-    let guards = this.#guards.get(registered);
-    if (guards === undefined) {
-      guards = new ToolGuards({
+  #planOf(registered: RegisteredTool): ToolPlan {
+    let plan = this.#plans.get(registered);
+    if (plan === undefined) {
+      plan = new ToolPlan({
         registered,
         engine: registered.tool.execute === undefined ? this.#lifecycle.engineOf(registered.toolset) : this.#local,
         slots: this.#slots,
+        limit: this.#parts.limit,
         clock: this.#ports.clock,
         circuit: this.#options.circuit ?? {},
         onCircuit: (state) =>
           this.#emit({ type: "circuit-change", at: this.#ports.clock.wallTime(), toolName: registered.qualifiedName, state }),
         warn: (message) => this.#ports.log.warn(message),
       });
-      this.#guards.set(registered, guards);
+      this.#plans.set(registered, plan);
     }
-    return guards;
+    return plan;
   }
 
   #emit(event: RuntimeEvent): void {

@@ -4,6 +4,7 @@ import type { ModelMessage } from "../core/message.ts";
 import { modelHistory } from "../history/model-history.ts";
 import type { ModelHistoryOptions } from "../history/model-history.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { Session } from "../session/session.ts";
 
 export interface MessagesOptions extends Omit<ModelHistoryOptions, "trim"> {
   /** Leave out results that newer calls have made worthless, above a share of a budget. @default they stay */
@@ -19,12 +20,16 @@ export interface MessagesOptions extends Omit<ModelHistoryOptions, "trim"> {
 
 type RoundEnd = SessionEvent & { readonly type: "round-end" };
 
+/** Whether earlier events say that a call was rolled back with its batch, or voided with its message. */
+type WasTakenBack = (callId: string) => boolean;
+
 /**
- * Everything that was said, called and answered, the oldest first, without the batches that were rolled back and the rounds that
- * came to nothing. The calls of a round stand together behind what the model said with them, whenever they began.
+ * Everything that was said, called and answered, the oldest first, without the batches that were rolled back, the rounds that
+ * came to nothing, and what was said and called in their calls. The calls of a round stand together behind what the model said with them,
+ * whenever they began.
  */
-export function conversationOf(events: readonly SessionEvent[]): readonly ModelMessage[] {
-  return new Conversation(events).messages;
+export function conversationOf(events: readonly SessionEvent[], wasTakenBack?: WasTakenBack): readonly ModelMessage[] {
+  return new Conversation(events, wasTakenBack).messages;
 }
 
 class Conversation {
@@ -34,8 +39,10 @@ class Conversation {
   readonly #calls = new Map<string, ModelMessage>();
   /** Rounds that are written down. */
   readonly #written = new Set<RoundEnd>();
+  readonly #wasTakenBack: WasTakenBack | undefined;
 
-  constructor(events: readonly SessionEvent[]) {
+  constructor(events: readonly SessionEvent[], wasTakenBack: WasTakenBack | undefined) {
+    this.#wasTakenBack = wasTakenBack;
     for (const event of events) this.#look(event);
     for (const event of events) this.#write(event);
   }
@@ -46,11 +53,13 @@ class Conversation {
     else if (event.type === "round-end") for (const callId of event.callIds) this.#rounds.set(callId, event);
     else if (event.type === "call-start") {
       const { callId, turnId, at, call } = event;
+      if (this.#isLeft(event.parentCallId)) this.#left.add(callId);
       this.#calls.set(callId, Object.freeze({ role: "call", at, callId, turnId, call }));
     }
   }
 
   #write(event: SessionEvent): void {
+    if ((event.type === "message-add" || event.type === "round-end") && this.#isLeft(event.parentCallId)) return;
     if (event.type === "message-add") this.#add({ ...event.message, at: event.at });
     else if (event.type === "round-end") this.#writeRound(event);
     else if ("callId" in event && !this.#left.has(event.callId)) {
@@ -60,6 +69,11 @@ class Conversation {
       else if (round === undefined) this.#writeCall(event.callId);
       else this.#writeRound(round);
     }
+  }
+
+  /** Whether what was said or called in this call is left out with it. */
+  #isLeft(callId: string | undefined): boolean {
+    return callId !== undefined && (this.#left.has(callId) || this.#wasTakenBack?.(callId) === true);
   }
 
   #writeRound(round: RoundEnd): void {
@@ -81,9 +95,10 @@ class Conversation {
 }
 
 /** The conversation as a model is shown it; see `modelHistory`. @throws ToolError `invalid_argument` */
-export function messagesFor(events: readonly SessionEvent[], registry: Registry, options: MessagesOptions): readonly ModelMessage[] {
+export function messagesFor(session: Session, registry: Registry, options: MessagesOptions): readonly ModelMessage[] {
   const { trim, ...rest } = options;
-  const conversation = conversationOf(events);
+  const events = session.spoken;
+  const conversation = conversationOf(events, (callId) => session.wasTakenBack(callId));
   if (trim === undefined) return modelHistory(conversation, rest);
   const inputs = new Map(
     events.flatMap((event) => (event.type === "call-end" && event.input !== undefined ? [[event.callId, event.input]] : [])),

@@ -8,6 +8,7 @@ import { Round } from "./round.ts";
 import { unknownKey } from "../registry/known-keys.ts";
 import type { RoundOptions } from "./round.ts";
 import { readMessage } from "../session/read-message.ts";
+import { recordMessage } from "../session/record-message.ts";
 import { partsOf } from "./runtime-session.ts";
 import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
 import type { Turn } from "../session/turn.ts";
@@ -63,7 +64,7 @@ export class HeldTurn implements SessionTurn {
   addMessage(message: SessionMessage): void {
     this.#check();
     const at = this.session.ports.clock.wallTime();
-    this.session.recordAndTell({ type: "message-add", sessionId: this.session.id, at, message: readMessage(message) });
+    recordMessage(this.session, readMessage(message), { at, madeIn: this.#place.turn.madeIn });
   }
 
   round(options: RoundOptions = NO_OPTIONS): Round {

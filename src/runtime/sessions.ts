@@ -11,13 +11,14 @@ import { NO_CALLS } from "../policy/fault-tally.ts";
 import type { CallParts } from "../call/call-run.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import type { CallRunner } from "./run-calls.ts";
+import { addMessage } from "./add-message.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
 import { readEvents, take } from "../session/read-events.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import { checkResumeOptions, resumeSession } from "./resume-session.ts";
 import type { ResumeOptions } from "./resume-session.ts";
-import { RuntimeSession, closedSession } from "./runtime-session.ts";
+import { RuntimeSession } from "./runtime-session.ts";
 import { checkForkOptions } from "../session/fork-options.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
 import type { RuntimeSessionOptions, SessionHost, SessionTurn } from "./runtime-session.ts";
@@ -72,7 +73,7 @@ export class Sessions implements SessionHost {
     const session = this.#begin({ id: sessionId, seedName, ...this.#emptyHead(), ...submissions, ...this.#newLog(sessionId) });
     this.#recordStart(session);
     if (read !== undefined) {
-      if (this.#parts.faults.any) session.tally = NO_CALLS;
+      if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
       session.adopt(read.head.log.events(), read.head.state);
       session.engines.restore(this.#byEngine(read.engines));
     }
@@ -102,7 +103,7 @@ export class Sessions implements SessionHost {
     if (eventLog === undefined) return (await this.#start(id)) ?? this.#takeUp(id, store, { ...options, create: false });
     let session: RuntimeSession | undefined;
     try {
-      const fold = new SessionFold(this.#keep, id, this.#parts.faults.any);
+      const fold = new SessionFold(this.#keep, id, this.#parts.faults.mayHit(this.#parts.registry));
       for await (const event of readEvents(eventLog)) fold.apply(event);
       session = this.#begin({ id, seedName: fold.root, eventLog, head: fold.head, submissions: fold.submissions });
       await resumeSession(session, fold, { ...options, callOptions: this.#options.runner.callOptions({}) });
@@ -249,16 +250,8 @@ export class Sessions implements SessionHost {
     return undefined;
   }
 
-  async addMessage(session: RuntimeSession, message: SessionMessage): Promise<void> {
-    if (session.closed) throw closedSession(session);
-    if (session.ready !== undefined) await session.ready;
-    await session.turns.run(() => {
-      const refusal = session.closed ? closedSession(session) : session.broken;
-      if (refusal !== undefined) throw refusal;
-      const at = this.#parts.ports.clock.wallTime();
-      session.recordAndTell({ type: "message-add", sessionId: session.id, at, message });
-    });
-    await whenStored(session);
+  addMessage(session: RuntimeSession, message: SessionMessage): Promise<void> {
+    return addMessage(session, message, this.#parts.ports.clock);
   }
 
   async close(session: RuntimeSession): Promise<void> {

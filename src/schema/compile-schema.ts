@@ -1,11 +1,10 @@
 /** The JSON Schema validator: compiles a schema once, and checks any number of values. */
 import { ToolError } from "../core/error.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { type SchemaNode, ValidationRun } from "./compiled-schema.ts";
-import { evaluate } from "./evaluate.ts";
+import { CompiledValidator } from "./evaluate.ts";
 import { compileDocument } from "./schema-compiler.ts";
-import { MAX_PROBLEMS, MAX_STEPS } from "./schema-limits.ts";
-import { type SchemaProblem, problemAt } from "./schema-problem.ts";
+import { MAX_STEPS } from "./schema-limits.ts";
+import type { SchemaProblem } from "./schema-problem.ts";
 
 export type { SchemaProblem } from "./schema-problem.ts";
 
@@ -50,37 +49,5 @@ export function compileSchema(schema: unknown, options: CompileOptions = {}): Va
     return new CompiledValidator(schema as JsonSchema, root, options.maxSteps ?? MAX_STEPS); // compileDocument refuses all else
   } catch (error: unknown) {
     throw ToolError.fromUnknown(error, "invalid_schema");
-  }
-}
-
-class CompiledValidator implements Validator {
-  readonly schema: JsonSchema;
-  private readonly root: SchemaNode;
-  private readonly maxSteps: number;
-
-  constructor(schema: JsonSchema, root: SchemaNode, maxSteps: number) {
-    this.schema = schema;
-    this.root = root;
-    this.maxSteps = maxSteps;
-  }
-
-  check(value: unknown): boolean {
-    const run = new ValidationRun(this.maxSteps, 0);
-    try {
-      return evaluate(this.root, value, run) && run.limit === undefined;
-    } catch {
-      return false; // a getter or proxy of the value threw
-    }
-  }
-
-  problems(value: unknown, max: number = MAX_PROBLEMS): readonly SchemaProblem[] {
-    const run = new ValidationRun(this.maxSteps, max);
-    try {
-      evaluate(this.root, value, run);
-    } catch {
-      run.giveUp("the value cannot be read");
-    }
-    if (run.limit === undefined) return run.problems;
-    return [...run.problems.slice(0, Math.max(0, max - 1)), problemAt([], "limit", run.limit)];
   }
 }

@@ -1,8 +1,9 @@
-/** Holds a value against a compiled subschema. */
-import { ANY_TYPE, type Rule, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
+/** Holds a value against a compiled schema. */
+import type { JsonSchema } from "../core/tool.ts";
+import { ANY_TYPE, type Rule, type SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { Evaluated } from "./evaluated.ts";
-import { MAX_VISIT_DEPTH } from "./schema-limits.ts";
-import { typeName } from "./schema-problem.ts";
+import { MAX_PROBLEMS, MAX_VISIT_DEPTH } from "./schema-limits.ts";
+import { type SchemaProblem, problemAt, typeName } from "./schema-problem.ts";
 
 const [NULL, BOOLEAN, INTEGER, FRACTION, STRING, ARRAY, OBJECT] = [1, 2, 4, 8, 16, 32, 64] as const;
 
@@ -109,4 +110,37 @@ function reportType(node: SchemaNode, value: unknown, run: ValidationRun): false
   const declared = node.raw["type"];
   const expected = Array.isArray(declared) ? declared.join(" or ") : String(declared);
   return run.report("type", `expected type ${expected}, got ${typeName(value)}`);
+}
+
+/** What `compileSchema` makes. */
+export class CompiledValidator {
+  readonly schema: JsonSchema;
+  private readonly root: SchemaNode;
+  private readonly maxSteps: number;
+
+  constructor(schema: JsonSchema, root: SchemaNode, maxSteps: number) {
+    this.schema = schema;
+    this.root = root;
+    this.maxSteps = maxSteps;
+  }
+
+  check(value: unknown): boolean {
+    const run = new ValidationRun(this.maxSteps, 0);
+    try {
+      return evaluate(this.root, value, run) && run.limit === undefined;
+    } catch {
+      return false; // a getter or proxy of the value threw
+    }
+  }
+
+  problems(value: unknown, max: number = MAX_PROBLEMS): readonly SchemaProblem[] {
+    const run = new ValidationRun(this.maxSteps, max);
+    try {
+      evaluate(this.root, value, run);
+    } catch {
+      run.giveUp("the value cannot be read");
+    }
+    if (run.limit === undefined) return run.problems;
+    return [...run.problems.slice(0, Math.max(0, max - 1)), problemAt([], "limit", run.limit)];
+  }
 }

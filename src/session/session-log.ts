@@ -48,7 +48,8 @@ export class SessionLog {
     if (event.type === "batch-rollback" || (event.type === "round-end" && event.voided !== undefined)) {
       this.#takenBack ??= new Map();
       for (const callId of event.callIds) this.#takenBack.set(callId, this.length);
-    }
+    } else if (event.type === "call-start" && event.parentCallId !== undefined && this.wasTakenBack(event.parentCallId))
+      (this.#takenBack ??= new Map()).set(event.callId, this.length);
     this.#own.push(event);
     if (this.#own.length < this.#keep * 2) return;
     const start = (this.#base?.length ?? 0) + this.#forgotten;
@@ -116,13 +117,22 @@ export class SessionLog {
   }
 }
 
-/** The calls among these events in the order they arrived, each with its result, without the batches that were rolled back. */
+/**
+ * The calls among these events in the order they arrived, each with its result, without the batches that were rolled back. The calls of a
+ * voided message and those that were made in them are among them: they were made, if for nothing.
+ */
 export function historyOf(events: readonly SessionEvent[]): readonly HistoryEntry[] {
   const entries = new Map<string, HistoryEntry>();
+  const rolledBack = new Set<string>();
   for (const event of events) {
-    if (event.type === "call-start")
-      entries.set(event.callId, { callId: event.callId, turnId: event.turnId, call: event.call, result: undefined });
-    else if (event.type === "batch-rollback") for (const callId of event.callIds) entries.delete(callId);
+    if (event.type === "call-start") {
+      if (event.parentCallId !== undefined && rolledBack.has(event.parentCallId)) rolledBack.add(event.callId);
+      else entries.set(event.callId, { callId: event.callId, turnId: event.turnId, call: event.call, result: undefined });
+    } else if (event.type === "batch-rollback")
+      for (const callId of event.callIds) {
+        entries.delete(callId);
+        rolledBack.add(callId);
+      }
     else if (event.type === "call-end") end(entries, event.callId, event.result, event.input);
     else if (event.type === "outcome-resolve") resolve(entries, event.callId, event.outcome);
   }

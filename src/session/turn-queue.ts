@@ -4,12 +4,35 @@ import { ToolError } from "../core/error.ts";
 import { onAbort } from "../policy/deadline.ts";
 
 /** The turn that the code running now belongs to: how a handler's own calls are told from those of others. */
-const CURRENT = new AsyncLocalStorage<RunningTurn>();
+const CURRENT = new AsyncLocalStorage<Place>();
+
+/** A call of a turn, as far as the calls that its handler makes need it. */
+export interface TurnCall {
+  readonly callId: string;
+  /** The turn that it is part of. */
+  readonly turn: object;
+  /** Why its message was voided, or its batch rolled back. */
+  readonly takenBack: string | undefined;
+}
+
+/** Where the handler of one call runs. */
+class CallPlace {
+  readonly turn: RunningTurn;
+  readonly call: TurnCall;
+
+  constructor(turn: RunningTurn, call: TurnCall) {
+    this.turn = turn;
+    this.call = call;
+  }
+}
+
+/** Where code runs that a turn called: in the handler of one of its calls, or beside them. */
+type Place = RunningTurn | CallPlace;
 
 export interface RunningTurn {
   readonly queue: TurnQueue;
-  /** The turn of another session that a handler of began this one. */
-  readonly outer: RunningTurn | undefined;
+  /** The place in a turn of another session where this one was begun. */
+  readonly outer: Place | undefined;
   /** The queues that code of it waits in. */
   readonly waitsIn: TurnQueue[];
   /** What is under way of it: its own work, and what joined it. */
@@ -26,14 +49,29 @@ export interface TurnOptions {
   readonly concurrent?: boolean;
 }
 
-/** The work of a turn, told which one it is part of; undefined for what was called off while it waited. */
-type Work<T> = (turn: RunningTurn | undefined) => T | Promise<T>;
+/**
+ * The work of a turn, called with the turn that it is part of (undefined for work that was cancelled while it waited), and with the call
+ * whose handler asks for it, which may be of a turn that is over.
+ */
+type Work<T> = (turn: RunningTurn | undefined, caller: TurnCall | undefined) => T | Promise<T>;
+
+/** Whether there ever was a turn whose calls may not touch the world: where not, nobody need ask who called. */
+export const simulations = { haveBegun: false };
 
 /** True in code that a turn called whose calls may not touch the world: what it calls elsewhere would be real. */
 export function isInsideSimulation(): boolean {
-  let turn = CURRENT.getStore();
-  while (turn !== undefined && (turn.over || !turn.queue.isSimulation)) turn = turn.outer;
+  let turn = turnOf(CURRENT.getStore());
+  while (turn !== undefined && (turn.over || !turn.queue.isSimulation)) turn = turnOf(turn.outer);
   return turn !== undefined;
+}
+
+/** Runs the handler of a call: the calls that it makes in the same session are found to be made in this one. */
+export function withinCall<T>(turn: RunningTurn, call: TurnCall, work: () => T): T {
+  return CURRENT.run(new CallPlace(turn, call), work);
+}
+
+function turnOf(place: Place | undefined): RunningTurn | undefined {
+  return place instanceof CallPlace ? place.turn : place;
 }
 
 const NO_OPTIONS: TurnOptions = Object.freeze({});
@@ -62,6 +100,7 @@ export class TurnQueue {
   constructor(bounds: TurnBounds, isSimulation: boolean) {
     this.#bounds = bounds;
     this.isSimulation = isSimulation;
+    if (isSimulation) simulations.haveBegun = true;
   }
 
   /** True while a turn runs. */
@@ -79,7 +118,7 @@ export class TurnQueue {
   run<T>(work: Work<T>, { signal, concurrent = false }: TurnOptions = NO_OPTIONS): T | Promise<T> {
     if (!this.busy) return this.#start(work, concurrent);
     const own = this.#own;
-    if (own !== undefined) return this.#workIn(own, work);
+    if (own !== undefined) return own instanceof CallPlace ? this.#workIn(own.turn, work, own.call) : this.#workIn(own, work);
     const isNext = this.#waiting === undefined || this.#waiting.length === 0;
     return isNext && this.#mayStart(concurrent) ? this.#start(work, concurrent) : this.#wait(work, signal, concurrent);
   }
@@ -95,11 +134,11 @@ export class TurnQueue {
     return this.#own !== undefined;
   }
 
-  /** The turn of this queue that called the code running now. */
-  get #own(): RunningTurn | undefined {
-    let turn = CURRENT.getStore();
-    while (turn !== undefined && (turn.queue !== this || turn.over)) turn = turn.outer;
-    return turn;
+  /** The place in a running turn of this queue that called the code running now. */
+  get #own(): Place | undefined {
+    let place = CURRENT.getStore();
+    for (let turn = turnOf(place); turn !== undefined && (turn.queue !== this || turn.over); turn = turnOf(place)) place = turn.outer;
+    return place;
   }
 
   #mayStart(concurrent: boolean): boolean {
@@ -107,20 +146,23 @@ export class TurnQueue {
   }
 
   #start<T>(work: Work<T>, concurrent: boolean): T | Promise<T> {
-    let outer = CURRENT.getStore();
-    while (outer?.over === true) outer = outer.outer;
+    const current = CURRENT.getStore();
+    let outer = current;
+    for (let one = turnOf(outer); one?.over === true; one = turnOf(outer)) outer = one.outer;
+    // A handler that goes on after its turn is no part of the new turn, but may be that of a call which was taken back.
+    const caller = current instanceof CallPlace && current.turn.queue === this ? current.call : undefined;
     const turn: RunningTurn = { queue: this, outer, waitsIn: [], works: 0, over: false, held: undefined };
     if (!this.busy) this.#bounds.begin();
     this.#running.add(turn);
     this.#areConcurrent = concurrent;
-    return this.#workIn(turn, (own) => CURRENT.run(turn, work, own));
+    return this.#workIn(turn, (own) => CURRENT.run(turn, work, own, caller));
   }
 
-  #workIn<T>(turn: RunningTurn, work: Work<T>): T | Promise<T> {
+  #workIn<T>(turn: RunningTurn, work: Work<T>, caller?: TurnCall): T | Promise<T> {
     turn.works++;
     let answer: T | Promise<T>;
     try {
-      answer = work(turn);
+      answer = work(turn, caller);
     } catch (thrown: unknown) {
       this.#end(turn);
       throw thrown;
@@ -184,7 +226,7 @@ export class TurnQueue {
 
   #joinRunning<T>(work: Work<T>): T | Promise<T> {
     const [running] = this.#running;
-    return running === undefined ? this.#start(work, false) : this.#workIn(running, () => work(undefined));
+    return running === undefined ? this.#start(work, false) : this.#workIn(running, () => work(undefined, undefined));
   }
 
   #enqueue(waiting: WaitingTurn): void {
@@ -213,9 +255,9 @@ export class TurnQueue {
 }
 
 /** The turn and those that it is part of, as far as they are not over. */
-function runningTurns(turn: RunningTurn | undefined): RunningTurn[] {
+function runningTurns(place: Place | undefined): RunningTurn[] {
   const turns: RunningTurn[] = [];
-  for (let one = turn; one !== undefined; one = one.outer) if (!one.over) turns.push(one);
+  for (let one = turnOf(place); one !== undefined; one = turnOf(one.outer)) if (!one.over) turns.push(one);
   return turns;
 }
 

@@ -6,6 +6,7 @@ import type { ModelMessage } from "../core/message.ts";
 import type { Ids } from "../core/ports.ts";
 import { place } from "./session.ts";
 import type { Session } from "./session.ts";
+import type { RunningTurn, TurnCall } from "./turn-queue.ts";
 
 /** A change that a call made to a session's state. */
 export interface StateChange {
@@ -22,6 +23,7 @@ interface EarlierTurn {
   readonly id?: string;
   readonly startsAt: number;
   readonly joins?: Turn;
+  readonly madeIn?: TurnCall | undefined;
   readonly shown?: readonly ModelMessage[] | undefined;
 }
 
@@ -33,16 +35,26 @@ export class Turn {
   shown: readonly ModelMessage[] | undefined;
   /** The turn whose handler made these calls: what they did is taken back with it. */
   readonly joins: Turn | undefined;
+  /** The call whose handler made these calls. */
+  readonly madeIn: TurnCall | undefined;
+  /** What finds the calls that handlers of this turn make; undefined for calls of no session. */
+  running: RunningTurn | undefined;
+  /** The turn that is the next to take back what this one did: that of the call it was made in. */
+  readonly #outer: Turn | undefined;
   readonly #ids: Ids;
   #id: string | undefined;
   #used: Set<string> | undefined;
   #changes: Map<string, StateChange> | undefined;
   /** Every change since the round began, in order; undefined while there is no round. */
   #roundChanges: StateChange[] | undefined;
+  /** Changes of calls that were taken back, each below a change of another call. */
+  #covered: readonly StateChange[] | undefined;
   /** The tool that ended the turn; calls after it are skipped. */
   endedBy: string | undefined;
   /** It has one call and nothing after it: what is kept for the turn would be found by nobody. */
   soleCall = false;
+  /** That call, where the handlers of no other run in this turn: what is called in it is made by that one. */
+  sole: TurnCall | undefined;
 
   /** @param earlier set for a turn that began before a crash, and for one that joins a turn that runs */
   constructor(session: Session, ids: Ids, earlier?: EarlierTurn) {
@@ -50,12 +62,19 @@ export class Turn {
     this.#id = earlier?.id;
     this.startsAt = earlier?.startsAt ?? session.length;
     this.joins = earlier?.joins;
+    this.madeIn = earlier?.madeIn;
+    this.#outer = this.madeIn?.turn instanceof Turn && this.joins !== undefined ? this.madeIn.turn : this.joins;
     this.shown = earlier?.shown;
     this.#ids = ids;
   }
 
   get id(): string {
     return (this.#id ??= this.#ids.next("turn"));
+  }
+
+  /** Names the message of the model that is being answered: the same for all of its calls, and for no other message. */
+  get message(): string {
+    return `${this.id}/${this.startsAt}`;
   }
 
   /** Takes the one use of a once-per-turn tool; an error when it was taken before. */
@@ -93,9 +112,22 @@ export class Turn {
 
   /** Takes back what this turn changed in the state, except where another turn has changed it since. */
   rollBack(): void {
-    const taken = takeBack(this.session, this.id, [...(this.#changes?.values() ?? [])]);
+    this.#takeBack([...(this.#changes?.values() ?? [])]);
+  }
+
+  /** What another call has changed since goes when that one's change is taken back: the calls that made it are void as well. */
+  #takeBack(changes: readonly StateChange[]): void {
+    const root = this.joins ?? this;
+    const taken = new Set(takeBack(this.session, this.id, changes));
+    if (root.#covered !== undefined) {
+      const freed = new Set(Array.from(taken, ({ toolset, key }) => place(toolset, key)));
+      const due = root.#covered.filter(({ toolset, key }) => freed.has(place(toolset, key)));
+      for (const change of takeBack(this.session, this.id, due)) taken.add(change);
+    }
+    const covered = [...(root.#covered ?? []), ...changes].filter((change) => !taken.has(change));
+    root.#covered = covered.length === 0 ? undefined : covered;
     // The turn it joined finds the value as it is now, should it be taken back itself.
-    if (this.joins !== undefined) for (const change of taken) this.joins.#note({ ...change, before: change.after, after: change.before });
+    if (this.#outer !== undefined) for (const change of taken) this.#outer.#note({ ...change, before: change.after, after: change.before });
   }
 
   /** Begins a message of the model. @param shown the history that it answers */
@@ -107,22 +139,27 @@ export class Turn {
 
   endRound(): void {
     this.#roundChanges = undefined;
+    this.#covered = undefined;
   }
 
   /** Takes back what these calls of the round changed in the state, except where another call has changed it since. */
   takeBackRound(callIds: ReadonlySet<string>): void {
-    const changes = new Map<string, StateChange>();
+    const changes: StateChange[] = [];
+    const latest = new Map<string, number>();
     for (const change of this.#roundChanges ?? []) {
       if (!callIds.has(change.callId)) continue;
       const at = place(change.toolset, change.key);
-      const earlier = changes.get(at);
-      changes.set(at, earlier?.after === change.before ? { ...change, before: earlier?.before } : change);
+      const index = latest.get(at) ?? -1;
+      const earlier = changes[index];
+      // Of changes with another call's between them, the earlier ones are found when that one's has gone.
+      if (earlier?.after === change.before && earlier !== undefined) changes[index] = { ...change, before: earlier.before };
+      else latest.set(at, changes.push(change) - 1);
     }
-    if (changes.size > 0) takeBack(this.session, this.id, [...changes.values()]);
+    if (changes.length > 0) this.#takeBack(changes);
   }
 
   #note(change: StateChange): void {
-    if (this.joins !== undefined) this.joins.#note(change);
+    if (this.#outer !== undefined) this.#outer.#note(change);
     this.#roundChanges?.push(change);
     this.#changes ??= new Map();
     const at = place(change.toolset, change.key);
@@ -131,11 +168,19 @@ export class Turn {
   }
 }
 
+/** The call whose handler asks for this work of a turn; one of a turn that is over counts only if it was taken back. */
+export function callerIn(running: RunningTurn | undefined, caller: TurnCall | undefined): TurnCall | undefined {
+  if (running?.held instanceof Turn) return caller ?? running.held.sole;
+  return caller?.takenBack === undefined ? undefined : caller;
+}
+
 /** Undoes changes, the last one first; one that another call has changed since stays. */
 export function takeBack(session: Session, turnId: string, changes: readonly StateChange[]): readonly StateChange[] {
-  const taken = changes.toReversed().filter(({ toolset, key, after }) => session.state(toolset, key) === after);
-  for (const { callId, toolset, key, before } of taken) session.changeState({ turnId, callId, toolset, key }, before);
-  return taken;
+  return changes.toReversed().filter(({ callId, toolset, key, before, after }) => {
+    const isLatest = session.state(toolset, key) === after;
+    if (isLatest) session.changeState({ turnId, callId, toolset, key }, before);
+    return isLatest;
+  });
 }
 
 /** Makes changes again that were taken back, the first one first, where nobody has changed the value since. */

@@ -81,6 +81,7 @@ export const approvalsContract: readonly ApprovalsCase[] = [
     async run(make) {
       const approvals = make(() => "deny");
       approvals.askMore("a", (name) => (name.startsWith("mail::") ? "The mail was read." : undefined));
+      equal(approvals.mayAsk, true);
       equal(approvals.needed("mail::send", false, { id: "a" }), "The mail was read.");
       equal(approvals.needed("mail::send", false, { id: "b" }), undefined);
       equal(approvals.needed("files::read", false, { id: "a" }), undefined);

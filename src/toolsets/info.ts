@@ -8,9 +8,9 @@ import { readTextFile } from "../documents/read-text-file.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { documentationOf } from "../registry/documentation.ts";
 import type { DocumentationOverrides } from "../registry/documentation.ts";
-import { INFO_TOOL, MANUAL_TOOLSET, markRead } from "../call/manual-reading.ts";
+import { INFO_TOOL, MANUAL_TOOLSET } from "../call/manual-reading.ts";
 import type { Registry } from "../registry/registry.ts";
-import { callerVisibility } from "../call/tool-context.ts";
+import { callerVisibility, messageOf } from "../call/tool-context.ts";
 import { qualifiedNameOf } from "../wire/provider-name.ts";
 
 export interface InfoOptions {
@@ -110,4 +110,10 @@ async function readInto(overrides: Map<string, string>, name: string, path: stri
     hint: "Give a Markdown file, such as edit.md.",
   });
   overrides.set(name, text.trim());
+}
+
+/** Notes by which call, in which message of the model, the documentation of a tool was read. */
+function markRead(context: ToolContext, qualifiedName: string): void {
+  const message = messageOf(context) ?? context.turnId;
+  context.state.update(qualifiedName, () => ({ message, callId: context.callId }));
 }

@@ -1,12 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { external, isInside, pure, readOnly } from "../../src/core/effects.ts";
-import type { Effects, ResourceKeys } from "../../src/core/effects.ts";
+import type { ResolvedEffects, Effects, ResourceKeys } from "../../src/core/effects.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createEffectsResolver } from "../../src/call/resolve-effects.ts";
-import type { CallEffects } from "../../src/call/resolve-effects.ts";
 import { ResourceLocks } from "../../src/call/resource-locks.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 
@@ -18,12 +17,12 @@ function toolWith(effects: Effects | undefined): Tool {
 function resolverOf(
   effects: Effects | undefined,
   toolset = "files",
-): { readonly resolve: (input: JsonObject) => CallEffects; readonly warnings: readonly string[] } {
+): { readonly resolve: (input: JsonObject) => ResolvedEffects; readonly warnings: readonly string[] } {
   const warnings: string[] = [];
   return { resolve: createEffectsResolver(toolWith(effects), toolset, (message) => warnings.push(message)), warnings };
 }
 
-function effectsOf(effects: Effects | undefined, toolset?: string): CallEffects {
+function effectsOf(effects: Effects | undefined, toolset?: string): ResolvedEffects {
   return resolverOf(effects, toolset).resolve({});
 }
 
@@ -34,7 +33,7 @@ function unchecked(keys: unknown): ResourceKeys {
 
 const plain = { writesWorld: false, hasSessionKeys: false, undeclared: false, external: false, destructive: false, commutative: false };
 
-const UNDECLARED: CallEffects = {
+const UNDECLARED: ResolvedEffects = {
   ...plain,
   reads: [],
   writes: ["toolset:files"],
@@ -134,7 +133,7 @@ function fail(): never {
 const lockedWrite = (key: string): readonly string[] => [key, `toolset:files/writes/${key}`];
 
 describe("what a declaration comes to", () => {
-  test.each<readonly [string, Effects | undefined, Partial<CallEffects>]>([
+  test.each<readonly [string, Effects | undefined, Partial<ResolvedEffects>]>([
     ["nothing declared writes the whole toolset", undefined, UNDECLARED],
     ["effects without keys too", external, { ...UNDECLARED, external: true }],
     ["undeclared but idempotent may be repeated", { idempotent: true }, { ...UNDECLARED, repeatable: true }],
@@ -263,7 +262,7 @@ describe("what a declaration comes to", () => {
 });
 
 /** True when a second call with these effects waits for the first. */
-function waits(first: CallEffects, second: CallEffects): boolean {
+function waits(first: ResolvedEffects, second: ResolvedEffects): boolean {
   const locks = new ResourceLocks();
   locks.request({ owner: "first", ...first.lock });
   return !locks.request({ owner: "second", ...second.lock }).granted;
@@ -334,15 +333,15 @@ describe("who waits for whom", () => {
   });
 });
 
-const touchesNothing = (effects: CallEffects): boolean => effects.reads.length + effects.writes.length === 0;
-const readsToolset = (effects: CallEffects): boolean => effects.reads.some((key) => key.startsWith("toolset:"));
+const touchesNothing = (effects: ResolvedEffects): boolean => effects.reads.length + effects.writes.length === 0;
+const readsToolset = (effects: ResolvedEffects): boolean => effects.reads.some((key) => key.startsWith("toolset:"));
 
 function overlap(left: readonly string[], right: readonly string[]): boolean {
   return left.some((one) => right.some((other) => isInside(one, other) || isInside(other, one)));
 }
 
-/** The table of `CallEffects`, in words. */
-function mustWait(one: CallEffects, other: CallEffects, sameToolset: boolean): boolean {
+/** The table of `ResolvedEffects`, in words. */
+function mustWait(one: ResolvedEffects, other: ResolvedEffects, sameToolset: boolean): boolean {
   if (touchesNothing(one) || touchesNothing(other)) return false;
   if (sameToolset && (one.undeclared || other.undeclared)) return true;
   if (sameToolset && readsToolset(one) && other.writes.length > 0) return true;

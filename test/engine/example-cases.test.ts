@@ -129,10 +129,13 @@ function unlikeNames(tools: readonly Tool[]): readonly Tool[] {
   return [...new Map(tools.map((each) => [each.name, each])).values()];
 }
 
+/** Of the largest collection; CI takes every tool. */
+const EVERY = inCI ? 1 : 4;
+
 function publishedToolsets(): readonly Toolset[] {
-  const toolbench = lines("toolbench/apis.jsonl").map((json) =>
-    tool(json, json["id"], isJsonObject(json["templateResponse"]) ? schemaOfTemplate(json["templateResponse"]) : undefined),
-  );
+  const toolbench = lines("toolbench/apis.jsonl")
+    .filter((_, index) => index % EVERY === 0)
+    .map((json) => tool(json, json["id"], isJsonObject(json["templateResponse"]) ? schemaOfTemplate(json["templateResponse"]) : undefined));
   const apiBank = objects(read("api-bank/tools.json")).map((json) =>
     tool(json, json["name"], schemaOfParameters(json["outputParameters"])),
   );
@@ -171,8 +174,8 @@ describe.skipIf(!existsSync(join(CASES, "toolbench")))(`F0.40 published tools (s
       );
       expect(count.problems.slice(0, 4)).toEqual([]);
       expect(count).toMatchObject({ notSimulated: 0, empty: [], statuses: { ok: count.tools } });
-      expect(count.tools).toBeGreaterThan(10_000);
-      expect(count.withSchema).toBeGreaterThan(1_500);
+      expect(count.tools).toBeGreaterThan(10_000 / EVERY);
+      expect(count.withSchema).toBeGreaterThan(1_500 / EVERY);
     },
   );
 

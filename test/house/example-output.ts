@@ -2,11 +2,12 @@
 import { spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { SourceTree } from "./source-tree.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+const IMPORT_BUNDLED = new URL("../fixtures/import-bundled.ts", import.meta.url).href;
 
 export interface Run {
   readonly exitCode: number | null;
@@ -14,12 +15,12 @@ export interface Run {
   readonly shown: string;
 }
 
-/** Runs a TypeScript file of the project in a folder of it, as its documents tell people to. */
+/** Runs a program in a folder of the project, as its documents tell people to; "haft" is the bundled package. */
 export async function runFile(file: string, args: readonly string[] = [], folder = "."): Promise<Run> {
   const place = mkdtempSync(join(tmpdir(), "haft-example-"));
   const terminal = openSync(join(place, "terminal"), "a");
   try {
-    const child = spawn(process.execPath, ["--conditions=haft-source", join(root, file), ...args], {
+    const child = spawn(process.execPath, [`--import=${IMPORT_BUNDLED}`, resolve(root, file), ...args], {
       cwd: join(root, folder),
       stdio: ["ignore", terminal, terminal],
       env: { ...process.env, NO_COLOR: "1", HAFT_TRUST: "all" },

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { blocksOf, foreignBlocks, haftCommands, promisedOutput, runFile } from "./example-output.ts";
 import { readTree } from "./source-tree.ts";
+import { HAFT } from "../bundled-program.ts";
 
 /** The demo has a test of its own, and the page of the command line shows commands of the demo. */
 const examples = new Map([...readTree("examples/*.ts")].filter(([path]) => path !== "examples/demo.ts"));
@@ -35,7 +36,7 @@ test.each(["toml", "yaml", "json"])("every %s block of the documents stands in a
 test.concurrent.each(commands)(
   "$place: haft $args prints what is shown below it, in the folder examples/config",
   async ({ args, output }) => {
-    const { shown } = await runFile("src/cli/main.ts", args, "examples/config");
+    const { shown } = await runFile(HAFT, args, "examples/config");
     expect(shown).toBe(output);
   },
   60_000,

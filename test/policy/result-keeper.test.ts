@@ -170,12 +170,18 @@ describe("F1.29 grep", () => {
     expect(parted.text).toBe(`0: ${"x".repeat(998)}needle`);
   });
 
-  test("A10 takes time linear in the text for a text that almost matches everywhere", () => {
+  test("A10 takes far less time than a plain search for a text that almost matches everywhere", () => {
     const keeper = new ResultKeeper();
-    keeper.keep("s1", "call_1", "a".repeat(12_000_000), undefined);
-    const startedAt = performance.now();
-    expect(keeper.read("s1", "call_1", { grep: `${"a".repeat(500)}b${"a".repeat(499)}` }).text).toBe("");
-    expect(performance.now() - startedAt).toBeLessThan(1_000); // some 200 ms; 2 s by indexOf
+    const text = "a".repeat(3_000_000);
+    const almost = `${"a".repeat(500)}b${"a".repeat(499)}`;
+    keeper.keep("s1", "call_1", text, undefined);
+    const timeOf = (work: () => unknown): number => {
+      const startedAt = performance.now();
+      work();
+      return performance.now() - startedAt;
+    };
+    const plainMs = timeOf(() => text.indexOf(almost));
+    expect(timeOf(() => expect(keeper.read("s1", "call_1", { grep: almost }).text).toBe(""))).toBeLessThan(plainMs / 2);
   });
 });
 

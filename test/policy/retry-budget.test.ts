@@ -9,7 +9,7 @@ const refused = new ToolError("network_error", "refused", { outcome: "not_starte
 
 /** A caller of a dependency that always fails: returns how often it was tried. */
 async function callUntilGivenUp(clock: FakeClock, budget: RetryBudget): Promise<number> {
-  budget.recordRequest();
+  budget.requests++;
   let attempt = 1;
   while (mayRetry({ error: refused, attempt, maxAttempts: 4, repeatable: true }) && budget.tryRetry()) {
     const delayMs = retryDelay(refused, attempt, {}, random);
@@ -49,7 +49,7 @@ test("B08 retries inside retries do not multiply when they share one budget", as
   const budget = new RetryBudget({ clock });
   let reached = 0;
   const outer = Array.from({ length: 1_000 }, async () => {
-    budget.recordRequest();
+    budget.requests++;
     for (let attempt = 1; attempt === 1 || (attempt <= 4 && budget.tryRetry()); attempt++) {
       for (let inner = 1; inner === 1 || (inner <= 4 && budget.tryRetry()); inner++) reached++;
     }
@@ -72,7 +72,7 @@ test("without requests only the reserve is granted", () => {
 test("requests of long ago earn no retries, and retries of long ago cost none", async () => {
   const clock = new FakeClock();
   const budget = new RetryBudget({ clock, reserve: 1, windowMs: 1_000 });
-  for (let request = 0; request < 1_000; request++) budget.recordRequest();
+  for (let request = 0; request < 1_000; request++) budget.requests++;
   await clock.advance(60_000);
   expect([budget.tryRetry(), budget.tryRetry()]).toEqual([true, false]);
   await clock.advance(60_000);

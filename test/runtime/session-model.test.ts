@@ -1,6 +1,7 @@
 /** Random things done to sessions and to a plain model of them come to the same, crashes included. */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { inCI } from "../ci.ts";
 import { scenarioArbitrary } from "./session-arbitrary.ts";
 import type { Scenario } from "./session-arbitrary.ts";
 import { checkWorld } from "./session-checks.ts";
@@ -32,13 +33,13 @@ test("F0.32 F0.37 I03 I10 C06 whatever is executed, simulated, forked, committed
   const seen = new Set<string>();
   const come = async (scenario: Scenario): Promise<void> => (await play(scenario)).seen.forEach((word) => seen.add(word));
   await fc.assert(fc.asyncProperty(scenarioArbitrary, come), { seed: SEED, numRuns: RUNS });
-  for (const must of SOMETIMES) expect([must, seen.has(must)]).toEqual([must, true]);
+  for (const must of inCI ? SOMETIMES : []) expect([must, seen.has(must)]).toEqual([must, true]);
 }, 60_000);
 
 const SEED = 3;
-const RUNS = 1_200;
+const RUNS = inCI ? 1_200 : 400;
 
-/** Without these the mix has grown too tame to prove anything. */
+/** Without these the mix has grown too tame to prove anything; some are so rare that only the runs of CI are sure to have them. */
 const SOMETIMES = [
   "call-intent",
   "batch-rollback",

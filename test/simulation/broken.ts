@@ -14,6 +14,7 @@ export const INVARIANTS = {
   12: "only the newest owner of a session writes to it",
   14: "nothing is left when all is over",
   15: "every error is of the public list",
+  16: "what was called in a call of a voided message is void as well",
 } as const;
 export type Invariant = keyof typeof INVARIANTS;
 

@@ -9,7 +9,7 @@ import type { Bank } from "./bank.ts";
 import { Broken } from "./broken.ts";
 import type { Disk } from "./disk.ts";
 import type { SimulatedProcess } from "./process.ts";
-import { checkState } from "./session-state.ts";
+import { checkState, checkVoided } from "./session-state.ts";
 import { RULES, RUNTIME_LIMIT, TOOLSET_LIMITS } from "./tools.ts";
 
 /** What a process is known to be doing. */
@@ -332,6 +332,7 @@ export class Invariants {
       if (open.size > 0 || runtime.running.length > 0) throw new Broken(1, `${[...open].join()} of process ${number} never ended.`);
       for (const session of sessions.values()) {
         checkState(session);
+        if (checkVoided(session) > 0) this.#seen("call made in a call of a voided message");
         if (this.#disk.logs.get(session.id)?.owner === store) this.#checkLog(session);
       }
     }

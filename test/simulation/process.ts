@@ -162,12 +162,24 @@ export class SimulatedProcess implements ToolHost {
   async call(context: ToolContext, order: Order): Promise<unknown> {
     const { user, session: given } = context.data;
     const session = given instanceof RuntimeSession && !given.closed ? given : undefined;
-    const call: ToolCall = { id: "inside", name: "bank::balance", input: { ...order, tag: `${order.tag} inside`, deed: "wait" } };
-    const work = (session ?? this.runtime).execute(call);
+    const call = innerCall(order);
+    const work = (session ?? this.runtime).execute(call, { data: context.data });
     this.#world.expect(this, "call by a handler", work, (result) =>
       this.#world.invariants.delivered({ process: this, session, user: String(user), call, result }),
     );
     const { output } = await work;
     return typeof output === "object" && output !== null && "version" in output ? output["version"] : -1;
   }
+}
+
+/** What a handler calls: a read, something that changes the session's state, or a tool that calls one again. */
+function innerCall(order: Order): ToolCall {
+  const tag = `${order.tag} inside`;
+  if (order.ms === 45) return { id: "inside", name: "notes::note", input: { ...order, tag } };
+  if (order.ms === 80) return { id: "inside", name: "parts::compose", input: { ...order, tag, deed: "wait", ms: 45 } };
+  return {
+    id: "inside",
+    name: order.ms === 20 ? "notes::note" : "bank::balance",
+    input: { ...order, tag, deed: order.ms === 20 ? "now" : "wait" },
+  };
 }

@@ -11,6 +11,33 @@ export function checkState(session: RuntimeSession): void {
   checkFold(session.id, session.log, (toolset, key) => session.state(toolset, key));
 }
 
+/** Nothing is left of calls that were made in those of voided messages, at whatever depth. Returns how many there are. */
+export function checkVoided(session: RuntimeSession): number {
+  const voided = new Map<string, string>();
+  let nested = 0;
+  for (const event of session.log) {
+    if (event.type === "round-end" && event.voided !== undefined) for (const callId of event.callIds) voided.set(callId, "");
+  }
+  for (const event of session.log) {
+    if (event.type !== "call-start") continue;
+    const isNested = event.parentCallId !== undefined && voided.has(event.parentCallId);
+    if (isNested) nested++;
+    if (!isNested && !voided.has(event.callId)) continue;
+    voided.set(event.callId, String(asOrder(event.call.input)["tag"]));
+    if (!session.wasTakenBack(event.callId)) throw new Broken(16, `${event.callId} counts, and what it was made in is void.`);
+  }
+  const shown = session.messages({ maxTurns: 0 }).find((message) => "callId" in message && voided.has(message.callId));
+  if (shown !== undefined) throw new Broken(16, `a model is shown ${JSON.stringify(shown)}, which is void.`);
+  const notes = session.state("notes", "notes");
+  const left = [...voided.values()].find((tag) => tag !== "" && Array.isArray(notes) && notes.includes(tag));
+  if (left !== undefined) throw new Broken(16, `the state of ${session.id} has what "${left}" noted, which is void.`);
+  return nested;
+}
+
+function asOrder(input: unknown): Readonly<Record<string, unknown>> {
+  return typeof input === "object" && input !== null ? (input as Readonly<Record<string, unknown>>) : {}; // any object can be read so
+}
+
 /** A snapshot can be used, and its state is that of its events. */
 export function checkSnapshot({ sessionId, events, state }: SessionSnapshot): void {
   checkFold(`the snapshot of ${sessionId}`, events, (toolset, key) => state[toolset]?.[key]);

@@ -26,6 +26,7 @@ export const SOMETIMES: readonly string[] = [
   "outcome known later",
   "rollback of a batch",
   "round voided",
+  "call made in a call of a voided message",
   "result: outcome_unknown",
   "interrupted call that may not be repeated",
   "interrupted call found to have happened",

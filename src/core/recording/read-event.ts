@@ -149,9 +149,16 @@ const OF_CALL: Fields = { ...FACT, callId: id, turnId: id };
 /** The fields of each type of event. */
 const FIELDS = {
   "session-start": { ...FACT, parent: optional(branchPoint) },
-  "message-add": { ...FACT, message },
+  "message-add": { ...FACT, message, parentCallId: optional(id) },
   "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
-  "call-start": { ...OF_CALL, call, inRound: optional(truth), answerFrom: optional(listOf(oneOf(RUNGS))), rewritten: optional(truth) },
+  "call-start": {
+    ...OF_CALL,
+    call,
+    parentCallId: optional(id),
+    inRound: optional(truth),
+    answerFrom: optional(listOf(oneOf(RUNGS))),
+    rewritten: optional(truth),
+  },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
   "call-end": { ...OF_CALL, result, input: optional(jsonObject) },
@@ -161,6 +168,7 @@ const FIELDS = {
     ...FACT,
     turnId: id,
     callIds: ids,
+    parentCallId: optional(id),
     message,
     finish: oneOf(FINISH_REASONS),
     usage,

@@ -95,18 +95,22 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     { type: fc.constant("session-start" as const), ...fact, parent: fc.record({ sessionId: id, length: fc.nat() }) },
     { requiredKeys: ["type", "sessionId", "at"] },
   ),
-  fc.record({
-    type: fc.constant("message-add" as const),
-    ...fact,
-    message: fc.record(
-      {
-        role: fc.constantFrom("user" as const, "assistant" as const, "system" as const, "document" as const),
-        content: fc.oneof(text, fc.array(part, { maxLength: 2 })),
-        title: text,
-      },
-      { requiredKeys: ["role", "content"] },
-    ),
-  }),
+  fc.record(
+    {
+      type: fc.constant("message-add" as const),
+      ...fact,
+      message: fc.record(
+        {
+          role: fc.constantFrom("user" as const, "assistant" as const, "system" as const, "document" as const),
+          content: fc.oneof(text, fc.array(part, { maxLength: 2 })),
+          title: text,
+        },
+        { requiredKeys: ["role", "content"] },
+      ),
+      parentCallId: id,
+    },
+    { requiredKeys: ["type", "sessionId", "at", "message"] },
+  ),
   fc.record({
     type: fc.constant("batch-start" as const),
     ...fact,
@@ -115,7 +119,10 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
     idempotencyKey: id,
     digest: id,
   }),
-  fc.record({ type: fc.constant("call-start" as const), ...ofCall, call }),
+  fc.record(
+    { type: fc.constant("call-start" as const), ...ofCall, call, parentCallId: id },
+    { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "call"] },
+  ),
   fc.record({ type: fc.constant("call-intent" as const), ...ofCall, toolName: id, input: object, idempotencyKey: id }),
   fc.record({
     type: fc.constant("state-change" as const),
@@ -151,6 +158,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       usage: fc.record({ inputTokens: fc.nat(), outputTokens: fc.nat() }),
       model: text,
       voided: text,
+      parentCallId: id,
     },
     { requiredKeys: ["type", "sessionId", "at", "turnId", "callIds", "message", "finish", "usage"] },
   ),

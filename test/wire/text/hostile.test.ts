@@ -1,8 +1,10 @@
 import { describe, expect, test, vi } from "vitest";
+import { inCI } from "../../ci.ts";
 import { TEXT_FORMATS, textFormat } from "../../../src/wire/text/formats.ts";
 import { readPieces, readText } from "./reading.ts";
 
 const MEGABYTE = 1_000_000;
+const CHARS = inCI ? MEGABYTE : MEGABYTE / 4;
 const OPENERS = [
   "<tool_call>",
   "[TOOL_CALLS]",
@@ -22,7 +24,7 @@ const OPENERS = [
   "[/bash]\n\n",
 ];
 
-describe("A19 a megabyte of openings", () => {
+describe("A19 a megabyte of openings (a quarter of it outside CI)", () => {
   test.each([
     "auto",
     "bracket",
@@ -40,7 +42,7 @@ describe("A19 a megabyte of openings", () => {
     "command-r-plus",
   ])("A19 %s: no call, and the text unchanged", (name) => {
     for (const opener of OPENERS) {
-      const text = opener.repeat(Math.ceil(MEGABYTE / opener.length));
+      const text = opener.repeat(Math.ceil(CHARS / opener.length));
       const [calls, said] = readText(textFormat(name), text);
       expect([calls, said === text]).toEqual([[], true]);
     }
@@ -50,7 +52,7 @@ describe("A19 a megabyte of openings", () => {
     const opener = "<think>x<|tool_calls_section_begin|>◁think▷";
     for (const name of ["auto", "kimi-k2"])
       for (const thinking of ["split", "begun", "keep"] as const)
-        expect(readText(textFormat(name), opener.repeat(MEGABYTE / opener.length), { thinking })[0]).toEqual([]);
+        expect(readText(textFormat(name), opener.repeat(CHARS / opener.length), { thinking })[0]).toEqual([]);
   });
 
   test("A19 brackets nested a hundred thousand deep are text", () => {

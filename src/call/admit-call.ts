@@ -1,0 +1,94 @@
+/** From a name to a call that may run: its tool, the gates that need no input, what it touches, who answers, and room in its turn. */
+import type { ResolvedEffects } from "../core/effects.ts";
+import { ToolError } from "../core/error.ts";
+import type { JsonValue } from "../core/base/json.ts";
+import { chooseOverload } from "../registry/overload.ts";
+import { OWN_NAMESPACE } from "../registry/read-result-tool.ts";
+import { resolveVisible } from "../registry/visible-tool.ts";
+import { fitInput } from "../schema/repair-input.ts";
+import { admitted, resolved } from "./call-run.ts";
+import type { AdmittedCall, CallRun, FittedCall, ResolvedCall } from "./call-run.ts";
+import { ANY_OBJECT } from "./fit-call.ts";
+import { passReadingGate } from "./manual-reading.ts";
+import { route } from "./route.ts";
+import type { Answerer, Route } from "./route.ts";
+import { enterTurn } from "./turn-rules.ts";
+
+/** Finds the tools of this name and, by the input, the one that is meant. */
+export function resolveTool(run: CallRun): ResolvedCall | ToolError {
+  const { parts, call, options } = run;
+  const { visibility } = options;
+  const candidates = visibility === undefined ? parts.registry.resolve(call.name) : resolveVisible(parts.registry, call.name, visibility);
+  if (candidates instanceof ToolError) return candidates;
+  const [only] = candidates;
+  return resolved(run, parts.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(run))));
+}
+
+function readableInput(run: CallRun): JsonValue {
+  const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
+  if (typeof sent !== "string") return sent;
+  const read = fitInput(sent, ANY_OBJECT, { dropUnknownKeys: false, allowGuesses: true });
+  return read.ok ? read.value : sent;
+}
+
+/** Refuses tools that cannot or may not run, whatever their input. */
+export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
+  const { tool, qualifiedName, registered } = run.plan;
+  if (tool.providerExecuted === true) {
+    return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
+  }
+  if (registered.quarantine !== undefined) return registered.quarantine;
+  for (const key of tool.requires ?? []) {
+    if (!Object.hasOwn(run.options.data, key) || run.options.data[key] === undefined) {
+      return new ToolError("unavailable", `${qualifiedName} needs "${key}", which this program did not provide.`, {
+        operatorHint: `Give it as data: execute(calls, { data: { ${key}: … } }).`,
+      });
+    }
+  }
+  return passReadingGate(run) ?? run;
+}
+
+/** Calls of a batch pass here one after another, in call order. */
+export function routeCall(run: FittedCall): AdmittedCall | ToolError {
+  const { plan, turn, parts, options } = run;
+  const { session } = turn;
+  const effects = plan.effects ?? plan.effectsOf(run.input);
+  const isOrdinary =
+    session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !parts.ladder.hasRules;
+  const found = isOrdinary ? plan.live : findRoute(run, effects);
+  if (found instanceof ToolError) return found;
+  const refusal = plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined;
+  if (refusal !== undefined) return refusal;
+  // What is only pretended to be written is remembered for the reads after it.
+  if (found.rules.isPretended) session.simulation?.markDirty(effects.writes, effects.lock.writes);
+  return admitted(run, effects, found);
+}
+
+function findRoute(run: FittedCall, effects: ResolvedEffects): Route | ToolError {
+  const { plan, turn, parts } = run;
+  const { simulation, parent } = turn.session;
+  const found = route({
+    toolName: plan.qualifiedName,
+    effects,
+    live: plan.live,
+    isOnlyDescribed: plan.isOnlyDescribed,
+    answerers: answerersOf(run) ?? [],
+    simulation,
+    isBranch: parent !== undefined,
+    standIns: parts.ladder.simulation,
+  });
+  if (found instanceof ToolError || simulation === undefined || parts.undecidedHook === undefined) return found;
+  return undecidedHook(plan.qualifiedName, parts.undecidedHook);
+}
+
+/** Who is to answer; the runtime's own tools are never stood in for. */
+function answerersOf({ plan, parts, options }: FittedCall): readonly Answerer[] | undefined {
+  if (plan.registered.toolset.name === OWN_NAMESPACE) return undefined;
+  return options.answerers ?? parts.ladder.answerersFor(plan.registered, plan.engine);
+}
+
+function undecidedHook(toolName: string, hook: string): ToolError {
+  return new ToolError("not_simulatable", `${toolName} was not run: the hook "${hook}" does not say what becomes of it in a simulation.`, {
+    operatorHint: 'Give the hook inSimulation: "run" when it leaves no trace, or "skip" to leave it out.',
+  });
+}

@@ -1,0 +1,108 @@
+/** What is known of every call of a tool before any is made: who answers, what stands between, and what need not be asked. Made once. */
+import { declaresNoWrites } from "../core/effects.ts";
+import type { ResolvedEffects } from "../core/effects.ts";
+import type { Engine } from "../core/engine.ts";
+import type { JsonObject } from "../core/base/json.ts";
+import { whyNoHandler } from "../core/missing-handler.ts";
+import type { Clock } from "../core/ports.ts";
+import type { SlotLimit, Slots } from "../core/slots.ts";
+import type { CallSettings, Tool } from "../core/tool.ts";
+import { localEngine } from "../engine/local.ts";
+import { Circuit } from "../policy/circuit.ts";
+import type { CircuitSettings } from "../policy/circuit.ts";
+import { RetryBudget } from "../policy/retry-budget.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Validator } from "../schema/compile-schema.ts";
+import type { CachePlan } from "./cache-plan.ts";
+import { createEffectsResolver, dependsOnInput } from "./resolve-effects.ts";
+import { liveRoute } from "./route.ts";
+import type { Route } from "./route.ts";
+import { endsTurn, runsOnce } from "./turn-rules.ts";
+
+export interface ToolPlanOptions {
+  readonly registered: RegisteredTool;
+  readonly engine: Engine;
+  readonly slots: Slots;
+  /** Of the whole runtime. */
+  readonly limit: SlotLimit | undefined;
+  readonly clock: Clock;
+  readonly circuit: CircuitSettings | false;
+  readonly onCircuit: (state: "open" | "half-open" | "closed") => void;
+  readonly warn: (message: string) => void;
+}
+
+export class ToolPlan {
+  readonly registered: RegisteredTool;
+  readonly tool: Tool;
+  readonly qualifiedName: string;
+  readonly settings: Required<CallSettings>;
+  readonly engine: Engine;
+  /** The way of every call that is neither in a simulation nor in a branch. */
+  readonly live: Route;
+  /** Nothing can run for it. */
+  readonly isOnlyDescribed: boolean;
+  /** There is something to ask before its input is looked at: it may be unusable, or need what the program or the model must provide. */
+  readonly isGated: boolean;
+  /** Undefined where the schema cannot be used: the tool is gated then. */
+  readonly inputValidator: Validator | undefined;
+  readonly outputValidator: Validator | undefined;
+  readonly dropUnknownKeys: boolean;
+  /** The likely reading of damaged arguments will do: it writes nothing. */
+  readonly allowGuesses: boolean;
+  /** Works out what a call touches. */
+  readonly effectsOf: (input: JsonObject) => ResolvedEffects;
+  /** What every call touches; undefined where it depends on the input. */
+  readonly effects: ResolvedEffects | undefined;
+  /** Admitting a call of it changes what its turn admits after it. */
+  readonly hasTurnRule: boolean;
+  readonly caches: boolean;
+  /** Its calls need no lock, no slot and no note of what they write: nothing to take before an attempt, nothing to give back. */
+  readonly holdsNothing: boolean;
+  readonly circuit: Circuit | undefined;
+  readonly budget: RetryBudget;
+  /** What its calls need a slot of, the narrowest first: who waits for a wide one keeps out nobody but its like. */
+  readonly limits: readonly SlotLimit[];
+  /** The runtime has already said that this tool should declare its effects. */
+  warnedUndeclared = false;
+  /** How its results are cached; made with the first call of a tool that is. */
+  cachePlan: CachePlan | undefined;
+
+  constructor(options: ToolPlanOptions) {
+    const { registered, engine } = options;
+    const { tool, toolset, quarantine } = registered;
+    this.registered = registered;
+    this.tool = tool;
+    this.qualifiedName = registered.qualifiedName;
+    this.settings = registered.settings;
+    this.engine = engine;
+    this.live = liveRoute(engine);
+    this.isOnlyDescribed = engine === localEngine() && whyNoHandler(tool) !== undefined;
+    this.isGated =
+      tool.providerExecuted === true || quarantine !== undefined || (tool.requires ?? []).length > 0 || tool.requiresReading === true;
+    this.inputValidator = quarantine === undefined ? registered.inputValidator : undefined;
+    this.outputValidator = quarantine === undefined ? registered.outputValidator : undefined;
+    this.allowGuesses = declaresNoWrites(tool.effects);
+    this.dropUnknownKeys = tool.unknownKeys === undefined ? this.allowGuesses : tool.unknownKeys === "drop";
+    this.effectsOf = createEffectsResolver(tool, toolset.name, options.warn, options.clock);
+    this.effects = dependsOnInput(tool.effects) ? undefined : this.effectsOf({});
+    this.hasTurnRule = runsOnce(tool) || endsTurn(tool);
+    this.caches = tool.cache !== undefined;
+    this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
+    this.budget = new RetryBudget({ clock: options.clock });
+    const limits = [...namedLimits(registered, options.slots), options.limit].filter((limit) => limit !== undefined);
+    this.limits = limits;
+    const lock = this.effects?.lock;
+    this.holdsNothing = lock !== undefined && lock.reads.length + lock.writes.length + limits.length === 0;
+  }
+}
+
+/** Of the tool and of its toolset, where they are set; overloads of one name count for themselves. */
+function namedLimits(registered: RegisteredTool, slots: Slots): readonly (SlotLimit | undefined)[] {
+  const { tool, toolset } = registered;
+  return [
+    tool.maxConcurrent === undefined
+      ? undefined
+      : slots.limit(`tool:${registered.qualifiedName}#${registered.fingerprint}`, tool.maxConcurrent),
+    toolset.maxConcurrent === undefined ? undefined : slots.limit(`toolset:${toolset.name}`, toolset.maxConcurrent),
+  ];
+}

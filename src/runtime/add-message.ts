@@ -1,0 +1,20 @@
+/** Adds what a person or a program said to a session. */
+import type { SessionMessage } from "../core/message.ts";
+import type { Clock } from "../core/ports.ts";
+import { recordMessage } from "../session/record-message.ts";
+import { closedSession } from "./runtime-session.ts";
+import type { RuntimeSession } from "./runtime-session.ts";
+import { whenStored } from "./submit-calls.ts";
+import { callerIn } from "../session/turn.ts";
+
+/** Records it between two turns, or in the turn whose handler says it. Resolves when it is durable. */
+export async function addMessage(session: RuntimeSession, message: SessionMessage, clock: Clock): Promise<void> {
+  if (session.closed) throw closedSession(session);
+  if (session.ready !== undefined) await session.ready;
+  await session.turns.run((turn, caller) => {
+    const refusal = session.closed ? closedSession(session) : session.broken;
+    if (refusal !== undefined) throw refusal;
+    recordMessage(session, message, { at: clock.wallTime(), madeIn: callerIn(turn, caller) });
+  });
+  await whenStored(session);
+}

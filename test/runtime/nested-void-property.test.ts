@@ -1,0 +1,162 @@
+/** Trees of calls in messages that end well, are voided at any moment, or are cut off by a crash: what is void leaves nothing. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { JsonValue } from "../../src/core/base/json.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
+import { testRuntime } from "./bench-runtime.ts";
+
+/** A call, and those that its handler makes. */
+interface Node {
+  /** Turns of the event loop before it makes them, and after. */
+  readonly before: number;
+  readonly after: number;
+  /** Some go on when they are cancelled. */
+  readonly stops: boolean;
+  readonly how: "batch" | "one by one" | "round" | "voided round";
+  readonly calls: readonly Node[];
+}
+
+interface Message {
+  readonly calls: readonly Node[];
+  /** Turns of the event loop before it ends. */
+  readonly wait: number;
+  readonly end: "well" | "void" | "left open";
+}
+
+const { node } = fc.letrec<{ node: Node }>((tie) => ({
+  node: fc.record({
+    before: fc.nat(3),
+    after: fc.nat(3),
+    stops: fc.boolean(),
+    how: fc.constantFrom<Node["how"][]>("batch", "batch", "one by one", "round", "voided round"),
+    calls: fc.oneof({ maxDepth: 3, depthSize: "small" }, fc.constant([]), fc.array(tie("node"), { maxLength: 3 })),
+  }),
+}));
+const message: fc.Arbitrary<Message> = fc.record({
+  calls: fc.array(node, { minLength: 1, maxLength: 3 }),
+  wait: fc.nat(12),
+  end: fc.constantFrom<Message["end"][]>("well", "void", "void", "left open"),
+});
+
+const WELL = { content: "Well.", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } } as const;
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const asCall = (tree: Node, name: string) => ({ name: "node", input: { name, tree: JSON.stringify(tree) } });
+
+async function wait(ticks: number, signal?: AbortSignal): Promise<void> {
+  for (let left = ticks; left > 0 && signal?.aborted !== true; left--) await tick();
+}
+
+/** A read by its word, so that it starts early; it notes its name in the state, then makes its calls. */
+function nodeTool(session: () => RuntimeSession): Tool {
+  return {
+    name: "node",
+    description: "Calls others.",
+    inputSchema: { type: "object", properties: { name: { type: "string" }, tree: { type: "string" } }, required: ["name", "tree"] },
+    effects: { reads: [], writes: [] },
+    timeoutMs: 0,
+    execute: async (input, { state, signal }) => {
+      const name = String(input["name"]);
+      const tree = JSON.parse(String(input["tree"])) as Node; // this file wrote it
+      state.update("names", (names: JsonValue | undefined) => [...(Array.isArray(names) ? names : []), name]);
+      state.update(`ran ${name}`, () => true);
+      await wait(tree.before, tree.stops ? signal : undefined);
+      await makeCalls(session(), tree, name);
+      await wait(tree.after, tree.stops ? signal : undefined);
+      return name;
+    },
+  };
+}
+
+async function makeCalls(session: RuntimeSession, { how, calls }: Node, name: string): Promise<void> {
+  const inner = calls.map((one, index) => asCall(one, `${name}.${how === "voided round" ? "v" : ""}${index}`));
+  if (inner.length === 0) return;
+  if (how === "batch") await session.execute(inner);
+  else if (how === "one by one") for (const one of inner) await session.execute(one);
+  else
+    await session.turn(async (turn) => {
+      turn.addMessage({ role: "user", content: `In ${name}.` });
+      const round = turn.round();
+      for (const one of inner) round.add(one);
+      await tick();
+      await (how === "round" ? round.end(WELL) : round.void("inside"));
+    });
+}
+
+/** What there is of a session for those who look at it: its state, and what a model is shown. */
+function visible(session: RuntimeSession): unknown {
+  const names = session.state("default", "names") ?? [];
+  return { names, shown: session.messages({ maxTurns: 0 }) };
+}
+
+async function playMessage(session: RuntimeSession, message: Message, index: number): Promise<void> {
+  await session.turn(async (turn) => {
+    const round = turn.round();
+    for (const [place, tree] of message.calls.entries()) {
+      round.add(asCall(tree, `${index}.${place}`));
+      await tick();
+    }
+    await wait(message.wait);
+    if (message.end === "well") await round.end(WELL);
+    else if (message.end === "void") await round.void("taken back");
+  });
+}
+
+/** Each call stands under the one whose handler made it, ends once, and counts only if nothing that it was made in is void. */
+function checkLog(session: RuntimeSession, ends: readonly Message["end"][]): void {
+  const names = new Map<string, string>();
+  const ended = new Map<string, number>();
+  for (const event of session.log) {
+    if (event.type === "call-end") ended.set(event.callId, (ended.get(event.callId) ?? 0) + 1);
+    if (event.type !== "call-start") continue;
+    const { name } = event.call.input as { readonly name: string }; // as asCall wrote it
+    names.set(event.callId, name);
+    const parent = event.parentCallId === undefined ? "" : names.get(event.parentCallId);
+    const outer = name.split(".").slice(0, -1);
+    expect(parent).toBe(outer.length === 1 ? "" : outer.join("."));
+    const isVoid = ends[Number(name.split(".")[0])] !== "well" || name.includes("v");
+    expect([name, session.wasTakenBack(event.callId)]).toEqual([name, isVoid]);
+    expect([name, session.state("default", `ran ${name}`)]).toEqual([name, isVoid ? undefined : true]);
+  }
+  expect([...ended.values()].every((count) => count === 1)).toBe(true);
+  expect(ended.size).toBe(names.size);
+}
+
+test("F1.33 F1.44 a voided message leaves nothing of the calls made in it, at any depth, whenever it is voided, forked, restored or resumed", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 3 }), fc.option(message), async (messages, cutOff) => {
+      const store = memoryStore();
+      const begin = () => {
+        let session: RuntimeSession | undefined;
+        const own = (): RuntimeSession => session ?? expect.fail("no session yet");
+        const { runtime } = testRuntime({ store, tools: [nodeTool(own)] });
+        return { runtime, keep: (one: RuntimeSession) => (session = one) };
+      };
+      const first = begin();
+      const session = first.keep(first.runtime.session("s"));
+      for (const [index, one] of messages.entries()) {
+        const before = visible(session);
+        await playMessage(session, one, index);
+        if (one.end !== "well") expect(visible(session)).toEqual(before);
+      }
+      await wait(30); // handlers that go on after they were cancelled
+      const ends = messages.map(({ end }) => end);
+      const last = visible(session);
+      checkLog(session, ends);
+      expect(visible(session.fork())).toEqual(last);
+      expect(visible(first.runtime.session("restored", { from: await session.snapshot() }))).toEqual(last);
+      if (cutOff !== null) {
+        void playMessage(session, { ...cutOff, end: "void", wait: 10_000 }, messages.length).catch(() => {});
+        await wait(cutOff.wait);
+      }
+      const second = begin();
+      const resumed = second.keep(await second.runtime.resume("s", { takeOver: true }));
+      await settle();
+      expect(visible(resumed)).toEqual(last);
+      checkLog(resumed, ends);
+    }),
+    { numRuns: 200 },
+  );
+});
