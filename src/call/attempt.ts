@@ -11,7 +11,6 @@ import { classifyError, isServerFailure } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
 import type { WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
-import { withinCall } from "../session/turn-queue.ts";
 import { writeEnded } from "./announce-write.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
 import { endRead, leaveFlight, readAnswered } from "./cached-read.ts";
@@ -23,6 +22,7 @@ import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
 import type { Orphan } from "./orphan.ts";
+import { withinRun } from "./nested-calls.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import type { Route } from "./route.ts";
 import { AttemptContext } from "./tool-context.ts";
@@ -155,7 +155,8 @@ function circuitOf(run: AdmittedCall): Circuit | undefined {
 
 function invoke(run: AdmittedCall): End | Promise<End> {
   const { tool, settings } = run.plan;
-  const startedAt = run.clock.now();
+  // A call alone that waited for nothing has only just begun.
+  const startedAt = run.turn.soleCall && !run.hasWaited ? run.startedAt : run.clock.now();
   const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run));
   if (refusal !== undefined) return notStarted(run, refusal);
   const endsAt = Math.min(settings.timeoutMs === 0 ? Infinity : startedAt + settings.timeoutMs, run.deadlineAt);
@@ -185,11 +186,8 @@ function workOf({ route }: AdmittedCall, answer: unknown, context: AttemptContex
   return route.engine.kind === "local" ? answer : followJob(answer, context);
 }
 
-/** Where the turn has no other call, what is called in it is known to be made by this one. */
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  const { running, sole } = run.turn;
-  if (running === undefined || sole === run) return askInLayer(run, request, context);
-  return withinCall(running, run, () => askInLayer(run, request, context));
+  return run.turn.tracksCallers ? withinRun(run, () => askInLayer(run, request, context)) : askInLayer(run, request, context);
 }
 
 function askInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
@@ -275,6 +273,7 @@ function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unk
   if (run.read !== undefined) readAnswered(run.read);
   if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("success", now);
+  run.answeredAt = now;
   run.raw = answer;
   return undefined;
 }

@@ -160,6 +160,10 @@ export class CallRun implements Interruptible {
   content: readonly ContentPart[] | undefined;
   metadata: JsonObject | undefined;
   partial: ToolError | undefined;
+  /** The JSON text of its output has no more bytes than this, where that is known. */
+  outputBound: number | undefined;
+  /** On the clock, where nothing was waited for since its handler answered. */
+  answeredAt: number | undefined;
   /** As the engine says that answered; undefined = as its origin says. */
   fidelity: Fidelity | undefined;
   /** Its handler changed a value of the session's state. */
@@ -256,6 +260,11 @@ export class CallRun implements Interruptible {
     if (this.#holdsProcess) return;
     this.#holdsProcess = true;
     this.clock.hold?.();
+  }
+
+  /** Something was waited for on its way. */
+  get hasWaited(): boolean {
+    return this.#holdsProcess;
   }
 
   letProcessEnd(): void {

@@ -69,7 +69,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     status,
     origin: originOf(run),
     attempts: run.attempts,
-    durationMs: run.clock.now() - run.startedAt,
+    durationMs: (run.answeredAt ?? run.clock.now()) - run.startedAt,
     repairs: run.repairs,
     warnings: run.warnings,
   };
@@ -110,11 +110,11 @@ function takeChange(run: CallRun, hook: Hook, result: ToolResult, said: unknown)
 }
 
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
-  if (run.plan !== undefined) limitSize(run, run.plan.settings.maxResultBytes, result);
+  if (run.plan !== undefined && !isSmall(run, run.plan.settings.maxResultBytes, result))
+    limitSize(run, run.plan.settings.maxResultBytes, result);
   if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
-  for (const repair of result.repairs) Object.freeze(repair);
-  Object.freeze(result.repairs);
-  Object.freeze(result.warnings);
+  if (!Object.isFrozen(result.repairs)) for (const repair of Object.freeze(result.repairs)) Object.freeze(repair);
+  if (!Object.isFrozen(result.warnings)) Object.freeze(result.warnings);
   run.result = Object.freeze(result);
   const { running } = run.parts;
   running.byId.delete(run.callId);
@@ -153,6 +153,11 @@ function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`What was to be kept with the result of ${run.toolName} could not be had: ${describeThrown(thrown)}`);
   }
+}
+
+/** Whether the answer is known to be within the limit without another look at it. */
+function isSmall({ output, outputBound }: CallRun, maxResultBytes: number, result: Shown): boolean {
+  return outputBound !== undefined && outputBound <= maxResultBytes && result.output === output && result.content === undefined;
 }
 
 /** The fields of a result that is being made. */

@@ -9,8 +9,8 @@ const NONE: readonly CallRun[] = Object.freeze([]);
 
 /** Runs code of a call, such as a hook, so that what it calls is known to be made in it. */
 export function withinRun<T>(run: CallRun, work: () => T): T {
-  const { running, sole } = run.turn;
-  return running === undefined || sole === run ? work() : withinCall(running, run, work);
+  const { running, tracksCallers } = run.turn;
+  return running === undefined || !tracksCallers ? work() : withinCall(running, run, work);
 }
 
 /** Notes a call that joined a running turn, or was made in another call. */

@@ -73,8 +73,9 @@ function recordJson(run: AdmittedCall, answer: unknown): Taken {
     if (run.content === undefined) run.output = null;
   } else {
     try {
-      const { value, wasCut, found } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
+      const { value, wasCut, found, maxBytes } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
       run.output = value;
+      run.outputBound = maxBytes;
       mayHold = found;
       if (wasCut) run.partial = tooLarge(run);
     } catch (thrown: unknown) {

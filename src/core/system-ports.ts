@@ -118,10 +118,20 @@ const systemClock: Clock = {
  * a session, whose id may be given to somebody: they are new, and tell nothing of other sessions.
  */
 const systemIds: Ids = {
-  next: (prefix) => `${prefix}_${prefix === "session" ? randomPart() : PROCESS_ID}${(count++).toString(36)}`,
+  next(prefix) {
+    if (low === LOW.length) {
+      low = 0;
+      high = (++times).toString(36);
+    }
+    return `${prefix}_${prefix === "session" ? randomPart() : PROCESS_ID}${high}${LOW[low++]}`;
+  },
 };
 const PROCESS_ID = randomPart();
-let count = 0;
+/** The last two digits of the counter, which are cheaper to look up than to work out. */
+const LOW: readonly string[] = Array.from({ length: 36 ** 2 }, (_, index) => index.toString(36).padStart(2, "0"));
+let low = 0;
+let times = 0;
+let high = "";
 
 function randomPart(): string {
   return `${randomBytes(16).toString("base64url")}_`;

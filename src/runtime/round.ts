@@ -147,7 +147,8 @@ export class Round {
   #close(record: () => void, voided?: string): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#over = promise;
-    if (voided !== undefined) for (const run of [...this.#runs, ...this.#nested]) run.takeBack(voided);
+    if (voided === undefined) this.#place.turn.keepRound();
+    else for (const run of [...this.#runs, ...this.#nested]) run.takeBack(voided);
     resolve(this.#finish(record, voided !== undefined));
     return promise;
   }

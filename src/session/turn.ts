@@ -51,6 +51,8 @@ export class Turn {
   #covered: readonly StateChange[] | undefined;
   /** The tool that ended the turn; calls after it are skipped. */
   endedBy: string | undefined;
+  /** What the handlers of its calls call is told apart by the call, which costs each of them a context of its own: it may be voided without the rest. */
+  tracksCallers: boolean;
   /** It has one call and nothing after it: what is kept for the turn would be found by nobody. */
   soleCall = false;
   /** That call, where the handlers of no other run in this turn: what is called in it is made by that one. */
@@ -63,6 +65,7 @@ export class Turn {
     this.startsAt = earlier?.startsAt ?? session.length;
     this.joins = earlier?.joins;
     this.madeIn = earlier?.madeIn;
+    this.tracksCallers = this.madeIn !== undefined;
     this.#outer = this.madeIn?.turn instanceof Turn && this.joins !== undefined ? this.madeIn.turn : this.joins;
     this.shown = earlier?.shown;
     this.#ids = ids;
@@ -132,9 +135,15 @@ export class Turn {
 
   /** Begins a message of the model. @param shown the history that it answers */
   beginRound(shown: readonly ModelMessage[] | undefined): void {
+    this.tracksCallers = true;
     this.startsAt = this.session.length;
     this.shown = shown;
     this.#roundChanges = [];
+  }
+
+  /** The message that is being answered will not be voided any more. */
+  keepRound(): void {
+    this.tracksCallers = this.madeIn !== undefined;
   }
 
   endRound(): void {

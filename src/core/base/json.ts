@@ -79,6 +79,8 @@ export interface FittedJson {
   readonly wasCut: boolean;
   /** Whether `lookFor` was true of a text. */
   readonly found: boolean;
+  /** Its JSON text has no more bytes than this; undefined where that was not worked out. */
+  readonly maxBytes: number | undefined;
 }
 
 /**
@@ -90,9 +92,9 @@ export interface FittedJson {
 export function fitJson(value: unknown, limits: JsonLimits, lookFor: LookFor): FittedJson {
   const quick = new QuickCopy(limits, lookFor);
   const copied = quick.copy(value, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
-  if (copied !== UNUSUAL) return { value: copied, wasCut: false, found: quick.found };
+  if (copied !== UNUSUAL) return { value: copied, wasCut: false, found: quick.found, maxBytes: quick.maxBytes(limits) };
   const state = copyState(limits, quick, { fits: true, lookFor });
-  return { value: copySlowly(value, state), wasCut: state.wasCut, found: state.found };
+  return { value: copySlowly(value, state), wasCut: state.wasCut, found: state.found, maxBytes: undefined };
 }
 
 const NO_LIMITS: JsonLimits = Object.freeze({});
@@ -117,6 +119,12 @@ class QuickCopy {
     this.#charsLeft = limits.maxChars ?? DEFAULT_MAX_CHARS;
     this.#wideKeysLeft = limits.maxWideKeys ?? Infinity;
     this.#lookFor = lookFor;
+  }
+
+  /** Of the JSON text of what was copied: every character as `\uXXXX`, every value with its quotes, brackets and comma, or as a number. */
+  maxBytes(limits: JsonLimits): number {
+    const values = (limits.maxNodes ?? DEFAULT_MAX_NODES) - this.#nodesLeft;
+    return ((limits.maxChars ?? DEFAULT_MAX_CHARS) - this.#charsLeft) * 6 + (values + 1) * 30;
   }
 
   copy(value: unknown, depthLeft: number): JsonValue | typeof UNUSUAL {

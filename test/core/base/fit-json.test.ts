@@ -50,6 +50,17 @@ describe("F1.19 an answer that is larger than the limits", () => {
     expect((kept as readonly object[]).map((each) => Object.keys(each).length)).toEqual([1_500, 1_000, 500, 1]);
   });
 
+  test("has a JSON text of no more bytes than it says", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 5, noUnicodeString: false }), (drawn) => {
+        const whole: unknown = JSON.parse(JSON.stringify(drawn).replaceAll("__proto__", "proto"));
+        const { maxBytes } = fitJson(whole, {}, never);
+        expect(Buffer.byteLength(JSON.stringify(whole))).toBeLessThanOrEqual(maxBytes ?? 0);
+      }),
+      { numRuns: 2_000, examples: [[-1.2345678901234567e-308], [[-1.2345678901234567e-308, "\u0000\u0001"]], [{}], [{ a: [] }]] },
+    );
+  });
+
   test("has the keys of an object that is too wide listed once", () => {
     let listed = 0;
     const watched = new Proxy(wide(3_000), {

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import type { ResolvedEffects } from "../../src/core/effects.ts";
+import type { Engine } from "../../src/core/engine.ts";
+import { ToolError } from "../../src/core/error.ts";
+import { createEffectsResolver } from "../../src/call/resolve-effects.ts";
+import { isSequential, liveRoute, route } from "../../src/call/route.ts";
+import type { RouteQuestion, RouteRules } from "../../src/call/route.ts";
+import { SimulationMode, NO_SIDE_EFFECTS } from "../../src/session/simulation-mode.ts";
+
+function engine(more: Partial<Engine> = {}): Engine {
+  return { kind: "own", call: () => 1, ...more };
+}
+
+function effects(writes: readonly string[], external = false): ResolvedEffects {
+  const tool = { name: "act", description: "Acts.", inputSchema: {}, effects: { reads: [], writes, external } };
+  return createEffectsResolver(tool, "shop", () => {})({});
+}
+
+function rulesOf(own: Engine, more: Partial<RouteQuestion> = {}): RouteRules {
+  const found = route({
+    toolName: "shop::act",
+    effects: effects(["item"]),
+    live: liveRoute(own),
+    isOnlyDescribed: false,
+    answerers: [],
+    simulation: undefined,
+    isBranch: false,
+    standIns: [],
+    ...more,
+  });
+  if (found instanceof ToolError) throw found;
+  return found.rules;
+}
+
+const simulation = new SimulationMode(NO_SIDE_EFFECTS);
+
+describe("what holds for a call goes by who answers it", () => {
+  test("the tool itself: everybody waits for its locks, somebody may have to allow it, and equal calls share its answer", () => {
+    expect(rulesOf(engine())).toMatchObject({ locks: "everybody", isConsequential: true, isTool: true, isPretended: false, caches: true });
+  });
+
+  test("an engine that answers in its place and may touch the world: as the tool, but its answers are not kept as the tool's", () => {
+    expect(rulesOf(engine({ origin: "simulated" }))).toMatchObject({
+      locks: "everybody",
+      isConsequential: true,
+      isTool: false,
+      caches: false,
+    });
+  });
+
+  test("one that touches nothing: only calls of its session wait for it, and nobody is asked", () => {
+    const played = engine({ origin: "simulated", effectFree: true });
+    expect(rulesOf(played)).toMatchObject({ locks: "session", isConsequential: false, isTool: false, isPretended: false });
+  });
+
+  test("the engine's own simulate, and a stand-in: nobody waits for them, and what they would write is only noted", () => {
+    const own = engine({ simulate: () => 1 });
+    expect(rulesOf(own, { simulation })).toMatchObject({ locks: "nobody", isPretended: true, asksSimulate: true, sharesParent: true });
+    const standIns = [{ rung: "stub", engine: engine() }] as const;
+    expect(rulesOf(engine(), { simulation, standIns })).toMatchObject({
+      locks: "nobody",
+      isPretended: true,
+      asksSimulate: false,
+      sharesParent: false,
+    });
+  });
+
+  test("the cache: no engine is asked, and only where the tool itself would have answered is there something kept", () => {
+    const answerers = [{ rung: "cache", engine: undefined }] as const;
+    expect(rulesOf(engine(), { answerers })).toMatchObject({ onlyKept: true, caches: true, isConsequential: false });
+    expect(rulesOf(engine({ origin: "simulated" }), { answerers })).toMatchObject({ onlyKept: true, caches: false });
+  });
+
+  test("nothing that is pretended is consequential, counts as the tool, or falls back to the tool", () => {
+    const answerers = [
+      { rung: "cache", engine: undefined },
+      { rung: "stub", engine: engine() },
+    ] as const;
+    for (const rules of [rulesOf(engine(), { answerers }), rulesOf(engine({ simulate: () => 1 }), { simulation })])
+      expect(rules).toMatchObject({ isPretended: true, isConsequential: false, isTool: false });
+  });
+});
+
+test("a route is sequential when an engine on its way is, but not for what is only looked up", () => {
+  const inOrder = liveRoute(engine({ order: "sequential" }));
+  expect(isSequential(inOrder)).toBe(true);
+  expect(isSequential({ ...liveRoute(engine()), next: inOrder })).toBe(true);
+  expect(isSequential({ ...inOrder, rules: { ...inOrder.rules, onlyKept: true } })).toBe(false);
+  expect(isSequential(undefined)).toBe(false);
+});
