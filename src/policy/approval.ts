@@ -94,12 +94,12 @@ export class ApprovalGate implements Approvals {
     return this.#approve !== undefined;
   }
 
-  needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
-    return this.#rules.needed(qualifiedName, destructive, session);
-  }
-
   get mayAsk(): boolean {
     return this.#rules.mayAsk;
+  }
+
+  needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
+    return this.#rules.needed(qualifiedName, destructive, session);
   }
 
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
