@@ -1,4 +1,5 @@
 /** The public names of Haft, listed by hand. A name is added here and in test/house/surface.test.ts, on purpose. */
+export type { ApprovalDecision, ApprovalQuestion, Approvals, PendingApproval, SessionRule } from "./core/approvals.ts";
 export type { Answer, ApprovalAnswer, ApprovalRequest, Approver, Ask, AskRequest, Question } from "./core/ask.ts";
 export { type NameParts, type ToolCall, qualifiedName, splitName } from "./core/call.ts";
 export { type ContentPart, ToolOutput, type ToolOutputOptions } from "./core/content.ts";
@@ -25,6 +26,7 @@ export type { Hook, HookContext, HookDecision } from "./core/hook.ts";
 export type { JsonObject, JsonPrimitive, JsonValue } from "./core/base/json.ts";
 export type { JsonPatch, JsonPatchStep } from "./core/base/json-patch.ts";
 export { Job, type JobWork } from "./core/job.ts";
+export type { LockRequest, LockTicket, Locks } from "./core/locks.ts";
 export type { ModelMessage, NativeMessage, SessionMessage } from "./core/message.ts";
 export {
   type FinishReason,
@@ -49,6 +51,7 @@ export type { RecordingHeader } from "./core/recording/format.ts";
 export type { Clock, Ids, Log, LogFields, Ports, Random } from "./core/ports.ts";
 export { type Origin, type Repair, type ResultStatus, type ToolResult, type Truncation, resultText } from "./core/result.ts";
 export { RUNGS, type Rung, type Rungs } from "./core/rung.ts";
+export type { SlotLimit, SlotWaiter, Slots } from "./core/slots.ts";
 export type { SourceContext, ToolSource } from "./core/source.ts";
 export type {
   CacheRecord,
@@ -93,6 +96,7 @@ export type { ResultNotes } from "./call/call-run.ts";
 export type { EngineRung, LadderOptions, LadderRule } from "./call/ladder.ts";
 export type { AddOptions, Round, RoundOptions, RoundReply } from "./runtime/round.ts";
 export { Runtime, type RuntimeOptions, type SessionStart, createRuntime } from "./runtime/runtime.ts";
+export type { OpenSessions } from "./runtime/open-sessions.ts";
 export { type ImportOptions, type ImportedRecording, importRecording } from "./runtime/import-recording.ts";
 export { storedEvents } from "./session/read-events.ts";
 export type { ResumeOptions } from "./runtime/resume-session.ts";
@@ -118,6 +122,7 @@ export type { ToolsetChange } from "./registry/prepare-toolset.ts";
 export type { OpenReport, RefreshReport } from "./registry/lifecycle/toolset-lifecycle.ts";
 export type { ApprovalSettings } from "./policy/approval.ts";
 export type { CacheOptions } from "./policy/result-cache.ts";
+export type { WholeResult } from "./policy/result-keeper.ts";
 export type { CircuitSettings } from "./policy/circuit.ts";
 export type { PermissionRules } from "./policy/permission.ts";
 export { type BudgetAxis, type BudgetLimit, type LoopBudgetLimits } from "./compose/loop-budget.ts";

@@ -1,5 +1,6 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
 import { createHash } from "node:crypto";
+import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
@@ -10,12 +11,12 @@ import type { Fidelity } from "../core/fidelity.ts";
 import type { Hook } from "../core/hook.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../core/base/json.ts";
+import type { LockTicket, Locks } from "../core/locks.ts";
 import type { Clock, Ports } from "../core/ports.ts";
+import type { SlotLimit } from "../core/slots.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
-import type { ApprovalGate } from "../policy/approval.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
-import type { Limit } from "../policy/limit.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
 import type { ResultKeeper } from "../policy/result-keeper.ts";
 import type { RetrySettings } from "../policy/retry.ts";
@@ -27,7 +28,6 @@ import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { lockKeysIn } from "./resolve-effects.ts";
-import type { LockTicket, ResourceLocks } from "./resource-locks.ts";
 import type { RunningCalls } from "./running-calls.ts";
 import type { Answerer, Route } from "./route.ts";
 import type { Session } from "../session/session.ts";
@@ -38,9 +38,9 @@ import type { ToolPlan } from "./tool-plan.ts";
 export interface CallParts {
   readonly ports: Ports;
   readonly registry: Registry;
-  readonly locks: ResourceLocks;
-  readonly limit: Limit | undefined;
-  readonly approvals: ApprovalGate;
+  readonly locks: Locks;
+  readonly limit: SlotLimit | undefined;
+  readonly approvals: Approvals;
   readonly beforeHooks: readonly Hook[];
   readonly afterHooks: readonly Hook[];
   /** Name of a hook that does not say what becomes of it in a simulation: none of a simulation's calls can be run. */
@@ -145,7 +145,7 @@ export class CallRun implements Interruptible {
   effects: ResolvedEffects | undefined;
   route: Route | undefined;
   ticket: LockTicket | undefined;
-  slots: Limit[] | undefined;
+  slots: SlotLimit[] | undefined;
   /** How it stands with the cache; set while it may be answered from there, or may answer others. */
   read: CachedRead | undefined;
   /** Its answer was an equal call's. */

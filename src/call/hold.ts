@@ -1,10 +1,10 @@
 /** What a call holds while its handler runs: its locks, then a slot of its tool, its toolset and the runtime. */
 import { ToolError } from "../core/error.ts";
+import type { LockTicket } from "../core/locks.ts";
+import type { SlotLimit } from "../core/slots.ts";
 import { waitFor } from "../policy/deadline.ts";
-import type { Limit } from "../policy/limit.ts";
 import { lockKeysOf } from "./call-run.ts";
 import type { AdmittedCall, CallRun } from "./call-run.ts";
-import type { LockTicket } from "./resource-locks.ts";
 
 /** Waits shorter than this are not reported. */
 const REPORTED_WAIT_MS = 1;
@@ -55,7 +55,7 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
 
 /** Takes a slot of each limit that is set, without waiting; all or none. */
 function takeSlots(run: AdmittedCall): boolean {
-  const taken: Limit[] = [];
+  const taken: SlotLimit[] = [];
   for (const one of run.plan.limits) {
     if (!one.tryTake()) {
       for (const other of taken) other.release();

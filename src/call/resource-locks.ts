@@ -1,26 +1,7 @@
 /** Lets calls that touch the same resources wait for each other, in the order they came. */
+import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
 import { ResourceTree } from "./resource-tree.ts";
 import type { Claim } from "./resource-tree.ts";
-
-export interface LockRequest {
-  /** The call's id, shown to those that wait for it. */
-  readonly owner: string;
-  readonly reads: readonly string[];
-  readonly writes: readonly string[];
-  /** Its writes go together with other commutative writes of the same or nested keys, but with no read and no plain write. */
-  readonly commutative: boolean;
-}
-
-export interface LockTicket {
-  /** True at once when nothing conflicts; stays false for a ticket released while it waited. */
-  readonly granted: boolean;
-  /** Resolves when granted and never rejects; after a release while waiting it stays pending. */
-  whenGranted(): Promise<void>;
-  /** Owners of earlier conflicting tickets still in the way, oldest first, at most 20. */
-  waitingFor(): readonly string[];
-  /** Gives the keys back or leaves the line, and grants those that can now go, in their order. Later calls do nothing. */
-  release(): void;
-}
 
 const MAX_OWNERS = 20;
 const GRANTED = Promise.resolve();
@@ -34,22 +15,11 @@ const NO_KEYS: LockTicket = Object.freeze({
   release() {},
 });
 
-/**
- * Read and write locks on hierarchical keys.
- *
- * Reads share; a write of a key excludes every read and write of it, of anything inside it and of anything
- * it is inside of. The keys must not change until the release; a ticket never conflicts with itself.
- */
-export class ResourceLocks {
+/** The locks of one process. */
+export class ResourceLocks implements Locks {
   readonly #tree = new ResourceTree();
   #sequence = 0;
 
-  /**
-   * Takes a place in line for all keys at once.
-   *
-   * First come, first served: a ticket waits for every earlier conflicting one, held or waiting, and for
-   * nothing else, so nobody starves and nobody deadlocks.
-   */
   request(request: LockRequest): LockTicket {
     if (request.reads.length === 0 && request.writes.length === 0) return NO_KEYS;
     return new Ticket(this.#tree, request, this.#sequence++);

@@ -5,11 +5,11 @@ import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { whyNoHandler } from "../core/missing-handler.ts";
 import type { Clock } from "../core/ports.ts";
+import type { SlotLimit, Slots } from "../core/slots.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import { localEngine } from "../engine/local.ts";
 import { Circuit } from "../policy/circuit.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
-import { Limit } from "../policy/limit.ts";
 import { RetryBudget } from "../policy/retry-budget.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Validator } from "../schema/compile-schema.ts";
@@ -22,9 +22,9 @@ import { endsTurn, runsOnce } from "./turn-rules.ts";
 export interface ToolPlanOptions {
   readonly registered: RegisteredTool;
   readonly engine: Engine;
-  readonly toolsetLimit: Limit | undefined;
+  readonly slots: Slots;
   /** Of the whole runtime. */
-  readonly limit: Limit | undefined;
+  readonly limit: SlotLimit | undefined;
   readonly clock: Clock;
   readonly circuit: CircuitSettings | false;
   readonly onCircuit: (state: "open" | "half-open" | "closed") => void;
@@ -61,7 +61,7 @@ export class ToolPlan {
   readonly circuit: Circuit | undefined;
   readonly budget: RetryBudget;
   /** What its calls need a slot of, the narrowest first: who waits for a wide one keeps out nobody but its like. */
-  readonly limits: readonly Limit[];
+  readonly limits: readonly SlotLimit[];
   /** The runtime has already said that this tool should declare its effects. */
   warnedUndeclared = false;
   /** How its results are cached; made with the first call of a tool that is. */
@@ -89,10 +89,20 @@ export class ToolPlan {
     this.caches = tool.cache !== undefined;
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
-    const own = tool.maxConcurrent === undefined ? undefined : new Limit(tool.maxConcurrent);
-    const limits = [own, options.toolsetLimit, options.limit].filter((limit) => limit !== undefined);
+    const limits = [...namedLimits(registered, options.slots), options.limit].filter((limit) => limit !== undefined);
     this.limits = limits;
     const lock = this.effects?.lock;
     this.holdsNothing = lock !== undefined && lock.reads.length + lock.writes.length + limits.length === 0;
   }
+}
+
+/** Of the tool and of its toolset, where they are set; overloads of one name count for themselves. */
+function namedLimits(registered: RegisteredTool, slots: Slots): readonly (SlotLimit | undefined)[] {
+  const { tool, toolset } = registered;
+  return [
+    tool.maxConcurrent === undefined
+      ? undefined
+      : slots.limit(`tool:${registered.qualifiedName}#${registered.fingerprint}`, tool.maxConcurrent),
+    toolset.maxConcurrent === undefined ? undefined : slots.limit(`toolset:${toolset.name}`, toolset.maxConcurrent),
+  ];
 }

@@ -100,7 +100,7 @@ export class Play {
     const results = await session.execute(calls, { signal });
     const tookMs = performance.now() - startedAt;
     // Nobody is told of the calls of a simulation while they run.
-    if (session.simulation !== undefined) for (const event of session.ownLog.slice(seen)) this.notice(event);
+    if (session.simulated) for (const event of session.ownLog.slice(seen)) this.notice(event);
     if (options.json) this.#printJson(results);
     else if (results.length > 1)
       this.printer.aside(`${results.length === 2 ? "both" : `all ${results.length}`} answered in ${duration(tookMs)}`);

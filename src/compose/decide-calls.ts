@@ -18,15 +18,15 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
   checkDecisions(decisions, waiting);
   const decided = waiting.filter(({ digest }) => Object.hasOwn(decisions, digest));
   if (decided.length === 0) return [];
-  const { approvals } = turn.session.parts;
+  const { approvals } = turn.session;
   const takeBack: (() => void)[] = [];
   const round = turn.round(options);
   try {
     for (const call of decided) {
       const { name, input, digest } = call;
       const isDenied = decisions[digest] === "deny";
-      if (decisions[digest] === "allow-always") approvals.grantAlways(turn.session.id, name);
-      if (!isDenied) takeBack.push(approvals.grantOnce(turn.session.id, digest));
+      if (decisions[digest] === "allow-always") approvals.allowAlways(turn.session.id, name);
+      if (!isDenied) takeBack.push(approvals.allowOnce(turn.session.id, digest));
       round.add({ name, input }, isDenied ? { refusal: denied(call) } : {});
     }
     return await round.end({ content: "", finish: "calls", usage: NO_USAGE });

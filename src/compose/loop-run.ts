@@ -85,7 +85,7 @@ export class LoopRun {
 
   constructor(place: RunPlace, turn: SessionTurn) {
     const { options, limits } = place;
-    const { ports, registry } = turn.session.parts;
+    const { ports, registry } = turn.session;
     this.#place = place;
     this.#turn = turn;
     this.#startedAt = ports.clock.now();
@@ -171,7 +171,7 @@ export class LoopRun {
     const { tools, model } = this.#place.options;
     if (tools !== undefined) return tools(round);
     const { format } = model;
-    return modelTools(round.session.parts.registry, { allow: this.#place.allowed(round), ...(format === undefined ? {} : { format }) });
+    return modelTools(round.session.registry, { allow: this.#place.allowed(round), ...(format === undefined ? {} : { format }) });
   }
 
   #request(): ModelRequest {
@@ -249,7 +249,7 @@ export class LoopRun {
   async #metCondition({ text, results }: PlayedMessage): Promise<string | undefined> {
     const { stopWhen = [] } = this.#place.options;
     if (stopWhen.length === 0) return undefined;
-    const elapsedMs = this.#turn.session.parts.ports.clock.now() - this.#startedAt;
+    const elapsedMs = this.#turn.session.ports.clock.now() - this.#startedAt;
     const state = { rounds: this.#rounds, elapsedMs, text, results, usage: this.#usage };
     for (const condition of stopWhen) {
       const met = await condition(state);

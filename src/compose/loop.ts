@@ -138,7 +138,7 @@ class SessionLoop implements Loop {
   async #begin(signal: AbortSignal | undefined, start: Start): Promise<LoopResult> {
     const refused = this.#refusal();
     if (refused !== undefined) return this.#stopped(refused);
-    const { clock } = this.#options.session.parts.ports;
+    const { clock } = this.#options.session.ports;
     this.#running = true;
     clock.hold?.(); // a model may wait for something that keeps no process alive
     try {
@@ -160,7 +160,7 @@ class SessionLoop implements Loop {
   async #play(signal: AbortSignal | undefined, start: Start): Promise<LoopResult> {
     const { session } = this.#options;
     const controller = new AbortController();
-    const timers = new LoopTimers(session.parts.ports.clock, this.#limits, () => controller.abort());
+    const timers = new LoopTimers(session.ports.clock, this.#limits, () => controller.abort());
     const forget = signal === undefined ? undefined : onAbort(signal, () => controller.abort(signal.reason));
     const place = {
       options: this.#options,
@@ -202,7 +202,7 @@ class SessionLoop implements Loop {
     try {
       onEvent(event);
     } catch (thrown: unknown) {
-      session.parts.ports.log.warn(`A listener of a loop threw on ${event.type}: ${describeThrown(thrown)}`);
+      session.ports.log.warn(`A listener of a loop threw on ${event.type}: ${describeThrown(thrown)}`);
     }
   }
 }

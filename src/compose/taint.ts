@@ -48,7 +48,7 @@ export class Taint {
     const { name, attempts, origin } = event.result;
     if ((attempts === 0 && origin === "live") || this.#isSource(name) === undefined) return;
     this.#source = name;
-    this.#session.parts.approvals.askMore(this.#session.id, (qualifiedName) =>
+    this.#session.approvals.askMore(this.#session.id, (qualifiedName) =>
       this.#isSensitive(qualifiedName) === undefined
         ? undefined
         : `The model has read what strangers may have written (${name}), so ${qualifiedName} needs a person's yes.`,

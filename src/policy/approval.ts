@@ -1,13 +1,13 @@
 /** Puts a call to a person or a rule before it may run, and holds what was answered. */
 import { createHash } from "node:crypto";
-import type { ApprovalRequest, Approver } from "../core/ask.ts";
+import type { ApprovalDecision, ApprovalQuestion, Approvals, PendingApproval, SessionRule } from "../core/approvals.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Ports } from "../core/ports.ts";
 import { onAbort } from "./deadline.ts";
-import { MAX_REMEMBERED_NAMES, nameMatcher } from "./permission.ts";
-import type { NameMatcher } from "./permission.ts";
+import { ApprovalRules } from "./approval-rules.ts";
 
 export interface ApprovalSettings {
   /** Answers the questions. Left out = every call that needs approval ends with `approval_required`. */
@@ -20,37 +20,22 @@ export interface ApprovalSettings {
   readonly timeoutMs?: number;
 }
 
-export interface ApprovalQuestion {
-  readonly callId: string;
-  readonly sessionId: string;
-  readonly toolName: string;
-  readonly description: string;
-  readonly input: JsonObject;
-  readonly reason: string;
-  /** It belongs to a simulation whose caller allows side effects. */
-  readonly simulated: boolean;
-  readonly signal: AbortSignal;
-}
-
-/** Why a session must be asked about a tool that the rules let through; undefined where it need not be. */
-export type SessionRule = (qualifiedName: string) => string | undefined;
-
 /** What one session has allowed, and what it is being asked right now. */
 interface SessionApprovals {
   /** Tools that are allowed for good. */
-  readonly granted: Set<string>;
+  readonly always: Set<string>;
   /** Calls that are allowed once, by digest, and how often. */
-  readonly grantedOnce: Map<string, number>;
+  readonly once: Map<string, number>;
   readonly pending: Set<PendingQuestion>;
 }
 
 const MAX_REASON_LENGTH = 500;
 
-type Rule = "never" | "always" | "none";
-
 /** One question between being asked and being settled, whichever way. */
 class PendingQuestion {
   readonly question: ApprovalQuestion;
+  readonly request: ApprovalRequest;
+  readonly session: SessionApprovals;
   readonly settlement: Promise<ToolError | undefined>;
   /** Run once when the question is settled. */
   readonly cleanUps: (() => void)[] = [];
@@ -58,16 +43,14 @@ class PendingQuestion {
   readonly #resolve: (error: ToolError | undefined) => void;
   readonly #withdrawal = new AbortController();
 
-  constructor(question: ApprovalQuestion) {
+  constructor(question: ApprovalQuestion, session: SessionApprovals) {
     const { promise, resolve } = Promise.withResolvers<ToolError | undefined>();
     this.question = question;
+    const digest = approvalDigest(question.toolName, question.input);
+    this.request = Object.freeze({ ...question, signal: this.#withdrawal.signal, digest });
+    this.session = session;
     this.settlement = promise;
     this.#resolve = resolve;
-  }
-
-  /** Aborts when the question is settled without its own answer. */
-  get signal(): AbortSignal {
-    return this.#withdrawal.signal;
   }
 
   settle(error: ToolError | undefined): void {
@@ -85,18 +68,15 @@ class PendingQuestion {
   }
 }
 
-/** The approval gate of one runtime (F1.50). Whatever goes wrong on the way to an answer denies the call. */
-export class ApprovalGate {
+/** The approvals of one process. Whatever goes wrong on the way to an answer denies the call. */
+export class ApprovalGate implements Approvals {
   readonly #approve: Approver | undefined;
-  readonly #always: NameMatcher | undefined;
-  readonly #never: NameMatcher | undefined;
+  readonly #rules: ApprovalRules;
   readonly #timeoutMs: number;
   readonly #ports: Ports;
-  readonly #rules = new Map<string, Rule>();
   readonly #sessions = new Map<string, SessionApprovals>();
-  readonly #sessionRules = new Map<string, SessionRule>();
-  /** Some call may need approval that destroys nothing. */
-  mayAsk: boolean;
+  /** Oldest first. */
+  readonly #open = new Set<PendingQuestion>();
 
   /** @throws ToolError `invalid_argument` */
   constructor(settings: ApprovalSettings, ports: Ports) {
@@ -105,114 +85,100 @@ export class ApprovalGate {
       throw new ToolError("invalid_argument", `The approval's timeoutMs is a number of at least 0, not ${String(timeoutMs)}.`);
     }
     this.#approve = settings.approve;
-    this.#always = settings.always === undefined ? undefined : nameMatcher(settings.always, "always");
-    this.mayAsk = this.#always !== undefined;
-    this.#never = settings.never === undefined ? undefined : nameMatcher(settings.never, "never");
+    this.#rules = new ApprovalRules(settings);
     this.#timeoutMs = timeoutMs;
     this.#ports = ports;
   }
 
-  /** Somebody answers its questions. */
   get hasApprover(): boolean {
     return this.#approve !== undefined;
   }
 
-  /** Why the call must be approved; undefined when it need not be. @param session whose own rule holds as well */
+  get mayAsk(): boolean {
+    return this.#rules.mayAsk;
+  }
+
   needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
-    const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);
-    if (rule === "never") return undefined;
-    if (destructive) return `${qualifiedName} destroys something.`;
-    if (rule === "always") return `The approval rules ask before ${qualifiedName} runs.`;
-    // The id of a call's own session is minted when it is asked for, which few calls need.
-    return session === undefined || this.#sessionRules.size === 0 ? undefined : this.#sessionRules.get(session.id)?.(qualifiedName);
+    return this.#rules.needed(qualifiedName, destructive, session);
   }
 
-  /** Asks about more of a session's calls from now on; what `never` names is not asked for even so. */
-  askMore(sessionId: string, rule: SessionRule): void {
-    this.#sessionRules.set(sessionId, rule);
-    this.mayAsk = true;
-  }
-
-  /** Allows one call of a session that has this digest. What is returned takes that back, unless it was used. */
-  grantOnce(sessionId: string, digest: string): () => void {
-    const session = this.#sessionOf(sessionId);
-    session.grantedOnce.set(digest, (session.grantedOnce.get(digest) ?? 0) + 1);
-    let isOpen = true;
-    return () => {
-      if (isOpen) takeGrant(session, digest);
-      isOpen = false;
-    };
-  }
-
-  /** Allows a tool for good in a session, as the answer `allow-always` does. */
-  grantAlways(sessionId: string, toolName: string): void {
-    this.#sessionOf(sessionId).granted.add(toolName);
-  }
-
-  /**
-   * Asks, and waits for the answer: undefined when the call may run, else the error it ends with.
-   *
-   * Never rejects. Answers at once when this session has allowed the tool for good. `allow-always` also answers
-   * the questions about the same tool and session that are still open; their signals abort, as a question's
-   * signal does whenever its answer is no longer wanted. An answer that comes later changes nothing.
-   */
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
     if (question.signal.aborted) return cancelled(question);
-    if (isGranted(this.#sessions.get(question.sessionId), question)) return undefined;
+    if (isAllowed(this.#sessions.get(question.sessionId), question)) return undefined;
     if (this.#approve === undefined) return noApprover(question);
     return this.#put(question, this.#approve);
   }
 
-  /** Drops what a session allowed. Its open questions stay open, but can no longer allow a tool for good. */
-  forget(sessionId: string): void {
-    this.#sessions.delete(sessionId);
-    this.#sessionRules.delete(sessionId);
+  async pending(): Promise<readonly PendingApproval[]> {
+    return [...this.#open].map(({ request: { signal: _signal, ...shown } }) => Object.freeze(shown));
   }
 
-  #ruleFor(qualifiedName: string): Rule {
-    let rule = this.#rules.get(qualifiedName);
-    if (rule === undefined) {
-      if (this.#never?.(qualifiedName) !== undefined) rule = "never";
-      else rule = this.#always?.(qualifiedName) === undefined ? "none" : "always";
-      if (this.#rules.size >= MAX_REMEMBERED_NAMES) this.#rules.clear();
-      this.#rules.set(qualifiedName, rule);
-    }
-    return rule;
+  async answer({ callId, digest, answer }: ApprovalDecision): Promise<boolean> {
+    if (!isAnswer(answer))
+      throw new ToolError("invalid_argument", `An answer is "allow-once", "allow-always" or "deny"; this is ${describeAnswer(answer)}.`);
+    const open = [...this.#open].find(({ request }) => request.callId === callId && request.digest === digest);
+    if (open === undefined) return false;
+    if (answer === "allow-always") open.session.always.add(open.question.toolName);
+    open.withdraw(refusalOf(open.question, answer));
+    if (answer === "allow-always") settleSiblings(open);
+    return true;
+  }
+
+  allowOnce(sessionId: string, digest: string): () => void {
+    const session = this.#sessionOf(sessionId);
+    session.once.set(digest, (session.once.get(digest) ?? 0) + 1);
+    let isOpen = true;
+    return () => {
+      if (isOpen) takeOnce(session, digest);
+      isOpen = false;
+    };
+  }
+
+  allowAlways(sessionId: string, toolName: string): void {
+    this.#sessionOf(sessionId).always.add(toolName);
+  }
+
+  askMore(sessionId: string, rule: SessionRule): void {
+    this.#rules.askMore(sessionId, rule);
+  }
+
+  forget(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+    this.#rules.forget(sessionId);
   }
 
   #put(question: ApprovalQuestion, approve: Approver): Promise<ToolError | undefined> {
     const session = this.#sessionOf(question.sessionId);
-    const pending = new PendingQuestion(question);
+    const pending = new PendingQuestion(question, session);
     session.pending.add(pending);
-    pending.cleanUps.push(() => this.#close(pending, session));
+    this.#open.add(pending);
+    pending.cleanUps.push(() => this.#close(pending));
     pending.cleanUps.push(onAbort(question.signal, () => pending.withdraw(cancelled(question))));
     if (this.#timeoutMs > 0) {
       const late = (): void => pending.withdraw(denied(question, `no answer came within ${this.#timeoutMs} ms`));
       pending.cleanUps.push(this.#ports.clock.timer(late, this.#timeoutMs));
     }
-    void this.#settleByAnswer(pending, session, approve);
+    void this.#settleByAnswer(pending, approve);
     return pending.settlement;
   }
 
-  async #settleByAnswer(pending: PendingQuestion, session: SessionApprovals, approve: Approver): Promise<void> {
-    const { toolName } = pending.question;
-    const answer = await this.#answer(pending, approve);
+  async #settleByAnswer(pending: PendingQuestion, approve: Approver): Promise<void> {
+    const answer = await this.#answerOf(pending, approve);
     if (pending.settled) return;
-    if (answer === "allow-always") session.granted.add(toolName);
-    pending.settle(typeof answer === "string" ? undefined : answer);
-    if (answer === "allow-always") settleSiblings(session, toolName);
+    if (answer === "allow-always") pending.session.always.add(pending.question.toolName);
+    pending.settle(typeof answer === "string" ? refusalOf(pending.question, answer) : answer);
+    if (answer === "allow-always") settleSiblings(pending);
   }
 
   /** What the approver said, or the denial that its failure amounts to. */
-  async #answer({ question, signal }: PendingQuestion, approve: Approver): Promise<"allow-once" | "allow-always" | ToolError> {
+  async #answerOf({ question, request }: PendingQuestion, approve: Approver): Promise<ApprovalAnswer | ToolError> {
     try {
-      const answer: unknown = await approve(requestFor(question, signal));
-      if (answer === "allow-once" || answer === "allow-always") return answer;
-      if (answer === "deny") return denied(question, "the answer was no");
+      const answer: unknown = await approve(request);
+      if (isAnswer(answer)) return answer;
       return denied(question, `the answer ${describeAnswer(answer)} is none of "allow-once", "allow-always" and "deny"`);
     } catch (error: unknown) {
       const why = describeThrown(error).slice(0, MAX_REASON_LENGTH);
-      if (!signal.aborted) this.#ports.log.warn(`The approver failed on ${question.toolName}: ${why}`, { callId: question.callId });
+      if (!request.signal.aborted) this.#ports.log.warn(`The approver failed on ${question.toolName}: ${why}`, { callId: question.callId });
       return denied(question, `the approver failed: ${why}`);
     }
   }
@@ -220,49 +186,54 @@ export class ApprovalGate {
   #sessionOf(sessionId: string): SessionApprovals {
     let session = this.#sessions.get(sessionId);
     if (session === undefined) {
-      session = { granted: new Set(), grantedOnce: new Map(), pending: new Set() };
+      session = { always: new Set(), once: new Map(), pending: new Set() };
       this.#sessions.set(sessionId, session);
     }
     return session;
   }
 
-  #close(pending: PendingQuestion, session: SessionApprovals): void {
-    const { sessionId } = pending.question;
+  #close(pending: PendingQuestion): void {
+    const { session, question } = pending;
+    this.#open.delete(pending);
     session.pending.delete(pending);
-    const idle = session.granted.size === 0 && session.grantedOnce.size === 0 && session.pending.size === 0;
-    if (idle && this.#sessions.get(sessionId) === session) this.#sessions.delete(sessionId);
+    const idle = session.always.size === 0 && session.once.size === 0 && session.pending.size === 0;
+    if (idle && this.#sessions.get(question.sessionId) === session) this.#sessions.delete(question.sessionId);
   }
 }
 
 /** Whether the session has allowed this call; one that was allowed once is used up by it. */
-function isGranted(session: SessionApprovals | undefined, { toolName, input }: ApprovalQuestion): boolean {
+function isAllowed(session: SessionApprovals | undefined, { toolName, input }: ApprovalQuestion): boolean {
   if (session === undefined) return false;
-  if (session.granted.has(toolName)) return true;
-  return session.grantedOnce.size > 0 && takeGrant(session, approvalDigest(toolName, input));
+  if (session.always.has(toolName)) return true;
+  return session.once.size > 0 && takeOnce(session, approvalDigest(toolName, input));
 }
 
-function takeGrant({ grantedOnce }: SessionApprovals, digest: string): boolean {
-  const left = grantedOnce.get(digest);
+function takeOnce({ once }: SessionApprovals, digest: string): boolean {
+  const left = once.get(digest);
   if (left === undefined) return false;
-  if (left === 1) grantedOnce.delete(digest);
-  else grantedOnce.set(digest, left - 1);
+  if (left === 1) once.delete(digest);
+  else once.set(digest, left - 1);
   return true;
 }
 
-/** Allows every open question about a tool that was just allowed for good. */
-function settleSiblings(session: SessionApprovals, toolName: string): void {
+/** Allows the open questions about a tool that this one has just allowed for good. */
+function settleSiblings({ question: { toolName }, session }: PendingQuestion): void {
   for (const pending of session.pending) {
     if (pending.question.toolName === toolName) pending.withdraw(undefined);
   }
 }
 
-function requestFor(question: ApprovalQuestion, signal: AbortSignal): ApprovalRequest {
-  return Object.freeze({ ...question, signal, digest: approvalDigest(question.toolName, question.input) });
-}
-
 /** What an answer is bound to: the tool by its qualified name, and its final input. SHA-256 in hex. */
 export function approvalDigest(tool: string, input: JsonObject): string {
   return createHash("sha256").update(canonicalJson({ input, tool })).digest("hex");
+}
+
+function refusalOf(question: ApprovalQuestion, answer: ApprovalAnswer): ToolError | undefined {
+  return answer === "deny" ? denied(question, "the answer was no") : undefined;
+}
+
+function isAnswer(answer: unknown): answer is ApprovalAnswer {
+  return answer === "allow-once" || answer === "allow-always" || answer === "deny";
 }
 
 function describeAnswer(answer: unknown): string {

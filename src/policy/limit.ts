@@ -1,26 +1,9 @@
 /** Lets only so many run at a time, and shares the slots fairly between those that wait. */
 import { ToolError } from "../core/error.ts";
+import type { SlotLimit, SlotWaiter } from "../core/slots.ts";
 
-export interface LimitWaiter {
-  /** True once the slot is this waiter's; stays false after `cancel` while waiting. */
-  readonly taken: boolean;
-  /** Resolves when the slot is taken and never rejects; after `cancel` while waiting it stays pending. */
-  whenTaken(): Promise<void>;
-  /**
-   * Leaves the line, or gives the slot back if it was taken. Later calls do nothing.
-   *
-   * A taken slot is ended once: by this or by `Limit.release()`, not by both.
-   */
-  cancel(): void;
-}
-
-/**
- * At most `maxConcurrent` slots taken at a time, every operation in constant time.
- *
- * Waiters stand in lanes, one per session. A free slot goes to the lane whose turn it is, and there to the
- * first in line, so a session with one call waits for at most one call of every other session.
- */
-export class Limit {
+/** One limit of this process; every operation takes constant time. */
+export class Limit implements SlotLimit {
   readonly #maxConcurrent: number;
   readonly #lanes = new Lanes();
   #running = 0;
@@ -46,26 +29,19 @@ export class Limit {
     return this.#lanes.size;
   }
 
-  /** Takes a slot if one is free; false when all are taken. While anyone waits, none is free. */
   tryTake(): boolean {
     if (this.#running >= this.#maxConcurrent) return false;
     this.#running++;
     return true;
   }
 
-  /** Takes a slot at once where one is free, else the last place in the lane. */
-  wait(lane: string): LimitWaiter {
+  wait(lane: string): SlotWaiter {
     const waiter = new Waiter(this, this.#lanes);
     if (this.tryTake()) waiter.take();
     else this.#lanes.add(waiter, lane);
     return waiter;
   }
 
-  /**
-   * Gives a taken slot back, or on to the next waiter.
-   *
-   * @throws ToolError `invalid_argument` when no slot is taken: something was released twice
-   */
   release(): void {
     if (this.#running === 0)
       throw new ToolError("invalid_argument", "A slot was released that nobody had taken; release each taken slot once.");
@@ -75,7 +51,7 @@ export class Limit {
   }
 }
 
-class Waiter implements LimitWaiter {
+class Waiter implements SlotWaiter {
   taken = false;
   /** Where it stands while it waits. */
   lane: Lane | undefined = undefined;

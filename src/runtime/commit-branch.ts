@@ -1,6 +1,7 @@
 /** Makes what a branch did part of the session it came from. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
+import { partsOf } from "./runtime-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 /**
@@ -26,16 +27,17 @@ export async function commitBranch(
   await parent.turns.run(() => {
     const refusal = branch.length === length ? whyNot(branch, parent) : goesOn(branch);
     if (refusal !== undefined) throw refusal;
-    const at = parent.parts.ports.clock.wallTime();
+    const parts = partsOf(parent);
+    const at = parts.ports.clock.wallTime();
     const commit = { type: "branch-commit", sessionId: parent.id, at, branchId: branch.id, events: events.length } as const;
     const all = [Object.freeze(commit), ...events];
     branch.committed = true;
     branch.markClosed(); // what waits there, or comes now, would be lost
     parent.adopt(all, state);
-    parent.parts.cache.forget(parent); // what was read from its state is out of date
+    parts.cache.forget(parent); // what was read from its state is out of date
     if (branch.simulation !== undefined) parent.simulation?.adopt(branch.simulation);
     // What a live branch did was told when it happened.
-    if (parent.parts.listening) for (const event of branch.simulation === undefined ? [commit] : all) parent.parts.emit(event);
+    if (parts.listening) for (const event of branch.simulation === undefined ? [commit] : all) parts.emit(event);
   });
 }
 

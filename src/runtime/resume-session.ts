@@ -13,6 +13,7 @@ import { CallFaults } from "../call/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { outcomeUnknown } from "../call/reconcile-call.ts";
 import type { OpenCall, OpenRound, SessionFold } from "./fold-events.ts";
+import { partsOf } from "./runtime-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { Turn, makeAgain, takeBack } from "../session/turn.ts";
 
@@ -52,7 +53,7 @@ export async function resumeSession(
     const changes = Map.groupBy(openChanges, (change) => change.callId);
     for (const of of changes.values()) takeBack(session, of[0]?.turnId ?? "", of);
     for (const [turnId, calls] of byTurn(open)) {
-      const turn = new Turn(session, session.parts.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
+      const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
       turn.running = running;
       if (running !== undefined) running.held = turn; // what handlers call joins it
       const runs = calls.map((call) => takeUp(session, turn, call, options));
@@ -71,7 +72,7 @@ function voidRound(session: RuntimeSession, { turnId, callIds }: OpenRound): voi
     type: "round-end",
     sessionId: session.id,
     turnId,
-    at: session.parts.ports.clock.wallTime(),
+    at: session.ports.clock.wallTime(),
     callIds,
     message: { role: "assistant", content: "" },
     finish: "truncated",
@@ -109,7 +110,7 @@ function takeUp(
   };
   const { intendedInput } = open;
   const call = open.isRewritten && intendedInput !== undefined ? { ...open.call, input: intendedInput } : open.call;
-  const run = new CallRun(session.parts, turn, callOptions, call, { callId: open.callId, idempotencyKey: open.intent });
+  const run = new CallRun(partsOf(session), turn, callOptions, call, { callId: open.callId, idempotencyKey: open.intent });
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   const wasReal = open.answerFrom?.every(isReal) ?? true;
   const mayHaveRun = open.intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
@@ -125,7 +126,7 @@ function takeUp(
 /** Who was to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
 function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly Rung[]): readonly Answerer[] | ToolError {
   try {
-    return session.parts.ladder.answerersOf(answerFrom);
+    return partsOf(session).ladder.answerersOf(answerFrom);
   } catch (thrown: unknown) {
     return new ToolError(
       "cancelled",
@@ -150,8 +151,9 @@ function neverMade({ call }: OpenCall): ToolError {
  * The end of a call whose message is not whole in the store. A call that must not be repeated is started once its intent is durable, and the
  * end of its message before that; a read starts before the message ends, a write that may be repeated before its end is durable.
  */
-function neverWhole({ parts }: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
+function neverWhole(session: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
   const input = isJsonObject(call.input) ? call.input : {};
+  const parts = partsOf(session);
   const effects = parts.registry.overloads(call.name).map((tool) => parts.planOf(tool).effectsOf(input));
   if (!wasReal || (effects.length > 0 && effects.every(({ repeatable }) => !repeatable)))
     return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });

@@ -17,7 +17,7 @@ import { wrongOptions } from "../call/execute-options.ts";
 import { safeProgressListener } from "../call/safe-listener.ts";
 import { CallAsRead, isBatch } from "../call/read-call.ts";
 import { Session } from "../session/session.ts";
-import { closedSession } from "./runtime-session.ts";
+import { closedSession, partsOf } from "./runtime-session.ts";
 import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
 import { isInsideSimulation, simulations } from "../session/turn-queue.ts";
 import type { RunningTurn, TurnCall } from "../session/turn-queue.ts";
@@ -76,10 +76,10 @@ export class CallRunner {
     const refusal = refuse(session) ?? (options === NO_OPTIONS ? undefined : wrongOptions(options));
     if (refusal !== undefined) return Promise.reject(refusal);
     const waits = session.ready !== undefined || session.turns.busy || options.concurrent === true;
-    const sent = waits ? readAhead(calls, session.parts.inputLimits) : calls;
+    const sent = waits ? readAhead(calls, partsOf(session).inputLimits) : calls;
     if (session.ready !== undefined) return session.ready.then(() => this.run(session, sent, options, submission));
     try {
-      const concurrent = options.concurrent === true && !answersInSequence(session.parts, sent);
+      const concurrent = options.concurrent === true && !answersInSequence(partsOf(session), sent);
       const answer = session.turns.run((turn, caller) => this.#turn(session, sent, options, { submission, turn, caller }), {
         signal: options.signal,
         concurrent,
@@ -117,12 +117,12 @@ export class CallRunner {
       refusal: () => refuse(session),
       whenDurable: (results) => whenDurable(session, results),
     });
-    const { clock } = session.parts.ports;
+    const { clock } = session.ports;
     clock.hold?.(); // its work may wait for something that keeps no process alive
     try {
       return await work(held);
     } finally {
-      await held.close().finally(() => session.parts.cache.forget(turn));
+      await held.close().finally(() => partsOf(session).cache.forget(turn));
       clock.release?.();
     }
   }
@@ -152,7 +152,7 @@ export class CallRunner {
     if (refusal !== undefined) throw refusal;
     const own = beginTurn(session, place);
     if (options.shown !== undefined) own.shown = options.shown;
-    return this.#runTurn(session.parts, own, calls, options, place.submission);
+    return this.#runTurn(partsOf(session), own, calls, options, place.submission);
   }
 
   #runTurn(
@@ -184,7 +184,7 @@ export class CallRunner {
  * while they waited for a turn are beside it, not in it.
  */
 function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace): Turn {
-  const { ids } = session.parts.ports;
+  const { ids } = session.ports;
   const joins = running?.held;
   const madeIn = callerIn(running, caller);
   if (joins instanceof Turn) return joinTurn(session, { joins, madeIn, running });
@@ -196,7 +196,7 @@ function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace
 
 function joinTurn(session: RuntimeSession, place: Pick<Turn, "running" | "madeIn"> & { readonly joins: Turn }): Turn {
   const { joins, madeIn, running } = place;
-  const turn = new Turn(session, session.parts.ports.ids, { startsAt: joins.startsAt, joins, madeIn, shown: joins.shown });
+  const turn = new Turn(session, session.ports.ids, { startsAt: joins.startsAt, joins, madeIn, shown: joins.shown });
   turn.running = running;
   return turn;
 }

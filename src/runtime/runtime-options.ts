@@ -4,12 +4,15 @@ import { ToolError } from "../core/error.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkRetry } from "../policy/retry.ts";
 import { checkKnownKeys } from "../registry/known-keys.ts";
+import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { EventListener } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { JsonLimits } from "../core/base/json.ts";
+import type { Locks } from "../core/locks.ts";
 import type { Ports } from "../core/ports.ts";
+import type { Slots } from "../core/slots.ts";
 import type { ToolSource } from "../core/source.ts";
 import type { Store } from "../core/store.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
@@ -38,6 +41,12 @@ export interface RuntimeOptions extends CallSettings {
   /** Tools that these rules deny are shown to no model and no client, and never run. @default none are denied */
   readonly permission?: PermissionRules;
   readonly approval?: ApprovalSettings;
+  /** Decides and asks in place of `approval`, for example so that another process may answer. Not closed with the runtime. */
+  readonly approvals?: Approvals;
+  /** Keeps calls apart that touch the same resources; runtimes that share it wait for each other. @default the runtime's own */
+  readonly locks?: Locks;
+  /** Counts the calls of tools and toolsets with `maxConcurrent`; runtimes that share it share those limits. @default the runtime's own */
+  readonly slots?: Slots;
   readonly hooks?: readonly Hook[];
   /** How much memory the results of cached tools may take. */
   readonly cache?: CacheOptions;
@@ -82,6 +91,9 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   circuit: true,
   permission: true,
   approval: true,
+  approvals: true,
+  locks: true,
+  slots: true,
   hooks: true,
   cache: true,
   data: true,
@@ -99,6 +111,21 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   ports: true,
 };
 
+type Seam = "store" | "standIn" | "locks" | "slots" | "approvals";
+
+/** The methods without which nothing can stand behind a seam, and what to give. */
+const NEEDED: Readonly<Record<Seam, { readonly methods: readonly string[]; readonly hint: string }>> = {
+  store: { methods: ["open", "create", "claim", "read", "close"], hint: "Give it memoryStore() or sqliteStore({ path })." },
+  standIn: { methods: ["call"], hint: "Give it an engine." },
+  locks: { methods: ["request"], hint: "Give it what passes locksContract of haft/testing." },
+  slots: { methods: ["limit"], hint: "Give it what passes slotsContract of haft/testing." },
+  approvals: {
+    methods: ["needed", "ask", "pending", "answer", "allowOnce", "allowAlways", "askMore", "forget"],
+    hint: "Give it what passes approvalsContract of haft/testing.",
+  },
+};
+const SEAMS: readonly Seam[] = ["store", "standIn", "locks", "slots", "approvals"];
+
 /** @throws ToolError `invalid_argument` naming the option, its value and what would work */
 export function checkRuntimeOptions(options: RuntimeOptions): void {
   checkKnownKeys(options, Object.keys(OPTIONS), "createRuntime()");
@@ -112,8 +139,9 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   const { keepEvents = 1, durability = "sync" } = options;
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
     throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes an integer of at least 1.`);
-  if (options.store !== undefined) checkMethods(options.store, ["open", "create", "claim", "read", "close"], "store");
-  if (options.standIn !== undefined) checkMethods(options.standIn, ["call"], "standIn");
+  for (const name of SEAMS) checkMethods(options[name], name);
+  if (options.approvals !== undefined && options.approval !== undefined)
+    throw new ToolError("invalid_argument", 'createRuntime() takes "approval" or "approvals", not both: "approvals" has rules of its own.');
   if (durability !== "sync" && durability !== "async")
     throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
 }
@@ -129,10 +157,10 @@ function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {
   );
 }
 
-function checkMethods(value: unknown, methods: readonly string[], name: string): void {
+function checkMethods(value: unknown, name: Seam): void {
+  if (value === undefined) return;
+  const { methods, hint } = NEEDED[name];
   const missing = methods.find((method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function");
-  if (missing === undefined) return;
-  throw new ToolError("invalid_argument", `The ${name} of the runtime has no ${missing}().`, {
-    hint: name === "store" ? "Give it memoryStore() or sqliteStore({ path })." : "Give it an engine.",
-  });
+  if (missing !== undefined)
+    throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() has no ${missing}().`, { hint });
 }

@@ -2,9 +2,13 @@
 import { createHash } from "node:crypto";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import type { Approvals } from "../core/approvals.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
+import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { WholeResult } from "../policy/result-keeper.ts";
+import type { Registry } from "../registry/registry.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { isBatch } from "../call/read-call.ts";
 import { unreadableOptions } from "../call/execute-options.ts";
@@ -85,12 +89,22 @@ export interface SessionTurn {
   round(options?: RoundOptions): Round;
 }
 
+let readParts: (session: RuntimeSession) => CallParts;
+
+/** What the calls of a session use of its runtime. @internal */
+export function partsOf(session: RuntimeSession): CallParts {
+  return readParts(session);
+}
+
 /** A conversation: each `execute` is one turn, and its turns run one after the other. */
 export class RuntimeSession extends Session {
+  static {
+    readParts = (session) => session.#parts;
+  }
+
   readonly #host: SessionHost;
   readonly #parent: RuntimeSession | undefined;
-  /** What its calls use of the runtime. @internal */
-  readonly parts: CallParts;
+  readonly #parts: CallParts;
   /** What this branch did has become part of the session it came from. @internal */
   committed = false;
   /** As the branch was when it began. */
@@ -108,8 +122,31 @@ export class RuntimeSession extends Session {
     this.#host = host;
     this.#parent = options.parent;
     this.#base = options.head;
-    this.parts = options.parts;
+    this.#parts = options.parts;
     if (options.submissions !== undefined) this.#submissions = new Submissions(options.submissions);
+  }
+
+  /** The tools that its calls may be of. */
+  get registry(): Registry {
+    return this.#parts.registry;
+  }
+
+  /** Clock, log, ids and randomness of its runtime; a simulation has ids and randomness of its own. */
+  get ports(): Ports {
+    return this.#parts.ports;
+  }
+
+  /** Those of its runtime: which calls need approval, what is open, and what this session has allowed. */
+  get approvals(): Approvals {
+    return this.#parts.approvals;
+  }
+
+  /**
+   * What a tool answered, by the handle of a result that was cut (`truncation.handle`). Undefined for a handle of another session, and
+   * once it is gone from memory.
+   */
+  wholeResult(handle: string): WholeResult | undefined {
+    return this.#parts.keeper.whole(this.id, handle);
   }
 
   /**
@@ -229,7 +266,7 @@ export class RuntimeSession extends Session {
   messages(options: MessagesOptions = {}): readonly ModelMessage[] {
     if (typeof options !== "object" || options === null)
       throw new ToolError("invalid_argument", "The options of messages() are an object.");
-    return messagesFor(this, this.parts.registry, options);
+    return messagesFor(this, this.registry, options);
   }
 
   /**
@@ -242,7 +279,7 @@ export class RuntimeSession extends Session {
     const closing = (this.#closing ??= this.#host.close(this));
     if (!this.turns.isInside) return closing;
     closing.catch((thrown: unknown) =>
-      this.parts.ports.log.warn(`The session ${JSON.stringify(this.id)} did not end well: ${describeThrown(thrown)}`),
+      this.ports.log.warn(`The session ${JSON.stringify(this.id)} did not end well: ${describeThrown(thrown)}`),
     );
     return Promise.resolve();
   }

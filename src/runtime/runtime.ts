@@ -2,14 +2,16 @@
 
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import type { Approvals } from "../core/approvals.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { Toolset } from "../core/toolset.ts";
+import type { Slots } from "../core/slots.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
 import { Limit } from "../policy/limit.ts";
+import { Limits } from "../policy/limits.ts";
 import { ResultCache } from "../policy/result-cache.ts";
 import { ResultKeeper } from "../policy/result-keeper.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "../call/call-run.ts";
@@ -28,6 +30,7 @@ import { ResourceLocks } from "../call/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
 import { safeLog } from "../call/safe-listener.ts";
 import { RunningCalls } from "../call/running-calls.ts";
+import type { OpenSessions } from "./open-sessions.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./runtime-session.ts";
@@ -63,7 +66,7 @@ export class Runtime {
   readonly #lifecycle: ToolsetLifecycle;
   readonly #stops = new Set<() => void>();
   readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
-  readonly #toolsetLimits = new WeakMap<Toolset, Limit>();
+  readonly #slots: Slots;
   readonly #sessions: Sessions;
   readonly #ladder: Ladder;
   readonly #runner: CallRunner;
@@ -75,6 +78,7 @@ export class Runtime {
     this.#options = options;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
+    this.#slots = options.slots ?? new Limits();
     this.#ladder = new Ladder(options.ladder, options.standIn);
     this.#runner = new CallRunner({ ...options, ladder: this.#ladder, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
@@ -186,8 +190,13 @@ export class Runtime {
     return this.#sessions.resume(id, options);
   }
 
-  /** Which calls a person has to allow. @internal */
-  get approvals(): ApprovalGate {
+  /** The sessions and branches that are open now. */
+  get sessions(): OpenSessions {
+    return this.#sessions.open;
+  }
+
+  /** Which calls need approval, the questions that are open, and the way to answer them by id. */
+  get approvals(): Approvals {
     return this.#parts.approvals;
   }
 
@@ -243,9 +252,9 @@ export class Runtime {
     return {
       ports: this.#ports,
       registry: this.registry,
-      locks: new ResourceLocks(),
+      locks: options.locks ?? new ResourceLocks(),
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
-      approvals: new ApprovalGate(options.approval ?? {}, this.#ports),
+      approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports),
       undecidedHook: undefined,
       ladder: this.#ladder,
       toolNamed: (name) => this.registry.get(name)?.tool,
@@ -272,7 +281,7 @@ export class Runtime {
       plan = new ToolPlan({
         registered,
         engine: registered.tool.execute === undefined ? this.#lifecycle.engineOf(registered.toolset) : this.#local,
-        toolsetLimit: this.#toolsetLimit(registered.toolset),
+        slots: this.#slots,
         limit: this.#parts.limit,
         clock: this.#ports.clock,
         circuit: this.#options.circuit ?? {},
@@ -283,16 +292,6 @@ export class Runtime {
       this.#plans.set(registered, plan);
     }
     return plan;
-  }
-
-  #toolsetLimit(toolset: Toolset): Limit | undefined {
-    if (toolset.maxConcurrent === undefined) return undefined;
-    let limit = this.#toolsetLimits.get(toolset);
-    if (limit === undefined) {
-      limit = new Limit(toolset.maxConcurrent);
-      this.#toolsetLimits.set(toolset, limit);
-    }
-    return limit;
   }
 
   #emit(event: RuntimeEvent): void {

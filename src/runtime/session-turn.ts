@@ -9,6 +9,7 @@ import { unknownKey } from "../registry/known-keys.ts";
 import type { RoundOptions } from "./round.ts";
 import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";
+import { partsOf } from "./runtime-session.ts";
 import type { RuntimeSession, SessionTurn } from "./runtime-session.ts";
 import type { Turn } from "../session/turn.ts";
 
@@ -62,7 +63,7 @@ export class HeldTurn implements SessionTurn {
 
   addMessage(message: SessionMessage): void {
     this.#check();
-    const at = this.session.parts.ports.clock.wallTime();
+    const at = this.session.ports.clock.wallTime();
     recordMessage(this.session, readMessage(message), { at, madeIn: this.#place.turn.madeIn });
   }
 
@@ -75,7 +76,7 @@ export class HeldTurn implements SessionTurn {
     const { turn, callOptions, refusal, whenDurable } = this.#place;
     const { metadata, signal, shown } = options;
     const round = new Round({
-      parts: this.session.parts,
+      parts: partsOf(this.session),
       turn,
       callOptions: callOptions(options),
       metadata,

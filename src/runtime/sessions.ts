@@ -15,6 +15,7 @@ import { addMessage } from "./add-message.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
 import { readEvents, take } from "../session/read-events.ts";
+import { OpenSessions } from "./open-sessions.ts";
 import { checkResumeOptions, resumeSession } from "./resume-session.ts";
 import type { ResumeOptions } from "./resume-session.ts";
 import { RuntimeSession } from "./runtime-session.ts";
@@ -50,8 +51,7 @@ type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
-  readonly #open = new Map<string, RuntimeSession>();
-  readonly #resuming = new Set<string>();
+  readonly open = new OpenSessions();
   #passing = 0;
   /** How many sessions were begun without an id. */
   #nameless = 0;
@@ -85,18 +85,15 @@ export class Sessions implements SessionHost {
   async resume(id: string, options: ResumeOptions): Promise<RuntimeSession> {
     checkSessionId(id);
     checkResumeOptions(options);
-    this.#checkFree(id);
-    const store = this.#options.store;
-    if (store === undefined) {
+    const release = this.open.reserve(id);
+    try {
+      const { store } = this.#options;
+      if (store !== undefined) return await this.#takeUp(id, store, options);
       throw new ToolError("invalid_argument", `The session ${JSON.stringify(id)} cannot be resumed: the runtime has no store.`, {
         hint: "Give one: createRuntime({ store: sqliteStore({ path }) }).",
       });
-    }
-    this.#resuming.add(id);
-    try {
-      return await this.#takeUp(id, store, options);
     } finally {
-      this.#resuming.delete(id);
+      release();
     }
   }
 
@@ -177,7 +174,7 @@ export class Sessions implements SessionHost {
 
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
     await commitBranch(branch, parent, (from) => this.#ownEvents(branch, from));
-    const holder = this.#open.get(branch.id) ?? branch;
+    const holder = this.open.holderOf(branch.id) ?? branch;
     if (holder === branch) this.#parts.keeper.adopt(branch.id, parent.id); // else another session has taken its id since
     await whenStored(parent);
     await this.discard(branch);
@@ -246,8 +243,8 @@ export class Sessions implements SessionHost {
 
   /** The whole answer of a call whose result was cut, from the store; undefined when it has none. */
   async findOutput(sessionId: string, callId: string): Promise<WholeAnswer | undefined> {
-    let session = this.#open.get(sessionId);
-    while (session?.parent !== undefined && session.eventLog === undefined) session = this.#open.get(session.parent.id);
+    let session = this.open.holderOf(sessionId);
+    while (session?.parent !== undefined && session.eventLog === undefined) session = this.open.holderOf(session.parent.id);
     if (session === undefined) return undefined;
     for await (const event of this.events(session)) if (event.type === "output-keep" && event.callId === callId) return event;
     return undefined;
@@ -268,25 +265,25 @@ export class Sessions implements SessionHost {
       await session.engagedEngines?.close(clock, log);
       await session.eventLog?.close();
     } finally {
-      if (this.#open.get(session.id) === session) this.#open.delete(session.id);
+      this.open.remove(session);
     }
   }
 
   /** A session that only gives simulations something to be a branch of. */
   passing(): RuntimeSession {
-    const session = this.#begin({ id: this.#unusedId(() => `simulation${++this.#passing}`), seedName: "" });
+    const session = this.#begin({ id: this.open.unusedId(() => `simulation${++this.#passing}`), seedName: "", isBare: true });
     session.tally = this.#parts.faults.bareCalls; // as if its calls were of no session
     return session;
   }
 
   /** Refuses every further call. */
   refuseAll(): void {
-    for (const session of this.#open.values()) session.markClosed();
+    for (const session of this.open.all()) session.markClosed();
   }
 
   /** Ends every session and the store; resolves to what could not be written. */
   async closeAll(): Promise<readonly ToolError[]> {
-    const ends = await Promise.allSettled([...this.#open.values()].map((session) => session.close()));
+    const ends = await Promise.allSettled([...this.open.all()].map((session) => session.close()));
     await this.#parts.cache.stored?.whenSettled();
     ends.push(...(await Promise.allSettled([this.#options.store?.close()])));
     return ends.flatMap((end) => (end.status === "rejected" ? [ToolError.fromUnknown(end.reason, "store_failed")] : []));
@@ -302,7 +299,7 @@ export class Sessions implements SessionHost {
   }
 
   #simulation(session: RuntimeSession, options: ForkOptions, base: BranchBase): RuntimeSession {
-    const id = options.id === undefined ? this.#unusedId(() => session.nextSimulationId()) : this.#newId(options.id);
+    const id = options.id === undefined ? this.open.unusedId(() => session.nextSimulationId()) : this.#newId(options.id);
     const allows = options.allowSideEffects === undefined ? undefined : sideEffects(options.allowSideEffects);
     const simulation = session.simulation?.branch(allows) ?? new SimulationMode(allows);
     return this.#begin({ id, ...base, simulation, parts: simulationParts(this.#parts, id, simulation) });
@@ -313,7 +310,7 @@ export class Sessions implements SessionHost {
     const tell = (event: SessionEvent): void => parts.emit(event);
     const session = new RuntimeSession({ ...options, parts, tell, ports: this.#parts.ports, recorded: true }, this);
     this.#parts.keeper.forget(options.id); // a simulation of this id that was dropped: what it kept is not this session's
-    this.#open.set(options.id, session);
+    this.open.add(session);
     return session;
   }
 
@@ -374,20 +371,7 @@ export class Sessions implements SessionHost {
   #newId(id: string | undefined): string {
     if (id === undefined) return this.#parts.ports.ids.next("session");
     checkSessionId(id);
-    this.#checkFree(id);
+    this.open.checkFree(id);
     return id;
-  }
-
-  #unusedId(next: () => string): string {
-    let id = next();
-    while (this.#open.has(id)) id = next();
-    return id;
-  }
-
-  #checkFree(id: string): void {
-    if (!this.#open.has(id) && !this.#resuming.has(id)) return;
-    throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is open already, or is being resumed.`, {
-      hint: "Use the object you have, close it first, or take another id.",
-    });
   }
 }

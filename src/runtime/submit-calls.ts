@@ -6,7 +6,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import { readAhead } from "./run-calls.ts";
 import type { CallRunner } from "./run-calls.ts";
-import { closedSession } from "./runtime-session.ts";
+import { closedSession, partsOf } from "./runtime-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { digestOfCalls } from "./submissions.ts";
 import type { Submitted } from "./submissions.ts";
@@ -27,8 +27,9 @@ export function submitCalls(
   if (session.closed) return Promise.reject(closedSession(session));
   if (options.recordHistory === false) return Promise.reject(unrecorded());
   const { idempotencyKey } = options;
-  const sent = readAhead(calls, session.parts.inputLimits);
-  const digest = digestOfCalls(sent, session.parts.inputLimits);
+  const { inputLimits } = partsOf(session);
+  const sent = readAhead(calls, inputLimits);
+  const digest = digestOfCalls(sent, inputLimits);
   return session.submissions.results(idempotencyKey, digest, {
     run: async () => {
       const results = await parts.runner.run(session, sent, options, { idempotencyKey, digest });

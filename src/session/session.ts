@@ -34,7 +34,7 @@ export interface SessionOptions {
   readonly id?: string | undefined;
   /** False for a call without a session: nothing of it is kept. */
   readonly recorded: boolean;
-  /** It is there for one bare `execute` of the runtime, and gone when that has ended. @default false */
+  /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @default false */
   readonly isBare?: boolean;
   /** What a seed knows it by. @default that of its parent, else its id */
   readonly seedName?: string | undefined;
@@ -68,11 +68,11 @@ const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
 export class Session {
   /** @internal */
   readonly recorded: boolean;
-  /** It is there for one bare `execute` of the runtime, and gone when that has ended. @internal */
+  /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @internal */
   readonly isBare: boolean;
   /** Set for a branch whose calls may not touch the world. @internal */
   readonly simulation: SimulationMode | undefined;
-  /** @internal */
+  /** The session that it is a branch of. */
   readonly parent: Session | undefined;
   /** @internal */
   readonly eventLog: EventLog | undefined;
@@ -123,6 +123,11 @@ export class Session {
     return this.#closed;
   }
 
+  /** It is a branch that leaves no trace in the world; listeners are not called with its events. */
+  get simulated(): boolean {
+    return this.simulation !== undefined;
+  }
+
   /** Ends the session here: its calls are refused from now on. Idempotent. @internal */
   markClosed(): void {
     this.#closed = true;
@@ -166,7 +171,7 @@ export class Session {
     return this.#log?.own ?? NO_EVENTS;
   }
 
-  /** What was recorded from this position on; undefined when part of it is not at hand. Costs the same however long the log is. @internal */
+  /** What was recorded from this position on; undefined when part of it is not in memory (see `events`). Costs the same however long the log is. */
   logSince(position: number): readonly SessionEvent[] | undefined {
     return this.#log === undefined ? NO_EVENTS : this.#log.since(position);
   }

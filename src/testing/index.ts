@@ -1,10 +1,13 @@
 /** The public names of `haft/testing`, listed by hand: what a test of tools and engines needs. */
+export { type ApprovalsCase, type ApprovalsMaker, approvalsContract } from "./approvals-contract.ts";
 export type { EngineCase, EngineSubject } from "./engine-case.ts";
 export { engineContract } from "./engine-contract.ts";
 export { FAULT_TYPES, type FaultPlan, type FaultRule, type FaultType } from "../core/fault.ts";
 export { FakeClock, type FakePorts, MemoryLog, countingIds, fakePorts, seededRandom, settle } from "./fake-ports.ts";
+export { type LocksCase, type LocksSubject, locksContract } from "./locks-contract.ts";
 export type { ModelCase, ModelSubject } from "./model-case.ts";
 export { modelContract } from "./model-contract.ts";
+export { type SlotsCase, type SlotsSubject, slotsContract } from "./slots-contract.ts";
 export type { StoreCase, StoreSubject } from "./store-case.ts";
 export { storeContract } from "./store-contract.ts";
 export { type RecordedAnswer, type RecordedFixture, recordedAnswer, recordedToolsets } from "./recorded-toolset.ts";

@@ -1,9 +1,15 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { LockRequest, LockTicket } from "../../src/core/locks.ts";
 import { isInside } from "../../src/core/effects.ts";
 import { ResourceLocks } from "../../src/call/resource-locks.ts";
-import type { LockRequest, LockTicket } from "../../src/call/resource-locks.ts";
+import { locksContract } from "../../src/testing/locks-contract.ts";
 import { seededRandom, settle } from "../../src/testing/fake-ports.ts";
+
+test.each(locksContract)("the locks of one process keep the contract: $title", async ({ run }) => {
+  const locks = new ResourceLocks();
+  await run({ locks, other: locks });
+});
 
 interface Wish {
   readonly reads?: readonly string[];

@@ -19,7 +19,7 @@ const code = async (approvals: ApprovalGate, path: string, sessionId?: string): 
 
 test("F1.50 a grant allows the call of its digest once, in its session", async () => {
   const approvals = gate();
-  approvals.grantOnce("s", digest);
+  approvals.allowOnce("s", digest);
   expect([await code(approvals, "/b"), await code(approvals, "/a", "t"), await code(approvals, "/a"), await code(approvals, "/a")]).toEqual(
     ["approval_required", "approval_required", "allowed", "approval_required"],
   );
@@ -27,25 +27,25 @@ test("F1.50 a grant allows the call of its digest once, in its session", async (
 
 test("F1.50 a grant can be taken back, is forgotten with the session, and two of them allow two calls", async () => {
   const approvals = gate();
-  const takeBack = approvals.grantOnce("s", digest);
+  const takeBack = approvals.allowOnce("s", digest);
   takeBack();
   takeBack();
   expect(await code(approvals, "/a")).toBe("approval_required");
-  approvals.grantOnce("s", digest);
-  approvals.grantOnce("s", digest);
+  approvals.allowOnce("s", digest);
+  approvals.allowOnce("s", digest);
   expect([await code(approvals, "/a"), await code(approvals, "/a"), await code(approvals, "/a")]).toEqual([
     "allowed",
     "allowed",
     "approval_required",
   ]);
-  approvals.grantOnce("s", digest);
+  approvals.allowOnce("s", digest);
   approvals.forget("s");
   expect(await code(approvals, "/a")).toBe("approval_required");
 });
 
 test("F1.50 a tool that is granted for good is not asked about again", async () => {
   const approvals = gate();
-  approvals.grantAlways("s", "files::delete");
+  approvals.allowAlways("s", "files::delete");
   expect([await code(approvals, "/a"), await code(approvals, "/b"), await code(approvals, "/a", "t")]).toEqual([
     "allowed",
     "allowed",

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import type { ApprovalQuestion } from "../../src/core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
 import type { ErrorInfo } from "../../src/core/error.ts";
 import { ApprovalGate } from "../../src/policy/approval.ts";
-import type { ApprovalQuestion, ApprovalSettings } from "../../src/policy/approval.ts";
+import type { ApprovalSettings } from "../../src/policy/approval.ts";
+import { approvalsContract } from "../../src/testing/approvals-contract.ts";
 import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import type { FakePorts } from "../../src/testing/fake-ports.ts";
 
@@ -26,6 +28,10 @@ function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
 function gate(settings: ApprovalSettings, ports: FakePorts = fakePorts()): ApprovalGate {
   return new ApprovalGate(settings, ports);
 }
+
+test.each(approvalsContract)("the approvals of one process keep the contract: $title", async ({ run }) => {
+  await run((approve) => gate(approve === undefined ? {} : { approve }));
+});
 
 /** An approver that answers when the test says so. */
 function patientApprover(): { approve: Approver; requests: ApprovalRequest[]; answer: (index: number, answer: ApprovalAnswer) => void } {

@@ -1,9 +1,16 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
+import type { SlotWaiter } from "../../src/core/slots.ts";
 import { Limit } from "../../src/policy/limit.ts";
-import type { LimitWaiter } from "../../src/policy/limit.ts";
+import { Limits } from "../../src/policy/limits.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
+import { slotsContract } from "../../src/testing/slots-contract.ts";
+
+test.each(slotsContract)("the slots of one process keep the contract: $title", async ({ run }) => {
+  const slots = new Limits();
+  await run({ slots, other: slots });
+});
 
 function full(slots: number): Limit {
   const limit = new Limit(slots);
@@ -184,7 +191,7 @@ test("any history of waits, releases and cancels serves exactly whom the plain r
     fc.property(fc.integer({ min: 1, max: 3 }), history, (slots, steps) => {
       const limit = new Limit(slots);
       const plain = new PlainLimit();
-      const waiters: LimitWaiter[] = [];
+      const waiters: SlotWaiter[] = [];
       const ended = new Set<number>();
       for (const one of steps) {
         if (one.kind === "wait") {

@@ -56,7 +56,7 @@ export class Talk {
   #seen = 0;
 
   constructor({ context, chosen, config: { config }, session, events, notice, isKept, onInterrupt }: TalkOptions) {
-    const { registry } = session.parts;
+    const { registry } = session;
     addManual(registry);
     const system = talkPrompt(registry, context.options.system ?? config.loop.system);
     this.session = session;
@@ -111,7 +111,7 @@ export class Talk {
     const decisions = new Map<string, ApprovalAnswer>();
     for (const { callId, name, input, digest, reason } of pending) {
       if (decisions.has(digest)) continue; // the answer holds for every call that is the same
-      const description = this.session.parts.registry.get(name)?.tool.description ?? "";
+      const description = this.session.registry.get(name)?.tool.description ?? "";
       const request = { callId, sessionId: this.session.id, toolName: name, description, input, digest, reason, simulated: false, signal };
       decisions.set(digest, await approve(request));
     }
@@ -135,7 +135,7 @@ export class Talk {
   }
 
   #hear(event: LoopEvent): void {
-    if (event.type === "round-end" && this.session.simulation !== undefined) this.#noticeSimulated();
+    if (event.type === "round-end" && this.session.simulated) this.#noticeSimulated();
     if (!this.#context.options.json) this.#printer.hear(event);
   }
 

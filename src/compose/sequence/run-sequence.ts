@@ -61,7 +61,7 @@ export async function runSequence(
 }
 
 async function runInSession(session: RuntimeSession, calls: readonly unknown[], options: RunSequenceOptions): Promise<SequenceRun> {
-  const checked = readAndCheck(calls, { ...options, tools: session.parts.registry });
+  const checked = readAndCheck(calls, { ...options, tools: session.registry });
   if (!checked.valid) return { valid: false, results: [], problems: checked.problems };
   const { signal } = options;
   const results = await session.turn(
@@ -148,8 +148,7 @@ class SequenceRunner {
     if (truncation === undefined || (result.output !== undefined && result.content !== undefined))
       return { output: result.output, content: result.content };
     const { handle, shownBytes, totalBytes } = truncation;
-    const { id, parts } = this.#session;
-    const whole = handle === undefined ? undefined : parts.keeper.whole(id, handle);
+    const whole = handle === undefined ? undefined : this.#session.wholeResult(handle);
     if (whole !== undefined) return whole;
     const hint = "Raise its maxResultBytes; 0 = no limit.";
     throw noValue(reference, `the output of ${name} was cut to ${shownBytes} of ${totalBytes} bytes, and the rest is not kept`, hint);

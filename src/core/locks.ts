@@ -1,0 +1,40 @@
+/** Lets calls that touch the same resources wait for each other: the seam behind which processes may share their locks. */
+
+export interface LockRequest {
+  /** The call's id, shown to those that wait for it. */
+  readonly owner: string;
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  /** Its writes go together with other commutative writes of the same or nested keys, but with no read and no plain write. */
+  readonly commutative: boolean;
+}
+
+export interface LockTicket {
+  /** True at once when nothing conflicts and no other process has to be asked; stays false for a ticket released while it waited. */
+  readonly granted: boolean;
+  /**
+   * Resolves when granted and never rejects; after a release while waiting it stays pending. While what keeps the locks cannot be
+   * reached, the ticket waits: the call's own deadline ends the wait.
+   */
+  whenGranted(): Promise<void>;
+  /** Owners of earlier conflicting tickets that are known to be in the way, oldest first, at most 20. */
+  waitingFor(): readonly string[];
+  /** Gives the keys back or leaves the line, and grants those that can now go, in their order. Later calls do nothing. */
+  release(): void;
+}
+
+/**
+ * Read and write locks on hierarchical keys.
+ *
+ * Reads share; a write of a key excludes every read and write of it, of anything inside it and of anything
+ * it is inside of. The keys must not change until the release; a ticket never conflicts with itself.
+ */
+export interface Locks {
+  /**
+   * Takes a place in line for all keys at once.
+   *
+   * First come, first served: a ticket waits for every earlier conflicting one, held or waiting, and for
+   * nothing else, so none starves and none deadlocks. One without keys is granted at once.
+   */
+  request(request: LockRequest): LockTicket;
+}

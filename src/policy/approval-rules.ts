@@ -1,0 +1,52 @@
+/** Which calls need approval: by the settings, by what the call does, and by a session's own rule. */
+import type { SessionRule } from "../core/approvals.ts";
+import { MAX_REMEMBERED_NAMES, nameMatcher } from "./permission.ts";
+import type { NameMatcher } from "./permission.ts";
+
+type Rule = "never" | "always" | "none";
+
+export class ApprovalRules {
+  readonly #always: NameMatcher | undefined;
+  readonly #never: NameMatcher | undefined;
+  readonly #byName = new Map<string, Rule>();
+  readonly #ofSessions = new Map<string, SessionRule>();
+  /** As `Approvals.mayAsk`. */
+  mayAsk: boolean;
+
+  /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
+  constructor({ always, never }: { readonly always?: readonly string[]; readonly never?: readonly string[] }) {
+    this.#always = always === undefined ? undefined : nameMatcher(always, "always");
+    this.mayAsk = this.#always !== undefined;
+    this.#never = never === undefined ? undefined : nameMatcher(never, "never");
+  }
+
+  /** As `Approvals.needed`. */
+  needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
+    const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);
+    if (rule === "never") return undefined;
+    if (destructive) return `${qualifiedName} destroys something.`;
+    if (rule === "always") return `The approval rules ask before ${qualifiedName} runs.`;
+    // The id of a call's own session is minted when it is asked for, which few calls need.
+    return session === undefined || this.#ofSessions.size === 0 ? undefined : this.#ofSessions.get(session.id)?.(qualifiedName);
+  }
+
+  askMore(sessionId: string, rule: SessionRule): void {
+    this.#ofSessions.set(sessionId, rule);
+    this.mayAsk = true;
+  }
+
+  forget(sessionId: string): void {
+    this.#ofSessions.delete(sessionId);
+  }
+
+  #ruleFor(qualifiedName: string): Rule {
+    let rule = this.#byName.get(qualifiedName);
+    if (rule === undefined) {
+      if (this.#never?.(qualifiedName) !== undefined) rule = "never";
+      else rule = this.#always?.(qualifiedName) === undefined ? "none" : "always";
+      if (this.#byName.size >= MAX_REMEMBERED_NAMES) this.#byName.clear();
+      this.#byName.set(qualifiedName, rule);
+    }
+    return rule;
+  }
+}

@@ -1,0 +1,67 @@
+/** The sessions that a runtime has open, by their ids. */
+import { ToolError } from "../core/error.ts";
+import type { RuntimeSession } from "./runtime-session.ts";
+
+/** A session is here from its beginning, or from the end of `resume`, until its `close` is called. */
+export class OpenSessions {
+  /** Oldest first; also those whose `close` is under way. */
+  readonly #byId = new Map<string, RuntimeSession>();
+  readonly #resuming = new Set<string>();
+
+  /** The open session or branch of this id, simulated branches included. */
+  get(id: string): RuntimeSession | undefined {
+    const session = this.#byId.get(id);
+    return session !== undefined && this.#isShown(session) ? session : undefined;
+  }
+
+  /** Open sessions and branches in the order in which they began. Simulated branches leave no trace, and are not listed. */
+  list(): readonly RuntimeSession[] {
+    return [...this.#byId.values()].filter((session) => this.#isShown(session) && !session.simulated);
+  }
+
+  /** Every session that has the id, also while it is being closed. @internal */
+  holderOf(id: string): RuntimeSession | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Every session, also those that are being closed. @internal */
+  all(): Iterable<RuntimeSession> {
+    return this.#byId.values();
+  }
+
+  /** @internal */
+  add(session: RuntimeSession): void {
+    this.#byId.set(session.id, session);
+  }
+
+  /** Frees its id, unless another session has taken that since. @internal */
+  remove(session: RuntimeSession): void {
+    if (this.#byId.get(session.id) === session) this.#byId.delete(session.id);
+  }
+
+  /** Keeps an id for a session that is being resumed; the returned function ends that. @throws ToolError `duplicate` @internal */
+  reserve(id: string): () => void {
+    this.checkFree(id);
+    this.#resuming.add(id);
+    return () => this.#resuming.delete(id);
+  }
+
+  /** The first of these ids that no session has. @internal */
+  unusedId(next: () => string): string {
+    let id = next();
+    while (this.#byId.has(id)) id = next();
+    return id;
+  }
+
+  /** @throws ToolError `duplicate` @internal */
+  checkFree(id: string): void {
+    if (!this.#byId.has(id) && !this.#resuming.has(id)) return;
+    throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is open already, or is being resumed.`, {
+      hint: "Use the object you have, close it first, or take another id.",
+    });
+  }
+
+  #isShown({ id, closed, isBare }: RuntimeSession): boolean {
+    return !closed && !isBare && !this.#resuming.has(id);
+  }
+}

@@ -1,0 +1,214 @@
+/** What every implementation of approvals must do, as cases that any test runner can run. */
+import { deepEqual, equal, ok } from "node:assert/strict";
+import type { ApprovalQuestion, Approvals } from "../core/approvals.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
+import type { JsonObject } from "../core/base/json.ts";
+import { parseJson } from "../core/base/parse-json.ts";
+import { refuses } from "./store-case.ts";
+import { PATIENCE_MS, within } from "./within.ts";
+
+/** Makes approvals with this approver and no rules of their own. */
+export type ApprovalsMaker = (approve: Approver | undefined) => Approvals;
+
+export interface ApprovalsCase {
+  /** A claim: `an answer to another input decides nothing`. */
+  readonly title: string;
+  /** Rejects with what is wrong. */
+  run(make: ApprovalsMaker): Promise<void>;
+}
+
+/** An approver who leaves every answer to somebody else, and keeps what it was asked. */
+class SilentApprover {
+  readonly requests: ApprovalRequest[] = [];
+  readonly approvals: Approvals;
+  #calls = 0;
+
+  constructor(make: ApprovalsMaker) {
+    this.approvals = make((request) => {
+      this.requests.push(request);
+      return new Promise<ApprovalAnswer>(() => {});
+    });
+  }
+
+  /** Puts a question and waits until it can be answered. */
+  async ask(sessionId: string, input: JsonObject, toolName = "files::delete"): Promise<Asked> {
+    const callId = `call_${++this.#calls}`;
+    const controller = new AbortController();
+    const ended = this.approvals.ask(question({ callId, sessionId, input, toolName, signal: controller.signal })).then(codeOf);
+    await within(this.#listed(callId), PATIENCE_MS, `The question of ${callId} is listed`);
+    return { callId, controller, ended };
+  }
+
+  async answer(callId: string, answer: ApprovalAnswer): Promise<boolean> {
+    const open = (await this.approvals.pending()).find((one) => one.callId === callId);
+    return open !== undefined && (await this.approvals.answer({ callId, digest: open.digest, answer }));
+  }
+
+  async #listed(callId: string): Promise<void> {
+    while (!(await this.approvals.pending()).some((one) => one.callId === callId)) await nextMoment();
+  }
+}
+
+interface Asked {
+  readonly callId: string;
+  readonly controller: AbortController;
+  /** The code of the error that the call ends with; `allowed` when it may run. */
+  readonly ended: Promise<string>;
+}
+
+/** The cases. Each wants approvals of its own. */
+export const approvalsContract: readonly ApprovalsCase[] = [
+  {
+    title: "without an approver a call is refused with approval_required, and nothing is pending",
+    async run(make) {
+      const approvals = make(undefined);
+      equal(approvals.hasApprover, false);
+      equal(codeOf(await approvals.ask(question())), "approval_required");
+      deepEqual(await approvals.pending(), []);
+    },
+  },
+  {
+    title: "a destructive call needs approval, another does not",
+    async run(make) {
+      const approvals = make(() => "deny");
+      equal(approvals.hasApprover, true);
+      ok(approvals.needed("files::delete", true) !== undefined);
+      equal(approvals.needed("files::read", false, { id: "a" }), undefined);
+    },
+  },
+  {
+    title: "a session's own rule asks for more until the session ends",
+    async run(make) {
+      const approvals = make(() => "deny");
+      approvals.askMore("a", (name) => (name.startsWith("mail::") ? "The mail was read." : undefined));
+      equal(approvals.mayAsk, true);
+      equal(approvals.needed("mail::send", false, { id: "a" }), "The mail was read.");
+      equal(approvals.needed("mail::send", false, { id: "b" }), undefined);
+      equal(approvals.needed("files::read", false, { id: "a" }), undefined);
+      approvals.forget("a");
+      equal(approvals.needed("mail::send", false, { id: "a" }), undefined);
+    },
+  },
+  {
+    title: "what the approver answers decides, and its failure denies",
+    async run(make) {
+      equal(codeOf(await make(() => "allow-once").ask(question())), "allowed");
+      equal(codeOf(await make(() => Promise.resolve("deny")).ask(question())), "approval_denied");
+      equal(codeOf(await make(() => Promise.reject(new Error("down"))).ask(question())), "approval_denied");
+    },
+  },
+  {
+    title: "open questions are listed as JSON, oldest first, until they are answered",
+    async run(make) {
+      const silent = new SilentApprover(make);
+      const first = await silent.ask("a", { path: "/1" });
+      const second = await silent.ask("b", { path: "/2" });
+      const listed = await silent.approvals.pending();
+      deepEqual(
+        listed,
+        silent.requests.map(({ signal: _signal, ...shown }) => shown),
+      );
+      deepEqual(parseJson(JSON.stringify(listed)), listed);
+      equal(await silent.answer(first.callId, "allow-once"), true);
+      deepEqual(
+        (await silent.approvals.pending()).map(({ callId }) => callId),
+        [second.callId],
+      );
+      equal(await silent.answer(second.callId, "deny"), true);
+      deepEqual(await Promise.all([first.ended, second.ended]), ["allowed", "approval_denied"]);
+      ok(silent.requests.every(({ signal }) => signal.aborted));
+    },
+  },
+  {
+    title: "an answer to another input, to no question or twice decides nothing, and one that is none is refused",
+    async run(make) {
+      const silent = new SilentApprover(make);
+      const { callId, ended } = await silent.ask("a", { path: "/1" });
+      const digest = silent.requests[0]?.digest ?? "";
+      equal(await silent.approvals.answer({ callId, digest: "0".repeat(64), answer: "allow-once" }), false);
+      equal(await silent.approvals.answer({ callId: "call_0", digest, answer: "allow-once" }), false);
+      const wrong = "yes" as ApprovalAnswer; // what a program without types may give
+      await refuses(() => silent.approvals.answer({ callId, digest, answer: wrong }), "invalid_argument");
+      equal(await silent.approvals.answer({ callId, digest, answer: "deny" }), true);
+      equal(await silent.approvals.answer({ callId, digest, answer: "allow-once" }), false);
+      equal(await ended, "approval_denied");
+    },
+  },
+  {
+    title: "allow-always answers the open questions about the same tool and session, and later ones",
+    async run(make) {
+      const silent = new SilentApprover(make);
+      const [one, same, other, elsewhere] = [
+        await silent.ask("a", { path: "/1" }),
+        await silent.ask("a", { path: "/2" }),
+        await silent.ask("a", { path: "/3" }, "files::move"),
+        await silent.ask("b", { path: "/4" }),
+      ];
+      equal(await silent.answer(one.callId, "allow-always"), true);
+      deepEqual(await Promise.all([one.ended, same.ended]), ["allowed", "allowed"]);
+      equal(codeOf(await silent.approvals.ask(question({ sessionId: "a", input: { path: "/5" } }))), "allowed");
+      for (const { callId } of [other, elsewhere]) equal(await silent.answer(callId, "deny"), true);
+      deepEqual(await Promise.all([other.ended, elsewhere.ended]), ["approval_denied", "approval_denied"]);
+    },
+  },
+  {
+    title: "a question is withdrawn with its call",
+    async run(make) {
+      const silent = new SilentApprover(make);
+      const { callId, controller, ended } = await silent.ask("a", { path: "/1" });
+      controller.abort();
+      equal(await ended, "cancelled");
+      equal(await silent.answer(callId, "allow-once"), false);
+      equal(silent.requests[0]?.signal.aborted, true);
+    },
+  },
+  {
+    title: "one call of a digest is allowed once, unless that is taken back or forgotten",
+    async run(make) {
+      const digest = (await digestsOf(make))[0] ?? "";
+      const approvals = make(() => "deny");
+      const outcome = async (sessionId: string): Promise<string> => codeOf(await approvals.ask(question({ sessionId })));
+      approvals.allowOnce("a", digest);
+      deepEqual([await outcome("b"), await outcome("a"), await outcome("a")], ["approval_denied", "allowed", "approval_denied"]);
+      const takeBack = approvals.allowOnce("a", digest);
+      takeBack();
+      takeBack();
+      equal(await outcome("a"), "approval_denied");
+      approvals.allowOnce("a", digest);
+      approvals.allowAlways("b", "files::delete");
+      equal(await outcome("b"), "allowed");
+      for (const id of ["a", "b"]) approvals.forget(id);
+      deepEqual([await outcome("a"), await outcome("b")], ["approval_denied", "approval_denied"]);
+    },
+  },
+];
+
+function question(fields: Partial<ApprovalQuestion> = {}): ApprovalQuestion {
+  return {
+    callId: "call_0",
+    sessionId: "a",
+    toolName: "files::delete",
+    description: "Deletes a file.",
+    input: { path: "/a" },
+    reason: "files::delete destroys something.",
+    simulated: false,
+    signal: new AbortController().signal,
+    ...fields,
+  };
+}
+
+/** The digests that an approver is shown for the question as it stands. */
+async function digestsOf(make: ApprovalsMaker): Promise<readonly string[]> {
+  const digests: string[] = [];
+  await make(({ digest }) => (digests.push(digest), "deny")).ask(question());
+  return digests;
+}
+
+function codeOf(error: { readonly code: string } | undefined): string {
+  return error?.code ?? "allowed";
+}
+
+/** Lets an implementation that reaches outside go on. */
+function nextMoment(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

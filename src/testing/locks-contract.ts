@@ -1,0 +1,163 @@
+/** What every implementation of locks must do, as cases that any test runner can run. */
+import { deepEqual, equal } from "node:assert/strict";
+import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
+import { PATIENCE_MS, within } from "./within.ts";
+
+/** What a case works on: the same locks twice, as two processes would have them; of locks of one process both are one object. */
+export interface LocksSubject {
+  readonly locks: Locks;
+  readonly other: Locks;
+}
+
+export interface LocksCase {
+  /** A claim: `a writer waits for earlier readers`. */
+  readonly title: string;
+  /** Rejects with what is wrong. */
+  run(subject: LocksSubject): Promise<void>;
+}
+
+const KEY = "file:/a";
+const read = (...reads: readonly string[]): Partial<LockRequest> => ({ reads });
+const write = (...writes: readonly string[]): Partial<LockRequest> => ({ writes });
+const add = (...writes: readonly string[]): Partial<LockRequest> => ({ writes, commutative: true });
+
+/** The cases. Each wants locks of its own. */
+export const locksContract: readonly LocksCase[] = [
+  caseOf("a request without keys is granted at once", async (line) => {
+    await line.granted(line.request("w", write(KEY)));
+    equal(line.request("nothing", {}).granted, true);
+  }),
+  caseOf("readers share; a writer waits for earlier readers, and later readers wait for the writer", async (line) => {
+    const [one, two, writer, late] = line.requests(read(KEY), read(KEY), write(KEY), read(KEY));
+    await line.granted(one, two);
+    await line.waits(writer, late);
+    one.release();
+    await line.waits(writer, late);
+    two.release();
+    await line.granted(writer);
+    await line.waits(late);
+    writer.release();
+    await line.granted(late);
+  }),
+  caseOf("a write excludes what is inside its key and what its key is inside of, and no more", async (line) => {
+    const held = line.request("held", write("file:/a/b"));
+    await line.granted(held);
+    const free = line.requests(write("file:/a/bc"), read("file:/a/c"), write("mail:/a/b"));
+    const blocked = line.requests(read("file:/a/b/c"), write("file:/a/b/c/d"), read("file:/a"), write("file:"));
+    await line.granted(...free);
+    await line.waits(...blocked);
+    held.release();
+    await line.granted(...blocked.slice(0, 1));
+  }),
+  caseOf("commutative writers share among themselves, with no reader and no plain writer", async (line) => {
+    const [one, inside, reader, writer] = line.requests(add(KEY), add(`${KEY}/b`), read(`${KEY}/b`), write(KEY));
+    await line.granted(one, inside);
+    await line.waits(reader, writer);
+    one.release();
+    inside.release();
+    await line.granted(reader);
+    await line.waits(writer);
+  }),
+  caseOf("a ticket does not conflict with itself", async (line) => {
+    const both = line.request("both", { reads: [KEY, `${KEY}/b`], writes: [KEY, "file:"] });
+    await line.granted(both);
+    equal(both.waitingFor().length, 0);
+  }),
+  caseOf("all keys are taken at once: opposite orders do not deadlock", async (line) => {
+    const tickets = line.requests(write("a:", "b:"), write("b:", "a:"), write("a:", "b:"));
+    for (const [index, ticket] of tickets.entries()) {
+      await line.granted(ticket);
+      await line.waits(...tickets.slice(index + 1));
+      ticket.release();
+    }
+  }),
+  caseOf("a later ticket overtakes only those that it does not conflict with", async (line) => {
+    const [held, waiting, behind, beside] = line.requests(write("a:"), write("a:", "b:"), read("b:"), read("c:"));
+    await line.granted(held, beside);
+    await line.waits(waiting, behind);
+    held.release();
+    await line.granted(waiting);
+    await line.waits(behind);
+  }),
+  caseOf("a ticket that leaves while it waits lets those behind it go, and is never granted", async (line) => {
+    const [held, leaving, behind] = line.requests(read(KEY), write(KEY), read(KEY));
+    await line.granted(held);
+    await line.waits(leaving, behind);
+    leaving.release();
+    await line.granted(behind);
+    equal(leaving.granted, false);
+  }),
+  caseOf("a second release gives back nothing that another holds", async (line) => {
+    const [first, second, third] = line.requests(write(KEY), write(KEY), write(KEY));
+    await line.granted(first);
+    first.release();
+    await line.granted(second);
+    first.release();
+    await line.waits(third);
+  }),
+  caseOf("a ticket that waits names the owners in its way, oldest first; one that is granted names none", async (line) => {
+    const [reader, writer, last] = line.requests(read(KEY), write(KEY), write(KEY));
+    await line.granted(reader);
+    await line.waits(writer, last);
+    deepEqual(last.waitingFor(), ["call_1", "call_2"]);
+    deepEqual(reader.waitingFor(), []);
+  }),
+];
+
+function caseOf(title: string, run: (line: Line) => Promise<void>): LocksCase {
+  return {
+    title,
+    async run({ locks, other }) {
+      const line = new Line(locks, other);
+      try {
+        await run(line);
+      } finally {
+        line.releaseAll();
+      }
+    },
+  };
+}
+
+/** Requests that come from two processes by turns, so that each case tries both. */
+class Line {
+  readonly #locks: readonly Locks[];
+  readonly #tickets: LockTicket[] = [];
+
+  constructor(...locks: readonly Locks[]) {
+    this.#locks = locks;
+  }
+
+  request(owner: string, wish: Partial<LockRequest>): LockTicket {
+    const locks = this.#locks[this.#tickets.length % this.#locks.length] as Locks; // there are two
+    const ticket = locks.request({ owner, reads: [], writes: [], commutative: false, ...wish });
+    this.#tickets.push(ticket);
+    return ticket;
+  }
+
+  /** Requests by owners that are numbered from `call_1`. */
+  requests<const Wishes extends readonly Partial<LockRequest>[]>(...wishes: Wishes): { readonly [Index in keyof Wishes]: LockTicket } {
+    const tickets = wishes.map((wish, index) => this.request(`call_${index + 1}`, wish));
+    return tickets as { [Index in keyof Wishes]: LockTicket }; // one for each wish
+  }
+
+  async granted(...tickets: readonly LockTicket[]): Promise<void> {
+    await within(Promise.all(tickets.map((ticket) => ticket.whenGranted())), PATIENCE_MS, "Every ticket that nothing blocks is granted");
+    deepEqual(
+      tickets.map((ticket) => ticket.granted),
+      tickets.map(() => true),
+    );
+  }
+
+  /** Checked when a later request of each process was granted: by then these would have been as well. */
+  async waits(...tickets: readonly LockTicket[]): Promise<void> {
+    for (const _ of this.#locks) await this.granted(this.request("marker", read(`marker:/${this.#tickets.length}`)));
+    deepEqual(
+      tickets.map((ticket) => ticket.granted),
+      tickets.map(() => false),
+    );
+  }
+
+  releaseAll(): void {
+    for (const ticket of this.#tickets) ticket.release();
+  }
+}

@@ -1,0 +1,114 @@
+/** What every implementation of slots must do, as cases that any test runner can run. */
+import { deepEqual, equal } from "node:assert/strict";
+import type { SlotLimit, SlotWaiter, Slots } from "../core/slots.ts";
+import { refusesAtOnce } from "./store-case.ts";
+import { PATIENCE_MS, within } from "./within.ts";
+
+/** What a case works on: the same slots twice, as two processes would have them; of slots of one process both are one object. */
+export interface SlotsSubject {
+  readonly slots: Slots;
+  readonly other: Slots;
+}
+
+export interface SlotsCase {
+  /** A claim: `a freed slot goes to the waiter`. */
+  readonly title: string;
+  /** Rejects with what is wrong. */
+  run(subject: SlotsSubject): Promise<void>;
+}
+
+/** The cases. Each wants slots of its own. */
+export const slotsContract: readonly SlotsCase[] = [
+  {
+    title: "a limit is an integer from 1, or none",
+    async run({ slots }) {
+      for (const wrong of [0, -1, 1.5, Number.NaN, -Infinity]) refusesAtOnce(() => slots.limit("wrong", wrong), "invalid_argument");
+      const none = slots.limit("none", Infinity);
+      for (let count = 0; count < 100; count++) await take(none);
+      for (let count = 0; count < 100; count++) none.release();
+    },
+  },
+  {
+    title: "limits of different names, and of different numbers, count for themselves",
+    async run({ slots, other }) {
+      const limits = [slots.limit("a", 1), other.limit("b", 1), slots.limit("a", 2)];
+      for (const limit of limits) await take(limit);
+      for (const limit of limits) limit.release();
+    },
+  },
+  caseOf("all slots of a name are shared, and a freed one goes to the waiter", 2, async (one, other) => {
+    await take(one);
+    await take(other);
+    const waiter = other.wait("a");
+    deepEqual([one.tryTake(), other.tryTake(), waiter.taken], [false, false, false]);
+    one.release();
+    await taken(waiter);
+    deepEqual([one.tryTake(), other.tryTake()], [false, false]);
+    other.release();
+    other.release();
+    await take(one);
+    one.release();
+  }),
+  caseOf("lanes take turns, and within a lane the first come is first served", 1, async (limit) => {
+    await take(limit);
+    const [a1, a2, b1, b2] = ["a", "a", "b", "b"].map((lane) => limit.wait(lane)) as [SlotWaiter, SlotWaiter, SlotWaiter, SlotWaiter];
+    for (const next of [a1, b1, a2, b2]) {
+      equal(next.taken, false);
+      limit.release();
+      await taken(next);
+    }
+    limit.release();
+  }),
+  caseOf("lanes may have any name", 1, async (limit) => {
+    await take(limit);
+    const waiters = ["__proto__", "constructor", ""].map((lane) => limit.wait(lane));
+    for (const waiter of waiters) {
+      limit.release();
+      await taken(waiter);
+    }
+    limit.release();
+  }),
+  caseOf("a waiter that leaves lets the one behind it go, and never has a slot", 1, async (one, other) => {
+    await take(one);
+    const [leaving, behind] = [other.wait("a"), other.wait("a")];
+    leaving.cancel();
+    one.release();
+    await taken(behind);
+    equal(leaving.taken, false);
+    other.release();
+  }),
+  caseOf("a waiter that leaves with its slot gives it on, once", 1, async (one, other) => {
+    await take(one);
+    const [first, second, third] = [other.wait("a"), other.wait("a"), other.wait("a")];
+    one.release();
+    await taken(first);
+    first.cancel();
+    first.cancel();
+    await taken(second);
+    equal(third.taken, false);
+    third.cancel();
+    second.cancel();
+    await take(one);
+    one.release();
+  }),
+  caseOf("a slot that nobody took cannot be released", 1, async (limit) => {
+    refusesAtOnce(() => limit.release(), "invalid_argument");
+    await take(limit);
+    limit.release();
+    refusesAtOnce(() => limit.release(), "invalid_argument");
+  }),
+];
+
+function caseOf(title: string, maxConcurrent: number, run: (one: SlotLimit, other: SlotLimit) => Promise<void>): SlotsCase {
+  return { title, run: ({ slots, other }) => run(slots.limit("name", maxConcurrent), other.limit("name", maxConcurrent)) };
+}
+
+/** Takes a slot that is free, here or at once. */
+async function take(limit: SlotLimit): Promise<void> {
+  if (!limit.tryTake()) await taken(limit.wait("taking"));
+}
+
+async function taken(waiter: SlotWaiter): Promise<void> {
+  await within(waiter.whenTaken(), PATIENCE_MS, "A free slot is taken");
+  equal(waiter.taken, true);
+}

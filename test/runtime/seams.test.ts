@@ -1,0 +1,135 @@
+/** What a program may put in the place of a runtime's own locks, slots and approvals. */
+import { expect, test } from "vitest";
+import { ResourceLocks } from "../../src/call/resource-locks.ts";
+import { pure } from "../../src/core/effects.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { LockTicket, Locks } from "../../src/core/locks.ts";
+import type { Tool } from "../../src/core/tool.ts";
+import { ApprovalGate } from "../../src/policy/approval.ts";
+import { Limits } from "../../src/policy/limits.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
+
+interface Gated {
+  /** What has begun. */
+  readonly began: readonly string[];
+  readonly run: (name: string) => Promise<void>;
+  readonly letGo: () => void;
+  readonly tool: (name: string) => RuntimeOptions;
+}
+
+/** Calls that run until they are let go, the oldest first, and a tool that makes them. */
+function gated(): Gated {
+  const began: string[] = [];
+  const waiting: (() => void)[] = [];
+  const run = (name: string): Promise<void> => {
+    began.push(name);
+    return new Promise((resolve) => waiting.push(resolve));
+  };
+  return {
+    began,
+    run,
+    letGo: () => waiting.shift()?.(),
+    tool: (name) => ({
+      tools: [defineTool({ name: "write", description: "", effects: { writes: ["disk:/a"] }, execute: () => run(name) })],
+    }),
+  };
+}
+
+/** Locks as another machine may keep them: what is free is known only after a while. */
+function farLocks(near: Locks = new ResourceLocks()): Locks {
+  return {
+    request(request): LockTicket {
+      const ticket = near.request(request);
+      let arrived = false;
+      const arrival = new Promise<void>((resolve) => setImmediate(resolve)).then(() => void (arrived = true));
+      return {
+        get granted() {
+          return arrived && ticket.granted;
+        },
+        whenGranted: () => arrival.then(() => ticket.whenGranted()),
+        waitingFor: () => ticket.waitingFor(),
+        release: () => ticket.release(),
+      };
+    },
+  };
+}
+
+test.each([
+  ["at once", new ResourceLocks()],
+  ["after a while", farLocks()],
+])("runtimes that share locks, granted %s, do not write the same thing side by side", async (_, locks) => {
+  const { began, letGo, tool } = gated();
+  await using one = createRuntime({ ...tool("one"), locks });
+  await using other = createRuntime({ ...tool("other"), locks });
+  const results = [one, other].map((runtime) => runtime.execute({ name: "write" }));
+  await expect.poll(() => began).toEqual(["one"]);
+  letGo();
+  await expect.poll(() => began).toEqual(["one", "other"]);
+  letGo();
+  expect((await Promise.all(results)).map(({ status }) => status)).toEqual(["ok", "ok"]);
+});
+
+test("a call whose locks cannot be had before its deadline ends with resource_busy, and leaves the line", async () => {
+  const ports = fakePorts();
+  let left = 0;
+  const never: LockTicket = { granted: false, whenGranted: () => new Promise(() => {}), waitingFor: () => [], release: () => void left++ };
+  await using runtime = createRuntime({ ...gated().tool("one"), ports, locks: { request: () => never }, deadlineMs: 1_000 });
+  const result = runtime.execute({ name: "write" });
+  await ports.clock.advance(1_000);
+  expect((await result).error?.code).toBe("resource_busy");
+  expect(left).toBe(1);
+});
+
+test("runtimes that share slots share maxConcurrent of tools and toolsets", async () => {
+  const slots = new Limits();
+  const { began, letGo, run } = gated();
+  const tool = (name: string, maxConcurrent: number): Tool =>
+    defineTool({ name, description: "", maxConcurrent, effects: pure, execute: () => run(name) });
+  const options = { maxConcurrent: 3, slots, toolsets: [{ name: "disk", maxConcurrent: 2, tools: [tool("a", 1), tool("b", 2)] }] };
+  await using one = createRuntime(options);
+  await using other = createRuntime(options);
+  const results = [one, other, one, other].map((runtime, index) => runtime.execute({ name: index < 2 ? "disk::a" : "disk::b" }));
+  await settle();
+  expect(began).toEqual(["a", "b"]);
+  for (const expected of [
+    ["a", "b", "b"],
+    ["a", "b", "b", "a"],
+  ]) {
+    letGo();
+    await settle();
+    expect(began).toEqual(expected);
+  }
+  for (const _ of results) letGo();
+  expect((await Promise.all(results)).map(({ status }) => status)).toEqual(["ok", "ok", "ok", "ok"]);
+});
+
+test("runtimes that share approvals share their questions", async () => {
+  const approvals = new ApprovalGate({ always: ["*"], approve: () => new Promise(() => {}) }, fakePorts());
+  const tools = [defineTool({ name: "look", description: "Looks.", effects: pure, execute: () => "seen" })];
+  await using one = createRuntime({ tools, approvals });
+  await using other = createRuntime({ tools, approvals });
+  const result = one.session("s").execute({ name: "look" });
+  await settle();
+  const [open] = await other.approvals.pending();
+  expect(open).toMatchObject({ sessionId: "s", toolName: "default::look", input: {} });
+  expect(await other.approvals.answer({ callId: open?.callId ?? "", digest: open?.digest ?? "", answer: "allow-once" })).toBe(true);
+  expect((await result).output).toBe("seen");
+});
+
+test.each<[string, unknown, string]>([
+  ["locks without request()", { locks: {} }, 'The option "locks" of createRuntime() has no request().'],
+  ["slots without limit()", { slots: {} }, 'The option "slots" of createRuntime() has no limit().'],
+  ["approvals that are none", { approvals: 1 }, 'The option "approvals" of createRuntime() has no needed().'],
+  [
+    "rules besides approvals",
+    { approval: {}, approvals: new ApprovalGate({}, fakePorts()) },
+    'createRuntime() takes "approval" or "approvals", not both: "approvals" has rules of its own.',
+  ],
+])("%s are refused at once", (_, options, message) => {
+  const make = (): unknown => createRuntime(options as RuntimeOptions); // as a program without types may call it
+  expect(make).toThrow(ToolError);
+  expect(make).toThrow(message);
+});
