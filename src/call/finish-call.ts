@@ -26,6 +26,7 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
   if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
   run.keepProcess();
+  run.answeredAt = undefined;
   return showHooks(run, result).then((shown) => recordResult(run, shown));
 }
 
@@ -113,8 +114,9 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   if (run.plan !== undefined && !isSmall(run, run.plan.settings.maxResultBytes, result))
     limitSize(run, run.plan.settings.maxResultBytes, result);
   if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
-  if (!Object.isFrozen(result.repairs)) for (const repair of Object.freeze(result.repairs)) Object.freeze(repair);
-  if (!Object.isFrozen(result.warnings)) Object.freeze(result.warnings);
+  for (const repair of result.repairs) Object.freeze(repair);
+  Object.freeze(result.repairs);
+  Object.freeze(result.warnings);
   run.result = Object.freeze(result);
   const { running } = run.parts;
   running.byId.delete(run.callId);

@@ -114,14 +114,14 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
 type Seam = "store" | "standIn" | "locks" | "slots" | "approvals";
 
 /** The methods without which nothing can stand behind a seam, and what to give. */
-const NEEDED: Readonly<Record<Seam, { readonly methods: readonly string[]; readonly hint: string }>> = {
-  store: { methods: ["open", "create", "claim", "read", "close"], hint: "Give it memoryStore() or sqliteStore({ path })." },
-  standIn: { methods: ["call"], hint: "Give it an engine." },
-  locks: { methods: ["request"], hint: "Give it what passes locksContract of haft/testing." },
-  slots: { methods: ["limit"], hint: "Give it what passes slotsContract of haft/testing." },
+const NEEDED: Readonly<Record<Seam, { readonly methods: readonly string[]; readonly give: string }>> = {
+  store: { methods: ["open", "create", "claim", "read", "close"], give: "memoryStore() or sqliteStore({ path })." },
+  standIn: { methods: ["call"], give: "an engine." },
+  locks: { methods: ["request"], give: "what passes locksContract of haft/testing." },
+  slots: { methods: ["limit"], give: "what passes slotsContract of haft/testing." },
   approvals: {
     methods: ["needed", "ask", "pending", "answer", "allowOnce", "allowAlways", "askMore", "forget"],
-    hint: "Give it what passes approvalsContract of haft/testing.",
+    give: "what passes approvalsContract of haft/testing.",
   },
 };
 const SEAMS: readonly Seam[] = ["store", "standIn", "locks", "slots", "approvals"];
@@ -159,8 +159,12 @@ function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {
 
 function checkMethods(value: unknown, name: Seam): void {
   if (value === undefined) return;
-  const { methods, hint } = NEEDED[name];
+  const { methods, give } = NEEDED[name];
   const missing = methods.find((method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function");
   if (missing !== undefined)
-    throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() has no ${missing}().`, { hint });
+    throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() has no ${missing}().`, { hint: `Give it ${give}` });
+  if (name === "approvals" && typeof Reflect.get(value as object, "mayAsk") !== "boolean")
+    throw new ToolError("invalid_argument", 'The option "approvals" of createRuntime() does not say whether it mayAsk.', {
+      hint: `Give it ${give}`,
+    });
 }
