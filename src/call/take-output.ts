@@ -1,7 +1,7 @@
 /** Turns what a handler returned into recorded JSON and content, checked against the output schema. */
 import { ANSWER_LIMITS } from "../core/answer-limits.ts";
 import { ToolOutput } from "../core/content.ts";
-import { ToolError, describeThrown } from "../core/error.ts";
+import { ToolError, describeThrown, hintsOf } from "../core/error.ts";
 import { FIDELITIES } from "../core/fidelity.ts";
 import { copyJson, fitJson, isJsonObject } from "../core/base/json.ts";
 import { MAX_ID_LENGTH } from "../core/recording/read-event.ts";
@@ -113,7 +113,7 @@ function notRecordable(run: AdmittedCall, thrown: unknown): ToolError {
     cause: thrown,
     outcome: "unknown",
     retryable: false,
-    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    ...hintsOf(error),
   });
 }
 

@@ -1,6 +1,6 @@
 /** One tool as the runtime knows it: in its toolset, with its settings, and checked when it is first used. */
 import { qualifiedName } from "../core/call.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, hintsOf } from "../core/error.ts";
 import type { CallSettings, JsonSchema, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
@@ -124,7 +124,8 @@ export class RegisteredTool {
       `The tool ${JSON.stringify(this.qualifiedName)} cannot be used, its ${part} schema is wrong: ${cause.message}`,
       {
         details: cause.details,
-        hint: cause.hint ?? "Correct the schema and register the tool again; the other tools are not affected.",
+        hint: "Correct the schema and register the tool again; the other tools are not affected.",
+        ...hintsOf(cause),
         cause,
       },
     );

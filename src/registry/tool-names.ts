@@ -24,6 +24,8 @@ export class ToolNames {
   readonly #toolLooks = new ConfusableNames((name) => this.#bareNames.has(name));
   readonly #toolsetLooks = new ConfusableNames((name) => this.entries.has(name));
   readonly #warn: (message: string) => void;
+  /** By the names with a mark that providers are given, made when one is first asked for. */
+  #marked: ReadonlyMap<string, ToolFamily> | undefined;
 
   /** @param warn told of names that look like another */
   constructor(warn: (message: string) => void) {
@@ -43,12 +45,14 @@ export class ToolNames {
     const problem = this.#toolLooks.note(family.name);
     if (problem !== undefined) this.#warn(`The tool name ${spell(family.qualifiedName)} ${problem}.`);
     this.families.set(family.qualifiedName, family);
+    this.#marked = undefined;
     this.#bareNames.add(family.name, family);
   }
 
   remove(family: ToolFamily): void {
     family.entry.families.delete(family.name);
     this.families.delete(family.qualifiedName);
+    this.#marked = undefined;
     this.#bareNames.remove(family.name, family);
   }
 
@@ -101,7 +105,16 @@ export class ToolNames {
     const decoded = qualifiedNameOf(name, NONE_GIVEN);
     const family = decoded === name ? undefined : this.families.get(decoded);
     if (family !== undefined) return providerName(decoded) === name ? family : undefined;
-    return isMarked(name) ? this.families.values().find(({ qualifiedName: known }) => providerName(known) === name) : undefined;
+    return isMarked(name) ? (this.#marked ??= this.#listMarked()).get(name) : undefined;
+  }
+
+  #listMarked(): ReadonlyMap<string, ToolFamily> {
+    const marked = new Map<string, ToolFamily>();
+    for (const family of this.families.values()) {
+      const name = providerName(family.qualifiedName);
+      if (isMarked(name) && !marked.has(name)) marked.set(name, family);
+    }
+    return marked;
   }
 
   /** A bare name that is not unique, but may be by what is switched off. */

@@ -49,6 +49,16 @@ describe("a name that means no tool", () => {
     expect(meaning(registry, "todo__finish__0123456789abcdef")[0]).toBe("not_found");
   });
 
+  test("F0.5 also where tools were added and taken away since a marked one was last asked for", () => {
+    const long = (end: string): string => `todo::${"x".repeat(80)}${end}`;
+    const registry = registryOf({ todo: [long("a").slice(6)] });
+    expect(meaning(registry, providerName(long("a")))).toEqual([long("a")]);
+    registry.register(tool(long("b").slice(6)), "todo");
+    expect(meaning(registry, providerName(long("b")))).toEqual([long("b")]);
+    registry.unregister(long("a"));
+    expect(meaning(registry, providerName(long("a")))[0]).toBe("not_found");
+  });
+
   test("names the toolset that does not exist, and the tool where it does", () => {
     const registry = registryOf({ web: ["search"] });
     expect(meaning(registry, "wbe::search")).toEqual([

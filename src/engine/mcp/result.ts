@@ -3,27 +3,36 @@ import { ToolOutput } from "../../core/content.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject } from "../../core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+
+/** Of an error that is said in JSON, so much is shown. */
+const MAX_REASON_CHARS = 2_000;
 
 /**
  * `structuredContent` becomes the output, `content` the parts, in order. Parts of a kind not known here are
  * kept as JSON text.
  *
- * @throws ToolError `execution_failed` with the text of the answer when it is marked `isError`; `invalid_output`
+ * @throws ToolError `execution_failed` with the text of the answer, else its JSON, when it is marked `isError`; `invalid_output`
  * when it is not an answer at all
  */
 export function toToolOutput(answer: unknown, server: string): ToolOutput {
   if (!isJsonObject(answer))
     throw new ToolError("invalid_output", `MCP server "${server}" answered tools/call with something that is not an object.`);
   const content = Array.isArray(answer["content"]) ? answer["content"].map(toPart) : [];
-  if (answer["isError"] === true)
-    throw new ToolError("execution_failed", joinedText(content) || "Tool reported isError=true", { outcome: "failed" });
   const output = answer["structuredContent"];
+  if (answer["isError"] === true) throw new ToolError("execution_failed", reasonOf(content, output), { outcome: "failed" });
   return new ToolOutput({
     ...(output === undefined ? {} : { output }),
     ...(content.length === 0 && output !== undefined ? {} : { content }),
     ...(isJsonObject(answer["_meta"]) ? { metadata: answer["_meta"] } : {}),
   });
+}
+
+/** What the server says of an error: in words, else as the JSON that it gave. */
+function reasonOf(content: readonly ContentPart[], output: JsonValue | undefined): string {
+  const text = joinedText(content);
+  if (text !== "") return text;
+  return output === undefined || output === null ? "Tool reported isError=true" : JSON.stringify(output).slice(0, MAX_REASON_CHARS);
 }
 
 function joinedText(content: readonly ContentPart[]): string {
