@@ -12,7 +12,6 @@ import type { OperationFilter } from "./operation-filter.ts";
 import { operationInput } from "./operation-input.ts";
 import { operationOutput } from "./operation-output.ts";
 import { isSupplied, operationSecurity } from "./operation-security.ts";
-import { operationText } from "./operation-text.ts";
 import { listOperations } from "./operations.ts";
 import type { ListedOperation } from "./operations.ts";
 import { readParameters } from "./parameters.ts";
@@ -185,5 +184,34 @@ function httpMetadata({ method, path, operationId, tags }: ListedOperation, serv
     ...(operationId === undefined ? {} : { operationId }),
     ...(server === undefined ? {} : { server }),
     tags,
+  };
+}
+
+interface OperationText {
+  readonly title?: string;
+  readonly description: string;
+  /** The whole text, where the description had to be cut. */
+  readonly documentation?: string;
+}
+
+const MAX_TITLE = 200;
+const MAX_DESCRIPTION = 4_000;
+const MAX_DOCUMENTATION = 100_000;
+
+/** @param called method and path, for an operation that says nothing */
+function operationText(operation: JsonObject, called: string): OperationText {
+  const summary = (ownText(operation, "summary") ?? "").slice(0, MAX_DOCUMENTATION).trim();
+  const body = (ownText(operation, "description") ?? "").slice(0, MAX_DOCUMENTATION).trim();
+  const deprecated = own(operation, "deprecated") === true ? "Deprecated." : "";
+  const isRepeated = body.toLowerCase().startsWith(summary.replace(/\.$/u, "").toLowerCase());
+  const whole = [deprecated, isRepeated ? "" : summary, body].filter((text) => text !== "").join("\n\n");
+  const title = summary.split("\n", 1)[0] ?? "";
+  return {
+    ...(title === "" ? {} : { title: cutText(title, MAX_TITLE) }),
+    description:
+      whole === "" || whole === deprecated
+        ? [deprecated, called].filter((text) => text !== "").join("\n\n")
+        : cutText(whole, MAX_DESCRIPTION),
+    ...(whole.length > MAX_DESCRIPTION ? { documentation: cutText(whole, MAX_DOCUMENTATION) } : {}),
   };
 }
