@@ -15,7 +15,7 @@ import { progressText, summaryLines } from "./generate/generation-words.ts";
 import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime, WithRuntimeOptions } from "./open-runtime.ts";
 import { Progress } from "./progress.ts";
-import { present } from "../config/present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 
 export const generateCommand: Command = {
@@ -105,7 +105,7 @@ async function generate(
       signal: context.signal,
       onProgress: (state) => watch.tell(state),
       ...(tools.length === 0 ? {} : { allow: { allow: tools } }),
-      ...present({ concurrency, seed }),
+      ...omitUndefined({ concurrency, seed }),
     };
     return await (takesNoTime(config, plan) ? clock.hurry(() => generateConversations(options)) : generateConversations(options));
   } finally {

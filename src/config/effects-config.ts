@@ -1,7 +1,7 @@
 /** Reads what calls touch, as far as it can be said without code. */
 import * as presets from "../core/effects.ts";
 import type { Effects } from "../core/effects.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 
 /** The effects that have a name of their own. */
@@ -28,7 +28,7 @@ function readEffects(table: TableReader, key: string): Effects | undefined {
   }
   const effects = table.table(key);
   if (effects === undefined) return undefined;
-  const read = present({
+  const read = omitUndefined({
     reads: effects.texts("reads"),
     writes: effects.texts("writes"),
     idempotent: effects.flag("idempotent"),

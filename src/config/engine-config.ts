@@ -10,7 +10,7 @@ import { COUNT, MILLISECONDS } from "./bounds.ts";
 import { readFaultRules } from "./faults-config.ts";
 import { readLm } from "./lm-config.ts";
 import type { LmConfig } from "./lm-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { readRecording, readSeed, readStubList } from "./stand-in-config.ts";
 import type { TableReader } from "./table-reader.ts";
 import { readConnection, readMcpServer } from "./toolset/mcp.ts";
@@ -154,7 +154,7 @@ function readOwn(type: string, table: TableReader, context: ReadContext): AnyEng
       return lm && { type, ...lm };
     }
     case "example":
-      return { type, ...present({ seed: readSeed(table) }) };
+      return { type, ...omitUndefined({ seed: readSeed(table) }) };
     case "replay": {
       const recording = readRecording(table, context);
       return recording && { type, ...recording };
@@ -163,7 +163,7 @@ function readOwn(type: string, table: TableReader, context: ReadContext): AnyEng
       return readStub(table, context);
     default: {
       const isolation = table.choice("isolation", ["session"]);
-      return { type: "other", engineType: type, options: table.rest(), ...present({ isolation }) };
+      return { type: "other", engineType: type, options: table.rest(), ...omitUndefined({ isolation }) };
     }
   }
 }
@@ -180,7 +180,7 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
   const documents = table.requiredText(key, "the file of JSON lines to search");
   if (table.value("format") !== undefined && table.value("format") !== "jsonl")
     table.report("format", 'must be "jsonl": the documents are a file of JSON lines, one document each.');
-  const more = present({
+  const more = omitUndefined({
     idField: table.text("idField"),
     textField: table.text("textField"),
     ...readProjection(table),
@@ -197,5 +197,5 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
 function readProjection(table: TableReader): Pick<SearchOptions, "idField" | "textField"> {
   const names = table.textTable("projection") ?? {};
   const fieldOf = (meaning: string): string | undefined => Object.keys(names).find((field) => names[field] === meaning);
-  return present({ idField: fieldOf("id"), textField: fieldOf("text") });
+  return omitUndefined({ idField: fieldOf("id"), textField: fieldOf("text") });
 }

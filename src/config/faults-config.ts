@@ -4,7 +4,7 @@ import type { FaultRule, FaultType } from "../core/fault.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
 import { nearKey } from "./near-key.ts";
 import { patternFault } from "./policy-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 
 export interface FaultRulesOptions {
@@ -30,7 +30,7 @@ function readFaultRule(table: TableReader, options: FaultRulesOptions): FaultRul
   const type = readType(table, options.otherTypes === true);
   if (!table.has("probability")) table.report(undefined, '"probability" is missing: how likely it hits a call, from 0 to 1.');
   const probability = table.number("probability", PROBABILITY);
-  const rest = present({
+  const rest = omitUndefined({
     tools: readTools(table),
     message: table.text("message") ?? (GENERAL.has(type ?? "") ? options.message : undefined),
     retryable: table.flag("retryable") ?? options.retryable,

@@ -12,7 +12,7 @@ import { clientTableOf, readClientServers } from "./mcp-servers.ts";
 import type { Note } from "./mcp-servers.ts";
 import { readApproval, readCache, readCircuit, readPermission, readRetry } from "./policy-config.ts";
 import type { ApprovalConfig } from "./policy-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Problems } from "../documents/problems.ts";
 import { checkRouting, readToolsBlock } from "./registry-config.ts";
 import type { RegistryEntry } from "./registry-config.ts";
@@ -195,7 +195,7 @@ function readAllowed(root: TableReader): readonly string[] {
 function readRuntime(table: TableReader): RuntimeConfig {
   const runtime = {
     ...readCallSettings(table),
-    ...present({
+    ...omitUndefined({
       maxConcurrent: table.number("maxConcurrent", COUNT),
       strict: table.flag("strict"),
       orphanHoldMs: table.number("orphanHoldMs", MILLISECONDS),

@@ -6,7 +6,7 @@ import type { ProviderName } from "../model/providers.ts";
 import { COUNT } from "./bounds.ts";
 import { TEMPERATURE, readAddress, readKey, readModel, readModelName } from "./model-config.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { isTable, kindOf } from "./table-reader.ts";
 import type { TableReader } from "./table-reader.ts";
 import { wordInUse } from "./word-in-use.ts";
@@ -40,7 +40,7 @@ export function readLm(table: TableReader): LmConfig | undefined {
 }
 
 export function readLmSettings(table: TableReader): LmSettings {
-  return present({
+  return omitUndefined({
     maxHistory: table.number("maxHistory", { min: 0, max: 10_000, whole: true }),
     maxHistoryChars: table.number("maxHistoryChars", { ...CHARS, min: 0 }),
     candidates: table.number("candidates", CANDIDATES),
@@ -88,13 +88,13 @@ function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "m
   const type = table.requiredText("type", "which provider it is, such as ollama or openai");
   const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
   const baseUrl = readAddress(table, wordInUse(table, ["base_url", "api_base"]));
-  const own = present({
+  const own = omitUndefined({
     candidates: table.number("n", CANDIDATES),
     maxOutputTokens: table.number(wordInUse(table, TOKENS), COUNT),
     temperature: table.number("temperature", TEMPERATURE),
   });
   const settings = { ...own, ...beside };
-  const more = present({ baseUrl, apiKey: readKey(table, "api_key"), headers: table.textTable("default_headers") });
+  const more = omitUndefined({ baseUrl, apiKey: readKey(table, "api_key"), headers: table.textTable("default_headers") });
   const provider = type === undefined ? undefined : providerOf(type, table);
   const fields = readFields(table, provider, settings);
   table.finish(NOT_OF_LM_CONFIG);
@@ -189,5 +189,5 @@ function readFields(table: TableReader, provider: ProviderName | undefined, sett
 
 /** Native `options` stand in place of those that a request would have. */
 function ollamaOptions({ temperature, maxOutputTokens }: LmSettings): JsonObject {
-  return present({ temperature, num_predict: maxOutputTokens });
+  return omitUndefined({ temperature, num_predict: maxOutputTokens });
 }

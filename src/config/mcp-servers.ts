@@ -5,7 +5,7 @@ import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
 import { OWN_TOOLSET, checkToolsetName } from "./toolset-config.ts";
 import type { ToolsetReadContext } from "./toolset-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "./registry-config.ts";
 import { isTable } from "./table-reader.ts";
 import type { TableReader } from "./table-reader.ts";
@@ -124,7 +124,7 @@ class ClientServer {
       Object.entries(table.textTable("headers") ?? {}).map(([name, text]) => [name, this.#sent(text, [...table.path, "headers", name])]),
     );
     const transport = type === undefined ? (key === "httpUrl" ? "http" : undefined) : type === "sse" ? "sse" : "http";
-    return url === "" ? undefined : { url, headers, trustAnnotations: false, ...present({ transport } as const) };
+    return url === "" ? undefined : { url, headers, trustAnnotations: false, ...omitUndefined({ transport } as const) };
   }
 
   /** For a program of this machine. A text that begins with `env:` means itself in these files. */

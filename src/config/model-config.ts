@@ -1,7 +1,7 @@
 /** Reads the tables that say which model answers, and how far its loop may go. */
 import type { ModelPrices } from "../model/usage-meter.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 import { resolveVariables } from "./variables.ts";
 
@@ -53,7 +53,7 @@ const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, whole: false } as const;
 export function readModel(table: TableReader): ModelConfig | undefined {
   const name = readModelName(table, "name");
   const prices = table.table("prices");
-  const settings = present({
+  const settings = omitUndefined({
     baseUrl: readAddress(table, "baseUrl"),
     apiKey: readKey(table, "apiKey"),
     headers: table.textTable("headers"),
@@ -104,7 +104,7 @@ export function readKey(table: TableReader, key: string): string | undefined {
 function readPrices(table: TableReader): ModelPrices | undefined {
   const price = (key: keyof ModelPrices): number | undefined => table.number(key, AMOUNT);
   const [inputPerMillion, outputPerMillion] = [price("inputPerMillion"), price("outputPerMillion")];
-  const others = present({
+  const others = omitUndefined({
     cachedInputPerMillion: price("cachedInputPerMillion"),
     cacheWritePerMillion: price("cacheWritePerMillion"),
   });
@@ -117,7 +117,7 @@ function readPrices(table: TableReader): ModelPrices | undefined {
 
 export function readLoop(table: TableReader): LoopConfig {
   const budget = table.table("budget");
-  const loop = present({
+  const loop = omitUndefined({
     system: table.text("system"),
     maxRounds: table.number("maxRounds", COUNT),
     maxCallsPerRound: table.number("maxCallsPerRound", COUNT),
@@ -136,7 +136,7 @@ function readBudget(table: TableReader): BudgetConfig {
   for (const axis of AXES) {
     const limit = table.table(axis);
     if (limit === undefined) continue;
-    const read = present({ soft: limit.number("soft", AMOUNT), hard: limit.number("hard", AMOUNT) });
+    const read = omitUndefined({ soft: limit.number("soft", AMOUNT), hard: limit.number("hard", AMOUNT) });
     limit.finish();
     if (read.soft !== undefined && read.hard !== undefined && read.soft > read.hard)
       limit.report("soft", `must not be above hard, which is ${read.hard}, as ${read.soft} is.`);

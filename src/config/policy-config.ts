@@ -7,7 +7,7 @@ import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 
 /** The approver itself is code. */
@@ -16,7 +16,7 @@ export type ApprovalConfig = Omit<ApprovalSettings, "approve">;
 const NOT_OF_RETRY: ReadonlyMap<string, string> = new Map([["maxAttempts", "belongs in runtime, or in a toolset."]]);
 
 export function readRetry(table: TableReader): RetrySettings {
-  const retry = present({
+  const retry = omitUndefined({
     delayMs: table.number("delayMs", MILLISECONDS),
     factor: table.number("factor", { min: 1, max: 100, whole: false }),
     maxDelayMs: table.number("maxDelayMs", MILLISECONDS),
@@ -29,7 +29,7 @@ export function readRetry(table: TableReader): RetrySettings {
 /** False for a circuit that is switched off; its other keys are checked all the same. */
 export function readCircuit(table: TableReader): CircuitSettings | false {
   const enabled = table.flag("enabled") ?? true;
-  const circuit = present({
+  const circuit = omitUndefined({
     failures: table.number("failures", COUNT),
     windowMs: table.number("windowMs", { ...MILLISECONDS, min: 10 }),
     openMs: table.number("openMs", { ...MILLISECONDS, min: 1 }),
@@ -41,13 +41,13 @@ export function readCircuit(table: TableReader): CircuitSettings | false {
 }
 
 export function readPermission(table: TableReader): PermissionRules {
-  const permission = present({ allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") });
+  const permission = omitUndefined({ allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") });
   table.finish();
   return permission;
 }
 
 export function readApproval(table: TableReader): ApprovalConfig {
-  const approval = present({
+  const approval = omitUndefined({
     always: readPatterns(table, "always"),
     never: readPatterns(table, "never"),
     timeoutMs: table.number("timeoutMs", MILLISECONDS),
@@ -57,7 +57,7 @@ export function readApproval(table: TableReader): ApprovalConfig {
 }
 
 export function readCache(table: TableReader): CacheOptions {
-  const cache = present({ maxBytes: table.number("maxBytes", { ...COUNT, min: 0 }) });
+  const cache = omitUndefined({ maxBytes: table.number("maxBytes", { ...COUNT, min: 0 }) });
   table.finish();
   return cache;
 }

@@ -4,7 +4,7 @@ import { describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { CallSettings } from "../core/tool.ts";
 import { COUNT, MILLISECONDS } from "./bounds.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 import { descriptorsType } from "./toolset/descriptors.ts";
 import type { DescriptorsConfig } from "./toolset/descriptors.ts";
@@ -140,7 +140,7 @@ function readCommon(
   const timeout = seed ? table.number("timeout", { min: 0, max: MILLISECONDS.max / 1000, whole: false }) : undefined;
   return {
     enabled: enabled ?? enable ?? true,
-    ...present({
+    ...omitUndefined({
       description: table.text("description"),
       maxConcurrent: table.number("maxConcurrent", COUNT),
       checkFormats: table.flag("checkFormats"),
@@ -152,7 +152,7 @@ function readCommon(
 }
 
 export function readCallSettings(table: TableReader): CallSettings {
-  return present({
+  return omitUndefined({
     timeoutMs: table.number("timeoutMs", MILLISECONDS),
     deadlineMs: table.number("deadlineMs", MILLISECONDS),
     maxAttempts: table.number("maxAttempts", { min: 1, max: 100, whole: true }),

@@ -8,6 +8,7 @@ import { LazyServer } from "./lazy-server.ts";
 import type { ServerState } from "./lazy-server.ts";
 import { MCP_PEER, mcpPeerOf } from "./mcp/peer.ts";
 import type { McpPeer, PeerOptions } from "./mcp/peer.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** Where it is kept what servers listed, beyond the process. */
 export interface ToolMemory {
@@ -83,12 +84,7 @@ export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
 }
 
 function traitsOf({ order, state, effectFree, origin }: Engine): Partial<Engine> {
-  return {
-    ...(order === undefined ? {} : { order }),
-    ...(state === undefined ? {} : { state }),
-    ...(effectFree === undefined ? {} : { effectFree }),
-    ...(origin === undefined ? {} : { origin }),
-  };
+  return omitUndefined({ order, state, effectFree, origin });
 }
 
 /** Only those that the engine has: what is missing means something. */

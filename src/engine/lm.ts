@@ -15,6 +15,7 @@ import type { ReplyRules, Verdict } from "./lm/judge-reply.ts";
 import { OutputContract } from "./lm/output-contract.ts";
 import { callText, correctionText, systemInstruction } from "./lm/prompt.ts";
 import { stepWorld } from "./world.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export interface LmEngineOptions {
   readonly model: Model;
@@ -130,8 +131,7 @@ class LmEngine implements Engine {
       ...(OF_DEVELOPER.test(model.name) ? { systemRole: "developer" } : {}),
       responseFormat,
       ...(candidates === 1 ? {} : { candidates }),
-      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-      ...(temperature === undefined ? {} : { temperature }),
+      ...omitUndefined({ maxOutputTokens, temperature }),
     };
   }
 }

@@ -18,6 +18,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { differences, leavesOf } from "./compare-input.ts";
 import { ToolAnswers, recordedCalls } from "./recorded-calls.ts";
 import type { AnswerGroup, RecordedCall } from "./recorded-calls.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export interface ReplayOptions {
   /**
@@ -120,8 +121,7 @@ function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutpu
   if (error !== undefined && status !== "partial") throw recordedError(error, fidelity, differing);
   const replay = differing.length === 0 ? {} : { replay: { match: "nearest", differences: differing } };
   return new ToolOutput({
-    ...(output === undefined ? {} : { output }),
-    ...(content === undefined ? {} : { content }),
+    ...omitUndefined({ output, content }),
     ...(metadata === undefined && differing.length === 0 ? {} : { metadata: { ...metadata, ...replay } }),
     ...(fidelity === "observed" ? {} : { fidelity }),
   });

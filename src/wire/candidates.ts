@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { ModelRequest, ReplyCandidate } from "../core/model.ts";
 import type { WireNote } from "./wire-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** How many replies of one message are read; no provider makes more. */
 const MAX_CANDIDATES = 128;
@@ -56,10 +57,7 @@ export class Candidates {
     this.#at(0);
     return [...this.#parts]
       .toSorted(([one], [other]) => one - other)
-      .map(([index, { text, logProbability }]) => ({
-        text: index === 0 ? firstText : text.join(""),
-        ...(logProbability === undefined ? {} : { logProbability }),
-      }));
+      .map(([index, { text, logProbability }]) => omitUndefined({ text: index === 0 ? firstText : text.join(""), logProbability }));
   }
 
   #at(index: number): CandidateParts | undefined {

@@ -11,7 +11,7 @@ import { readTemplates } from "../../generate/conversations/read-templates.ts";
 import { TRAJECTORY_FORMATS } from "../../generate/conversations/trajectory-formats.ts";
 import type { TrajectoryFormat } from "../../generate/conversations/trajectory-formats.ts";
 import { nearNames } from "../../registry/near-names.ts";
-import { present } from "../../config/present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../command.ts";
 import { readInput } from "../read-input.ts";
 import { chosenModel } from "../talk/chosen-model.ts";
@@ -45,13 +45,13 @@ export function planFor(
   { config, templates }: { readonly config: LoadedConfig; readonly templates: readonly ConversationTemplate[] | undefined },
 ): ConversationPlan {
   const { count, calls, model } = context.options;
-  if (templates === undefined) return { kind: "sampled", count: count ?? DEFAULT_COUNT, ...present({ calls }) };
+  if (templates === undefined) return { kind: "sampled", count: count ?? DEFAULT_COUNT, ...omitUndefined({ calls }) };
   const isScripted = templates.some(({ messages }) => messages.some(({ role }) => role === "assistant"));
-  if (isScripted && model === undefined) return { kind: "scripted", templates, ...present({ count }) };
+  if (isScripted && model === undefined) return { kind: "scripted", templates, ...omitUndefined({ count }) };
   const chosen = chosenModel(context, config);
   const { system: _asked, ...loop } = configuredLoop(chosen.config, config.config.loop);
   const { system } = config.config.loop;
-  return { kind: "played", templates, model: chosen.model, loop: { ...loop, ...present({ system }) }, ...present({ count }) };
+  return { kind: "played", templates, model: chosen.model, loop: { ...loop, ...omitUndefined({ system }) }, ...omitUndefined({ count }) };
 }
 
 /** Whether every answer is there at once: no tool is real, and no model is asked. */

@@ -5,7 +5,7 @@ import { readDocument } from "../../documents/read-document.ts";
 import type { ReadDocument } from "../../documents/read-document.ts";
 import { redactor } from "../../core/base/redact.ts";
 import type { Redact } from "../../core/base/redact.ts";
-import { present } from "../present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { commandLine, importLine, sentLine } from "../trust-lines.ts";
 import { TableReader, isTable } from "../table-reader.ts";
 import { readMcpServer } from "../toolset/mcp.ts";
@@ -144,7 +144,7 @@ function readEnsemble(root: TableReader, problems: Problems): Ensemble {
   const table = root.table("ensemble");
   const name = table?.requiredText("name", "what its tools are grouped under");
   const enabled = table === undefined || readEnabled(table);
-  const more = present({ description: table?.text("description"), module: table?.text("module") });
+  const more = omitUndefined({ description: table?.text("description"), module: table?.text("module") });
   table?.finish();
   const defaults = root.table("defaults");
   const settings = defaults === undefined ? {} : readSettings(defaults);
@@ -182,15 +182,15 @@ function readInvoker(table: TableReader, schemas: TableReader): Invoker {
   const settings = readSettings(table);
   const input = schemas.value("arguments");
   const output = schemas.value("returns");
-  const definition = { ...table.rest(), ...settings, ...present({ arguments: input, returns: output }) };
-  return { enabled, ...present({ module }), definition };
+  const definition = { ...table.rest(), ...settings, ...omitUndefined({ arguments: input, returns: output }) };
+  return { enabled, ...omitUndefined({ module }), definition };
 }
 
 /** Times in seconds, and how often to try again; our own words stay for `toolFromFile`. */
 function readSettings(table: TableReader): CallSettings {
   const timeout = table.number("timeout", SECONDS);
   const retries = table.number("max_retries", { min: 0, max: 99, whole: true });
-  return present({
+  return omitUndefined({
     timeoutMs: timeout === undefined ? undefined : timeout * 1000,
     maxAttempts: retries === undefined ? undefined : retries + 1,
   });

@@ -6,7 +6,7 @@ import { readRestAuth } from "../auth-config.ts";
 import { COUNT, MILLISECONDS } from "../bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
-import { present } from "../present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { readRename } from "../rename-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import { variablesIn } from "../variables.ts";
@@ -36,11 +36,11 @@ export const openApiType: ToolsetType<OpenApiConfig> = {
       if (!table.has(key)) table.report(undefined, `"${key}" is missing: the OpenAPI document, a file or an address.`);
       return undefined;
     }
-    return { type: "openapi", ...common, ...service, ...present({ openTimeoutMs }) };
+    return { type: "openapi", ...common, ...service, ...omitUndefined({ openTimeoutMs }) };
   },
   async build(_place, config, context) {
     const { openTimeoutMs } = config;
-    return { toolset: { engine: await restEngineOf(config, context), ...present({ openTimeoutMs }) } };
+    return { toolset: { engine: await restEngineOf(config, context), ...omitUndefined({ openTimeoutMs }) } };
   },
 };
 
@@ -54,7 +54,7 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
   const headers = table.textTable("headers");
   const documentHeaders = table.textTable("documentHeaders");
   const effects = table.table("effects");
-  return present({
+  return omitUndefined({
     document: readDocumentKey(table, documentKey, variables),
     baseUrl: baseUrl === undefined ? undefined : variables.sentValue(baseUrl, [...table.path, baseKey]),
     include: operations === undefined ? readFilter(table, "include") : { operations },
@@ -91,7 +91,7 @@ function readDocumentKey(table: TableReader, key: string, variables: Variables):
 function readFilter(table: TableReader, key: string): OperationFilter | undefined {
   const filter = table.table(key);
   if (filter === undefined) return undefined;
-  const read = present({ tags: filter.texts("tags"), paths: filter.texts("paths"), operations: filter.texts("operations") });
+  const read = omitUndefined({ tags: filter.texts("tags"), paths: filter.texts("paths"), operations: filter.texts("operations") });
   filter.finish();
   return read;
 }
@@ -102,7 +102,7 @@ export async function restEngineOf(service: RestService, { folder }: Pick<BuildC
   const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader, secrets } = service;
   const options: RestOptions = {
     document: isAddress(document) ? document : filePath(document, folder),
-    ...present({
+    ...omitUndefined({
       baseUrl,
       include,
       exclude,
@@ -115,8 +115,11 @@ export async function restEngineOf(service: RestService, { folder }: Pick<BuildC
       maxBytes,
       maxRedirects,
       verifyTls,
+      trustExtensions,
+      ca: ca === undefined ? undefined : filePath(ca, folder),
+      idempotencyHeader,
+      secrets,
     }),
-    ...present({ trustExtensions, ca: ca === undefined ? undefined : filePath(ca, folder), idempotencyHeader, secrets }),
   };
   const { restEngine } = await import("../../engine/rest.ts");
   return restEngine(options);

@@ -14,6 +14,7 @@ import { CLOSED } from "./wire.ts";
 import type { Wire } from "./wire.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { innerToolError } from "./call-error.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
@@ -114,11 +115,7 @@ function clientOptions(server: McpUrlOptions): { allowPrivate: readonly string[]
   const { allowPrivate = [], verifyTls, ca } = server;
   const { hostname, port, protocol } = serverUrl(server);
   const own = `${hostname}:${port === "" ? (protocol === "https:" ? "443" : "80") : port}`;
-  return {
-    allowPrivate: isPlainAddress(hostname) ? [...allowPrivate, own] : allowPrivate,
-    ...(verifyTls === undefined ? {} : { verifyTls }),
-    ...(ca === undefined ? {} : { ca }),
-  };
+  return omitUndefined({ allowPrivate: isPlainAddress(hostname) ? [...allowPrivate, own] : allowPrivate, verifyTls, ca });
 }
 
 /** A host that is no name which could lead anywhere else tomorrow. */

@@ -20,6 +20,7 @@ import { SchemaConverter } from "./schema-converter.ts";
 import { Servers } from "./servers.ts";
 import { MAX_INPUT_WEIGHT, MAX_OUTPUT_WEIGHT, ToolSchemas } from "./tool-schema.ts";
 import { ROOT, cutText, quote } from "./warnings.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export type { OperationFilter } from "./operation-filter.ts";
 
@@ -167,7 +168,7 @@ function importOperation(whole: Import, listed: ListedOperation): ImportedOperat
     metadata: { http: httpMetadata(listed, server) },
   };
   const { parameters } = input;
-  const more = { ...(server === undefined ? {} : { server }), ...(input.body === undefined ? {} : { body: input.body }) };
+  const more = omitUndefined({ server, body: input.body });
   return { tool, operation: { method, path, parameters, accepts, ...more, ...(security === undefined ? {} : { security }) } };
 }
 
@@ -178,13 +179,7 @@ function effectsOf({ document, options, key }: Import, { method, extension }: Li
 }
 
 function httpMetadata({ method, path, operationId, tags }: ListedOperation, server: string | undefined): Readonly<Record<string, unknown>> {
-  return {
-    method,
-    path,
-    ...(operationId === undefined ? {} : { operationId }),
-    ...(server === undefined ? {} : { server }),
-    tags,
-  };
+  return omitUndefined({ method, path, operationId, server, tags });
 }
 
 interface OperationText {

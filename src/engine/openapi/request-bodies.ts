@@ -12,6 +12,7 @@ import { OPEN } from "./schema-converter.ts";
 import type { SchemaConverter, SchemaPart } from "./schema-converter.ts";
 import { BASE64_NOTE, isBinary, note } from "./schema-keywords.ts";
 import { below, quote } from "./warnings.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /** A body before its fields have keys. */
 export interface ReadBody {
@@ -172,8 +173,7 @@ function encodingOf(document: OpenApiDocument, declared: JsonObject, content: Fo
     document.warnings.add(below(content.place, "encoding"), `the style ${quote(given)} is none of ${STYLES.join(", ")}; it is left out.`);
   }
   return {
-    ...(contentType === undefined ? {} : { contentType }),
-    ...(style === undefined ? {} : { style }),
+    ...omitUndefined({ contentType, style }),
     ...(typeof explode === "boolean" ? { explode } : {}),
     ...(own(declared, "allowReserved") === true ? { allowReserved: true } : {}),
   };
