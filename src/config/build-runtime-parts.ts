@@ -5,6 +5,7 @@ import { ToolError, operatorText } from "../core/error.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ToolSource } from "../core/source.ts";
+import { ownSettings } from "../core/call-settings.ts";
 import type { CallSettings } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
@@ -228,8 +229,8 @@ class Builder {
 }
 
 function commonOf(config: ToolsetConfig, inherited: CallSettings): CommonToolset {
-  const { description, maxConcurrent, checkFormats, timeoutMs, deadlineMs, maxAttempts, maxResultBytes } = config;
-  const defaults: CallSettings = { ...inherited, ...omitUndefined({ timeoutMs, deadlineMs, maxAttempts, maxResultBytes }) };
+  const { description, maxConcurrent, checkFormats } = config;
+  const defaults: CallSettings = { ...inherited, ...ownSettings(config) };
   return { ...omitUndefined({ description, maxConcurrent, checkFormats }), ...(Object.keys(defaults).length === 0 ? {} : { defaults }) };
 }
 

@@ -1,7 +1,7 @@
 /** Reads the faults that a configuration file puts into calls on purpose. */
 import { FAULT_TYPES } from "../core/fault.ts";
 import type { FaultRule, FaultType } from "../core/fault.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { COUNT, MILLISECONDS, PORTION } from "../core/base/number-bounds.ts";
 import { nearKey } from "./near-key.ts";
 import { patternFault } from "./policy-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -16,8 +16,6 @@ export interface FaultRulesOptions {
   readonly message?: string;
 }
 
-const PROBABILITY = { min: 0, max: 1, whole: false };
-
 /**
  * The list under `key`, in its order: `type` and `probability` are required, and the other keys are those of `FaultRule`. What is wrong
  * has been reported at its place, and is left out. Undefined where there is no list.
@@ -29,7 +27,7 @@ export function readFaultRules(table: TableReader, key: string, options: FaultRu
 function readFaultRule(table: TableReader, options: FaultRulesOptions): FaultRule | undefined {
   const type = readType(table, options.otherTypes === true);
   if (!table.has("probability")) table.report(undefined, '"probability" is missing: how likely it hits a call, from 0 to 1.');
-  const probability = table.number("probability", PROBABILITY);
+  const probability = table.number("probability", PORTION);
   const rest = omitUndefined({
     tools: readTools(table),
     message: table.text("message") ?? (GENERAL.has(type ?? "") ? options.message : undefined),

@@ -5,7 +5,7 @@ import type { CacheOptions } from "../policy/result-cache.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { RetrySettings } from "../policy/retry.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import { clientTableOf, readClientServers } from "./mcp-servers.ts";

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { LmEngineOptions } from "../engine/lm.ts";
 import { findProvider, nearProviders } from "../model/providers.ts";
 import type { ProviderName } from "../model/providers.ts";
-import { COUNT } from "./bounds.ts";
+import { COUNT, PORTION, SIZE } from "../core/base/number-bounds.ts";
 import { TEMPERATURE, readAddress, readKey, readModel, readModelName } from "./model-config.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -41,10 +41,10 @@ export function readLm(table: TableReader): LmConfig | undefined {
 
 export function readLmSettings(table: TableReader): LmSettings {
   return omitUndefined({
-    maxHistory: table.number("maxHistory", { min: 0, max: 10_000, whole: true }),
+    maxHistory: table.number("maxHistory", { min: 0, max: 10_000, integer: true }),
     maxHistoryChars: table.number("maxHistoryChars", { ...CHARS, min: 0 }),
     candidates: table.number("candidates", CANDIDATES),
-    tries: table.number("tries", { min: 1, max: 10, whole: true }),
+    tries: table.number("tries", { min: 1, max: 10, integer: true }),
     maxOutputTokens: table.number("maxOutputTokens", COUNT),
     temperature: table.number("temperature", TEMPERATURE),
     instructions: table.text("instructions"),
@@ -52,8 +52,8 @@ export function readLmSettings(table: TableReader): LmSettings {
   });
 }
 
-const CANDIDATES = { min: 1, max: 16, whole: true } as const;
-const CHARS = { min: 1, max: 16_777_216, whole: true } as const;
+const CANDIDATES = { min: 1, max: 16, integer: true } as const;
+const CHARS = { min: 1, max: 16_777_216, integer: true } as const;
 
 /** `provider/model`, or a table with the keys of `[model]`. Undefined for what is not there or not usable. */
 export function readModelOf(table: TableReader, key: string): ModelConfig | undefined {
@@ -119,9 +119,9 @@ function providerOf(type: string, table: TableReader): ProviderName | undefined 
 /** A key of seed 000, and where a provider wants it. */
 type Field = readonly [key: string, read: (table: TableReader, key: string) => JsonValue | undefined];
 
-const whole = (table: TableReader, key: string) => table.number(key, { min: 0, max: Number.MAX_SAFE_INTEGER, whole: true });
-const share = (table: TableReader, key: string) => table.number(key, { min: 0, max: 1, whole: false });
-const penalty = (table: TableReader, key: string) => table.number(key, { min: -2, max: 2, whole: false });
+const whole = (table: TableReader, key: string) => table.number(key, SIZE);
+const share = (table: TableReader, key: string) => table.number(key, PORTION);
+const penalty = (table: TableReader, key: string) => table.number(key, { min: -2, max: 2, integer: false });
 const texts = (table: TableReader, key: string) => {
   const value = table.value(key);
   return typeof value === "string" ? [value] : table.texts(key);

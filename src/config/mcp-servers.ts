@@ -1,9 +1,10 @@
 /** Reads the servers in the files of other MCP clients: `mcpServers` of Claude and Cursor, `servers` of VS Code. */
+import { OWN_NAMESPACE } from "../core/call.ts";
 import { homedir } from "node:os";
 import { basename, dirname, resolve } from "node:path";
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
-import { OWN_TOOLSET, checkToolsetName } from "./toolset-config.ts";
+import { checkToolsetName } from "./toolset-config.ts";
 import type { ToolsetReadContext } from "./toolset-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "./registry-config.ts";
@@ -50,10 +51,10 @@ export function readClientServers(root: TableReader, context: ToolsetReadContext
   for (const name of context.problems.inOrder(table?.path ?? [], table?.names() ?? [])) {
     const server = table?.table(name);
     if (table === undefined || server === undefined) continue;
-    if (name === OWN_TOOLSET) {
+    if (name === OWN_NAMESPACE) {
       notes.push({
         path: server.path,
-        text: `is left out: ${JSON.stringify(OWN_TOOLSET)} is the name of the toolset that Haft has itself.`,
+        text: `is left out: ${JSON.stringify(OWN_NAMESPACE)} is the name of the toolset that Haft has itself.`,
       });
       continue;
     }

@@ -1,6 +1,6 @@
 /** Reads the tables that say which model answers, and how far its loop may go. */
 import type { ModelPrices } from "../model/usage-meter.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 import { resolveVariables } from "./variables.ts";
@@ -46,8 +46,8 @@ export type BudgetConfig = Readonly<Partial<Record<(typeof AXES)[number], { read
 
 const AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
 /** What providers take as a temperature. */
-export const TEMPERATURE = { min: 0, max: 2, whole: false } as const;
-const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, whole: false } as const;
+export const TEMPERATURE = { min: 0, max: 2, integer: false } as const;
+const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, integer: false } as const;
 
 /** Undefined when the table names no usable model; what is wrong has then been reported. */
 export function readModel(table: TableReader): ModelConfig | undefined {

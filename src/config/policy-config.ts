@@ -6,7 +6,7 @@ import { nameMatcher } from "../policy/permission.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { COUNT, MILLISECONDS, PORTION, SIZE } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 
@@ -18,7 +18,7 @@ const NOT_OF_RETRY: ReadonlyMap<string, string> = new Map([["maxAttempts", "belo
 export function readRetry(table: TableReader): RetrySettings {
   const retry = omitUndefined({
     delayMs: table.number("delayMs", MILLISECONDS),
-    factor: table.number("factor", { min: 1, max: 100, whole: false }),
+    factor: table.number("factor", { min: 1, max: 100, integer: false }),
     maxDelayMs: table.number("maxDelayMs", MILLISECONDS),
     jitter: table.flag("jitter"),
   });
@@ -34,7 +34,7 @@ export function readCircuit(table: TableReader): CircuitSettings | false {
     windowMs: table.number("windowMs", { ...MILLISECONDS, min: 10 }),
     openMs: table.number("openMs", { ...MILLISECONDS, min: 1 }),
     probes: table.number("probes", COUNT),
-    minimumRate: table.number("minimumRate", { min: 0, max: 1, whole: false }),
+    minimumRate: table.number("minimumRate", PORTION),
   });
   table.finish();
   return enabled && circuit;
@@ -57,7 +57,7 @@ export function readApproval(table: TableReader): ApprovalConfig {
 }
 
 export function readCache(table: TableReader): CacheOptions {
-  const cache = omitUndefined({ maxBytes: table.number("maxBytes", { ...COUNT, min: 0 }) });
+  const cache = omitUndefined({ maxBytes: table.number("maxBytes", SIZE) });
   table.finish();
   return cache;
 }

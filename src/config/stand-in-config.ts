@@ -27,7 +27,7 @@ export function readSeed(table: TableReader): number | string | undefined {
   const value = table.value("seed");
   if (typeof value === "string") return value;
   if (value === undefined || typeof value === "number")
-    return table.number("seed", { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, whole: true });
+    return table.number("seed", { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, integer: true });
   table.report("seed", `must be an integer or a string, not ${kindOf(value)}.`);
   return undefined;
 }

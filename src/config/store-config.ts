@@ -1,5 +1,5 @@
 /** Reads the table that says where sessions are kept. */
-import { MILLISECONDS } from "./bounds.ts";
+import { MILLISECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 import { resolveVariables } from "./variables.ts";
@@ -22,7 +22,7 @@ const IN_MEMORY = ":memory:";
 export function readStore(table: TableReader, environment: Environment): StoreConfig | undefined {
   const path = readPath(table, environment);
   const settings = omitUndefined({
-    busyTimeoutMs: table.number("busyTimeoutMs", { ...MILLISECONDS, whole: true }),
+    busyTimeoutMs: table.number("busyTimeoutMs", { ...MILLISECONDS, integer: true }),
     synchronous: table.choice("synchronous", SYNCHRONOUS),
   });
   table.finish();

@@ -3,7 +3,8 @@ import { describeThrown } from "../core/error.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { typeInWords } from "../core/base/wording.ts";
-import type { Bounds } from "./bounds.ts";
+import { isWithin, numberWithin } from "../core/base/number-bounds.ts";
+import type { Bounds } from "../core/base/number-bounds.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { nearKey, unknownKey } from "./near-key.ts";
 import type { Problems } from "../documents/problems.ts";
@@ -70,9 +71,8 @@ export class TableReader {
   number(key: string, bounds: Bounds): number | undefined {
     const value = this.#read(key);
     if (value === undefined) return undefined;
-    if (typeof value === "number" && value >= bounds.min && value <= bounds.max && (!bounds.whole || Number.isInteger(value))) return value;
-    const wanted = `${bounds.whole ? "an integer" : "a number"} from ${bounds.min} to ${bounds.max}`;
-    this.report(key, `must be ${wanted}, not ${typeof value === "number" ? value : kindOf(value)}.`);
+    if (isWithin(value, bounds)) return value;
+    this.report(key, `must be ${numberWithin(bounds)}, not ${typeof value === "number" ? value : kindOf(value)}.`);
     return undefined;
   }
 

@@ -1,22 +1,47 @@
-/** Checks numbers a program or a file sets, so that a wrong one is refused where it stands and not when it bites. */
-import { ToolError } from "./error.ts";
+/** The settings that a tool, its toolset or the runtime may give: what each may be, what holds where none is set, and how they are inherited. */
+import { COUNT, MILLISECONDS, SIZE, checkNumber } from "./base/number-bounds.ts";
+import type { Bounds } from "./base/number-bounds.ts";
 import type { CallSettings } from "./tool.ts";
 
-/** Longest time any setting may name: ten years. */
-const MAX_MS = 315_576_000_000;
+type Name = keyof CallSettings;
 
-interface Bounds {
-  readonly min: number;
-  readonly max: number;
-  readonly integer: boolean;
+export const CALL_SETTINGS = {
+  timeoutMs: { ...MILLISECONDS, zero: "no limit", default: 30_000 },
+  deadlineMs: { ...MILLISECONDS, zero: "no limit", default: 0 },
+  maxAttempts: { ...COUNT, max: 100, default: 4 },
+  maxResultBytes: { ...SIZE, zero: "no limit", default: 65_536 },
+} as const satisfies Record<Name, Bounds & { readonly default: number }>;
+
+export const CALL_SETTING_NAMES = Object.keys(CALL_SETTINGS) as readonly Name[]; // the table's own keys
+
+export const DEFAULT_CALL_SETTINGS: Required<CallSettings> = Object.freeze(settingsOf((name) => CALL_SETTINGS[name].default));
+
+function settingsOf(value: (name: Name) => number): Required<CallSettings> {
+  return {
+    timeoutMs: value("timeoutMs"),
+    deadlineMs: value("deadlineMs"),
+    maxAttempts: value("maxAttempts"),
+    maxResultBytes: value("maxResultBytes"),
+  };
 }
 
-const CALL_SETTINGS = {
-  timeoutMs: { min: 0, max: MAX_MS, integer: false },
-  deadlineMs: { min: 0, max: MAX_MS, integer: false },
-  maxAttempts: { min: 1, max: 100, integer: true },
-  maxResultBytes: { min: 0, max: Number.MAX_SAFE_INTEGER, integer: true },
-} as const satisfies Record<keyof CallSettings, Bounds>;
+/** Those that are set, without what else the object has. */
+export function ownSettings(from: CallSettings): CallSettings {
+  return Object.fromEntries(CALL_SETTING_NAMES.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
+}
+
+/** Fills what `own` leaves open from `inherited`; returns `inherited` itself when `own` sets nothing. */
+export function inheritSettings(own: CallSettings, inherited: Required<CallSettings>): Required<CallSettings> {
+  return setsAny(own) ? settingsOf((name) => own[name] ?? inherited[name]) : inherited;
+}
+
+export function sameSettings(one: Required<CallSettings>, other: Required<CallSettings>): boolean {
+  return CALL_SETTING_NAMES.every((name) => one[name] === other[name]);
+}
+
+export function setsAny(settings: CallSettings): boolean {
+  return CALL_SETTING_NAMES.some((name) => settings[name] !== undefined);
+}
 
 /**
  * Checks the call settings and, where set, `maxConcurrent`.
@@ -25,20 +50,11 @@ const CALL_SETTINGS = {
  * @throws ToolError `invalid_argument` naming the setting, its value and what would work
  */
 export function checkSettings(settings: CallSettings & { readonly maxConcurrent?: number }, owner: string): void {
-  for (const [name, bounds] of Object.entries(CALL_SETTINGS)) checkNumber(Reflect.get(settings, name), name, bounds, owner);
-  checkNumber(settings.maxConcurrent, "maxConcurrent", { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true }, owner);
+  for (const name of CALL_SETTING_NAMES) checkNumber(settings[name], `${name} of ${owner}`, CALL_SETTINGS[name]);
+  checkNumber(settings.maxConcurrent, `maxConcurrent of ${owner}`, COUNT);
 }
 
 /** Checks one optional number of milliseconds, 0 included. @throws ToolError `invalid_argument` */
 export function checkMs(value: unknown, name: string, owner: string): void {
-  checkNumber(value, name, { min: 0, max: MAX_MS, integer: false }, owner);
-}
-
-function checkNumber(value: unknown, name: string, bounds: Bounds, owner: string): void {
-  if (value === undefined) return;
-  const fits = typeof value === "number" && value >= bounds.min && value <= bounds.max && (!bounds.integer || Number.isInteger(value));
-  if (fits) return;
-  const kind = bounds.integer ? "an integer" : "a number";
-  const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
-  throw new ToolError("invalid_argument", `${name} of ${owner} is ${shown}; it takes ${kind} from ${bounds.min} to ${bounds.max}.`);
+  checkNumber(value, `${name} of ${owner}`, MILLISECONDS);
 }

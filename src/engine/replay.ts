@@ -1,5 +1,5 @@
 /** Answers calls from a recording: the same results, the same errors, and nothing run. */
-import { checkName, splitName } from "../core/call.ts";
+import { OWN_NAMESPACE, checkName, splitName } from "../core/call.ts";
 import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
@@ -181,7 +181,6 @@ export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: Rep
   return [...given, ...described];
 }
 
-const OWN_NAMESPACE = "haft";
 const NO_TOOL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
 
 /** By namespace and name, how often each tool was called. */

@@ -1,5 +1,5 @@
 /** Several replies to one request: asking for them, and putting them together. */
-import { ToolError } from "../core/error.ts";
+import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import type { ModelRequest, ReplyCandidate } from "../core/model.ts";
 import type { WireNote } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -18,8 +18,7 @@ export function candidateCount(
   { format, most }: { readonly format: string; readonly most: number },
   notes: WireNote[],
 ): number | undefined {
-  if (!Number.isSafeInteger(candidates) || candidates < 1)
-    throw new ToolError("invalid_argument", `candidates of a request is ${String(candidates)}; it takes an integer from 1.`);
+  checkNumber(candidates, "candidates of a request", COUNT);
   if (candidates > most)
     notes.push({
       kind: "unsupported",

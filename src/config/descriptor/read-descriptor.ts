@@ -79,7 +79,7 @@ const MAX_BYTES = 1024 * 1024;
 /** More would be a mistake, or no longer a list that a person wrote. */
 const MAX_INVOKERS = 1_000;
 /** Ten years, in seconds. */
-const SECONDS = { min: 0, max: 315_576_000, whole: false };
+const SECONDS = { min: 0, max: 315_576_000, integer: false };
 
 /** @throws ToolError `invalid_config` for what is no TOML file, or says nothing that a descriptor says */
 export async function readDescriptor(file: string, options: DescriptorOptions): Promise<Descriptor> {
@@ -189,7 +189,7 @@ function readInvoker(table: TableReader, schemas: TableReader): Invoker {
 /** Times in seconds, and how often to try again; our own words stay for `toolFromFile`. */
 function readSettings(table: TableReader): CallSettings {
   const timeout = table.number("timeout", SECONDS);
-  const retries = table.number("max_retries", { min: 0, max: 99, whole: true });
+  const retries = table.number("max_retries", { min: 0, max: 99, integer: true });
   return omitUndefined({
     timeoutMs: timeout === undefined ? undefined : timeout * 1000,
     maxAttempts: retries === undefined ? undefined : retries + 1,

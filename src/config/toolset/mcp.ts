@@ -10,7 +10,7 @@ import type { McpAuth, McpOptions } from "../../engine/mcp/options.ts";
 import { perSession } from "../../engine/per-session.ts";
 import type { Effects } from "../../core/effects.ts";
 import { readMcpAuth } from "../auth-config.ts";
-import { COUNT, MILLISECONDS } from "../bounds.ts";
+import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";

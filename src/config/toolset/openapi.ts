@@ -3,7 +3,7 @@ import type { Engine } from "../../core/engine.ts";
 import type { OperationFilter } from "../../engine/openapi/import-openapi.ts";
 import type { RestOptions } from "../../engine/rest/rest-options.ts";
 import { readRestAuth } from "../auth-config.ts";
-import { COUNT, MILLISECONDS } from "../bounds.ts";
+import { COUNT, MILLISECONDS, SIZE } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -67,7 +67,7 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
     trustExtensions: table.flag("trustExtensions"),
     allowPrivate: table.texts("allowPrivate"),
     maxBytes: table.number("maxBytes", COUNT),
-    maxRedirects: table.number("maxRedirects", { ...COUNT, min: 0 }),
+    maxRedirects: table.number("maxRedirects", SIZE),
     idempotencyHeader: table.text("idempotencyHeader"),
     secrets: secretsIn([baseUrl, table.text(documentKey)], variables),
     ...readTls(table, context),

@@ -22,7 +22,7 @@ import type { Trajectory } from "./trajectory.ts";
 import type { TrajectoryFormat } from "./trajectory-formats.ts";
 import { modelTools } from "../../compose/prompt/model-tools.ts";
 import type { Random } from "../../core/ports.ts";
-import { OWN_NAMESPACE } from "../../registry/read-result-tool.ts";
+import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { createHash } from "node:crypto";
 import { canonicalJson, copyJson } from "../../core/base/json.ts";
