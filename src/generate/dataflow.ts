@@ -76,15 +76,10 @@ function parametersOf({ id, namespace, tool }: CatalogTool, parameters: ReturnTy
   }));
 }
 
-interface Matching {
-  readonly settings: Settings;
-  readonly signal: AbortSignal;
-}
-
 async function makeMatchers(
   outputs: readonly ToolParameter[],
   inputs: readonly ToolParameter[],
-  { settings: { embed, minScore }, signal }: Matching,
+  { settings: { embed, minScore }, signal }: { readonly settings: Settings; readonly signal: AbortSignal },
 ): Promise<readonly TextMatcher[]> {
   const options = { minSimilarity: minScore };
   if (embed !== undefined) return [await matchByVectors(outputs.map(meaningOf), inputs.map(meaningOf), { ...options, embed, signal })];

@@ -85,16 +85,11 @@ function freezeWithLists<Fields extends object>(fields: Fields): Readonly<Fields
   return Object.freeze(fields);
 }
 
-interface UsedSchema {
-  readonly jsonSchema: StandardJsonSchema;
-  readonly parse: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined;
-}
-
 function useSchema(
   source: SchemaSource,
   direction: "input" | "output",
   definition: Pick<Tool, "name" | "effects" | "unknownKeys">,
-): UsedSchema {
+): { readonly jsonSchema: StandardJsonSchema; readonly parse: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined } {
   try {
     const parsing = isStandardSchema(source) && !isOwn(source) ? fromStandardSchema(source, direction) : undefined;
     const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source), { formats: direction === "input" && parsing === undefined });

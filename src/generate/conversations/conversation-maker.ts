@@ -157,17 +157,12 @@ async function drawFor({ calls = DEFAULT_CALLS, sampler }: SampledPlan, { regist
   return (seed) => random.sample({ seed });
 }
 
-interface OfferedToolsOptions {
-  readonly allow: Visibility | undefined;
-  readonly maxTools: number;
-}
-
 class OfferedTools {
   /** Every tool that may be offered, in the order of the registry's listing. */
   readonly all: readonly ModelTool[];
   readonly #maxTools: number;
 
-  constructor(registry: Registry, { allow, maxTools }: OfferedToolsOptions) {
+  constructor(registry: Registry, { allow, maxTools }: { readonly allow: Visibility | undefined; readonly maxTools: number }) {
     this.all = modelTools(registry, { allow }).filter(
       ({ name, providerExecuted }) => providerExecuted !== true && !name.startsWith(`${OWN_NAMESPACE}::`),
     );
