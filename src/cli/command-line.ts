@@ -162,3 +162,13 @@ function unknownOption(name: string): ToolError {
   const hint = near === undefined ? "See haft --help, or haft <command> --help." : `Did you mean --${near}?`;
   return new ToolError("invalid_argument", `There is no option ${name}.`, { hint });
 }
+
+/** One of the words that an option takes. @throws ToolError `invalid_argument` naming them all */
+export function wordOf<Word extends string>(name: OptionName, text: string, words: readonly Word[]): Word {
+  const word = words.find((known) => known === text);
+  if (word !== undefined) return word;
+  const [near = words[0]] = nearNames(text, words);
+  throw new ToolError("invalid_argument", `--${name} takes one of ${words.join(", ")}, not ${JSON.stringify(text)}.`, {
+    hint: `For example: --${name} ${near ?? ""}`,
+  });
+}

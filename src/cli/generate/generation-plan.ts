@@ -8,9 +8,6 @@ import { isReal } from "../../core/rung.ts";
 import type { ConversationPlan } from "../../generate/conversations/conversation-plan.ts";
 import type { ConversationTemplate } from "../../generate/conversations/conversation-template.ts";
 import { readTemplates } from "../../generate/conversations/read-templates.ts";
-import { TRAJECTORY_FORMATS } from "../../generate/conversations/trajectory-formats.ts";
-import type { TrajectoryFormat } from "../../generate/conversations/trajectory-formats.ts";
-import { nearNames } from "../../registry/near-names.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../command.ts";
 import { readInput } from "../read-input.ts";
@@ -60,14 +57,4 @@ export function takesNoTime(loaded: LoadedConfig, { kind }: ConversationPlan): b
   const engines = [...loaded.config.engines.values()];
   const asksModel = rungs.includes("lm") || engines.some(({ type }) => type === "lm" || type === "other");
   return kind !== "played" && !asksModel && !rungs.some(isReal);
-}
-
-/** @throws ToolError `invalid_argument` for a format that is not known */
-export function formatOf(text: string): TrajectoryFormat {
-  const format = TRAJECTORY_FORMATS.find((known) => known === text);
-  if (format !== undefined) return format;
-  const [near = "neutral"] = nearNames(text, TRAJECTORY_FORMATS);
-  throw new ToolError("invalid_argument", `--format takes one of ${TRAJECTORY_FORMATS.join(", ")}, not ${JSON.stringify(text)}.`, {
-    hint: `For example: --format ${near}`,
-  });
 }
