@@ -26,9 +26,11 @@ function readEffects(table: TableReader, key: string): Effects | undefined {
     const word = table.choice(key, [...EFFECT_PRESETS.keys()]);
     return word === undefined ? undefined : EFFECT_PRESETS.get(word);
   }
-  const effects = table.table(key);
-  if (effects === undefined) return undefined;
-  const read = omitUndefined({
+  return table.section(key, readDeclared);
+}
+
+function readDeclared(effects: TableReader): Effects {
+  return omitUndefined({
     reads: effects.texts("reads"),
     writes: effects.texts("writes"),
     idempotent: effects.flag("idempotent"),
@@ -36,6 +38,4 @@ function readEffects(table: TableReader, key: string): Effects | undefined {
     destructive: effects.flag("destructive"),
     commutative: effects.flag("commutative"),
   });
-  effects.finish();
-  return read;
 }

@@ -34,8 +34,7 @@ export function readLm(table: TableReader): LmConfig | undefined {
     return model === undefined ? undefined : { model, modelKey: "model", settings };
   }
   if (table.value("model") !== undefined) table.report("model", "is what lm_config says in other words; keep one of them.");
-  const seed = table.table("lm_config");
-  const read = seed === undefined ? undefined : readLmConfig(seed, settings);
+  const read = table.section("lm_config", (seed) => readLmConfig(seed, settings), NOT_OF_LM_CONFIG);
   return read === undefined ? undefined : { ...read, modelKey: "lm_config" };
 }
 
@@ -63,8 +62,7 @@ export function readModelOf(table: TableReader, key: string): ModelConfig | unde
     const name = readModelName(table, key);
     return name === undefined ? undefined : { name };
   }
-  const model = isTable(value) ? table.table(key) : undefined;
-  if (model !== undefined) return readModel(model);
+  if (isTable(value)) return table.section(key, readModel);
   table.report(key, `must be provider and model, such as "ollama/qwen3", or an object as [model], not ${kindOf(value)}.`);
   return undefined;
 }
@@ -97,7 +95,6 @@ function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "m
   const more = omitUndefined({ baseUrl, apiKey: readKey(table, "api_key"), headers: table.textTable("default_headers") });
   const provider = type === undefined ? undefined : providerOf(type, table);
   const fields = readFields(table, provider, settings);
-  table.finish(NOT_OF_LM_CONFIG);
   if (provider === undefined || id === undefined) return undefined;
   return { model: { name: `${provider}/${id}`, ...more }, settings, ...fields };
 }

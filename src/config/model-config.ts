@@ -52,7 +52,6 @@ const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, integer: false } as const
 /** Undefined when the table names no usable model; what is wrong has then been reported. */
 export function readModel(table: TableReader): ModelConfig | undefined {
   const name = readModelName(table, "name");
-  const prices = table.table("prices");
   const settings = omitUndefined({
     baseUrl: readAddress(table, "baseUrl"),
     apiKey: readKey(table, "apiKey"),
@@ -67,9 +66,8 @@ export function readModel(table: TableReader): ModelConfig | undefined {
     parallelCalls: table.flag("parallelCalls"),
     contextTokens: table.number("contextTokens", COUNT),
     currency: table.text("currency"),
-    prices: prices === undefined ? undefined : readPrices(prices),
+    prices: table.section("prices", readPrices),
   });
-  table.finish();
   return name === undefined ? undefined : { name, ...settings };
 }
 
@@ -108,7 +106,6 @@ function readPrices(table: TableReader): ModelPrices | undefined {
     cachedInputPerMillion: price("cachedInputPerMillion"),
     cacheWritePerMillion: price("cacheWritePerMillion"),
   });
-  table.finish();
   if (inputPerMillion !== undefined && outputPerMillion !== undefined) return { inputPerMillion, outputPerMillion, ...others };
   for (const key of ["inputPerMillion", "outputPerMillion"])
     if (!table.has(key)) table.report(undefined, `"${key}" is missing: what a million tokens cost.`);
@@ -116,8 +113,7 @@ function readPrices(table: TableReader): ModelPrices | undefined {
 }
 
 export function readLoop(table: TableReader): LoopConfig {
-  const budget = table.table("budget");
-  const loop = omitUndefined({
+  return omitUndefined({
     system: table.text("system"),
     maxRounds: table.number("maxRounds", COUNT),
     maxCallsPerRound: table.number("maxCallsPerRound", COUNT),
@@ -125,23 +121,22 @@ export function readLoop(table: TableReader): LoopConfig {
     maxDurationMs: table.number("maxDurationMs", MILLISECONDS),
     idleMs: table.number("idleMs", MILLISECONDS),
     earlyDispatch: table.flag("earlyDispatch"),
-    budget: budget === undefined ? undefined : readBudget(budget),
+    budget: table.section("budget", readBudget),
   });
-  table.finish();
-  return loop;
 }
 
 function readBudget(table: TableReader): BudgetConfig {
   const budget: [axis: string, limit: { readonly soft?: number; readonly hard?: number }][] = [];
   for (const axis of AXES) {
-    const limit = table.table(axis);
-    if (limit === undefined) continue;
-    const read = omitUndefined({ soft: limit.number("soft", AMOUNT), hard: limit.number("hard", AMOUNT) });
-    limit.finish();
-    if (read.soft !== undefined && read.hard !== undefined && read.soft > read.hard)
-      limit.report("soft", `must not be above hard, which is ${read.hard}, as ${read.soft} is.`);
-    budget.push([axis, read]);
+    const limit = table.section(axis, readLimit);
+    if (limit !== undefined) budget.push([axis, limit]);
   }
-  table.finish();
   return Object.fromEntries(budget);
+}
+
+function readLimit(table: TableReader): { readonly soft?: number; readonly hard?: number } {
+  const limit = omitUndefined({ soft: table.number("soft", AMOUNT), hard: table.number("hard", AMOUNT) });
+  if (limit.soft !== undefined && limit.hard !== undefined && limit.soft > limit.hard)
+    table.report("soft", `must not be above hard, which is ${limit.hard}, as ${limit.soft} is.`);
+  return limit;
 }

@@ -13,17 +13,15 @@ import type { TableReader } from "./table-reader.ts";
 /** The approver itself is code. */
 export type ApprovalConfig = Omit<ApprovalSettings, "approve">;
 
-const NOT_OF_RETRY: ReadonlyMap<string, string> = new Map([["maxAttempts", "belongs in runtime, or in a toolset."]]);
+export const NOT_OF_RETRY: ReadonlyMap<string, string> = new Map([["maxAttempts", "belongs in runtime, or in a toolset."]]);
 
 export function readRetry(table: TableReader): RetrySettings {
-  const retry = omitUndefined({
+  return omitUndefined({
     delayMs: table.number("delayMs", MILLISECONDS),
     factor: table.number("factor", { min: 1, max: 100, integer: false }),
     maxDelayMs: table.number("maxDelayMs", MILLISECONDS),
     jitter: table.flag("jitter"),
   });
-  table.finish(NOT_OF_RETRY);
-  return retry;
 }
 
 /** False for a circuit that is switched off; its other keys are checked all the same. */
@@ -36,30 +34,23 @@ export function readCircuit(table: TableReader): CircuitSettings | false {
     probes: table.number("probes", COUNT),
     minimumRate: table.number("minimumRate", PORTION),
   });
-  table.finish();
   return enabled && circuit;
 }
 
 export function readPermission(table: TableReader): PermissionRules {
-  const permission = omitUndefined({ allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") });
-  table.finish();
-  return permission;
+  return omitUndefined({ allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") });
 }
 
 export function readApproval(table: TableReader): ApprovalConfig {
-  const approval = omitUndefined({
+  return omitUndefined({
     always: readPatterns(table, "always"),
     never: readPatterns(table, "never"),
     timeoutMs: table.number("timeoutMs", MILLISECONDS),
   });
-  table.finish();
-  return approval;
 }
 
 export function readCache(table: TableReader): CacheOptions {
-  const cache = omitUndefined({ maxBytes: table.number("maxBytes", SIZE) });
-  table.finish();
-  return cache;
+  return omitUndefined({ maxBytes: table.number("maxBytes", SIZE) });
 }
 
 /** Patterns over qualified names, each refused for what the policy itself would refuse it for. */

@@ -25,7 +25,6 @@ export function readStore(table: TableReader, environment: Environment): StoreCo
     busyTimeoutMs: table.number("busyTimeoutMs", { ...MILLISECONDS, integer: true }),
     synchronous: table.choice("synchronous", SYNCHRONOUS),
   });
-  table.finish();
   return path === undefined ? undefined : { path, ...settings };
 }
 

@@ -101,6 +101,15 @@ export class TableReader {
     return undefined;
   }
 
+  /** What `read` makes of the table under a key; keys that it does not ask for are reported, as by `finish`. Undefined where there is no table. */
+  section<Value>(key: string, read: (table: TableReader) => Value, elsewhere?: ReadonlyMap<string, string>): Value | undefined {
+    const table = this.table(key);
+    if (table === undefined) return undefined;
+    const value = read(table);
+    table.finish(elsewhere);
+    return value;
+  }
+
   /** A list of tables. What is none has been reported and is left out. */
   tables(key: string): readonly TableReader[] | undefined {
     const value = this.#read(key);

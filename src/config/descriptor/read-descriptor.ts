@@ -146,9 +146,7 @@ function readEnsemble(root: TableReader, problems: Problems): Ensemble {
   const enabled = table === undefined || readEnabled(table);
   const more = omitUndefined({ description: table?.text("description"), module: table?.text("module") });
   table?.finish();
-  const defaults = root.table("defaults");
-  const settings = defaults === undefined ? {} : readSettings(defaults);
-  defaults?.finish();
+  const settings = root.section("defaults", readSettings) ?? {};
   const entries = root.tables("invokers") ?? [];
   const beyond = entries[MAX_INVOKERS];
   if (beyond !== undefined) beyond.report(undefined, `more than ${MAX_INVOKERS} invokers are not read.`);

@@ -84,13 +84,12 @@ export function readConnection(table: TableReader): ConnectionConfig {
 export function readMcpServer(table: TableReader, context: ReadContext): McpServer | undefined {
   const isCommand = table.has("command") || !(table.has("url") || (context.seed && table.has("base_url")));
   const server = isCommand ? readCommand(table, context) : readAddress(table, context);
-  const effects = table.table("effects");
   const common = {
     trustAnnotations: table.flag("trustAnnotations") ?? false,
     ...omitUndefined({
       include: table.texts("include", emptyName),
       exclude: table.texts("exclude", emptyName),
-      effects: effects === undefined ? undefined : readEffectsByName(effects),
+      effects: table.section("effects", readEffectsByName),
       rename: readRename(table),
       maxTools: table.number("maxTools", COUNT),
       protocol: table.choice("protocol", PROTOCOLS),

@@ -53,7 +53,6 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
   const operations = seed ? table.texts("operation_ids") : undefined;
   const headers = table.textTable("headers");
   const documentHeaders = table.textTable("documentHeaders");
-  const effects = table.table("effects");
   return omitUndefined({
     document: readDocumentKey(table, documentKey, variables),
     baseUrl: baseUrl === undefined ? undefined : variables.sentValue(baseUrl, [...table.path, baseKey]),
@@ -62,7 +61,7 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
     auth: readRestAuth(table, context),
     headers: headers === undefined ? undefined : variables.sentValues(headers, [...table.path, "headers"]),
     documentHeaders: documentHeaders === undefined ? undefined : variables.sentValues(documentHeaders, [...table.path, "documentHeaders"]),
-    effects: effects === undefined ? undefined : readEffectsByName(effects),
+    effects: table.section("effects", readEffectsByName),
     rename: readRename(table),
     trustExtensions: table.flag("trustExtensions"),
     allowPrivate: table.texts("allowPrivate"),
