@@ -6,7 +6,7 @@ import type { ReplayOptions } from "../engine/replay.ts";
 import type { SearchOptions } from "../engine/search.ts";
 import type { Stub } from "../engine/stub.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
-import { COUNT, MILLISECONDS, PORTION } from "../core/base/number-bounds.ts";
+import { COUNT, PORTION, SECONDS } from "../core/base/number-bounds.ts";
 import { readFaultRules } from "./faults-config.ts";
 import { readLm } from "./lm-config.ts";
 import type { LmConfig } from "./lm-config.ts";
@@ -121,7 +121,7 @@ function readEngine(table: TableReader, context: ReadContext): EngineConfig | un
     rules === undefined ? {} : { faults: { rules, ...(typeof seed === "number" || typeof seed === "string" ? { seed } : {}) } };
   if (own?.type === "other") return { ...own, path, defaults: {}, ...faultsOf(own.options["seed"]) };
   const seed = readSeed(table);
-  const timeout = table.number("timeout", { min: 0, max: MILLISECONDS.max / 1000, integer: false });
+  const timeout = table.number("timeout", SECONDS);
   table.finish(NOT_OF_ENGINE);
   if (own === undefined) return undefined;
   return { ...own, path, defaults: timeout === undefined ? {} : { timeoutMs: timeout * 1000 }, ...faultsOf(seed) };

@@ -4,7 +4,7 @@ import { describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { CALL_SETTINGS, CALL_SETTING_NAMES, ownSettings } from "../core/call-settings.ts";
 import type { CallSettings } from "../core/tool.ts";
-import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
+import { COUNT, SECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 import { descriptorsType } from "./toolset/descriptors.ts";
@@ -136,7 +136,7 @@ function readCommon(
   const enabled = table.flag("enabled");
   const enable = table.flag("enable");
   if (enabled !== undefined && enable !== undefined) table.report("enable", "is another word for enabled; keep one of them.");
-  const timeout = seed ? table.number("timeout", { min: 0, max: MILLISECONDS.max / 1000, integer: false }) : undefined;
+  const timeout = seed ? table.number("timeout", SECONDS) : undefined;
   return {
     enabled: enabled ?? enable ?? true,
     ...omitUndefined({

@@ -1,4 +1,5 @@
 /** Reads one TOML descriptor in the words of seed 004, which leaves open what stands in which file. */
+import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import { Problems } from "../../documents/problems.ts";
 import { readDocument } from "../../documents/read-document.ts";
@@ -78,8 +79,6 @@ export interface DescriptorOptions {
 const MAX_BYTES = 1024 * 1024;
 /** More would be a mistake, or no longer a list that a person wrote. */
 const MAX_INVOKERS = 1_000;
-/** Ten years, in seconds. */
-const SECONDS = { min: 0, max: 315_576_000, integer: false };
 
 /** @throws ToolError `invalid_config` for what is no TOML file, or says nothing that a descriptor says */
 export async function readDescriptor(file: string, options: DescriptorOptions): Promise<Descriptor> {

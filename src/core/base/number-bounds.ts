@@ -12,6 +12,8 @@ export interface Bounds {
 
 /** A time of at most ten years. */
 export const MILLISECONDS: Bounds = { min: 0, max: 315_576_000_000, integer: false };
+/** The same in seconds, as other programs write it. */
+export const SECONDS: Bounds = { ...MILLISECONDS, max: MILLISECONDS.max / 1000 };
 /** A number of things, at least one. */
 export const COUNT: Bounds = { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true };
 /** A number of things, bytes or characters, or none. */
