@@ -9,7 +9,7 @@ import { resultText } from "../core/result.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import { nameMatcher } from "../policy/permission.ts";
-import { OWN_NAMESPACE } from "../registry/read-result-tool.ts";
+import { OWN_NAMESPACE } from "../core/call.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { copySchema } from "../schema/import-schema.ts";

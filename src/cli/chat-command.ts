@@ -11,13 +11,15 @@ import { storeOf } from "./open-store.ts";
 import { drained } from "./drained.ts";
 import { EventPrinter } from "./print-event.ts";
 import { printMessage } from "./print-message.ts";
-import { readLines } from "./read-lines.ts";
 import { chosenModel } from "./talk/chosen-model.ts";
 import type { ChosenModel } from "./talk/chosen-model.ts";
 import { SLASH_HELP, slashAnswer } from "./talk/slash-command.ts";
 import { exitOf } from "./talk/talk-exit.ts";
 import { Talk } from "./talk/talk.ts";
 import { safeText } from "./terminal-text.ts";
+import { StringDecoder } from "node:string_decoder";
+import { ToolError } from "../core/error.ts";
+import { untilAborted } from "../core/base/until-aborted.ts";
 
 export const chatCommand: Command = {
   name: "chat",
@@ -132,4 +134,42 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
 function obey({ out, err, options }: CommandContext, { talk, open: { runtime } }: Place, text: string): void {
   const screen = options.json ? err : out;
   for (const line of slashAnswer(text, { talk, registry: runtime.registry, screen })) screen.print(line);
+}
+
+const MAX_LINE_LENGTH = 16 * 1024 * 1024;
+
+/**
+ * The lines that a person types, or that another program sends, one at a time.
+ *
+ * At a terminal each line is asked for with `prompt` when it is wanted. Ends with the input, and at Ctrl-D.
+ *
+ * @throws ToolError what the signal aborted with; `too_large` for a line without end
+ */
+async function* readLines(context: CommandContext, prompt: string): AsyncGenerator<string, void, undefined> {
+  const { ask, signal } = context;
+  if (ask === undefined) return yield* sentLines(context);
+  for (;;) {
+    const line = await ask(prompt, signal);
+    if (line === undefined) return;
+    yield line;
+  }
+}
+
+async function* sentLines({ stdin, signal }: CommandContext): AsyncGenerator<string, void, undefined> {
+  const decoder = new StringDecoder("utf8");
+  const pieces = stdin[Symbol.asyncIterator]();
+  let rest = "";
+  for (;;) {
+    const step = await untilAborted(pieces.next(), signal);
+    const text = step.done === true ? decoder.end() : decoder.write(Buffer.from(step.value));
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > MAX_LINE_LENGTH)
+      throw new ToolError("too_large", `A line of standard input has more than ${MAX_LINE_LENGTH} characters.`);
+    yield* lines;
+    if (step.done === true) {
+      if (rest !== "") yield rest;
+      return;
+    }
+  }
 }

@@ -1,6 +1,7 @@
 /** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
+import { OWN_NAMESPACE } from "../core/call.ts";
 import { plural } from "../core/base/wording.ts";
-import { OWN_TOOLSET, isSource } from "../config/toolset-config.ts";
+import { isSource } from "../config/toolset-config.ts";
 import { blockedText, blockedTools } from "./blocked-tools.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -67,7 +68,7 @@ interface ToolsetCheck {
 function checkToolsets({ runtime: { registry }, config, report }: OpenRuntime): readonly ToolsetCheck[] {
   const failed = new Set(report.failed.map(({ toolset }) => toolset));
   const made = new Set([...report.opened, ...registry.namespaces(), ...failed]);
-  made.delete(OWN_TOOLSET);
+  made.delete(OWN_NAMESPACE);
   const written = [...config.config.toolsets].filter(([name, toolset]) => !toolset.enabled || !isSource(toolset) || made.has(name));
   const enabled = new Map(written.map(([name, toolset]) => [name, toolset.enabled] as const));
   for (const name of made) if (!enabled.has(name)) enabled.set(name, true);

@@ -11,177 +11,117 @@ export interface CommandLine {
   readonly given: readonly OptionName[];
 }
 
-export interface CliOptions {
-  readonly config: string | undefined;
-  readonly json: boolean;
-  readonly yes: boolean;
-  readonly help: boolean;
-  readonly version: boolean;
-  readonly tag: readonly string[];
-  readonly allTags: boolean;
-  readonly limit: number | undefined;
-  /** The file of the store, instead of the one in the configuration. */
-  readonly store: string | undefined;
-  readonly session: string | undefined;
-  readonly simulate: boolean;
-  readonly settle: boolean;
-  readonly takeOver: boolean;
-  readonly as: string | undefined;
-  readonly force: boolean;
-  readonly id: string | undefined;
-  readonly nearest: boolean;
-  readonly check: boolean;
-  readonly forget: boolean;
-  /** The port to listen on. */
-  readonly http: string | undefined;
-  readonly watch: boolean;
-  readonly validate: boolean;
-  /** Provider and model, instead of those in the configuration. */
-  readonly model: string | undefined;
-  /** What the model is told before everything else, instead of what the configuration says. */
-  readonly system: string | undefined;
-  /** One message of the user, instead of a file. */
-  readonly prompt: string | undefined;
-  /** The file that what is generated goes to, - for standard output. */
-  readonly out: string | undefined;
-  /** How many conversations are generated. */
-  readonly count: number | undefined;
-  /** How many calls each of them has. */
-  readonly calls: number | undefined;
-  readonly format: string | undefined;
-  readonly concurrency: number | undefined;
-  /** Patterns over qualified names. */
-  readonly tools: readonly string[];
-  readonly overwrite: boolean;
-  /** The file that live calls are recorded in. */
-  readonly record: string | undefined;
-  /** The recording that answers the calls. */
-  readonly replay: string | undefined;
-  /** What decides made-up answers and faults, instead of the configuration's. */
-  readonly seed: string | undefined;
-}
+type Option =
+  | { readonly kind: "boolean"; readonly short?: string; readonly help: string }
+  | {
+      readonly kind: "string" | "strings" | "integer";
+      readonly short?: string;
+      /** How the help names its value. */
+      readonly value: string;
+      /** A value for the message that asks for one. */
+      readonly example: string;
+      readonly help: string;
+    };
 
-const OPTIONS = {
-  config: { type: "string", short: "c" },
-  json: { type: "boolean" },
-  yes: { type: "boolean", short: "y" },
-  tag: { type: "string", multiple: true },
-  "all-tags": { type: "boolean" },
-  limit: { type: "string" },
-  store: { type: "string" },
-  session: { type: "string" },
-  simulate: { type: "boolean" },
-  settle: { type: "boolean" },
-  "take-over": { type: "boolean" },
-  as: { type: "string" },
-  force: { type: "boolean" },
-  id: { type: "string" },
-  nearest: { type: "boolean" },
-  check: { type: "boolean" },
-  forget: { type: "boolean" },
-  http: { type: "string" },
-  watch: { type: "boolean" },
-  validate: { type: "boolean" },
-  model: { type: "string", short: "m" },
-  system: { type: "string" },
-  prompt: { type: "string", short: "p" },
-  out: { type: "string", short: "o" },
-  count: { type: "string", short: "n" },
-  calls: { type: "string" },
-  format: { type: "string" },
-  concurrency: { type: "string" },
-  tools: { type: "string", multiple: true },
-  overwrite: { type: "boolean" },
-  record: { type: "string" },
-  replay: { type: "string" },
-  seed: { type: "string" },
-  help: { type: "boolean", short: "h" },
-  version: { type: "boolean", short: "V" },
-} as const;
+/** Every option there is; `options` of a command names those that it takes. */
+export const OPTIONS = {
+  config: {
+    kind: "string",
+    short: "c",
+    value: "<file>",
+    example: "./haft.toml",
+    help: "configuration file; else haft.toml, .yaml, .yml or .json",
+  },
+  json: { kind: "boolean", help: "print JSON, for programs" },
+  yes: { kind: "boolean", short: "y", help: "answer yes to every question" },
+  tag: { kind: "strings", value: "<tag>", example: "weather", help: "only tools with this tag; several: any of them" },
+  "all-tags": { kind: "boolean", help: "only tools with all the tags given" },
+  limit: { kind: "integer", value: "<n>", example: "5", help: "show at most so many; 20 unless told otherwise" },
+  store: { kind: "string", value: "<file>", example: "haft.db", help: "file of the sessions; else that of the configuration" },
+  session: { kind: "string", value: "<id>", example: "travel", help: "go on with this session of the store, or begin it" },
+  simulate: { kind: "boolean", help: "change nothing: reads run, the rest is made up" },
+  settle: { kind: "boolean", help: "run nothing again; say of each call what is known" },
+  "take-over": { kind: "boolean", help: "take the session from the process that has it open" },
+  as: { kind: "string", value: "<format>", example: "openai", help: "recording, openai, anthropic or gemini" },
+  force: { kind: "boolean", help: "replace the file if it is there already" },
+  id: { kind: "string", value: "<id>", example: "travel", help: "import it under this id" },
+  nearest: { kind: "boolean", help: "answer other inputs as the most similar recorded one" },
+  check: { kind: "boolean", help: "write nothing; exit with 6 when anything has changed" },
+  forget: { kind: "boolean", help: "take the word back" },
+  http: { kind: "string", value: "<port>", example: "3000", help: "listen on this port of 127.0.0.1; 0 = any that is free" },
+  watch: { kind: "boolean", help: "take over changes of the files that tools come from" },
+  validate: { kind: "boolean", help: "offer haft_validate_input as well, which checks inputs" },
+  model: { kind: "string", short: "m", value: "<name>", example: "ollama/qwen3", help: "provider/model; else that of the configuration" },
+  system: { kind: "string", value: "<text>", example: '"You keep the notes."', help: "what the model is told before everything else" },
+  prompt: {
+    kind: "string",
+    short: "p",
+    value: "<text>",
+    example: '"What do the notes say?"',
+    help: "one message of the user, instead of a file",
+  },
+  out: {
+    kind: "string",
+    short: "o",
+    value: "<file>",
+    example: "train.jsonl",
+    help: "the file to write, or to go on with; - = standard output",
+  },
+  count: { kind: "integer", short: "n", value: "<n>", example: "1000", help: "how many conversations; 10, or one of each template" },
+  calls: { kind: "integer", value: "<n>", example: "10", help: "calls of each conversation that is drawn; 5" },
+  format: { kind: "string", value: "<format>", example: "openai", help: "neutral, openai or anthropic" },
+  concurrency: { kind: "integer", value: "<n>", example: "16", help: "most conversations under way at a time; 8" },
+  tools: { kind: "strings", value: "<pattern>", example: "'files::*'", help: "only tools that fit, such as files::*; several: any" },
+  overwrite: { kind: "boolean", help: "begin the file anew, whatever it holds" },
+  record: { kind: "string", value: "<file>", example: "travel.jsonl", help: "record the calls that are live, for --replay" },
+  replay: { kind: "string", value: "<file>", example: "travel.jsonl", help: "answer the calls from this recording; run nothing" },
+  seed: { kind: "string", value: "<seed>", example: "7", help: "what decides made-up answers and faults" },
+  help: { kind: "boolean", short: "h", help: "print this help" },
+  version: { kind: "boolean", short: "V", help: "print the version" },
+} as const satisfies Readonly<Record<string, Option>>;
 
 export type OptionName = keyof typeof OPTIONS;
 
+/** What an option of each kind is when it is read. */
+interface Values {
+  readonly boolean: boolean;
+  readonly string: string | undefined;
+  readonly strings: readonly string[];
+  readonly integer: number | undefined;
+}
+
+type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}` ? `${First}${Capitalize<Rest>}` : Name;
+
+export type CliOptions = { readonly [Name in OptionName as CamelCase<Name>]: Values[(typeof OPTIONS)[Name]["kind"]] };
+
 /** @throws ToolError `invalid_argument` for an unknown option or a wrong value */
 export function readCommandLine(argv: readonly string[]): CommandLine {
-  const { values, positionals, tokens } = parseArgs({
-    args: [...argv],
-    options: OPTIONS,
-    allowPositionals: true,
-    strict: false,
-    tokens: true,
-  });
+  const options = Object.fromEntries(optionEntries().map(([name, option]) => [name, argumentOf(option)]));
+  const { values, positionals, tokens } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: false, tokens: true });
   const given = new Set<OptionName>();
   for (const token of tokens) if (token.kind === "option") given.add(checkOption(token));
   const [command, ...args] = positionals;
-  return { command, args, given: [...given], options: optionsOf(values) };
+  const read = optionEntries().map(([name, { kind }]) => [camelCase(name), valueOf(name, kind, values[name])]);
+  return { command, args, given: [...given], options: Object.fromEntries(read) as CliOptions }; // every option, read as its kind says
 }
 
-type Values = { readonly [Name in OptionName]?: string | boolean | readonly (string | boolean)[] };
-
-function optionsOf(values: Values): CliOptions {
-  const read = readersOf(values);
-  const { text, flag, count, list } = read;
-  return {
-    ...generationOptions(read),
-    config: text("config"),
-    json: flag("json"),
-    yes: flag("yes"),
-    help: flag("help"),
-    version: flag("version"),
-    tag: list("tag"),
-    allTags: flag("all-tags"),
-    limit: count("limit"),
-    store: text("store"),
-    session: text("session"),
-    simulate: flag("simulate"),
-    settle: flag("settle"),
-    takeOver: flag("take-over"),
-    as: text("as"),
-    force: flag("force"),
-    id: text("id"),
-    nearest: flag("nearest"),
-    check: flag("check"),
-    forget: flag("forget"),
-    http: text("http"),
-    watch: flag("watch"),
-    validate: flag("validate"),
-    model: text("model"),
-    system: text("system"),
-    prompt: text("prompt"),
-    record: text("record"),
-    replay: text("replay"),
-    seed: text("seed"),
-  };
+function optionEntries(): readonly (readonly [string, Option])[] {
+  return Object.entries(OPTIONS);
 }
 
-type GenerationOptions = Pick<CliOptions, "out" | "count" | "calls" | "format" | "concurrency" | "tools" | "overwrite">;
-
-function generationOptions({ text, flag, count, list }: Readers): GenerationOptions {
-  return {
-    out: text("out"),
-    count: count("count"),
-    calls: count("calls"),
-    format: text("format"),
-    concurrency: count("concurrency"),
-    tools: list("tools"),
-    overwrite: flag("overwrite"),
-  };
+function argumentOf({ kind, short }: Option): { type: "boolean" | "string"; multiple: boolean; short?: string } {
+  return { type: kind === "boolean" ? "boolean" : "string", multiple: kind === "strings", ...(short === undefined ? {} : { short }) };
 }
 
-/** How the value of an option is read. */
-interface Readers {
-  readonly text: (name: OptionName) => string | undefined;
-  readonly flag: (name: OptionName) => boolean;
-  readonly count: (name: OptionName) => number | undefined;
-  readonly list: (name: OptionName) => readonly string[];
+function camelCase(name: string): string {
+  return name.replace(/-(.)/gu, (_, letter: string) => letter.toUpperCase());
 }
 
-function readersOf(values: Values): Readers {
-  const text = (name: OptionName): string | undefined => (typeof values[name] === "string" ? values[name] : undefined);
-  const flag = (name: OptionName): boolean => values[name] === true;
-  const count = (name: OptionName): number | undefined => countOf(name, text(name));
-  const list = (name: OptionName): readonly string[] => listOf(values[name]);
-  return { text, flag, count, list };
+function valueOf(name: string, kind: Option["kind"], value: unknown): boolean | string | number | readonly string[] | undefined {
+  if (kind === "boolean") return value === true;
+  if (kind === "strings") return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+  if (typeof value !== "string") return undefined;
+  return kind === "integer" ? integerOf(name, value) : value;
 }
 
 interface OptionToken {
@@ -195,59 +135,40 @@ interface OptionToken {
 
 function checkOption({ name, rawName, value, inlineValue }: OptionToken): OptionName {
   if (!isOption(name)) throw unknownOption(rawName);
-  if (OPTIONS[name].type === "boolean") {
+  const option: Option = OPTIONS[name];
+  if (option.kind === "boolean") {
     if (value !== undefined) throw new ToolError("invalid_argument", `${rawName} takes no value.`, { hint: `Write ${rawName} alone.` });
     return name;
   }
   // "--config --json" is a value that was forgotten; "--config=--json" is a strange file name.
   if (value === undefined || value === "" || (inlineValue !== true && value.startsWith("-") && value !== "-")) {
-    throw new ToolError("invalid_argument", `${rawName} needs a value.`, { hint: `For example: ${EXAMPLE_VALUES[name] ?? ""}` });
+    throw new ToolError("invalid_argument", `${rawName} needs a value.`, { hint: `For example: --${name} ${option.example}` });
   }
   return name;
 }
-
-const EXAMPLE_VALUES: { readonly [Name in OptionName]?: string } = {
-  config: "--config ./haft.toml",
-  tag: "--tag weather",
-  limit: "--limit 5",
-  store: "--store haft.db",
-  session: "--session travel",
-  as: "--as openai",
-  id: "--id travel",
-  http: "--http 3000",
-  model: "--model ollama/qwen3",
-  system: '--system "You keep the notes."',
-  prompt: '--prompt "What do the notes say?"',
-  out: "--out train.jsonl",
-  count: "--count 1000",
-  calls: "--calls 10",
-  format: "--format openai",
-  concurrency: "--concurrency 16",
-  tools: "--tools 'files::*'",
-  record: "--record travel.jsonl",
-  replay: "--replay travel.jsonl",
-  seed: "--seed 7",
-};
 
 function isOption(name: string): name is OptionName {
   return Object.hasOwn(OPTIONS, name);
 }
 
-function countOf(name: OptionName, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const count = Number(text);
-  if (!/^\d+$/u.test(text) || !Number.isSafeInteger(count) || count < 1) {
-    throw new ToolError("invalid_argument", `--${name} takes an integer from 1, not ${JSON.stringify(text)}.`);
-  }
-  return count;
-}
-
-function listOf(value: Values[OptionName]): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+function integerOf(name: string, text: string): number {
+  const integer = Number(text);
+  if (/^\d+$/u.test(text) && Number.isSafeInteger(integer) && integer >= 1) return integer;
+  throw new ToolError("invalid_argument", `--${name} takes an integer from 1, not ${JSON.stringify(text)}.`);
 }
 
 function unknownOption(name: string): ToolError {
   const [near] = nearNames(name.replace(/^-+/u, ""), Object.keys(OPTIONS));
   const hint = near === undefined ? "See haft --help, or haft <command> --help." : `Did you mean --${near}?`;
   return new ToolError("invalid_argument", `There is no option ${name}.`, { hint });
+}
+
+/** One of the words that an option takes. @throws ToolError `invalid_argument` naming them all */
+export function wordOf<Word extends string>(name: OptionName, text: string, words: readonly Word[]): Word {
+  const word = words.find((known) => known === text);
+  if (word !== undefined) return word;
+  const [near = words[0]] = nearNames(text, words);
+  throw new ToolError("invalid_argument", `--${name} takes one of ${words.join(", ")}, not ${JSON.stringify(text)}.`, {
+    hint: `For example: --${name} ${near ?? ""}`,
+  });
 }

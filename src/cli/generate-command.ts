@@ -10,12 +10,14 @@ import { type HurriedClock, hurriedClock } from "../generate/conversations/hurri
 import type { ConversationTemplate } from "../generate/conversations/conversation-template.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { drained } from "./drained.ts";
-import { formatOf, planFor, readTemplateFile, takesNoTime } from "./generate/generation-plan.ts";
+import { TRAJECTORY_FORMATS } from "../generate/conversations/trajectory-formats.ts";
+import { wordOf } from "./command-line.ts";
+import { planFor, readTemplateFile, takesNoTime } from "./generate/generation-plan.ts";
 import { progressText, summaryLines } from "./generate/generation-words.ts";
 import { withRuntime } from "./open-runtime.ts";
 import type { OpenRuntime, WithRuntimeOptions } from "./open-runtime.ts";
 import { Progress } from "./progress.ts";
-import { present } from "../config/present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { safeJson, safeText } from "./terminal-text.ts";
 
 export const generateCommand: Command = {
@@ -62,7 +64,7 @@ export const generateCommand: Command = {
       throw new ToolError("invalid_argument", "haft generate needs --out: the file that the conversations go to.", {
         hint: "For example: haft generate --out train.jsonl. With --out - they go to standard output.",
       });
-    const known = formatOf(format);
+    const known = wordOf("format", format, TRAJECTORY_FORMATS);
     const templates = await readTemplateFile(context);
     const clock = hurriedClock();
     const options: WithRuntimeOptions = {
@@ -105,7 +107,7 @@ async function generate(
       signal: context.signal,
       onProgress: (state) => watch.tell(state),
       ...(tools.length === 0 ? {} : { allow: { allow: tools } }),
-      ...present({ concurrency, seed }),
+      ...omitUndefined({ concurrency, seed }),
     };
     return await (takesNoTime(config, plan) ? clock.hurry(() => generateConversations(options)) : generateConversations(options));
   } finally {

@@ -2,7 +2,7 @@
 import { dirname, extname, resolve } from "node:path";
 import { stringify } from "smol-toml";
 import { loadConfig } from "../config/load-config.ts";
-import { present } from "../config/present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "../config/registry-config.ts";
 import { ToolError } from "../core/error.ts";
 import { jsonPath } from "../core/base/json.ts";
@@ -81,8 +81,8 @@ function tableOf(toolset: object, folder: string): object {
   return {
     type: "mcp",
     ...(enabled === false ? { enabled } : {}),
-    ...present({ command, args: orNothing(args), env: orNothing(env), cwd: cwd === folder ? undefined : cwd }),
-    ...present({ url, transport, headers: orNothing(headers) }),
+    ...omitUndefined({ command, args: orNothing(args), env: orNothing(env), cwd: cwd === folder ? undefined : cwd }),
+    ...omitUndefined({ url, transport, headers: orNothing(headers) }),
   };
 }
 

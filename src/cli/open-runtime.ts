@@ -19,7 +19,7 @@ import { toolPins } from "../trust/tool-pins.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Runtime, RuntimeOptions } from "../runtime/runtime.ts";
 import type { OpenReport } from "../registry/lifecycle/toolset-lifecycle.ts";
-import { present } from "../config/present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";
 import { runLadder } from "./run-ladder.ts";
@@ -100,20 +100,23 @@ async function runtimeOptions(context: CommandContext, { config, built, trusted,
   const { runtime, retry, circuit, permission, approval, cache } = config.config;
   const pins = options.unpinned === true ? undefined : await pinsBeside(config);
   const memory = toolCacheFiles(toolCacheFolder(context.environment));
-  const parts = await untilAborted(buildRuntimeParts(pick(config, options.only), { memory, ...present({ trusted }) }), context.signal);
+  const parts = await untilAborted(
+    buildRuntimeParts(pick(config, options.only), { memory, ...omitUndefined({ trusted }) }),
+    context.signal,
+  );
   return {
     ...runtime,
     ...parts,
     retry,
     circuit,
     permission,
-    approval: { ...approval, ...present({ approve: options.approve }) },
+    approval: { ...approval, ...omitUndefined({ approve: options.approve }) },
     cache,
-    ...present({ ask: personAsk(context), pins, store: built, onEvent: options.onEvent }),
+    ...omitUndefined({ ask: personAsk(context), pins, store: built, onEvent: options.onEvent }),
     ...(await untilAborted(runLadder(context, config, options), context.signal)),
     ports: {
       ...(options.onWarning === undefined ? quietPorts(context) : { log: { debug() {}, warn: options.onWarning } }),
-      ...present({ clock: options.clock }),
+      ...omitUndefined({ clock: options.clock }),
     },
   };
 }

@@ -55,12 +55,6 @@ export async function runCli(argv: readonly string[], world: CommandWorld): Prom
   }
 }
 
-interface Invocation {
-  readonly command: Command;
-  readonly args: readonly string[];
-  readonly wantsHelp: boolean;
-}
-
 async function dispatch(line: CommandLine, world: CommandWorld): Promise<number> {
   if (line.options.version) return print(world, `${packageVersion()}\n`);
   const wantsHelp = line.options.help || line.command === "help";
@@ -76,7 +70,7 @@ async function dispatch(line: CommandLine, world: CommandWorld): Promise<number>
 }
 
 async function run(
-  { command, args, wantsHelp }: Invocation,
+  { command, args, wantsHelp }: { readonly command: Command; readonly args: readonly string[]; readonly wantsHelp: boolean },
   { line: { options, given }, world }: { readonly line: CommandLine; readonly world: CommandWorld },
 ): Promise<number> {
   if (wantsHelp) return print(world, commandHelp(command));

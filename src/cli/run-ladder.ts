@@ -1,7 +1,7 @@
 /** From the options --replay, --record, --simulate and --seed, and the configuration, to who answers which tool. */
 import { buildLadder } from "../config/build-ladder.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
-import { present } from "../config/present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { isReal, rungList } from "../core/rung.ts";
 import type { Rungs } from "../core/rung.ts";
@@ -37,7 +37,7 @@ export async function runLadder(
   if (!isWanted && config.config.simulation === undefined) return {}; // nothing stands in, and no engine is loaded for it
   const built = await buildLadder(config, {
     environment,
-    ...present({ otherwise: otherwise?.(config), recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add }),
+    ...omitUndefined({ otherwise: otherwise?.(config), recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add }),
     ...(nearest ? { match: "nearest" } : {}),
     ...(replay === undefined || simulate ? {} : { override: "replay" }),
   }).catch((thrown: unknown) => {
@@ -45,7 +45,7 @@ export async function runLadder(
   });
   const { ladder } = built;
   const rules = recorder === undefined ? simulatedRules(ladder, simulate && replay !== undefined) : recordedRules(ladder.rules ?? []);
-  return { ladder: { ...ladder, ...present({ rules }) }, ...present({ faults: built.faults }) };
+  return { ladder: { ...ladder, ...omitUndefined({ rules }) }, ...omitUndefined({ faults: built.faults }) };
 }
 
 /** With a recording and --simulate nothing is asked for real: what the recording does not have is made up. */

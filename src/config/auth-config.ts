@@ -1,7 +1,7 @@
 /** Reads how calls of a server are let in: our own tables, and the words of seed 000. */
 import type { McpAuth } from "../engine/mcp/options.ts";
 import type { RestAuth } from "../engine/rest/rest-options.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { kindOf } from "./table-reader.ts";
 import type { TableReader } from "./table-reader.ts";
 import type { ReadContext } from "./toolset/toolset-type.ts";
@@ -49,13 +49,13 @@ function readRestOther(type: "apiKey" | "oauth2" | undefined, table: TableReader
     const name = secret("name", undefined);
     const place = table.choice("in", PLACES);
     const value = secret("value", "the key");
-    return value === undefined ? undefined : { type, value, ...present({ name, in: place }) };
+    return value === undefined ? undefined : { type, value, ...omitUndefined({ name, in: place }) };
   }
   if (type === undefined) return undefined;
   const tokenUrl = secret("tokenUrl", "where tokens are fetched");
   const clientId = secret("clientId", "the id of the client");
   const clientSecret = secret("clientSecret", "the secret of the client");
-  const more = present({ scopes: table.texts("scopes"), audience: table.text("audience"), send: table.choice("send", SENDS) });
+  const more = omitUndefined({ scopes: table.texts("scopes"), audience: table.text("audience"), send: table.choice("send", SENDS) });
   if (tokenUrl === undefined || clientId === undefined || clientSecret === undefined) return undefined;
   return { type, tokenUrl, clientId, clientSecret, ...more };
 }
@@ -72,7 +72,7 @@ function readMcpKind(table: TableReader, context: ReadContext): McpAuth | undefi
 function readMcpOther(type: "client-credentials" | "private-key-jwt" | undefined, table: TableReader, secret: Secret): McpAuth | undefined {
   if (type === undefined) return undefined;
   const clientId = secret("clientId", "the id of the client");
-  const more = present({ scope: table.text("scope"), issuer: table.text("issuer") });
+  const more = omitUndefined({ scope: table.text("scope"), issuer: table.text("issuer") });
   if (type === "client-credentials") {
     const clientSecret = secret("clientSecret", "the secret of the client");
     return clientId === undefined || clientSecret === undefined ? undefined : { type, clientId, clientSecret, ...more };

@@ -13,7 +13,7 @@ import { filePath } from "./file-path.ts";
 import type { LoadedConfig } from "./load-config.ts";
 import type { LmConfig } from "./lm-config.ts";
 import { makeExample, makeGivenReplay, makeLm, makeReplay, makeStub } from "./make-stand-in.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { SimulationConfig } from "./simulation-config.ts";
 import type { RecordingConfig } from "./stand-in-config.ts";
 import type { Environment } from "./variables.ts";
@@ -119,8 +119,8 @@ class LadderBuilder {
     problems.throwIfAny();
     const { faults } = this.#simulation;
     return {
-      ladder: { rules, engines, simulation, ...present({ onRecord: this.#options.onRecord }) },
-      faults: faults.length === 0 ? undefined : { rules: faults, ...present({ seed: this.#seed }) },
+      ladder: { rules, engines, simulation, ...omitUndefined({ onRecord: this.#options.onRecord }) },
+      faults: faults.length === 0 ? undefined : { rules: faults, ...omitUndefined({ seed: this.#seed }) },
     };
   }
 
@@ -152,7 +152,7 @@ class LadderBuilder {
     const { recording = written?.recording, match = written?.match } = this.#options;
     if (recording === undefined) return undefined;
     const isOfFile = this.#options.recording === undefined;
-    return { recording, ...present({ match, repeatLast: isOfFile ? written?.repeatLast : undefined }) };
+    return { recording, ...omitUndefined({ match, repeatLast: isOfFile ? written?.repeatLast : undefined }) };
   }
 
   async #make(rung: EngineRung, isNamed: boolean): Promise<Engine> {

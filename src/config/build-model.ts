@@ -8,7 +8,7 @@ import { findProvider } from "../model/providers.ts";
 import { textToolsModel } from "../model/text-model.ts";
 import { UsageMeter, costOf } from "../model/usage-meter.ts";
 import type { LoopConfig, ModelConfig } from "./model-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { resolveVariables } from "./variables.ts";
 import type { Environment } from "./variables.ts";
 
@@ -39,7 +39,7 @@ export function buildModel(config: ModelConfig, options: BuildModelOptions): Bui
   const named = splitSpec(name);
   const spec: ModelSpec = {
     ...named,
-    ...present({ baseUrl, headers, stream, strict, keyHint: keyHintOf(named.provider, { apiKey, keyName }) }),
+    ...omitUndefined({ baseUrl, headers, stream, strict, keyHint: keyHintOf(named.provider, { apiKey, keyName }) }),
     ...(apiKey === undefined ? {} : { apiKey: keyOf(apiKey, { environment, keyName }) }),
     ...(maxAttempts === undefined ? {} : { retry: { maxAttempts } }),
   };
@@ -50,7 +50,7 @@ export function buildModel(config: ModelConfig, options: BuildModelOptions): Bui
   });
   const model = modelFrom(spec, { environment, meter, ...context });
   if (textFormat === undefined) return { model, meter };
-  return { model: textToolsModel(model, { format: textFormat, ...present({ bodyArguments, onWarnings }) }), meter };
+  return { model: textToolsModel(model, { format: textFormat, ...omitUndefined({ bodyArguments, onWarnings }) }), meter };
 }
 
 function keyOf(written: string, { environment, keyName }: { readonly environment: Environment; readonly keyName: string }): string {
@@ -78,8 +78,8 @@ export function configuredLoop(
 ): Pick<LoopOptions, "system" | "earlyDispatch" | "limits" | "parallelCalls" | "maxOutputTokens" | "temperature" | "cost"> {
   const { parallelCalls, maxOutputTokens, temperature, contextTokens, prices } = model;
   return {
-    ...present({ system, earlyDispatch, parallelCalls, maxOutputTokens, temperature }),
-    limits: { ...limits, ...present({ contextTokens }) },
+    ...omitUndefined({ system, earlyDispatch, parallelCalls, maxOutputTokens, temperature }),
+    limits: { ...limits, ...omitUndefined({ contextTokens }) },
     ...(prices === undefined ? {} : { cost: (usage) => costOf(usage, prices) }),
   };
 }

@@ -5,6 +5,7 @@ import { ToolError, operatorText } from "../core/error.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ToolSource } from "../core/source.ts";
+import { ownSettings } from "../core/call-settings.ts";
 import type { CallSettings } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
@@ -18,7 +19,7 @@ import type { LoadedConfig } from "./load-config.ts";
 import { makeEngine } from "./make-engine.ts";
 import type { EngineTarget } from "./make-engine.ts";
 import { ownPaths } from "./own-paths.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { engineFor } from "./registry-config.ts";
 import type { RegistryEntry } from "./registry-config.ts";
 import { bringsServer, matchServer } from "./server-match.ts";
@@ -143,11 +144,11 @@ class Builder {
     const { openTimeoutMs } = toolset;
     if (match === "same" && (this.#listed.get(engineName) ?? name) === name) {
       this.#listed.set(engineName, name);
-      return { toolset: present({ engine: await this.#engine(engineName), openTimeoutMs }) };
+      return { toolset: omitUndefined({ engine: await this.#engine(engineName), openTimeoutMs }) };
     }
     const target: EngineTarget = toolset.type === "mcp" ? { server: toolset } : { service: toolset };
     if (match === "adapts" || match === "same")
-      return { toolset: present({ engine: await this.#make(engineName, target), openTimeoutMs }) };
+      return { toolset: omitUndefined({ engine: await this.#make(engineName, target), openTimeoutMs }) };
     const answering = await this.#engine(engineName);
     const built = await own();
     const lister = "toolset" in built ? built.toolset.engine : undefined;
@@ -196,14 +197,14 @@ class Builder {
       extensions: this.#extensions,
       resolve: (text) => this.#resolve(text),
       problem: (key, thrown) => problems.line([...config.path, key], this.#say(thrown)),
-      ...present({ target }),
+      ...omitUndefined({ target }),
     });
   }
 
   #context(entry: RegistryEntry, engine: Engine | undefined): BuildContext {
     const { folder, environment, config } = this.#loaded;
     const { clock = systemPorts.clock, memory, trusted } = this.#options;
-    const common = { ...this.#commonOf(entry), ...present({ engine }) };
+    const common = { ...this.#commonOf(entry), ...omitUndefined({ engine }) };
     const { allowVariables } = config;
     return { folder, ownPaths: ownPaths(this.#loaded), clock, memory, environment, allowVariables, trusted, engine, common };
   }
@@ -211,7 +212,7 @@ class Builder {
   #commonOf(entry: RegistryEntry): CommonToolset {
     const engineName = engineFor(entry, this.#loaded.config.engines);
     const engine = engineName === undefined ? undefined : this.#loaded.config.engines.get(engineName);
-    return { ...commonOf(entry.toolset, engine?.defaults ?? {}), ...present({ faults: engine?.faults }) };
+    return { ...commonOf(entry.toolset, engine?.defaults ?? {}), ...omitUndefined({ faults: engine?.faults }) };
   }
 
   #resolve(text: string): string {
@@ -228,9 +229,9 @@ class Builder {
 }
 
 function commonOf(config: ToolsetConfig, inherited: CallSettings): CommonToolset {
-  const { description, maxConcurrent, checkFormats, timeoutMs, deadlineMs, maxAttempts, maxResultBytes } = config;
-  const defaults: CallSettings = { ...inherited, ...present({ timeoutMs, deadlineMs, maxAttempts, maxResultBytes }) };
-  return { ...present({ description, maxConcurrent, checkFormats }), ...(Object.keys(defaults).length === 0 ? {} : { defaults }) };
+  const { description, maxConcurrent, checkFormats } = config;
+  const defaults: CallSettings = { ...inherited, ...ownSettings(config) };
+  return { ...omitUndefined({ description, maxConcurrent, checkFormats }), ...(Object.keys(defaults).length === 0 ? {} : { defaults }) };
 }
 
 /** The same source, whose toolsets meet failures on purpose. */

@@ -8,7 +8,7 @@ import { buildStore } from "./build-store.ts";
 import { lockPath, readLock } from "./lock-file.ts";
 import { loadConfig } from "./load-config.ts";
 import type { LoadOptions } from "./load-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { toolPins } from "../trust/tool-pins.ts";
 
 export { buildRuntimeParts } from "./build-runtime-parts.ts";
@@ -42,5 +42,5 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
   const lock = await readLock(lockPath(path));
   const pins = lock === undefined ? undefined : toolPins(lock);
   const built = loaded.config.simulation === undefined ? {} : await buildLadder(loaded);
-  return { ...runtime, retry, circuit, permission, approval, cache, toolsets, sources, ...present({ store, pins, ...built }) };
+  return { ...runtime, retry, circuit, permission, approval, cache, toolsets, sources, ...omitUndefined({ store, pins, ...built }) };
 }

@@ -1,7 +1,7 @@
 /** Reads what calls touch, as far as it can be said without code. */
 import * as presets from "../core/effects.ts";
 import type { Effects } from "../core/effects.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 
 /** The effects that have a name of their own. */
@@ -26,9 +26,11 @@ function readEffects(table: TableReader, key: string): Effects | undefined {
     const word = table.choice(key, [...EFFECT_PRESETS.keys()]);
     return word === undefined ? undefined : EFFECT_PRESETS.get(word);
   }
-  const effects = table.table(key);
-  if (effects === undefined) return undefined;
-  const read = present({
+  return table.section(key, readDeclared);
+}
+
+function readDeclared(effects: TableReader): Effects {
+  return omitUndefined({
     reads: effects.texts("reads"),
     writes: effects.texts("writes"),
     idempotent: effects.flag("idempotent"),
@@ -36,6 +38,4 @@ function readEffects(table: TableReader, key: string): Effects | undefined {
     destructive: effects.flag("destructive"),
     commutative: effects.flag("commutative"),
   });
-  effects.finish();
-  return read;
 }

@@ -6,11 +6,11 @@ import type { ReplayOptions } from "../engine/replay.ts";
 import type { SearchOptions } from "../engine/search.ts";
 import type { Stub } from "../engine/stub.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { COUNT, PORTION, SECONDS } from "../core/base/number-bounds.ts";
 import { readFaultRules } from "./faults-config.ts";
 import { readLm } from "./lm-config.ts";
 import type { LmConfig } from "./lm-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { readRecording, readSeed, readStubList } from "./stand-in-config.ts";
 import type { TableReader } from "./table-reader.ts";
 import { readConnection, readMcpServer } from "./toolset/mcp.ts";
@@ -121,7 +121,7 @@ function readEngine(table: TableReader, context: ReadContext): EngineConfig | un
     rules === undefined ? {} : { faults: { rules, ...(typeof seed === "number" || typeof seed === "string" ? { seed } : {}) } };
   if (own?.type === "other") return { ...own, path, defaults: {}, ...faultsOf(own.options["seed"]) };
   const seed = readSeed(table);
-  const timeout = table.number("timeout", { min: 0, max: MILLISECONDS.max / 1000, whole: false });
+  const timeout = table.number("timeout", SECONDS);
   table.finish(NOT_OF_ENGINE);
   if (own === undefined) return undefined;
   return { ...own, path, defaults: timeout === undefined ? {} : { timeoutMs: timeout * 1000 }, ...faultsOf(seed) };
@@ -154,7 +154,7 @@ function readOwn(type: string, table: TableReader, context: ReadContext): AnyEng
       return lm && { type, ...lm };
     }
     case "example":
-      return { type, ...present({ seed: readSeed(table) }) };
+      return { type, ...omitUndefined({ seed: readSeed(table) }) };
     case "replay": {
       const recording = readRecording(table, context);
       return recording && { type, ...recording };
@@ -163,7 +163,7 @@ function readOwn(type: string, table: TableReader, context: ReadContext): AnyEng
       return readStub(table, context);
     default: {
       const isolation = table.choice("isolation", ["session"]);
-      return { type: "other", engineType: type, options: table.rest(), ...present({ isolation }) };
+      return { type: "other", engineType: type, options: table.rest(), ...omitUndefined({ isolation }) };
     }
   }
 }
@@ -180,13 +180,13 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
   const documents = table.requiredText(key, "the file of JSON lines to search");
   if (table.value("format") !== undefined && table.value("format") !== "jsonl")
     table.report("format", 'must be "jsonl": the documents are a file of JSON lines, one document each.');
-  const more = present({
+  const more = omitUndefined({
     idField: table.text("idField"),
     textField: table.text("textField"),
     ...readProjection(table),
     maxDocuments: table.number("maxDocuments", COUNT),
-    limit: table.number("limit", { min: 1, max: 1_000, whole: true }),
-    threshold: table.number(wordInUse(table, ["threshold", "relevance_threshold"]), { min: 0, max: 1, whole: false }),
+    limit: table.number("limit", { min: 1, max: 1_000, integer: true }),
+    threshold: table.number(wordInUse(table, ["threshold", "relevance_threshold"]), PORTION),
     description: table.text("description"),
   });
   if (documents === undefined) return undefined;
@@ -197,5 +197,5 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
 function readProjection(table: TableReader): Pick<SearchOptions, "idField" | "textField"> {
   const names = table.textTable("projection") ?? {};
   const fieldOf = (meaning: string): string | undefined => Object.keys(names).find((field) => names[field] === meaning);
-  return present({ idField: fieldOf("id"), textField: fieldOf("text") });
+  return omitUndefined({ idField: fieldOf("id"), textField: fieldOf("text") });
 }

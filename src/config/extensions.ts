@@ -5,6 +5,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import type { ToolSource } from "../core/source.ts";
 import { moduleExports } from "./module-tools.ts";
 import { nearKey } from "./near-key.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** What a factory is told besides the keys of its table. */
 export interface ExtensionContext {
@@ -110,7 +111,7 @@ export async function loadExtension(path: string, folder: string): Promise<Exten
   ) {
     throw new ToolError("invalid_config", `${JSON.stringify(path)} must export haftEngines or haftSources, objects of functions by name.`);
   }
-  return { ...(engines === undefined ? {} : { engines }), ...(sources === undefined ? {} : { sources }) };
+  return omitUndefined({ engines, sources });
 }
 
 function isFactoryTable<Factory>(value: unknown): value is Readonly<Record<string, Factory>> | undefined {

@@ -1,10 +1,10 @@
 /** Reads the faults that a configuration file puts into calls on purpose. */
 import { FAULT_TYPES } from "../core/fault.ts";
 import type { FaultRule, FaultType } from "../core/fault.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { COUNT, MILLISECONDS, PORTION } from "../core/base/number-bounds.ts";
 import { nearKey } from "./near-key.ts";
 import { patternFault } from "./policy-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 
 export interface FaultRulesOptions {
@@ -15,8 +15,6 @@ export interface FaultRulesOptions {
   /** What failures say that no crash and no type of one's own is, where a rule has no message. @default as the real errors do */
   readonly message?: string;
 }
-
-const PROBABILITY = { min: 0, max: 1, whole: false };
 
 /**
  * The list under `key`, in its order: `type` and `probability` are required, and the other keys are those of `FaultRule`. What is wrong
@@ -29,8 +27,8 @@ export function readFaultRules(table: TableReader, key: string, options: FaultRu
 function readFaultRule(table: TableReader, options: FaultRulesOptions): FaultRule | undefined {
   const type = readType(table, options.otherTypes === true);
   if (!table.has("probability")) table.report(undefined, '"probability" is missing: how likely it hits a call, from 0 to 1.');
-  const probability = table.number("probability", PROBABILITY);
-  const rest = present({
+  const probability = table.number("probability", PORTION);
+  const rest = omitUndefined({
     tools: readTools(table),
     message: table.text("message") ?? (GENERAL.has(type ?? "") ? options.message : undefined),
     retryable: table.flag("retryable") ?? options.retryable,

@@ -5,14 +5,14 @@ import type { CacheOptions } from "../policy/result-cache.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { RetrySettings } from "../policy/retry.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
+import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import { clientTableOf, readClientServers } from "./mcp-servers.ts";
 import type { Note } from "./mcp-servers.ts";
-import { readApproval, readCache, readCircuit, readPermission, readRetry } from "./policy-config.ts";
+import { NOT_OF_RETRY, readApproval, readCache, readCircuit, readPermission, readRetry } from "./policy-config.ts";
 import type { ApprovalConfig } from "./policy-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Problems } from "../documents/problems.ts";
 import { checkRouting, readToolsBlock } from "./registry-config.ts";
 import type { RegistryEntry } from "./registry-config.ts";
@@ -112,8 +112,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const variables = new Variables({ environment: options.environment, allowed: new Set(allowVariables), problems });
   const extensionTypes = extensions.length === 0 ? options.extensionTypes : undefined;
   const context: ToolsetReadContext = { variables, problems, seed: false, extensionTypes };
-  const simulated = root.table("simulation");
-  const simulation = simulated === undefined ? undefined : readSimulation(simulated, context);
+  const simulation = root.section("simulation", (table) => readSimulation(table, context));
   const toolsets = new Map(readToolsetTables(root, context));
   const block = readToolsBlock(root, context);
   const mcp = root.table("mcp");
@@ -163,39 +162,28 @@ function readToolsetTables(root: TableReader, context: ToolsetReadContext): Read
 type Policies = Pick<HaftConfig, "runtime" | "retry" | "circuit" | "permission" | "approval" | "cache" | "store" | "model" | "loop">;
 
 function readPolicies(root: TableReader, environment: Environment): Policies {
-  const runtime = root.table("runtime");
-  const retry = root.table("retry");
-  const circuit = root.table("circuit");
-  const permission = root.table("permission");
-  const approval = root.table("approval");
-  const cache = root.table("cache");
-  const store = root.table("store");
-  const model = root.table("model");
-  const loop = root.table("loop");
   return {
-    runtime: runtime === undefined ? {} : readRuntime(runtime),
-    retry: retry === undefined ? {} : readRetry(retry),
-    circuit: circuit === undefined ? {} : readCircuit(circuit),
-    permission: permission === undefined ? {} : readPermission(permission),
-    approval: approval === undefined ? {} : readApproval(approval),
-    cache: cache === undefined ? {} : readCache(cache),
-    store: store === undefined ? undefined : readStore(store, environment),
-    model: model === undefined ? undefined : readModel(model),
-    loop: loop === undefined ? {} : readLoop(loop),
+    runtime: root.section("runtime", readRuntime) ?? {},
+    retry: root.section("retry", readRetry, NOT_OF_RETRY) ?? {},
+    circuit: root.section("circuit", readCircuit) ?? {},
+    permission: root.section("permission", readPermission) ?? {},
+    approval: root.section("approval", readApproval) ?? {},
+    cache: root.section("cache", readCache) ?? {},
+    store: root.section("store", (table) => readStore(table, environment)),
+    model: root.section("model", readModel),
+    loop: root.section("loop", readLoop) ?? {},
   };
 }
 
 function readAllowed(root: TableReader): readonly string[] {
-  const table = root.table("variables");
-  const allowed = table?.texts("allow", (name) => (isVariableName(name) ? undefined : "is no name of an environment variable.")) ?? [];
-  table?.finish();
-  return allowed;
+  const fault = (name: string): string | undefined => (isVariableName(name) ? undefined : "is no name of an environment variable.");
+  return root.section("variables", (table) => table.texts("allow", fault)) ?? [];
 }
 
 function readRuntime(table: TableReader): RuntimeConfig {
-  const runtime = {
+  return {
     ...readCallSettings(table),
-    ...present({
+    ...omitUndefined({
       maxConcurrent: table.number("maxConcurrent", COUNT),
       strict: table.flag("strict"),
       orphanHoldMs: table.number("orphanHoldMs", MILLISECONDS),
@@ -203,6 +191,4 @@ function readRuntime(table: TableReader): RuntimeConfig {
       keepEvents: table.number("keepEvents", COUNT),
     }),
   };
-  table.finish();
-  return runtime;
 }

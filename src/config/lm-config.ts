@@ -3,10 +3,10 @@ import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { LmEngineOptions } from "../engine/lm.ts";
 import { findProvider, nearProviders } from "../model/providers.ts";
 import type { ProviderName } from "../model/providers.ts";
-import { COUNT } from "./bounds.ts";
+import { COUNT, PORTION, SIZE } from "../core/base/number-bounds.ts";
 import { TEMPERATURE, readAddress, readKey, readModel, readModelName } from "./model-config.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { isTable, kindOf } from "./table-reader.ts";
 import type { TableReader } from "./table-reader.ts";
 import { wordInUse } from "./word-in-use.ts";
@@ -34,17 +34,16 @@ export function readLm(table: TableReader): LmConfig | undefined {
     return model === undefined ? undefined : { model, modelKey: "model", settings };
   }
   if (table.value("model") !== undefined) table.report("model", "is what lm_config says in other words; keep one of them.");
-  const seed = table.table("lm_config");
-  const read = seed === undefined ? undefined : readLmConfig(seed, settings);
+  const read = table.section("lm_config", (seed) => readLmConfig(seed, settings), NOT_OF_LM_CONFIG);
   return read === undefined ? undefined : { ...read, modelKey: "lm_config" };
 }
 
 export function readLmSettings(table: TableReader): LmSettings {
-  return present({
-    maxHistory: table.number("maxHistory", { min: 0, max: 10_000, whole: true }),
+  return omitUndefined({
+    maxHistory: table.number("maxHistory", { min: 0, max: 10_000, integer: true }),
     maxHistoryChars: table.number("maxHistoryChars", { ...CHARS, min: 0 }),
     candidates: table.number("candidates", CANDIDATES),
-    tries: table.number("tries", { min: 1, max: 10, whole: true }),
+    tries: table.number("tries", { min: 1, max: 10, integer: true }),
     maxOutputTokens: table.number("maxOutputTokens", COUNT),
     temperature: table.number("temperature", TEMPERATURE),
     instructions: table.text("instructions"),
@@ -52,8 +51,8 @@ export function readLmSettings(table: TableReader): LmSettings {
   });
 }
 
-const CANDIDATES = { min: 1, max: 16, whole: true } as const;
-const CHARS = { min: 1, max: 16_777_216, whole: true } as const;
+const CANDIDATES = { min: 1, max: 16, integer: true } as const;
+const CHARS = { min: 1, max: 16_777_216, integer: true } as const;
 
 /** `provider/model`, or a table with the keys of `[model]`. Undefined for what is not there or not usable. */
 export function readModelOf(table: TableReader, key: string): ModelConfig | undefined {
@@ -63,8 +62,7 @@ export function readModelOf(table: TableReader, key: string): ModelConfig | unde
     const name = readModelName(table, key);
     return name === undefined ? undefined : { name };
   }
-  const model = isTable(value) ? table.table(key) : undefined;
-  if (model !== undefined) return readModel(model);
+  if (isTable(value)) return table.section(key, readModel);
   table.report(key, `must be provider and model, such as "ollama/qwen3", or an object as [model], not ${kindOf(value)}.`);
   return undefined;
 }
@@ -88,16 +86,15 @@ function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "m
   const type = table.requiredText("type", "which provider it is, such as ollama or openai");
   const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
   const baseUrl = readAddress(table, wordInUse(table, ["base_url", "api_base"]));
-  const own = present({
+  const own = omitUndefined({
     candidates: table.number("n", CANDIDATES),
     maxOutputTokens: table.number(wordInUse(table, TOKENS), COUNT),
     temperature: table.number("temperature", TEMPERATURE),
   });
   const settings = { ...own, ...beside };
-  const more = present({ baseUrl, apiKey: readKey(table, "api_key"), headers: table.textTable("default_headers") });
+  const more = omitUndefined({ baseUrl, apiKey: readKey(table, "api_key"), headers: table.textTable("default_headers") });
   const provider = type === undefined ? undefined : providerOf(type, table);
   const fields = readFields(table, provider, settings);
-  table.finish(NOT_OF_LM_CONFIG);
   if (provider === undefined || id === undefined) return undefined;
   return { model: { name: `${provider}/${id}`, ...more }, settings, ...fields };
 }
@@ -119,9 +116,9 @@ function providerOf(type: string, table: TableReader): ProviderName | undefined 
 /** A key of seed 000, and where a provider wants it. */
 type Field = readonly [key: string, read: (table: TableReader, key: string) => JsonValue | undefined];
 
-const whole = (table: TableReader, key: string) => table.number(key, { min: 0, max: Number.MAX_SAFE_INTEGER, whole: true });
-const share = (table: TableReader, key: string) => table.number(key, { min: 0, max: 1, whole: false });
-const penalty = (table: TableReader, key: string) => table.number(key, { min: -2, max: 2, whole: false });
+const whole = (table: TableReader, key: string) => table.number(key, SIZE);
+const share = (table: TableReader, key: string) => table.number(key, PORTION);
+const penalty = (table: TableReader, key: string) => table.number(key, { min: -2, max: 2, integer: false });
 const texts = (table: TableReader, key: string) => {
   const value = table.value(key);
   return typeof value === "string" ? [value] : table.texts(key);
@@ -189,5 +186,5 @@ function readFields(table: TableReader, provider: ProviderName | undefined, sett
 
 /** Native `options` stand in place of those that a request would have. */
 function ollamaOptions({ temperature, maxOutputTokens }: LmSettings): JsonObject {
-  return present({ temperature, num_predict: maxOutputTokens });
+  return omitUndefined({ temperature, num_predict: maxOutputTokens });
 }

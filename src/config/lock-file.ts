@@ -1,4 +1,5 @@
 /** Reads and writes `haft.lock`: the definitions of strangers' tools as somebody agreed to them. */
+import { own } from "../core/base/own.ts";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -191,10 +192,6 @@ class LockReader {
   #wrong(path: Path, problem: string): ToolError {
     return damaged(this.#path, `${jsonPath(path)} ${problem}.`);
   }
-}
-
-function own(table: JsonObject, key: string): JsonValue | undefined {
-  return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
 function damaged(path: string, problem: string, cause?: unknown): ToolError {

@@ -9,7 +9,7 @@ import type { ExtensionContext, ExtensionTable } from "./extensions.ts";
 import { factoryError } from "./extensions.ts";
 import { filePath } from "./file-path.ts";
 import { makeExample, makeLm, makeReplay, makeStub } from "./make-stand-in.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { saysNothing } from "./server-match.ts";
 import { mcpEngineOf } from "./toolset/mcp.ts";
 import type { McpServer } from "./toolset/mcp.ts";
@@ -126,7 +126,7 @@ function unusableEngine(name: string, kind: string, { reason, hint }: { readonly
   const missing = (): never => {
     throw new ToolError("unavailable", `Engine ${JSON.stringify(name)} cannot be used: ${reason}`, {
       outcome: "not_started",
-      ...present({ operatorHint: hint }),
+      ...omitUndefined({ operatorHint: hint }),
     });
   };
   return { kind, open: async () => missing(), call: missing };
@@ -140,5 +140,5 @@ function serverOf({ server: own }: McpEngineConfig, { server: wanted }: EngineTa
 }
 
 function connectionOf({ isolation, start, openTimeoutMs }: McpEngineConfig): ConnectionConfig {
-  return present({ isolation, start, openTimeoutMs });
+  return omitUndefined({ isolation, start, openTimeoutMs });
 }

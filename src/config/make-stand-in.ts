@@ -10,7 +10,7 @@ import { readDocument } from "../documents/read-document.ts";
 import { readTextPieces } from "../documents/read-text-file.ts";
 import type { Stub } from "../engine/stub.ts";
 import type { LmConfig } from "./lm-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { RecordingConfig } from "./stand-in-config.ts";
 import type { Environment } from "./variables.ts";
 
@@ -29,7 +29,7 @@ export async function makeLm({ model: config, modelKey, native, settings }: LmCo
   const { maxOutputTokens, temperature } = config;
   return lmEngine({
     model: native === undefined ? model : withFields(model, native),
-    ...present({ maxOutputTokens, temperature }),
+    ...omitUndefined({ maxOutputTokens, temperature }),
     ...settings,
   });
 }
@@ -39,14 +39,14 @@ function withFields(model: Model, fields: JsonObject): Model {
   const { name, format } = model;
   return {
     name,
-    ...present({ format }),
+    ...omitUndefined({ format }),
     stream: (request, options) => model.stream({ ...request, native: { ...fields, ...request.native } }, options),
   };
 }
 
 export async function makeExample(seed: number | string | undefined): Promise<Engine> {
   const { exampleEngine } = await import("../engine/example.ts");
-  return exampleEngine(present({ seed }));
+  return exampleEngine(omitUndefined({ seed }));
 }
 
 /** @throws ToolError for a file that cannot be read, and with file and line for one that is damaged */
@@ -70,7 +70,7 @@ export async function makeGivenReplay(
     : readTextPieces({ path: recording, what: "recording", code, hint: "Name the file itself, such as session.jsonl." });
   const events: SessionEvent[] = [];
   for await (const event of (await readRecording(source)).events) events.push(event);
-  return replayEngine(events, present({ match, repeatLast }));
+  return replayEngine(events, omitUndefined({ match, repeatLast }));
 }
 
 function inFile(file: string, error: ToolError): ToolError {

@@ -1,11 +1,12 @@
 /** Reads the servers in the files of other MCP clients: `mcpServers` of Claude and Cursor, `servers` of VS Code. */
+import { OWN_NAMESPACE } from "../core/call.ts";
 import { homedir } from "node:os";
 import { basename, dirname, resolve } from "node:path";
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
-import { OWN_TOOLSET, checkToolsetName } from "./toolset-config.ts";
+import { checkToolsetName } from "./toolset-config.ts";
 import type { ToolsetReadContext } from "./toolset-config.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "./registry-config.ts";
 import { isTable } from "./table-reader.ts";
 import type { TableReader } from "./table-reader.ts";
@@ -50,10 +51,10 @@ export function readClientServers(root: TableReader, context: ToolsetReadContext
   for (const name of context.problems.inOrder(table?.path ?? [], table?.names() ?? [])) {
     const server = table?.table(name);
     if (table === undefined || server === undefined) continue;
-    if (name === OWN_TOOLSET) {
+    if (name === OWN_NAMESPACE) {
       notes.push({
         path: server.path,
-        text: `is left out: ${JSON.stringify(OWN_TOOLSET)} is the name of the toolset that Haft has itself.`,
+        text: `is left out: ${JSON.stringify(OWN_NAMESPACE)} is the name of the toolset that Haft has itself.`,
       });
       continue;
     }
@@ -124,7 +125,7 @@ class ClientServer {
       Object.entries(table.textTable("headers") ?? {}).map(([name, text]) => [name, this.#sent(text, [...table.path, "headers", name])]),
     );
     const transport = type === undefined ? (key === "httpUrl" ? "http" : undefined) : type === "sse" ? "sse" : "http";
-    return url === "" ? undefined : { url, headers, trustAnnotations: false, ...present({ transport } as const) };
+    return url === "" ? undefined : { url, headers, trustAnnotations: false, ...omitUndefined({ transport } as const) };
   }
 
   /** For a program of this machine. A text that begins with `env:` means itself in these files. */

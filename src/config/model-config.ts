@@ -1,7 +1,7 @@
 /** Reads the tables that say which model answers, and how far its loop may go. */
 import type { ModelPrices } from "../model/usage-meter.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
-import { present } from "./present.ts";
+import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 import { resolveVariables } from "./variables.ts";
 
@@ -46,14 +46,13 @@ export type BudgetConfig = Readonly<Partial<Record<(typeof AXES)[number], { read
 
 const AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
 /** What providers take as a temperature. */
-export const TEMPERATURE = { min: 0, max: 2, whole: false } as const;
-const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, whole: false } as const;
+export const TEMPERATURE = { min: 0, max: 2, integer: false } as const;
+const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, integer: false } as const;
 
 /** Undefined when the table names no usable model; what is wrong has then been reported. */
 export function readModel(table: TableReader): ModelConfig | undefined {
   const name = readModelName(table, "name");
-  const prices = table.table("prices");
-  const settings = present({
+  const settings = omitUndefined({
     baseUrl: readAddress(table, "baseUrl"),
     apiKey: readKey(table, "apiKey"),
     headers: table.textTable("headers"),
@@ -67,9 +66,8 @@ export function readModel(table: TableReader): ModelConfig | undefined {
     parallelCalls: table.flag("parallelCalls"),
     contextTokens: table.number("contextTokens", COUNT),
     currency: table.text("currency"),
-    prices: prices === undefined ? undefined : readPrices(prices),
+    prices: table.section("prices", readPrices),
   });
-  table.finish();
   return name === undefined ? undefined : { name, ...settings };
 }
 
@@ -104,11 +102,10 @@ export function readKey(table: TableReader, key: string): string | undefined {
 function readPrices(table: TableReader): ModelPrices | undefined {
   const price = (key: keyof ModelPrices): number | undefined => table.number(key, AMOUNT);
   const [inputPerMillion, outputPerMillion] = [price("inputPerMillion"), price("outputPerMillion")];
-  const others = present({
+  const others = omitUndefined({
     cachedInputPerMillion: price("cachedInputPerMillion"),
     cacheWritePerMillion: price("cacheWritePerMillion"),
   });
-  table.finish();
   if (inputPerMillion !== undefined && outputPerMillion !== undefined) return { inputPerMillion, outputPerMillion, ...others };
   for (const key of ["inputPerMillion", "outputPerMillion"])
     if (!table.has(key)) table.report(undefined, `"${key}" is missing: what a million tokens cost.`);
@@ -116,8 +113,7 @@ function readPrices(table: TableReader): ModelPrices | undefined {
 }
 
 export function readLoop(table: TableReader): LoopConfig {
-  const budget = table.table("budget");
-  const loop = present({
+  return omitUndefined({
     system: table.text("system"),
     maxRounds: table.number("maxRounds", COUNT),
     maxCallsPerRound: table.number("maxCallsPerRound", COUNT),
@@ -125,23 +121,22 @@ export function readLoop(table: TableReader): LoopConfig {
     maxDurationMs: table.number("maxDurationMs", MILLISECONDS),
     idleMs: table.number("idleMs", MILLISECONDS),
     earlyDispatch: table.flag("earlyDispatch"),
-    budget: budget === undefined ? undefined : readBudget(budget),
+    budget: table.section("budget", readBudget),
   });
-  table.finish();
-  return loop;
 }
 
 function readBudget(table: TableReader): BudgetConfig {
   const budget: [axis: string, limit: { readonly soft?: number; readonly hard?: number }][] = [];
   for (const axis of AXES) {
-    const limit = table.table(axis);
-    if (limit === undefined) continue;
-    const read = present({ soft: limit.number("soft", AMOUNT), hard: limit.number("hard", AMOUNT) });
-    limit.finish();
-    if (read.soft !== undefined && read.hard !== undefined && read.soft > read.hard)
-      limit.report("soft", `must not be above hard, which is ${read.hard}, as ${read.soft} is.`);
-    budget.push([axis, read]);
+    const limit = table.section(axis, readLimit);
+    if (limit !== undefined) budget.push([axis, limit]);
   }
-  table.finish();
   return Object.fromEntries(budget);
+}
+
+function readLimit(table: TableReader): { readonly soft?: number; readonly hard?: number } {
+  const limit = omitUndefined({ soft: table.number("soft", AMOUNT), hard: table.number("hard", AMOUNT) });
+  if (limit.soft !== undefined && limit.hard !== undefined && limit.soft > limit.hard)
+    table.report("soft", `must not be above hard, which is ${limit.hard}, as ${limit.soft} is.`);
+  return limit;
 }

@@ -6,60 +6,51 @@ import { nameMatcher } from "../policy/permission.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
-import { present } from "./present.ts";
+import { COUNT, MILLISECONDS, PORTION, SIZE } from "../core/base/number-bounds.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 
 /** The approver itself is code. */
 export type ApprovalConfig = Omit<ApprovalSettings, "approve">;
 
-const NOT_OF_RETRY: ReadonlyMap<string, string> = new Map([["maxAttempts", "belongs in runtime, or in a toolset."]]);
+export const NOT_OF_RETRY: ReadonlyMap<string, string> = new Map([["maxAttempts", "belongs in runtime, or in a toolset."]]);
 
 export function readRetry(table: TableReader): RetrySettings {
-  const retry = present({
+  return omitUndefined({
     delayMs: table.number("delayMs", MILLISECONDS),
-    factor: table.number("factor", { min: 1, max: 100, whole: false }),
+    factor: table.number("factor", { min: 1, max: 100, integer: false }),
     maxDelayMs: table.number("maxDelayMs", MILLISECONDS),
     jitter: table.flag("jitter"),
   });
-  table.finish(NOT_OF_RETRY);
-  return retry;
 }
 
 /** False for a circuit that is switched off; its other keys are checked all the same. */
 export function readCircuit(table: TableReader): CircuitSettings | false {
   const enabled = table.flag("enabled") ?? true;
-  const circuit = present({
+  const circuit = omitUndefined({
     failures: table.number("failures", COUNT),
     windowMs: table.number("windowMs", { ...MILLISECONDS, min: 10 }),
     openMs: table.number("openMs", { ...MILLISECONDS, min: 1 }),
     probes: table.number("probes", COUNT),
-    minimumRate: table.number("minimumRate", { min: 0, max: 1, whole: false }),
+    minimumRate: table.number("minimumRate", PORTION),
   });
-  table.finish();
   return enabled && circuit;
 }
 
 export function readPermission(table: TableReader): PermissionRules {
-  const permission = present({ allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") });
-  table.finish();
-  return permission;
+  return omitUndefined({ allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") });
 }
 
 export function readApproval(table: TableReader): ApprovalConfig {
-  const approval = present({
+  return omitUndefined({
     always: readPatterns(table, "always"),
     never: readPatterns(table, "never"),
     timeoutMs: table.number("timeoutMs", MILLISECONDS),
   });
-  table.finish();
-  return approval;
 }
 
 export function readCache(table: TableReader): CacheOptions {
-  const cache = present({ maxBytes: table.number("maxBytes", { ...COUNT, min: 0 }) });
-  table.finish();
-  return cache;
+  return omitUndefined({ maxBytes: table.number("maxBytes", SIZE) });
 }
 
 /** Patterns over qualified names, each refused for what the policy itself would refuse it for. */

@@ -42,19 +42,16 @@ export interface RungsConfig {
 const OF_RECORDING = ["match", "repeatLast"] as const;
 
 export function readSimulation(table: TableReader, context: Pick<ReadContext, "variables" | "problems">): SimulationConfig {
-  const rungs = table.table("rungs");
-  const simulation = {
+  return {
     model: readModelOf(table, "model"),
     lm: readLmSettings(table),
     seed: readSeed(table),
     recording: readOptionalRecording(table, context),
     stubs: readStubList(table, context),
-    rungs: rungs === undefined ? [] : readRungs(rungs, context.problems),
+    rungs: table.section("rungs", (rungs) => readRungs(rungs, context.problems)) ?? [],
     standIn: readStandIn(table),
     faults: readFaultRules(table, "faults") ?? [],
   };
-  table.finish();
-  return simulation;
 }
 
 function readOptionalRecording(table: TableReader, context: Pick<ReadContext, "variables">): RecordingConfig | undefined {

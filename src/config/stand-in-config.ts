@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { ReplayOptions } from "../engine/replay.ts";
 import { readStubs } from "../engine/stub.ts";
 import type { Stub } from "../engine/stub.ts";
-import { present } from "./present.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { kindOf } from "./table-reader.ts";
 import type { TableReader } from "./table-reader.ts";
 import type { ReadContext } from "./toolset/toolset-type.ts";
@@ -18,7 +18,7 @@ const MATCHES = ["strict", "nearest"] as const;
 /** Undefined where no file is named; that has been reported. */
 export function readRecording(table: TableReader, { variables }: Pick<ReadContext, "variables">): RecordingConfig | undefined {
   const file = table.requiredText("recording", "the file with the recorded calls");
-  const options = present({ match: table.choice("match", MATCHES), repeatLast: table.flag("repeatLast") });
+  const options = omitUndefined({ match: table.choice("match", MATCHES), repeatLast: table.flag("repeatLast") });
   return file === undefined ? undefined : { recording: variables.path(file, [...table.path, "recording"]), ...options };
 }
 
@@ -27,7 +27,7 @@ export function readSeed(table: TableReader): number | string | undefined {
   const value = table.value("seed");
   if (typeof value === "string") return value;
   if (value === undefined || typeof value === "number")
-    return table.number("seed", { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, whole: true });
+    return table.number("seed", { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, integer: true });
   table.report("seed", `must be an integer or a string, not ${kindOf(value)}.`);
   return undefined;
 }

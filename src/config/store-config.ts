@@ -1,6 +1,6 @@
 /** Reads the table that says where sessions are kept. */
-import { MILLISECONDS } from "./bounds.ts";
-import { present } from "./present.ts";
+import { MILLISECONDS } from "../core/base/number-bounds.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 import { resolveVariables } from "./variables.ts";
 import type { Environment } from "./variables.ts";
@@ -21,11 +21,10 @@ const IN_MEMORY = ":memory:";
 /** Undefined when the table says no usable path; what is wrong has then been reported. */
 export function readStore(table: TableReader, environment: Environment): StoreConfig | undefined {
   const path = readPath(table, environment);
-  const settings = present({
-    busyTimeoutMs: table.number("busyTimeoutMs", { ...MILLISECONDS, whole: true }),
+  const settings = omitUndefined({
+    busyTimeoutMs: table.number("busyTimeoutMs", { ...MILLISECONDS, integer: true }),
     synchronous: table.choice("synchronous", SYNCHRONOUS),
   });
-  table.finish();
   return path === undefined ? undefined : { path, ...settings };
 }
 

@@ -3,7 +3,8 @@ import { describeThrown } from "../core/error.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { typeInWords } from "../core/base/wording.ts";
-import type { Bounds } from "./bounds.ts";
+import { isWithin, numberWithin } from "../core/base/number-bounds.ts";
+import type { Bounds } from "../core/base/number-bounds.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { nearKey, unknownKey } from "./near-key.ts";
 import type { Problems } from "../documents/problems.ts";
@@ -70,9 +71,8 @@ export class TableReader {
   number(key: string, bounds: Bounds): number | undefined {
     const value = this.#read(key);
     if (value === undefined) return undefined;
-    if (typeof value === "number" && value >= bounds.min && value <= bounds.max && (!bounds.whole || Number.isInteger(value))) return value;
-    const wanted = `${bounds.whole ? "an integer" : "a number"} from ${bounds.min} to ${bounds.max}`;
-    this.report(key, `must be ${wanted}, not ${typeof value === "number" ? value : kindOf(value)}.`);
+    if (isWithin(value, bounds)) return value;
+    this.report(key, `must be ${numberWithin(bounds)}, not ${typeof value === "number" ? value : kindOf(value)}.`);
     return undefined;
   }
 
@@ -99,6 +99,15 @@ export class TableReader {
     if (isTable(value)) return new TableReader(value, [...this.path, key], this.#problems);
     this.report(key, `must be an object, not ${kindOf(value)}.`);
     return undefined;
+  }
+
+  /** What `read` makes of the table under a key; keys that it does not ask for are reported, as by `finish`. Undefined where there is no table. */
+  section<Value>(key: string, read: (table: TableReader) => Value, elsewhere?: ReadonlyMap<string, string>): Value | undefined {
+    const table = this.table(key);
+    if (table === undefined) return undefined;
+    const value = read(table);
+    table.finish(elsewhere);
+    return value;
   }
 
   /** A list of tables. What is none has been reported and is left out. */

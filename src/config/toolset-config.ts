@@ -1,10 +1,11 @@
 /** Reads the toolsets of a configuration, each by its type. */
-import { checkName } from "../core/call.ts";
+import { OWN_NAMESPACE, checkName } from "../core/call.ts";
 import { describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
+import { CALL_SETTINGS, CALL_SETTING_NAMES, ownSettings } from "../core/call-settings.ts";
 import type { CallSettings } from "../core/tool.ts";
-import { COUNT, MILLISECONDS } from "./bounds.ts";
-import { present } from "./present.ts";
+import { COUNT, SECONDS } from "../core/base/number-bounds.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { TableReader } from "./table-reader.ts";
 import { descriptorsType } from "./toolset/descriptors.ts";
 import type { DescriptorsConfig } from "./toolset/descriptors.ts";
@@ -57,8 +58,6 @@ export interface ToolsetReadContext extends ReadContext {
   readonly extensionTypes: readonly string[] | undefined;
 }
 
-/** What the runtime calls the toolset of `read_result`. */
-export const OWN_TOOLSET = "haft";
 /** What would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
 const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
   ["openTimeoutMs", 'only a toolset of type "mcp" or "openapi" has it.'],
@@ -81,7 +80,7 @@ export function readToolsets(table: TableReader, context: ToolsetReadContext): R
 
 /** Reports a name that no toolset can have. */
 export function checkToolsetName(name: string, table: TableReader, key: string): void {
-  if (name === OWN_TOOLSET) table.report(key, "is the name of the toolset that Haft brings along; take another one.");
+  if (name === OWN_NAMESPACE) table.report(key, "is the name of the toolset that Haft brings along; take another one.");
   try {
     checkName(name, "toolset");
   } catch (error: unknown) {
@@ -137,10 +136,10 @@ function readCommon(
   const enabled = table.flag("enabled");
   const enable = table.flag("enable");
   if (enabled !== undefined && enable !== undefined) table.report("enable", "is another word for enabled; keep one of them.");
-  const timeout = seed ? table.number("timeout", { min: 0, max: MILLISECONDS.max / 1000, whole: false }) : undefined;
+  const timeout = seed ? table.number("timeout", SECONDS) : undefined;
   return {
     enabled: enabled ?? enable ?? true,
-    ...present({
+    ...omitUndefined({
       description: table.text("description"),
       maxConcurrent: table.number("maxConcurrent", COUNT),
       checkFormats: table.flag("checkFormats"),
@@ -152,10 +151,6 @@ function readCommon(
 }
 
 export function readCallSettings(table: TableReader): CallSettings {
-  return present({
-    timeoutMs: table.number("timeoutMs", MILLISECONDS),
-    deadlineMs: table.number("deadlineMs", MILLISECONDS),
-    maxAttempts: table.number("maxAttempts", { min: 1, max: 100, whole: true }),
-    maxResultBytes: table.number("maxResultBytes", { ...COUNT, min: 0 }),
-  });
+  const values = CALL_SETTING_NAMES.map((name) => [name, table.number(name, CALL_SETTINGS[name])]);
+  return ownSettings(Object.fromEntries(values));
 }

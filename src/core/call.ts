@@ -19,6 +19,8 @@ export interface ToolCall {
 
 const NAMESPACE_SEPARATOR = "::";
 export const DEFAULT_NAMESPACE = "default";
+/** The namespace of the runtime's own tools, such as `read_result`. They work only in a session, and nothing else answers for them. */
+export const OWN_NAMESPACE = "haft";
 export const MAX_NAME_LENGTH = 256;
 
 /** `("weather", "get")` → `"weather::get"`. */

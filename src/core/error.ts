@@ -1,6 +1,7 @@
 /** The error every room throws or reports. */
 import { ERROR_CODES } from "./error-codes.ts";
 import type { ErrorCode, ErrorCodeInfo, Outcome } from "./error-codes.ts";
+import { omitUndefined } from "./base/omit-undefined.ts";
 
 /** An error as data: what a result, an event and the wire carry. */
 export interface ErrorInfo {
@@ -105,8 +106,7 @@ export function errorInfo(error: ToolError): ErrorInfo {
 /** The texts for those who can do something about an error, as options of another error that passes them on. */
 export function hintsOf({ hint, operatorHint, toolNames = NO_NAMES }: Hints): Pick<ErrorInfo, "hint" | "operatorHint" | "toolNames"> {
   return {
-    ...(hint === undefined ? {} : { hint }),
-    ...(operatorHint === undefined ? {} : { operatorHint }),
+    ...omitUndefined({ hint, operatorHint }),
     ...(toolNames.length === 0 ? {} : { toolNames }),
   };
 }

@@ -1,7 +1,8 @@
 /** Reads a document in strict JSON. */
 import { ToolError } from "../core/error.ts";
-import type { JsonLimits, JsonValue } from "../core/base/json.ts";
+import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
+import type { ParseOptions } from "../core/base/parse-json.ts";
 import { addJsonPositions } from "./json-positions.ts";
 import { KeyPositions } from "./key-positions.ts";
 import type { ParsedFile } from "./key-positions.ts";
@@ -20,11 +21,12 @@ const CONFIG_LIMITS: JsonFileLimits = { maxDepth: 32, maxNodes: 100_000 };
 /** @throws ToolError `invalid_config` with line and column when the text is not JSON, or repeats a key */
 export function parseJsonFile(text: string, file: string, limits: JsonFileLimits = CONFIG_LIMITS): ParsedFile {
   const { maxDepth, maxNodes, positionDepth = maxDepth } = limits;
-  const value = parseStrictly(text, file, { maxDepth, maxNodes });
+  const value = parseJsonText(text, file, { maxDepth, maxNodes });
   return { value, positions: new KeyPositions((positions) => addJsonPositions(text, positions, positionDepth)) };
 }
 
-function parseStrictly(text: string, file: string, limits: JsonLimits): JsonValue {
+/** The value alone, for documents whose places nobody asks for. @throws as `parseJsonFile` */
+export function parseJsonText(text: string, file: string, limits: ParseOptions): JsonValue {
   try {
     return parseJson(text, limits);
   } catch (error: unknown) {

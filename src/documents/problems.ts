@@ -3,15 +3,10 @@ import { ToolError } from "../core/error.ts";
 import { jsonPath } from "../core/base/json.ts";
 import type { KeyPath, KeyPositions, Position } from "./key-positions.ts";
 
-interface Problem {
-  readonly position: Position;
-  readonly text: string;
-}
-
 export class Problems {
   readonly #file: string;
   readonly #positions: KeyPositions;
-  readonly #found: Problem[] = [];
+  readonly #found: { readonly position: Position; readonly text: string }[] = [];
 
   constructor(file: string, positions: KeyPositions) {
     this.#file = file;

@@ -4,6 +4,7 @@ import { open } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export interface TextFile {
   readonly path: string;
@@ -123,8 +124,5 @@ function notUtf8(target: Named, reason: string, cause?: unknown): ToolError {
 }
 
 function unreadable({ path, what, code }: Named, reason: string, hint?: string, cause?: unknown): ToolError {
-  return new ToolError(code, `Cannot read the ${what} ${path}: ${reason}.`, {
-    ...(hint === undefined ? {} : { hint }),
-    cause,
-  });
+  return new ToolError(code, `Cannot read the ${what} ${path}: ${reason}.`, omitUndefined({ hint, cause }));
 }

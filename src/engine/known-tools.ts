@@ -7,7 +7,8 @@ import type { Tool } from "../core/tool.ts";
 import { LazyServer } from "./lazy-server.ts";
 import type { ServerState } from "./lazy-server.ts";
 import { MCP_PEER, mcpPeerOf } from "./mcp/peer.ts";
-import { startingPeer } from "./starting-peer.ts";
+import type { McpPeer, PeerOptions } from "./mcp/peer.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** Where it is kept what servers listed, beyond the process. */
 export interface ToolMemory {
@@ -83,12 +84,7 @@ export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
 }
 
 function traitsOf({ order, state, effectFree, origin }: Engine): Partial<Engine> {
-  return {
-    ...(order === undefined ? {} : { order }),
-    ...(state === undefined ? {} : { state }),
-    ...(effectFree === undefined ? {} : { effectFree }),
-    ...(origin === undefined ? {} : { origin }),
-  };
+  return omitUndefined({ order, state, effectFree, origin });
 }
 
 /** Only those that the engine has: what is missing means something. */
@@ -107,5 +103,35 @@ function sessionMethods(inner: Engine, server: LazyServer): Partial<Engine> {
             server.forkSession(branchId, async () => inner.forkSession?.(sessionId, branchId)),
         }),
     ...(inner.snapshotSession === undefined ? {} : { snapshotSession: (sessionId: string) => inner.snapshotSession?.(sessionId) ?? null }),
+  };
+}
+
+type Ask = (params: JsonObject, options: PeerOptions) => Promise<JsonObject>;
+
+/** Every request waits for `start` first; its rejections are the request's. Listening and looking start nothing. */
+function startingPeer(peer: McpPeer, start: (signal: AbortSignal) => Promise<void>): McpPeer {
+  const started =
+    (ask: Ask): Ask =>
+    async (params, options) => {
+      await start(options.signal);
+      return await ask(params, options);
+    };
+  return {
+    get name() {
+      return peer.name;
+    },
+    get identity() {
+      return peer.identity;
+    },
+    listResources: started((params, options) => peer.listResources(params, options)),
+    listResourceTemplates: started((params, options) => peer.listResourceTemplates(params, options)),
+    readResource: started((params, options) => peer.readResource(params, options)),
+    subscribe: started((params, options) => peer.subscribe(params, options)),
+    unsubscribe: started((params, options) => peer.unsubscribe(params, options)),
+    listPrompts: started((params, options) => peer.listPrompts(params, options)),
+    getPrompt: started((params, options) => peer.getPrompt(params, options)),
+    complete: started((params, options) => peer.complete(params, options)),
+    setLogLevel: started((params, options) => peer.setLogLevel(params, options)),
+    onNotification: (listener) => peer.onNotification(listener),
   };
 }

@@ -1,4 +1,6 @@
 /** Answers calls by asking a language model what the tool would have said. */
+import { COUNT, SIZE, checkNumber } from "../core/base/number-bounds.ts";
+import type { Bounds } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
@@ -15,6 +17,7 @@ import type { ReplyRules, Verdict } from "./lm/judge-reply.ts";
 import { OutputContract } from "./lm/output-contract.ts";
 import { callText, correctionText, systemInstruction } from "./lm/prompt.ts";
 import { stepWorld } from "./world.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export interface LmEngineOptions {
   readonly model: Model;
@@ -36,15 +39,15 @@ export interface LmEngineOptions {
   readonly maxReplyChars?: number;
 }
 
-const COUNT = { min: 1, max: Number.MAX_SAFE_INTEGER };
 const BOUNDS = {
-  maxHistory: { ...COUNT, min: 0 },
-  maxHistoryChars: { ...COUNT, min: 0 },
-  candidates: { min: 1, max: 128 },
-  tries: { min: 1, max: 100 },
+  maxHistory: SIZE,
+  maxHistoryChars: SIZE,
+  candidates: { ...COUNT, max: 128 },
+  tries: { ...COUNT, max: 100 },
   maxOutputTokens: COUNT,
   maxReplyChars: COUNT,
-} as const satisfies Partial<Record<keyof LmEngineOptions, { readonly min: number; readonly max: number }>>;
+  temperature: { min: 0, max: 2, integer: false },
+} as const satisfies Partial<Record<keyof LmEngineOptions, Bounds>>;
 
 /**
  * An engine whose model makes up the results.
@@ -130,8 +133,7 @@ class LmEngine implements Engine {
       ...(OF_DEVELOPER.test(model.name) ? { systemRole: "developer" } : {}),
       responseFormat,
       ...(candidates === 1 ? {} : { candidates }),
-      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-      ...(temperature === undefined ? {} : { temperature }),
+      ...omitUndefined({ maxOutputTokens, temperature }),
     };
   }
 }
@@ -198,18 +200,8 @@ function invalidReply(details: readonly string[]): ToolError {
 function checkOptions(options: LmEngineOptions): void {
   if (typeof options?.model?.stream !== "function")
     throw new ToolError("invalid_argument", "The engine lm needs a model.", { hint: "Give it as model." });
-  const { temperature, instructions } = options;
-  for (const [name, { min, max }] of Object.entries(BOUNDS)) {
-    const value: unknown = Reflect.get(options, name);
-    if (value !== undefined && !(typeof value === "number" && Number.isInteger(value) && value >= min && value <= max))
-      throw wrongOption(name, value, `an integer from ${min} to ${max}`);
-  }
-  if (temperature !== undefined && !(typeof temperature === "number" && temperature >= 0 && temperature <= 2))
-    throw wrongOption("temperature", temperature, "a number from 0 to 2");
-  if (instructions !== undefined && typeof instructions !== "string") throw wrongOption("instructions", instructions, "a string");
-}
-
-function wrongOption(name: string, value: unknown, wanted: string): ToolError {
-  const shown = typeof value === "string" ? JSON.stringify(value) : String(value);
-  return new ToolError("invalid_argument", `${name} of the engine lm is ${shown}; it takes ${wanted}.`);
+  const { instructions } = options;
+  for (const [name, bounds] of Object.entries(BOUNDS)) checkNumber(Reflect.get(options, name), `${name} of the engine lm`, bounds);
+  if (instructions !== undefined && typeof instructions !== "string")
+    throw new ToolError("invalid_argument", `instructions of the engine lm is ${String(instructions)}; it takes a string.`);
 }

@@ -1,5 +1,5 @@
 /** Answers calls from a recording: the same results, the same errors, and nothing run. */
-import { checkName, splitName } from "../core/call.ts";
+import { OWN_NAMESPACE, checkName, splitName } from "../core/call.ts";
 import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
@@ -18,6 +18,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { differences, leavesOf } from "./compare-input.ts";
 import { ToolAnswers, recordedCalls } from "./recorded-calls.ts";
 import type { AnswerGroup, RecordedCall } from "./recorded-calls.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export interface ReplayOptions {
   /**
@@ -120,8 +121,7 @@ function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutpu
   if (error !== undefined && status !== "partial") throw recordedError(error, fidelity, differing);
   const replay = differing.length === 0 ? {} : { replay: { match: "nearest", differences: differing } };
   return new ToolOutput({
-    ...(output === undefined ? {} : { output }),
-    ...(content === undefined ? {} : { content }),
+    ...omitUndefined({ output, content }),
     ...(metadata === undefined && differing.length === 0 ? {} : { metadata: { ...metadata, ...replay } }),
     ...(fidelity === "observed" ? {} : { fidelity }),
   });
@@ -181,7 +181,6 @@ export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: Rep
   return [...given, ...described];
 }
 
-const OWN_NAMESPACE = "haft";
 const NO_TOOL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
 
 /** By namespace and name, how often each tool was called. */

@@ -5,6 +5,7 @@ import { ToolError, hintsOf } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { plural } from "../core/base/wording.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { HttpClient, HttpHeader, HttpResponse } from "../net/http-request.ts";
@@ -80,13 +81,13 @@ class RestEngine implements Engine {
     const { auth, ca, maxBytes, maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
     const authorities = ca === undefined ? undefined : await readAuthorities(ca);
-    const tls = defined({ verifyTls, ca: authorities });
+    const tls = omitUndefined({ verifyTls, ca: authorities });
     const clientFor = (allowPrivate: readonly string[], told: Log): HttpClient =>
-      httpClient({ allowPrivate, ...defined({ maxBytes, maxRedirects }), ...tls }, { clock, log: told });
+      httpClient({ allowPrivate, ...omitUndefined({ maxBytes, maxRedirects }), ...tls }, { clock, log: told });
     const client = clientFor(this.#allowed(), log);
     // a client of its own: no redirect of the API leads to a token server on a private address
     const tokens = clientFor(
-      [...(this.#options.allowPrivate ?? []), ...allowedByProgram(defined({ auth }))],
+      [...(this.#options.allowPrivate ?? []), ...allowedByProgram(omitUndefined({ auth }))],
       verifyTls === false ? QUIET : log,
     );
     const credentials = new Credentials(auth, { client: tokens, clock, onToken: (token) => this.#secrets.add("access token", token) });
@@ -106,7 +107,7 @@ class RestEngine implements Engine {
       const { importOpenApiInSlices } = await import("./openapi/import-openapi.ts");
       const { include, exclude, trustExtensions } = this.#options;
       if (service.closing.signal.aborted) throw notOpen();
-      const imported = await importOpenApiInSlices(document, { origin, ...defined({ include, exclude, trustExtensions }) });
+      const imported = await importOpenApiInSlices(document, { origin, ...omitUndefined({ include, exclude, trustExtensions }) });
       if (service.closing.signal.aborted) throw notOpen();
       const prepared = prepareOperations(imported.operations, this.#options, origin);
       checkOrigin(this.#prepared?.origin, prepared.origin, this.#options);
@@ -179,7 +180,7 @@ class RestEngine implements Engine {
     const { httpClient } = await import("../net/http-client.ts");
     const allowed = typeof document === "string" && isAddress(document) ? [...allowPrivate, ...allowedByProgram({ document })] : [];
     const client = httpClient(
-      { allowPrivate: allowed, maxBytes: MAX_DOCUMENT_BYTES, ...defined({ maxRedirects, verifyTls, ca }) },
+      { allowPrivate: allowed, maxBytes: MAX_DOCUMENT_BYTES, ...omitUndefined({ maxRedirects, verifyTls, ca }) },
       { clock, log: verifyTls === false ? QUIET : log },
     );
     try {
@@ -294,11 +295,4 @@ async function readAuthorities(ca: string): Promise<string> {
     maxBytes: 16 * 1024 * 1024,
     hint: "Give a file in PEM.",
   });
-}
-
-/** Only what is set: for options where undefined is not the same as left out. */
-function defined<T extends object>(fields: T): { readonly [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [Key in keyof T]?: Exclude<T[Key], undefined>;
-  }; // what is left has its type
 }

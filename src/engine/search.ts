@@ -1,4 +1,5 @@
 /** Answers searches over documents that the program brings, without a service. */
+import { COUNT, PORTION, checkNumber } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
 import { readOnly } from "../core/effects.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
@@ -138,17 +139,14 @@ function limitOf(input: JsonObject): number | undefined {
   return undefined;
 }
 
-function checkOptions({ documents, idField, textField, limit = 1, threshold = 0, maxDocuments = 1, toolName }: SearchOptions): void {
+function checkOptions({ documents, idField, textField, limit, threshold, maxDocuments, toolName }: SearchOptions): void {
   if (!Array.isArray(documents) && (typeof documents !== "string" || documents === ""))
     throw new ToolError("invalid_argument", "A search needs documents: the path of a file of JSON lines, or an array of records.");
   for (const [name, field] of Object.entries({ idField, textField, toolName })) {
     if (field === undefined || (typeof field === "string" && field !== "") || (name === "toolName" && field === null)) continue;
     throw new ToolError("invalid_argument", `${name} of a search is ${JSON.stringify(field)}; it takes a name.`);
   }
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw new ToolError("invalid_argument", `limit of a search is ${String(limit)}; it takes an integer from 1 to ${MAX_LIMIT}.`);
-  if (!(threshold >= 0 && threshold <= 1))
-    throw new ToolError("invalid_argument", `threshold of a search is ${String(threshold)}; it takes a number from 0 to 1.`);
-  if (!Number.isSafeInteger(maxDocuments) || maxDocuments < 1)
-    throw new ToolError("invalid_argument", `maxDocuments of a search is ${String(maxDocuments)}; it takes an integer from 1.`);
+  checkNumber(limit, "limit of a search", { ...COUNT, max: MAX_LIMIT });
+  checkNumber(threshold, "threshold of a search", PORTION);
+  checkNumber(maxDocuments, "maxDocuments of a search", COUNT);
 }

@@ -8,6 +8,7 @@ import { expectInput, inputMatcher, mismatch } from "./stub/match-input.ts";
 import type { Expected } from "./stub/match-input.ts";
 import { checkStubs } from "./stub/read-stubs.ts";
 import type { Stub, StubError } from "./stub/read-stubs.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export { readStubs } from "./stub/read-stubs.ts";
 export type { Stub, StubError } from "./stub/read-stubs.ts";
@@ -152,9 +153,7 @@ function makeEntry({ tool, input, exact = false, output, error, times }: Stub, i
     expected: input === undefined ? undefined : expectInput(input, exact),
     stateKey: `haft:stub:${index}`,
     isUsed: false,
-    ...(output === undefined ? {} : { output }),
-    ...(error === undefined ? {} : { error }),
-    ...(times === undefined ? {} : { times }),
+    ...omitUndefined({ output, error, times }),
   };
 }
 
@@ -168,7 +167,7 @@ function takeUse({ times, stateKey }: Entry, { state }: ToolContext): boolean {
 }
 
 function errorOf({ code = "execution_failed", message, retryable, hint }: StubError): ToolError {
-  return new ToolError(code, message, { ...(retryable === undefined ? {} : { retryable }), ...(hint === undefined ? {} : { hint }) });
+  return new ToolError(code, message, omitUndefined({ retryable, hint }));
 }
 
 /** Why each of the stubs does not answer, the nearest first. */

@@ -1,5 +1,5 @@
 /** The tools that data is generated from: one flat list, each with a name of its own. */
-import { qualifiedName } from "../core/call.ts";
+import { OWN_NAMESPACE, qualifiedName } from "../core/call.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -34,8 +34,6 @@ export function toolsetsIn(tools: ToolCollection): readonly Toolset[] {
   return Array.from(found, ([toolset, own]) => ({ ...toolset, tools: own }));
 }
 
-/** The namespace that every runtime brings itself. */
-const OWN_NAMESPACE = "haft";
 const HASH_LENGTH = 8;
 
 function isOffered({ enabled }: { readonly enabled?: boolean }): boolean {

@@ -1,4 +1,5 @@
 /** Which tool's output can be another tool's input: a graph from names and types. */
+import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import type { CatalogTool } from "./catalog.ts";
 import { DataflowGraph } from "./dataflow-graph.ts";
@@ -7,7 +8,7 @@ import { EdgeFinder } from "./edge-finder.ts";
 import type { ToolParameter } from "./edge-finder.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { OUTPUT_SCHEMAS } from "./output-schemas.ts";
-import { checkCount, pause } from "./run-limited.ts";
+import { pause } from "./run-limited.ts";
 import { matchByVectors, matchByWords } from "./text-match.ts";
 import type { TextMatcher } from "./text-match.ts";
 import { WHOLE, inputParameters, outputParameters } from "./tool-parameters.ts";
@@ -35,7 +36,7 @@ export const DATAFLOW = "dataflow";
  */
 export function dataflow(options: DataflowOptions = {}): Enrichment {
   const { minScore = DEFAULT_MIN_SCORE, maxEdges = DEFAULT_MAX_EDGES } = options;
-  checkCount(maxEdges, "maxEdges", "dataflow()");
+  checkNumber(maxEdges, "maxEdges of dataflow()", COUNT);
   if (!(minScore > 0 && minScore <= 1))
     throw new ToolError("invalid_argument", `minScore of dataflow() is ${String(minScore)}; it takes a number above 0, at most 1.`);
   return { key: DATAFLOW, after: [OUTPUT_SCHEMAS], enrich: (context) => drawGraph({ ...options, minScore, maxEdges }, context) };
@@ -75,15 +76,10 @@ function parametersOf({ id, namespace, tool }: CatalogTool, parameters: ReturnTy
   }));
 }
 
-interface Matching {
-  readonly settings: Settings;
-  readonly signal: AbortSignal;
-}
-
 async function makeMatchers(
   outputs: readonly ToolParameter[],
   inputs: readonly ToolParameter[],
-  { settings: { embed, minScore }, signal }: Matching,
+  { settings: { embed, minScore }, signal }: { readonly settings: Settings; readonly signal: AbortSignal },
 ): Promise<readonly TextMatcher[]> {
   const options = { minSimilarity: minScore };
   if (embed !== undefined) return [await matchByVectors(outputs.map(meaningOf), inputs.map(meaningOf), { ...options, embed, signal })];

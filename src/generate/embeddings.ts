@@ -1,11 +1,11 @@
 /** A vector for each tool, by a function that the program brings. */
+import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { CatalogTool } from "./catalog.ts";
 import { EnrichmentCache, toolKey } from "./enrichment-cache.ts";
 import type { EnrichmentCacheOptions } from "./enrichment-cache.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
-import { checkCount } from "./run-limited.ts";
 import { inputParameters } from "./tool-parameters.ts";
 import { embedAll, unitVector } from "./vectors.ts";
 import type { EmbedOptions } from "./vectors.ts";
@@ -40,8 +40,8 @@ export class ToolVectors {
 export function embeddings(options: EmbeddingsOptions): Enrichment {
   if (typeof options.embed !== "function")
     throw new ToolError("invalid_argument", "embeddings() needs embed: a function that turns texts into vectors.");
-  checkCount(options.batchSize ?? 1, "batchSize", "embeddings()");
-  checkCount(options.concurrency ?? 1, "concurrency", "embeddings()");
+  checkNumber(options.batchSize, "batchSize of embeddings()", COUNT);
+  checkNumber(options.concurrency, "concurrency of embeddings()", COUNT);
   return { key: EMBEDDINGS, enrich: (context) => embedTools(options, context) };
 }
 

@@ -1,7 +1,8 @@
 /** Which tools are most like a tool, by their vectors. */
+import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { EMBEDDINGS, ToolVectors } from "./embeddings.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
-import { checkCount, pause } from "./run-limited.ts";
+import { pause } from "./run-limited.ts";
 import { cosine } from "./vectors.ts";
 
 export interface NeighborsOptions {
@@ -40,7 +41,7 @@ export class ToolNeighbors {
  * @throws ToolError `invalid_argument` at once for a `k` that is no whole number of at least 1
  */
 export function neighbors({ k = 20 }: NeighborsOptions = {}): Enrichment {
-  checkCount(k, "k", "neighbors()");
+  checkNumber(k, "k of neighbors()", COUNT);
   return { key: NEIGHBORS, dependsOn: [EMBEDDINGS], enrich: (context) => findNeighbors(k, context) };
 }
 

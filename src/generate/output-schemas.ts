@@ -1,4 +1,5 @@
 /** Asks a model what tools return, where they do not say so themselves. */
+import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import type { JsonValue } from "../core/base/json.ts";
@@ -9,7 +10,7 @@ import type { EnrichmentCacheOptions } from "./enrichment-cache.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { readOutputSchema } from "./read-output-schema.ts";
-import { checkCount, runLimited } from "./run-limited.ts";
+import { runLimited } from "./run-limited.ts";
 
 export interface SchemaPrompt {
   readonly system: string;
@@ -37,7 +38,7 @@ export const OUTPUT_SCHEMAS = "output-schemas";
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function outputSchemas(options: OutputSchemasOptions): Enrichment {
-  checkCount(options.concurrency ?? DEFAULT_CONCURRENCY, "concurrency", "outputSchemas()");
+  checkNumber(options.concurrency, "concurrency of outputSchemas()", COUNT);
   if (typeof options.model !== "function")
     throw new ToolError("invalid_argument", "outputSchemas() needs a model: a function that answers a prompt.");
   return { key: OUTPUT_SCHEMAS, enrich: (context) => inferAll(options, context) };

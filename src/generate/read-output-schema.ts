@@ -7,6 +7,7 @@ import type { JsonSchema } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { fixJsonText } from "../schema/fix-json-text.ts";
 import { importSchema } from "../schema/import-schema.ts";
+import { words } from "../core/base/wording.ts";
 
 /** Fields in which a model may wrap the schema that it was asked for. */
 const WRAPPERS = ["outputSchema", "output_schema", "output_parameters", "outputParameters", "json_schema", "schema", "parameters"];
@@ -82,18 +83,9 @@ function isPropertyOnly(name: string, item: JsonValue): boolean {
   return typeof item === "string" && isTypeWord(item) && !ANNOTATIONS.has(name);
 }
 
-const ANNOTATIONS: ReadonlySet<string> = new Set([
-  "description",
-  "title",
-  "format",
-  "pattern",
-  "default",
-  "const",
-  "$comment",
-  "$id",
-  "contentEncoding",
-  "contentMediaType",
-]);
+const ANNOTATIONS: ReadonlySet<string> = words(
+  "description title format pattern default const $comment $id contentEncoding contentMediaType",
+);
 
 function isTypeWord(word: string): boolean {
   try {

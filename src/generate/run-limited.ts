@@ -40,12 +40,6 @@ function cancelled(): ToolError {
   return new ToolError("cancelled", "The work was cancelled.");
 }
 
-/** @throws ToolError `invalid_argument` for anything but a whole number of at least 1 */
-export function checkCount(value: unknown, name: string, owner: string): void {
-  if (Number.isSafeInteger(value) && Number(value) >= 1) return;
-  throw new ToolError("invalid_argument", `${name} of ${owner} is ${String(value)}; it takes an integer of at least 1.`);
-}
-
 /** Lets the event loop go on, and stops here when the signal has aborted meanwhile. */
 export async function pause(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));

@@ -1,11 +1,11 @@
 /** The seam for choosing tools that belong together, to generate data with. */
+import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import type { Random } from "../core/ports.ts";
 import { nearNames } from "../registry/near-names.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
-import { checkCount } from "./run-limited.ts";
 import { seededRandom } from "../core/base/seeded-random.ts";
 
 /** Draws tools. Keeps nothing from one sample to the next. */
@@ -54,7 +54,7 @@ export interface Draw {
 /** @throws ToolError `invalid_argument` for a wrong `k`, and for a namespace that has no tool */
 export function prepareDraw({ tools }: Enriched, options: SampleOptions, owner: string): Draw {
   const { k, namespaces, seed, random = systemPorts.random } = options;
-  checkCount(k, "k", owner);
+  checkNumber(k, `k of ${owner}`, COUNT);
   checkNamespaces(tools, namespaces ?? [], owner);
   const wanted = namespaces === undefined ? undefined : new Set(namespaces);
   const offered = wanted === undefined ? tools : tools.filter(({ namespace }) => wanted.has(namespace));

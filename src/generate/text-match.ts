@@ -24,12 +24,7 @@ export interface MatchOptions {
   readonly minSimilarity: number;
 }
 
-interface Texts {
-  readonly distinct: readonly string[];
-  readonly indexes: readonly number[];
-}
-
-function distinctTexts(texts: readonly string[]): Texts {
+function distinctTexts(texts: readonly string[]): { readonly distinct: readonly string[]; readonly indexes: readonly number[] } {
   const known = new Map<string, number>();
   const indexes = texts.map((text) => {
     const index = known.get(text) ?? known.size;

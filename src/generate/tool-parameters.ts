@@ -1,4 +1,5 @@
 /** What goes into a tool and what comes out of it, parameter by parameter, read from its schemas. */
+import { own } from "../core/base/own.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { walkPointer } from "../schema/reference-uri.ts";
@@ -143,10 +144,6 @@ function valueKinds(fields: Fields): readonly string[] {
 function listOf(fields: Fields, keyword: string): readonly unknown[] {
   const value = own(fields, keyword);
   return Array.isArray(value) ? value : [];
-}
-
-function own(fields: Fields, keyword: string): unknown {
-  return Object.hasOwn(fields, keyword) ? fields[keyword] : undefined;
 }
 
 function textOf(schema: unknown, keyword: string): string {

@@ -1,5 +1,5 @@
 /** The newest turns of a conversation, each whole. */
-import { ToolError } from "../core/error.ts";
+import { SIZE, checkNumber } from "../core/base/number-bounds.ts";
 import type { ModelMessage } from "../core/message.ts";
 
 export const DEFAULT_MAX_TURNS = 50;
@@ -14,8 +14,7 @@ export const DEFAULT_MAX_TURNS = 50;
  * @throws ToolError `invalid_argument`
  */
 export function limitTurns(messages: readonly ModelMessage[], maxTurns: number = DEFAULT_MAX_TURNS): readonly ModelMessage[] {
-  if (!Number.isSafeInteger(maxTurns) || maxTurns < 0)
-    throw new ToolError("invalid_argument", `maxTurns is ${String(maxTurns)}; it takes an integer from 0 (0 = no limit).`);
+  checkNumber(maxTurns, "maxTurns", { ...SIZE, zero: "no limit" });
   const starts = turnStarts(messages);
   const first = maxTurns === 0 ? undefined : starts[starts.length - maxTurns];
   return first === undefined || first === starts[0] ? [...messages] : keepFrom(messages, first);

@@ -1,6 +1,7 @@
 /** Results that refer to an earlier one ("unchanged, see the earlier result"), where that one is not shown any more. */
 import type { ModelMessage, ResultMessage } from "../core/message.ts";
 import { firstResults } from "./replace-results.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /**
  * Puts the content of an earlier result in the place of a result that refers to it (`sameAs`), wherever the earlier one is neither shown
@@ -61,11 +62,7 @@ function restate(
   { result: { output, content, truncation } }: ResultMessage,
 ): ResultMessage {
   const { output: _output, content: _content, truncation: _truncation, ...own } = result;
-  const said = {
-    ...(output === undefined ? {} : { output }),
-    ...(content === undefined ? {} : { content }),
-    ...(truncation === undefined ? {} : { truncation }),
-  };
+  const said = omitUndefined({ output, content, truncation });
   const restated: ResultMessage = Object.freeze({ role, at, callId, ...rest, result: Object.freeze({ ...own, ...said }) });
   RESTATED.add(restated);
   return restated;

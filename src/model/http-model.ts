@@ -1,5 +1,5 @@
 /** A model behind a provider's HTTP interface, whatever its wire format. */
-import { checkMs } from "../core/check-settings.ts";
+import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
 import { onAbort } from "../policy/deadline.ts";

@@ -5,6 +5,7 @@ import { httpModel } from "./http-model.ts";
 import type { HttpModelOptions } from "./http-model.ts";
 import { PROVIDER_NAMES, findProvider, nearProviders } from "./providers.ts";
 import type { Provider } from "./providers.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** What of an `httpModel` may be said; the provider says the rest. */
 export interface ModelSpec extends Omit<HttpModelOptions, "format" | "model" | "baseUrl" | "keyHeader"> {
@@ -48,8 +49,7 @@ export function modelFrom(spec: string | ModelSpec, { environment, ...shared }: 
     baseUrl: baseUrl ?? baseUrlOf(name, provider, environment),
     keyHint,
     headers: { ...provider.headers, ...headers },
-    ...(key === undefined ? {} : { apiKey: key }),
-    ...(provider.keyHeader === undefined ? {} : { keyHeader: provider.keyHeader }),
+    ...omitUndefined({ apiKey: key, keyHeader: provider.keyHeader }),
   });
 }
 

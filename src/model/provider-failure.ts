@@ -7,6 +7,7 @@ import type { Clock } from "../core/ports.ts";
 import { excerpt } from "../engine/rest/answer-text.ts";
 import { readRetryAfter } from "../engine/rest/retry-after.ts";
 import { readWireJson } from "../wire/framing/wire-json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const MAX_MESSAGE = 1_000;
 const MAX_KIND = 100;
@@ -161,8 +162,7 @@ function errorOf(body: JsonValue): JsonValue {
   const first = isJsonArray(body) ? (body[0] ?? "") : body;
   if (!isJsonObject(first)) return first;
   const { error, code, type } = first;
-  if (typeof error === "string")
-    return { ...(code === undefined ? {} : { code }), ...(type === undefined ? {} : { type }), message: error };
+  if (typeof error === "string") return { ...omitUndefined({ code, type }), message: error };
   return isJsonObject(error) ? error : first;
 }
 

@@ -21,6 +21,7 @@ import { onAbort } from "../policy/deadline.ts";
 import { cancelled } from "./exchange.ts";
 import { modelPorts } from "./model-ports.ts";
 import { replyEvents } from "./reply-events.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** What the model says once: reasoning, then text, then calls. */
 export interface ScriptedReply {
@@ -120,8 +121,7 @@ class Scripted implements ScriptedModel {
       finish,
       ...(finishDetail === undefined ? {} : { finishDetail }),
       usage: { inputTokens: 0, outputTokens: 0, ...usage },
-      ...(native === undefined ? {} : { native }),
-      ...(candidates === undefined ? {} : { candidates }),
+      ...omitUndefined({ native, candidates }),
     };
     const events = replyEvents(reply, calls);
     return pieceChars === Infinity ? events : events.flatMap((event) => cut(event, Math.max(1, pieceChars)));

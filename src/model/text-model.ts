@@ -5,6 +5,7 @@ import { answerText, conversationSteps } from "../wire/conversation-steps.ts";
 import type { AssistantStep } from "../wire/conversation-steps.ts";
 import { textFormat } from "../wire/text/formats.ts";
 import type { DecodeTextOptions, TextDecoding, TextFormat, WrittenCall } from "../wire/text/text-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export interface TextToolsOptions extends Pick<DecodeTextOptions, "thinking" | "unknownTools" | "bodyArguments" | "maxChars"> {
   /** The name of one, or one of your own. */
@@ -73,22 +74,14 @@ class TextToolsModel implements Model {
     const { thinking, unknownTools, bodyArguments, maxChars } = this.#options;
     return this.#format.decodeText({
       tools,
-      ...(thinking === undefined ? {} : { thinking }),
-      ...(bodyArguments === undefined ? {} : { bodyArguments }),
-      ...(maxChars === undefined ? {} : { maxChars }),
+      ...omitUndefined({ thinking, bodyArguments, maxChars }),
       ...(tools.length === 0 ? { unknownTools: "text" } : unknownTools === undefined ? {} : { unknownTools }),
     });
   }
 
   #end(decoding: TextDecoding, reply: ModelReply, tools: readonly ModelTool[]): readonly ModelEvent[] {
     const { finish, finishDetail, usage, model, id, media, providerCalls } = reply;
-    const events = decoding.end({
-      finish: finish === "calls" ? "stop" : finish,
-      usage,
-      ...(finishDetail === undefined ? {} : { finishDetail }),
-      ...(model === undefined ? {} : { model }),
-      ...(id === undefined ? {} : { id }),
-    });
+    const events = decoding.end(omitUndefined({ finish: finish === "calls" ? "stop" : finish, usage, finishDetail, model, id }));
     if (decoding.warnings.length > 0) this.#options.onWarnings?.(decoding.warnings);
     const candidates = reply.candidates?.map((candidate) => ({ ...candidate, text: this.#textOf(candidate.text, tools) }));
     const warnings = [...(reply.warnings ?? []), ...decoding.warnings];

@@ -2,6 +2,7 @@
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { ToolErrorOptions } from "../core/error.ts";
+import { words } from "../core/base/wording.ts";
 
 interface Finding {
   readonly code: ErrorCode;
@@ -50,26 +51,11 @@ function byName(link: unknown): Finding | undefined {
 }
 
 /** Errors of a connection that was lost, or never made. */
-const CONNECTION_FAILED: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "UND_ERR_CONNECT_TIMEOUT",
-  "ECONNRESET",
-  "ECONNABORTED",
-  "EPIPE",
-  "ETIMEDOUT",
-  "ESOCKETTIMEDOUT",
-  "EHOSTUNREACH",
-  "EHOSTDOWN",
-  "ENETUNREACH",
-  "ENETDOWN",
-  "ENETRESET",
-  "ERR_STREAM_PREMATURE_CLOSE",
-  "UND_ERR_SOCKET",
-  "UND_ERR_HEADERS_TIMEOUT",
-  "UND_ERR_BODY_TIMEOUT",
-]);
+const CONNECTION_FAILED: ReadonlySet<string> = words(
+  "ECONNREFUSED ENOTFOUND EAI_AGAIN UND_ERR_CONNECT_TIMEOUT ECONNRESET ECONNABORTED EPIPE ETIMEDOUT ESOCKETTIMEDOUT " +
+    "EHOSTUNREACH EHOSTDOWN ENETUNREACH ENETDOWN ENETRESET ERR_STREAM_PREMATURE_CLOSE UND_ERR_SOCKET " +
+    "UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT",
+);
 
 /** @see https://nodejs.org/api/errors.html#common-system-errors and https://undici.nodejs.org/#/docs/api/Errors (2026-01) */
 function bySystemCode(link: unknown): Finding | undefined {

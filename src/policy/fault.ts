@@ -1,5 +1,6 @@
 /** Failures that are put into calls on purpose: which call meets which of them is decided by a seed, and by nothing else. */
-import { checkMs } from "../core/check-settings.ts";
+import { COUNT, MILLISECONDS, PORTION, checkNumber, isWithin, numberWithin } from "../core/base/number-bounds.ts";
+import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import { FAULT_TYPES } from "../core/fault.ts";
 import type { FaultPlan, FaultRule } from "../core/fault.ts";
@@ -106,11 +107,10 @@ function checkedRule(given: unknown, where: string, otherTypes: boolean): FaultR
     given;
   if (typeof type !== "string" || type === "") throw wrong(`type of ${where}`, type, `one of ${FAULT_TYPES.join(", ")}`);
   if (!otherTypes && !FAULT_TYPES.some((known) => known === type)) throw unknownType(type, where);
-  if (!isWithin(probability, 0, 1)) throw wrong(`probability of ${where}`, probability, "a number from 0 to 1");
+  if (!isWithin(probability, PORTION)) throw wrong(`probability of ${where}`, probability, numberWithin(PORTION));
   if (message !== undefined && typeof message !== "string") throw wrong(`message of ${where}`, message, "a string");
   if (retryable !== undefined && typeof retryable !== "boolean") throw wrong(`retryable of ${where}`, retryable, "a boolean");
-  if (attempts !== undefined && !(isWithin(attempts, 1, Number.MAX_SAFE_INTEGER) && Number.isInteger(attempts)))
-    throw wrong(`attempts of ${where}`, attempts, "an integer of at least 1");
+  checkNumber(attempts, `attempts of ${where}`, COUNT);
   checkMs(retryAfterMs, "retryAfterMs", where);
   checkDelay(delayMs, where);
   if (tools !== undefined && typeof tools !== "string" && !Array.isArray(tools))
@@ -122,16 +122,12 @@ function checkDelay(delayMs: unknown, where: string): void {
   if (!Array.isArray(delayMs)) return checkMs(delayMs, "delayMs", where);
   const [least, most]: readonly unknown[] = delayMs;
   for (const bound of delayMs) checkMs(bound, "delayMs", where);
-  if (delayMs.length !== 2 || !isWithin(least, 0, Infinity) || !isWithin(most, least, Infinity))
+  if (delayMs.length !== 2 || !isWithin(least, MILLISECONDS) || !isWithin(most, { ...MILLISECONDS, min: least }))
     throw wrong(`delayMs of ${where}`, delayMs, "a number of milliseconds, or two of them, the smaller first");
 }
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
-}
-
-function isWithin(value: unknown, least: number, most: number): value is number {
-  return typeof value === "number" && value >= least && value <= most;
 }
 
 function unknownType(type: string, where: string): ToolError {

@@ -1,6 +1,6 @@
 /** Results kept in memory, to answer equal calls without running them again. */
+import { SIZE, checkNumber } from "../core/base/number-bounds.ts";
 import type { ContentPart } from "../core/content.ts";
-import { ToolError } from "../core/error.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { Flight } from "./flight.ts";
@@ -98,8 +98,7 @@ export class ResultCache {
   /** @throws ToolError `invalid_argument` */
   constructor(options: CacheOptions, parts: CacheParts) {
     const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
-    if (!(Number.isSafeInteger(maxBytes) && maxBytes >= 0))
-      throw new ToolError("invalid_argument", `maxBytes of the cache is ${String(maxBytes)}; it takes an integer of at least 0.`);
+    checkNumber(maxBytes, "maxBytes of the cache", SIZE);
     this.maxBytes = maxBytes;
     this.#clock = parts.clock;
     this.stored = parts.store === undefined ? undefined : new StoredResults(parts.store, parts.log);

@@ -1,10 +1,11 @@
 /** Keeps results that were too large to show, and reads them piece by piece for `read_result`. */
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
-import { isJsonObject, jsonPath } from "../core/base/json.ts";
+import { jsonPath } from "../core/base/json.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import { parseJson } from "../core/base/parse-json.ts";
-import { plural, typeInWords } from "../core/base/wording.ts";
+import { childOf, outlineOf, readSteps } from "../core/base/json-steps.ts";
+import type { JsonStep } from "../core/base/json-steps.ts";
+import { plural } from "../core/base/wording.ts";
 import { partText } from "../core/result.ts";
 import { finder } from "./find-text.ts";
 import { weighContent, weighJson } from "./weigh.ts";
@@ -296,7 +297,7 @@ function follow(output: JsonValue | undefined, path: string): JsonValue {
     if (inside === undefined) {
       throw new ToolError(
         "not_found",
-        `${jsonPath(steps.slice(0, index + 1))} leads nowhere: ${jsonPath(steps.slice(0, index))} is ${describe(value)}.`,
+        `${jsonPath(steps.slice(0, index + 1))} leads nowhere: ${jsonPath(steps.slice(0, index))} is ${outlineOf(value)}.`,
       );
     }
     value = inside;
@@ -304,47 +305,11 @@ function follow(output: JsonValue | undefined, path: string): JsonValue {
   return value;
 }
 
-function childOf(value: JsonValue, step: string | number): JsonValue | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  if (!isJsonObject(value)) return typeof step === "number" ? value[step] : undefined;
-  return Object.hasOwn(value, String(step)) ? value[String(step)] : undefined;
-}
-
-function describe(value: JsonValue): string {
-  if (typeof value !== "object" || value === null) return typeInWords(value);
-  if (!isJsonObject(value)) return `an array of ${plural(value.length, "item")}`;
-  const keys = Object.keys(value);
-  const named = keys.slice(0, 10).map((key) => JSON.stringify(key.slice(0, 40)));
-  return `an object with the keys ${named.join(", ")}${keys.length > named.length ? " …" : ""}`;
-}
-
-const STEP = /\.([^.[\]"]+)|\[(\d{1,15})\]|\[("(?:[^"\\]|\\.)*")\]/y;
-
 /** Reads what `jsonPath` writes. */
-function parsePath(path: string): readonly (string | number)[] {
-  const steps: (string | number)[] = [];
-  let at = 1;
-  while (path.startsWith("$") && path.length <= MAX_PATH_LENGTH && at < path.length) {
-    STEP.lastIndex = at;
-    const found = STEP.exec(path);
-    const step = found === null ? undefined : readStep(found);
-    if (step === undefined) break;
-    steps.push(step);
-    at = STEP.lastIndex;
-  }
-  if (at === path.length && path.startsWith("$")) return steps;
+function parsePath(path: string): readonly JsonStep[] {
+  const steps = path.startsWith("$") && path.length <= MAX_PATH_LENGTH ? readSteps(path, 1) : undefined;
+  if (steps !== undefined) return steps;
   throw new ToolError("invalid_input", `The path ${JSON.stringify(path.slice(0, 200))} cannot be read.`, {
     hint: 'Write it like $.items[3]["a key"].',
   });
-}
-
-function readStep(found: RegExpExecArray): string | number | undefined {
-  const [, name, index, quoted] = found;
-  if (index !== undefined) return Number(index);
-  if (quoted === undefined) return name;
-  try {
-    return String(parseJson(quoted)); // the pattern lets nothing through but one string
-  } catch {
-    return undefined; // a bad escape
-  }
 }

@@ -1,5 +1,6 @@
 /** Whether a failed attempt may be repeated, and after how long. */
-import { checkMs } from "../core/check-settings.ts";
+import { checkNumber } from "../core/base/number-bounds.ts";
+import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { Random } from "../core/ports.ts";
 
@@ -66,7 +67,5 @@ function spread(delayMs: number, maxDelayMs: number, random: Random): number {
 export function checkRetry({ delayMs, factor, maxDelayMs }: RetrySettings): void {
   checkMs(delayMs, "delayMs", "retry");
   checkMs(maxDelayMs, "maxDelayMs", "retry");
-  if (factor !== undefined && !(Number.isFinite(factor) && factor >= 1)) {
-    throw new ToolError("invalid_argument", `factor of retry is ${String(factor)}; it takes a number from 1.`);
-  }
+  checkNumber(factor, "factor of retry", { min: 1, max: Number.MAX_VALUE, integer: false });
 }

@@ -174,16 +174,10 @@ function shrinkArray(items: readonly JsonValue[], budget: number, depth: number)
   return kept;
 }
 
-interface Member {
-  readonly key: string;
-  readonly keyBytes: number;
-  readonly valueBytes: number;
-}
-
 /** Shares the budget out so that small members stay whole and only the largest are cut. */
 function shrinkObject(object: JsonObject, budget: number, depth: number): JsonObject {
   const keys = Object.keys(object);
-  const members: Member[] = [];
+  const members: { readonly key: string; readonly keyBytes: number; readonly valueBytes: number }[] = [];
   const candidates = keys.slice(0, Math.floor(budget / MIN_SHARE));
   for (const key of candidates) {
     const keyBytes = jsonBytes(key, budget, true) + 2;

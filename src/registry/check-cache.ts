@@ -1,6 +1,7 @@
 /** Checks a tool's cache settings: how they are written, and that answering from memory is the same as running the tool. */
 import { declaresNoWrites } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
+import { MILLISECONDS } from "../core/base/number-bounds.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { CacheScope, CacheSettings, Tool } from "../core/tool.ts";
 
@@ -8,8 +9,6 @@ type Fields = Pick<Tool, "cache" | "effects" | "oncePerTurn" | "endsTurn" | "cat
 
 const SCOPES = ["turn", "session", "runtime", "persistent"] as const satisfies readonly CacheScope[];
 const SETTINGS = ["scope", "ttlMs", "identity"] as const satisfies readonly (keyof CacheSettings)[];
-/** Ten years, as for every other setting. */
-const MAX_TTL_MS = 315_576_000_000;
 const MAX_IDENTITY_KEYS = 16;
 
 /**
@@ -47,8 +46,8 @@ function faultOf(cache: unknown): Fault | undefined {
 function settingsFault(settings: object): Fault | undefined {
   const { scope, ttlMs, identity, ...others }: { readonly [Key in keyof CacheSettings]?: unknown } = settings;
   if (!isScope(scope)) return { field: ".scope", expected: SCOPE_WORDS };
-  if (ttlMs !== undefined && !(typeof ttlMs === "number" && ttlMs > 0 && ttlMs <= MAX_TTL_MS))
-    return { field: ".ttlMs", expected: `a number of milliseconds above 0 and at most ${MAX_TTL_MS}, or be left out` };
+  if (ttlMs !== undefined && !(typeof ttlMs === "number" && ttlMs > 0 && ttlMs <= MILLISECONDS.max))
+    return { field: ".ttlMs", expected: `a number of milliseconds above 0 and at most ${MILLISECONDS.max}, or be left out` };
   if (identity !== undefined && !isIdentity(identity))
     return { field: ".identity", expected: `an array of at most ${MAX_IDENTITY_KEYS} different keys of context.data` };
   const [unknown] = Object.keys(others);

@@ -1,10 +1,9 @@
 /** Checks what is given to a registry: a programmer's mistake is refused before anything is changed. */
 import { checkName } from "../core/call.ts";
-import { checkMs, checkSettings } from "../core/check-settings.ts";
+import { checkMs, checkSettings, setsAny } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { setsAny } from "./call-settings.ts";
 import { checkCache } from "./check-cache.ts";
 import { MODEL_FIELDS } from "./check-tool-fields.ts";
 import { faultsOf } from "./toolset-faults.ts";

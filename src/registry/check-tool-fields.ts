@@ -1,6 +1,9 @@
 /** Checks the fields of a tool that a program defines: a mistake is found when the tool is made, not when a model calls it. */
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import { COUNT, isWithin, numberWithin } from "../core/base/number-bounds.ts";
+import type { Bounds } from "../core/base/number-bounds.ts";
+import { CALL_SETTINGS } from "../core/call-settings.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { typeInWords } from "../core/base/wording.ts";
@@ -17,12 +20,6 @@ const anyText: Claim = { holds: (value) => typeof value === "string", expected: 
 const flag: Claim = { holds: (value) => typeof value === "boolean", expected: "a boolean" };
 const handler: Claim = { holds: (value) => typeof value === "function", expected: "a function" };
 const textList: Claim = { holds: isTextList, expected: "an array of strings" };
-const duration: Claim = {
-  holds: (value) => isNumber(value) && value >= 0,
-  expected: "a finite number of milliseconds, 0 or more (0 = no limit)",
-};
-const size: Claim = { holds: (value) => Number.isInteger(value) && Number(value) >= 0, expected: "an integer, 0 or more (0 = no limit)" };
-const count: Claim = { holds: (value) => Number.isInteger(value) && Number(value) >= 1, expected: "an integer, 1 or more" };
 const record: Claim = { holds: isJsonObject, expected: "an object" };
 const schema: Claim = {
   holds: (value) => typeof value === "boolean" || typeof value === "function" || isJsonObject(value),
@@ -52,8 +49,8 @@ function oneOf(...words: readonly string[]): Claim {
   };
 }
 
-function isNumber(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value);
+function number(bounds: Bounds): Claim {
+  return { holds: (value) => isWithin(value, bounds), expected: numberWithin(bounds) };
 }
 
 function isContribution({ text, bucket, ...others }: Readonly<Record<string, unknown>>): boolean {
@@ -94,7 +91,7 @@ const FIELDS = {
   parseOutput: handler,
   validate: handler,
   tags: textList,
-  maxConcurrent: count,
+  maxConcurrent: number(COUNT),
   oncePerTurn: flag,
   endsTurn: flag,
   category: oneOf("SAFE_CHAIN", "TERMINAL", "DANGEROUS", "ASYNC_REQUIRED"),
@@ -109,10 +106,10 @@ const FIELDS = {
   enabled: flag,
   unusable: anyText,
   metadata: record,
-  timeoutMs: duration,
-  deadlineMs: duration,
-  maxAttempts: count,
-  maxResultBytes: size,
+  timeoutMs: number(CALL_SETTINGS.timeoutMs),
+  deadlineMs: number(CALL_SETTINGS.deadlineMs),
+  maxAttempts: number(CALL_SETTINGS.maxAttempts),
+  maxResultBytes: number(CALL_SETTINGS.maxResultBytes),
 } as const satisfies Record<keyof Tool, Claim>;
 
 const EFFECTS = {

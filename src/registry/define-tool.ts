@@ -10,6 +10,7 @@ import type { InferInput, InferReturn, InferSent } from "../schema/infer-schema.
 import { copySchema } from "../schema/import-schema.ts";
 import { fromStandardSchema, isStandardSchema, withStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
 import { checkToolFields } from "./check-tool-fields.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** A JSON Schema, or a schema of any library that speaks Standard Schema (zod, arktype, valibot, …). */
 export type SchemaSource = JsonSchema | StandardSchemaV1;
@@ -72,8 +73,7 @@ export function defineTool<
     ...(effects === undefined ? {} : { effects: freezeWithLists({ ...effects }) }),
     ...(cache === undefined ? {} : { cache: typeof cache === "string" ? cache : freezeWithLists({ ...cache }) }),
     inputSchema: input.jsonSchema,
-    ...(input.parse === undefined ? {} : { parseInput: input.parse }),
-    ...(output === undefined ? {} : { outputSchema: output.jsonSchema }),
+    ...omitUndefined({ parseInput: input.parse, outputSchema: output?.jsonSchema }),
     ...(output?.parse === undefined ? {} : { parseOutput: output.parse }),
   };
   return freezeWithLists(tool) as DefinedTool<Input, Output>; // the schemas were just made from Input and Output
@@ -85,16 +85,11 @@ function freezeWithLists<Fields extends object>(fields: Fields): Readonly<Fields
   return Object.freeze(fields);
 }
 
-interface UsedSchema {
-  readonly jsonSchema: StandardJsonSchema;
-  readonly parse: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined;
-}
-
 function useSchema(
   source: SchemaSource,
   direction: "input" | "output",
   definition: Pick<Tool, "name" | "effects" | "unknownKeys">,
-): UsedSchema {
+): { readonly jsonSchema: StandardJsonSchema; readonly parse: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined } {
   try {
     const parsing = isStandardSchema(source) && !isOwn(source) ? fromStandardSchema(source, direction) : undefined;
     const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source), { formats: direction === "input" && parsing === undefined });

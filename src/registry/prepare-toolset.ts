@@ -5,7 +5,6 @@ import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
 import { checkBroughtTool, checkList, checkTool, checkToolset } from "./check-registration.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
-import { isSameDefinition } from "./same-definition.ts";
 import { ToolsetEntry } from "./toolset-entry.ts";
 import type { ToolFamily } from "./toolset-entry.ts";
 
@@ -121,4 +120,27 @@ export function compareToolsets(before: ToolsetEntry | undefined, after: Toolset
 function isChanged(before: ToolFamily | undefined, after: ToolFamily): boolean {
   if (before === undefined) return false;
   return before.tools.length !== after.tools.length || after.tools.some((registered, index) => registered !== before.tools[index]);
+}
+
+/** Deeper definitions are taken for different ones. */
+const MAX_DEPTH = 128;
+
+/** True when every field is the same value, or the same JSON. Functions must be the same function. */
+function isSameDefinition(one: Tool, other: Tool): boolean {
+  return isSame(one, other, 0);
+}
+
+function isSame(one: unknown, other: unknown, depth: number): boolean {
+  if (Object.is(one, other)) return true;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null || depth > MAX_DEPTH) return false;
+  if (Array.isArray(one) !== Array.isArray(other) || !isPlain(one) || !isPlain(other)) return false;
+  const keys = Object.keys(one);
+  if (keys.length !== Object.keys(other).length) return false;
+  return keys.every((key) => Object.hasOwn(other, key) && isSame(Reflect.get(one, key), Reflect.get(other, key), depth + 1));
+}
+
+/** A class instance may hold anything. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null || Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 /** The tool with which a model reads the rest of a result that was cut. */
+import { OWN_NAMESPACE } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { JsonValue } from "../core/base/json.ts";
@@ -7,8 +8,7 @@ import type { Toolset } from "../core/toolset.ts";
 import type { ResultKeeper } from "../policy/result-keeper.ts";
 import { defineTool } from "./define-tool.ts";
 
-/** The namespace of the runtime's own tools, for which nothing ever stands in. */
-export const OWN_NAMESPACE = "haft";
+export { OWN_NAMESPACE };
 
 /** The qualified name of the tool. */
 export const READ_RESULT = "haft::read_result";

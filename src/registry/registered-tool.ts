@@ -8,7 +8,7 @@ import { compileSchema } from "../schema/compile-schema.ts";
 import type { Validator } from "../schema/compile-schema.ts";
 import { defaultWarnings } from "../schema/repair-input.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
-import { inheritSettings } from "./call-settings.ts";
+import { inheritSettings } from "../core/call-settings.ts";
 
 type Checked =
   | { readonly quarantine: undefined; readonly input: Validator; readonly output: Validator | undefined }

@@ -1,13 +1,12 @@
 /** Every toolset and tool there is: look-up, search, and what the name in a call means. */
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
-import { checkSettings } from "../core/check-settings.ts";
+import { checkSettings, DEFAULT_CALL_SETTINGS, inheritSettings } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { plural } from "../core/base/wording.ts";
 import { permissionOf } from "../policy/permission.ts";
 import type { Permission, PermissionRules } from "../policy/permission.ts";
-import { DEFAULT_CALL_SETTINGS, inheritSettings } from "./call-settings.ts";
 import { checkList, checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
 import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
 import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";

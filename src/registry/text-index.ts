@@ -3,7 +3,6 @@ import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { splitWords } from "./split-words.ts";
-import { STOP_WORDS } from "./stop-words.ts";
 import { stemOf } from "./word-stem.ts";
 
 /** How much a word counts by where it stands. A word's total in one tool is capped at 63, to fit its posting. */
@@ -154,3 +153,15 @@ function* parametersOf(schema: JsonSchema): Generator<readonly [name: string, te
     yield [name, typeof text === "string" ? text.slice(0, MAX_PARAMETER_TEXT) : ""];
   }
 }
+
+/** Words of English that say nothing of what is searched for: people ask in sentences, and a rare tool is full of them by chance. */
+const FUNCTION_WORDS =
+  "a an the and or but if of in on at to for from by with without about into over under between as is are was were be been being am do does " +
+  "did done have has had having will would shall should can could may might must i me my we us our you your he him his she her it its they " +
+  "them their this that these those there here who whom whose which what when where why how all any each every some such no not only own " +
+  "same so than too very just also please s t m re ll ve d im";
+
+/** How somebody asks, whatever is asked for. */
+const ASKING_WORDS = "let lets like want wants need needs looking look planning plan help give provide show tell know using use thanks";
+
+const STOP_WORDS: ReadonlySet<string> = new Set(`${FUNCTION_WORDS} ${ASKING_WORDS}`.split(" "));

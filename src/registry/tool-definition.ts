@@ -1,4 +1,5 @@
 /** A tool as data: for a model, for MCP, for a file. */
+import { CALL_SETTING_NAMES } from "../core/call-settings.ts";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import { declaresNoWrites } from "../core/effects.ts";
 import type { Effects } from "../core/effects.ts";
@@ -68,10 +69,7 @@ export const PLAIN_FIELDS = [
   "providerExecuted",
   "enabled",
   "maxConcurrent",
-  "timeoutMs",
-  "deadlineMs",
-  "maxAttempts",
-  "maxResultBytes",
+  ...CALL_SETTING_NAMES,
 ] as const satisfies readonly (keyof Tool)[];
 
 /** A tool in a file: the fields of seed 000, its namespace and whatever else of it is data beside them (F0.2). */

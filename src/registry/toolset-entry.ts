@@ -3,7 +3,7 @@ import { ToolError, hintsOf } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
-import { inheritSettings, sameSettings } from "./call-settings.ts";
+import { inheritSettings, sameSettings } from "../core/call-settings.ts";
 import { RegisteredTool } from "./registered-tool.ts";
 
 /** `closed` is before `open` and after `close`; an error is why the toolset could not be opened. */

@@ -1,5 +1,5 @@
 /** What a program may give createRuntime, and its checks. */
-import { checkMs, checkSettings } from "../core/check-settings.ts";
+import { checkMs, checkSettings } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkRetry } from "../policy/retry.ts";

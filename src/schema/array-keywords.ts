@@ -2,7 +2,8 @@
 import { plural } from "../core/base/wording.ts";
 import { NEVER, type Rule, type SchemaNode, type ValidationRun } from "./compiled-schema.ts";
 import { evaluateChild, testChild } from "./evaluate.ts";
-import { type KeywordTable, type SubschemaCompiler, childOf, countOf, keywordValue, listOf, refuse } from "./keyword.ts";
+import { own } from "../core/base/own.ts";
+import { type KeywordTable, type SubschemaCompiler, childOf, countOf, listOf, refuse } from "./keyword.ts";
 import { firstRepeatedIndex } from "./unique-items.ts";
 
 function compileSize(node: SchemaNode): Rule {
@@ -17,7 +18,7 @@ function compileSize(node: SchemaNode): Rule {
 }
 
 function compileUniqueItems(node: SchemaNode): Rule | undefined {
-  const wanted = keywordValue(node.raw, "uniqueItems");
+  const wanted = own(node.raw, "uniqueItems");
   if (typeof wanted !== "boolean") return refuse(node, "uniqueItems", "uniqueItems must be a boolean");
   if (!wanted) return undefined;
   return (value, run) => {
@@ -80,7 +81,7 @@ function countMatches(node: SchemaNode, items: readonly unknown[], run: Validati
 }
 
 function compileItems(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  const items = keywordValue(node.raw, "items");
+  const items = own(node.raw, "items");
   if (Array.isArray(items)) {
     return refuse(
       node,
@@ -94,7 +95,7 @@ function compileItems(node: SchemaNode, compiler: SubschemaCompiler): Rule {
 
 /** Up to 2019-09, `items` may be a list of schemas, and `additionalItems` is for the items after those. */
 function compileItemsUpTo2019(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
-  const items = keywordValue(node.raw, "items");
+  const items = own(node.raw, "items");
   const additional = childOf(node, "additionalItems", compiler);
   if (items === undefined) return undefined;
   if (!Array.isArray(items)) return itemsRule([], childOf(node, "items", compiler));

@@ -4,6 +4,7 @@ import { copyJson, isJsonObject, jsonPath } from "../core/base/json.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { showValue } from "./schema-problem.ts";
+import { words } from "../core/base/wording.ts";
 
 export interface ImportedSchema {
   /** Deeply frozen plain JSON. */
@@ -30,20 +31,10 @@ function wordsFor(type: string | undefined, words: string): (readonly [string, s
 }
 
 /** Keywords whose value is one schema (or, for `items`, a list). */
-const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set([
-  "items",
-  "additionalItems",
-  "additionalProperties",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-  "contains",
-  "propertyNames",
-  "contentSchema",
-  "not",
-  "if",
-  "then",
-  "else",
-]);
+const SCHEMA_KEYWORDS: ReadonlySet<string> = words(
+  "items additionalItems additionalProperties unevaluatedItems unevaluatedProperties contains propertyNames contentSchema " +
+    "not if then else",
+);
 const LIST_KEYWORDS: ReadonlySet<string> = new Set(["anyOf", "oneOf", "allOf", "prefixItems", "items"]);
 const MAP_KEYWORDS: ReadonlySet<string> = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
 

@@ -1,4 +1,5 @@
 /** How a keyword is compiled, and the checks on what schemas write under it. */
+import { own } from "../core/base/own.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { type Location, type RawSchema, type Rule, type SchemaNode, schemaPointer } from "./compiled-schema.ts";
@@ -36,11 +37,6 @@ export interface Reference {
   dynamicAnchor: string | undefined;
 }
 
-/** An own keyword of a subschema; undefined when absent. */
-export function keywordValue(raw: RawSchema, keyword: string): unknown {
-  return Object.hasOwn(raw, keyword) ? raw[keyword] : undefined;
-}
-
 /**
  * Refuses a schema, naming the place.
  *
@@ -56,7 +52,7 @@ export function refuse(location: Location | undefined, keyword: string, problem:
 
 /** A keyword's number; undefined when absent. */
 export function numberOf(node: SchemaNode, keyword: string): number | undefined {
-  const value = keywordValue(node.raw, keyword);
+  const value = own(node.raw, keyword);
   if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
   const hint = typeof value === "boolean" ? `In draft-04 ${keyword} was a flag; since draft-06 it is the bound itself.` : undefined;
   return refuse(node, keyword, `${keyword} must be a number, not ${showValue(value)}`, hint);
@@ -64,20 +60,20 @@ export function numberOf(node: SchemaNode, keyword: string): number | undefined 
 
 /** A keyword's count; undefined when absent. */
 export function countOf(node: SchemaNode, keyword: string): number | undefined {
-  const value = keywordValue(node.raw, keyword);
+  const value = own(node.raw, keyword);
   if (value === undefined || (typeof value === "number" && Number.isInteger(value) && value >= 0)) return value;
   return refuse(node, keyword, `${keyword} must be an integer from 0 up, not ${showValue(value)}`);
 }
 
 export function stringOf(node: SchemaNode, keyword: string): string | undefined {
-  const value = keywordValue(node.raw, keyword);
+  const value = own(node.raw, keyword);
   if (value === undefined || typeof value === "string") return value;
   return refuse(node, keyword, `${keyword} must be a string, not ${showValue(value)}`);
 }
 
 /** A keyword's list of names, each once; undefined when absent. */
 export function namesOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly string[] | undefined {
-  const value = keywordValue(node.raw, keyword);
+  const value = own(node.raw, keyword);
   if (value === undefined) return undefined;
   return checkNames(node, keyword, value, compiler);
 }
@@ -93,7 +89,7 @@ export function checkNames(node: SchemaNode, keyword: string, value: unknown, co
 
 /** A keyword's map from names; undefined when absent. */
 export function mapOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): RawSchema | undefined {
-  const value = keywordValue(node.raw, keyword);
+  const value = own(node.raw, keyword);
   if (value === undefined) return undefined;
   if (!isJsonObject(value)) return refuse(node, keyword, `${keyword} must be an object, not ${showValue(value)}`);
   compiler.spend(node, keyword, Object.keys(value).length);
@@ -108,7 +104,7 @@ export function branchesOf(node: SchemaNode, keyword: string, compiler: Subschem
 
 /** A keyword's list of subschemas, not yet compiled and not empty; undefined when absent. */
 export function listOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly unknown[] | undefined {
-  const value = keywordValue(node.raw, keyword);
+  const value = own(node.raw, keyword);
   if (value === undefined) return undefined;
   if (!Array.isArray(value) || value.length === 0) {
     return refuse(node, keyword, `${keyword} must be an array of at least one schema, not ${showValue(value)}`);
@@ -119,12 +115,12 @@ export function listOf(node: SchemaNode, keyword: string, compiler: SubschemaCom
 
 /** Compiles a keyword's one subschema, for parts of the value; undefined when absent. */
 export function childOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
-  const value = keywordValue(node.raw, keyword);
+  const value = own(node.raw, keyword);
   return value === undefined ? undefined : compiler.child(node, keyword, value);
 }
 
 /** Compiles a keyword's one subschema, for the same value; undefined when absent. */
 export function inPlaceOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
-  const value = keywordValue(node.raw, keyword);
+  const value = own(node.raw, keyword);
   return value === undefined ? undefined : compiler.inPlaceChild(node, keyword, value);
 }

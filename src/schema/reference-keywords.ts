@@ -1,7 +1,8 @@
 /** Keywords that name subschemas and refer to them. */
 import type { DynamicScope, Rule, SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { evaluate } from "./evaluate.ts";
-import { type KeywordTable, type Reference, type SubschemaCompiler, keywordValue, mapOf, refuse, stringOf } from "./keyword.ts";
+import { own } from "../core/base/own.ts";
+import { type KeywordTable, type Reference, type SubschemaCompiler, mapOf, refuse, stringOf } from "./keyword.ts";
 
 /** Under this name the roots with `$recursiveAnchor: true` are found; no `$anchor` can be spelled so. */
 export const RECURSIVE_ANCHOR = "";
@@ -14,7 +15,7 @@ function compileAnchors(node: SchemaNode, compiler: SubschemaCompiler): undefine
 }
 
 function compileRecursiveAnchor(node: SchemaNode, compiler: SubschemaCompiler): undefined {
-  const isAnchor = keywordValue(node.raw, "$recursiveAnchor") === true && node.raw === node.resource.raw;
+  const isAnchor = own(node.raw, "$recursiveAnchor") === true && node.raw === node.resource.raw;
   if (isAnchor) compiler.anchor(node, "$recursiveAnchor", RECURSIVE_ANCHOR, true);
 }
 

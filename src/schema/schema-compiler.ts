@@ -2,7 +2,8 @@
 import { isJsonObject } from "../core/base/json.ts";
 import { type Location, NEVER, type RawSchema, type Rule, SchemaNode, type SchemaResource } from "./compiled-schema.ts";
 import { DIALECTS, LATEST, dialectNamed, dialectOf } from "./dialects.ts";
-import { type Reference, type SubschemaCompiler, keywordValue, refuse, stringOf } from "./keyword.ts";
+import { own } from "../core/base/own.ts";
+import { type Reference, type SubschemaCompiler, refuse, stringOf } from "./keyword.ts";
 import { checkReferenceGraph } from "./reference-graph.ts";
 import { DEFAULT_URI, absoluteUri, splitUri, walkPointer } from "./reference-uri.ts";
 import { RECURSIVE_ANCHOR } from "./reference-keywords.ts";
@@ -45,7 +46,7 @@ function newResource(raw: RawSchema, uri: string, dialect: string): SchemaResour
 }
 
 function declaredDialect(raw: RawSchema, location: Location): string | undefined {
-  const uri = keywordValue(raw, "$schema");
+  const uri = own(raw, "$schema");
   if (uri === undefined) return undefined;
   const found = typeof uri === "string" ? dialectOf(uri) : undefined;
   if (found !== undefined) return found.name;

@@ -1,4 +1,5 @@
 /** Checks a value against a part of a schema, with the references in that part still meaning the whole document. */
+import { own } from "../core/base/own.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
@@ -36,7 +37,7 @@ export class SchemaParts {
   #compile(part: JsonObject, options: CompileOptions): Validator | undefined {
     if (!isJsonObject(this.#root)) return undefined;
     this.#places ??= placesOf(this.#root);
-    const dialect = ownKeyword(this.#root, "$schema");
+    const dialect = own(this.#root, "$schema");
     const head = dialect === undefined ? EMPTY : { $schema: dialect };
     try {
       const { pointers, hasReferences } = this.#places;
@@ -45,7 +46,7 @@ export class SchemaParts {
       if (!hasReferences) return compileSchema({ ...head, allOf: [part] }, options);
       const pointer = pointers.get(part);
       if (pointer === undefined) return undefined;
-      const id = ownKeyword(this.#root, "$id");
+      const id = own(this.#root, "$id");
       const base = typeof id === "string" ? id : "urn:haft:document";
       const definitions = dialect === undefined || String(dialect).includes("2020") ? "$defs" : "definitions";
       const document = { ...this.#root, $id: base };
@@ -98,9 +99,4 @@ export function countNodes(value: JsonValue, limit: number): number {
     for (const child of children) open.push(child);
   }
   return count;
-}
-
-/** The value of a keyword that the schema itself has, whatever its prototype does. */
-export function ownKeyword(schema: JsonObject, keyword: string): JsonValue | undefined {
-  return Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
 }

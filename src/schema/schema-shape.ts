@@ -5,7 +5,8 @@ import type { JsonSchema } from "../core/tool.ts";
 import { compileSchema, type Validator } from "./compile-schema.ts";
 import { foldKey } from "./coerce.ts";
 import { compilePattern } from "./pattern.ts";
-import { ownKeyword, SchemaParts } from "./schema-part.ts";
+import { own } from "../core/base/own.ts";
+import { SchemaParts } from "./schema-part.ts";
 
 export interface SchemaShape {
   /** Undefined where any type will do. */
@@ -104,7 +105,7 @@ export class SchemaShapes {
     const facets = [schema];
     for (let next = 0; next < facets.length && facets.length < MAX_FACETS; next++) {
       const facet = facets[next] ?? EMPTY;
-      const reference = ownKeyword(facet, "$ref");
+      const reference = own(facet, "$ref");
       const target = typeof reference === "string" ? this.#follow(reference) : undefined;
       for (const part of [target, ...arrayAt(facet, "allOf")]) {
         if (isJsonObject(part) && !facets.includes(part)) facets.push(part);
@@ -120,7 +121,7 @@ export class SchemaShapes {
     for (const step of reference.slice(2).split("/")) {
       const key = unescapeStep(step);
       if (key === undefined) return undefined;
-      at = isJsonArray(at) ? at[Number(key)] : isJsonObject(at) ? ownKeyword(at, key) : undefined;
+      at = isJsonArray(at) ? at[Number(key)] : isJsonObject(at) ? own(at, key) : undefined;
     }
     return at;
   }
@@ -136,7 +137,7 @@ function gather(facets: readonly JsonObject[]): SchemaShape {
   const patternSchemas: JsonValue[] = [];
   let closed = false;
   for (const facet of facets) {
-    const type = typesOf(ownKeyword(facet, "type"));
+    const type = typesOf(own(facet, "type"));
     if (type !== undefined) types = types === undefined ? type : types.filter((name) => type.includes(name));
     for (const [name, schema] of Object.entries(objectAt(facet, "properties"))) if (!properties.has(name)) properties.set(name, schema);
     for (const name of arrayAt(facet, "required")) if (typeof name === "string") required.add(name);
@@ -144,9 +145,7 @@ function gather(facets: readonly JsonObject[]): SchemaShape {
     const byPattern = objectAt(facet, "patternProperties");
     patterns.push(...Object.keys(byPattern));
     patternSchemas.push(...Object.values(byPattern));
-    closed ||=
-      ownKeyword(facet, "additionalProperties") === false ||
-      (ownKeyword(facet, "unevaluatedProperties") === false && !facets.some(mayKnowMore));
+    closed ||= own(facet, "additionalProperties") === false || (own(facet, "unevaluatedProperties") === false && !facets.some(mayKnowMore));
   }
   return {
     types,
@@ -175,7 +174,7 @@ function typesOf(type: JsonValue | undefined): readonly string[] | undefined {
 
 function membersOf(facets: readonly JsonObject[]): readonly JsonValue[] | undefined {
   for (const facet of facets) {
-    const constant = ownKeyword(facet, "const");
+    const constant = own(facet, "const");
     if (constant !== undefined) return [constant];
     if (Object.hasOwn(facet, "enum")) return arrayAt(facet, "enum");
   }
@@ -192,19 +191,19 @@ function itemsOf(facets: readonly JsonObject[]): Pick<SchemaShape, "prefixItems"
 
 function first(facets: readonly JsonObject[], keyword: string): JsonValue | undefined {
   for (const facet of facets) {
-    const value = ownKeyword(facet, keyword);
+    const value = own(facet, keyword);
     if (value !== undefined) return value;
   }
   return undefined;
 }
 
 function objectAt(facet: JsonObject, keyword: string): JsonObject {
-  const value = ownKeyword(facet, keyword);
+  const value = own(facet, keyword);
   return isJsonObject(value) ? value : EMPTY;
 }
 
 function arrayAt(facet: JsonObject, keyword: string): readonly JsonValue[] {
-  const value = ownKeyword(facet, keyword);
+  const value = own(facet, keyword);
   return isJsonArray(value) ? value : [];
 }
 

@@ -1,12 +1,13 @@
 /** `type`, `enum` and `const`: what a value of any type is. */
 import { ANY_TYPE, type Rule, type SchemaNode, TYPE_BITS, ValidationRun } from "./compiled-schema.ts";
-import { type KeywordTable, type SubschemaCompiler, keywordValue, refuse } from "./keyword.ts";
+import { own } from "../core/base/own.ts";
+import { type KeywordTable, type SubschemaCompiler, refuse } from "./keyword.ts";
 import { MAX_SCHEMA_VALUES } from "./schema-limits.ts";
 import { showValue, showValues } from "./schema-problem.ts";
 import { JsonSet, treeSize } from "./unique-items.ts";
 
 function compileType(node: SchemaNode): undefined {
-  const value = keywordValue(node.raw, "type");
+  const value = own(node.raw, "type");
   node.types = Array.isArray(value) ? unionBits(node, value) : typeBits(node, value);
 }
 
@@ -29,7 +30,7 @@ function typeBits(node: SchemaNode, name: unknown): number {
 }
 
 function compileEnum(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  const value = keywordValue(node.raw, "enum");
+  const value = own(node.raw, "enum");
   if (!Array.isArray(value)) return refuse(node, "enum", `enum must be an array of values, not ${showValue(value)}`);
   const allowed = valueSet(node, "enum", value, compiler);
   const expected = value.length === 0 ? "no value is allowed here" : `expected one of ${showValues(value)}`;
@@ -38,7 +39,7 @@ function compileEnum(node: SchemaNode, compiler: SubschemaCompiler): Rule {
 }
 
 function compileConst(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  const value = keywordValue(node.raw, "const");
+  const value = own(node.raw, "const");
   const allowed = valueSet(node, "const", [value], compiler);
   return (candidate, run) =>
     allowed.has(candidate, run) || (run.explaining && run.report("const", `expected ${showValue(value)}, got ${run.show(candidate)}`));

@@ -1,5 +1,4 @@
 /** How a write of one resource makes what was read from others out of date: two counters each, and sums of them. */
-import { outerResources } from "./resource-path.ts";
 
 /** How often a resource was written (`self`), and how often it or something inside it was (`below`). */
 export interface Generation {
@@ -33,4 +32,18 @@ export function generationsOfWrite(resources: readonly string[]): ReadonlyMap<st
     for (const outer of outerResources(resource)) add(outer, 0);
   }
   return added;
+}
+
+/**
+ * Every key that a resource is strictly inside of: `file:/a/b` is inside `file:`, `file:/` and `file:/a`.
+ *
+ * Whether anything goes by such a key is another matter.
+ */
+export function outerResources(resource: string): readonly string[] {
+  const outer: string[] = [];
+  for (let slash = resource.indexOf("/"); slash >= 0; slash = resource.indexOf("/", slash + 1)) {
+    if (resource[slash - 1] !== "/") outer.push(resource.slice(0, slash));
+    if (slash + 1 < resource.length) outer.push(resource.slice(0, slash + 1));
+  }
+  return outer;
 }

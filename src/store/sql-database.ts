@@ -13,6 +13,7 @@ import type { SqlConnection } from "./sql-connection.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { originalText, storedText } from "./stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export interface SqlDatabaseOptions {
   readonly maxCacheBytes: number;
@@ -198,8 +199,7 @@ export class SqlDatabase implements LogDatabase {
       createdAt: row.created_at,
       updatedAt: row.updated_at,
       length: row.length,
-      ...(parent === undefined ? {} : { parent }),
-      ...(owner === undefined ? {} : { openedBy: owner.text }),
+      ...omitUndefined({ parent, openedBy: owner?.text }),
       ...(sessionChecksum(row) === row.checksum ? {} : { damage: "its record does not have the checksum it should have" }),
     };
   }

@@ -1,5 +1,5 @@
 /** A recording as a test fixture: toolsets that answer from it, the calls to make, and what must come back. */
-import { splitName } from "../core/call.ts";
+import { OWN_NAMESPACE, splitName } from "../core/call.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
@@ -39,7 +39,7 @@ export interface RecordedAnswer {
  */
 export function recordedToolsets(recording: string | readonly SessionEvent[], options: ReplayToolsetOptions = {}): RecordedFixture {
   const events = typeof recording === "string" ? parseRecording(recording).events : recording;
-  const recorded = recordedCalls(events).filter(({ result }) => splitName(result.name).namespace !== "haft");
+  const recorded = recordedCalls(events).filter(({ result }) => splitName(result.name).namespace !== OWN_NAMESPACE);
   return {
     toolsets: toolsetsOfRecording(events, options),
     calls: recorded.map(({ call }) => call),

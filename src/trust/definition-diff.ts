@@ -1,4 +1,5 @@
 /** Says in words how two definitions of a tool differ: what each part was and what it is. */
+import { own } from "../core/base/own.ts";
 import { isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { DEFINITION_FIELDS, fieldHash } from "../schema/definition-fingerprint.ts";
@@ -55,10 +56,6 @@ function* compare(before: JsonValue | undefined, after: JsonValue | undefined, p
 
 function keysOf(before: object, after: object): readonly string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
-}
-
-function own(value: { readonly [key: string]: JsonValue }, key: string): JsonValue | undefined {
-  return Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 function firstDifference(before: string, after: string): number {

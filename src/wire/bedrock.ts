@@ -10,6 +10,7 @@ import { laidOver } from "./laid-over.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
 import { heldSchema, replyName, unsupportedReply } from "./response-format.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** Models that cannot follow references inside a schema. */
 const NOVA = /(?:^|[./])nova\b/u;
@@ -63,7 +64,7 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
   const notes: WireNote[] = [...encoded.notes];
   if (toolChoice !== "none" && request.parallelCalls === false) notes.push(NO_SWITCH);
   candidateCount(request, { format: BEDROCK, most: 1 }, notes);
-  const inferenceConfig = { ...(maxTokens === undefined ? {} : { maxTokens }), ...(temperature === undefined ? {} : { temperature }) };
+  const inferenceConfig = omitUndefined({ maxTokens, temperature });
   const body: JsonObject = {
     messages: said.messages,
     ...(system.length === 0 ? {} : { system }),

@@ -1,7 +1,8 @@
 /** Several replies to one request: asking for them, and putting them together. */
-import { ToolError } from "../core/error.ts";
+import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import type { ModelRequest, ReplyCandidate } from "../core/model.ts";
 import type { WireNote } from "./wire-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** How many replies of one message are read; no provider makes more. */
 const MAX_CANDIDATES = 128;
@@ -17,8 +18,7 @@ export function candidateCount(
   { format, most }: { readonly format: string; readonly most: number },
   notes: WireNote[],
 ): number | undefined {
-  if (!Number.isSafeInteger(candidates) || candidates < 1)
-    throw new ToolError("invalid_argument", `candidates of a request is ${String(candidates)}; it takes an integer from 1.`);
+  checkNumber(candidates, "candidates of a request", COUNT);
   if (candidates > most)
     notes.push({
       kind: "unsupported",
@@ -56,10 +56,7 @@ export class Candidates {
     this.#at(0);
     return [...this.#parts]
       .toSorted(([one], [other]) => one - other)
-      .map(([index, { text, logProbability }]) => ({
-        text: index === 0 ? firstText : text.join(""),
-        ...(logProbability === undefined ? {} : { logProbability }),
-      }));
+      .map(([index, { text, logProbability }]) => omitUndefined({ text: index === 0 ? firstText : text.join(""), logProbability }));
   }
 
   #at(index: number): CandidateParts | undefined {

@@ -32,6 +32,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
 
@@ -138,8 +139,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     messages: [...(system === undefined ? [] : [{ role: "system", content: system.toWellFormed() }]), ...conversation.messages],
     ...(offered ? { tools: encoded.tools, ...(strict ? { strict_tools: true } : {}) } : {}),
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, encoded)),
-    ...(maxOutputTokens === undefined ? {} : { max_tokens: maxOutputTokens }),
-    ...(temperature === undefined ? {} : { temperature }),
+    ...omitUndefined({ max_tokens: maxOutputTokens, temperature }),
     ...jsonReply(request, offered, notes),
     stream,
     ...native,

@@ -22,6 +22,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /**
  * Gemini's Interactions API: `/interactions` behind `https://generativelanguage.googleapis.com/v1beta`.
@@ -65,8 +66,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const said = encodeMessages(request.messages, { tools: tools.length > 0 || native["tools"] !== undefined });
   const system = [first.toWellFormed(), ...(said.system ?? []).map(({ text }) => String(text))].filter((text) => text.trim() !== "");
   const ours = {
-    ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
-    ...(temperature === undefined ? {} : { temperature }),
+    ...omitUndefined({ max_output_tokens: maxOutputTokens, temperature }),
     ...toolChoice(request.toolChoice ?? "auto", encoded, strict),
   };
   const { generation_config: theirs = {}, ...others } = native;

@@ -24,6 +24,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export interface GeminiFormatOptions {
   /** Where a tool's schema stands: `parameters` is for models that do not read JSON Schema, and loses more. @default "parametersJsonSchema" */
@@ -107,9 +108,7 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
   if (parallelCalls === false && tools.length > 0) notes.push(NO_SWITCH);
   const candidates = candidateCount(request, { format: GEMINI, most: MAX_CANDIDATES }, notes);
   const generationConfig = {
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(candidates === undefined ? {} : { candidateCount: candidates }),
+    ...omitUndefined({ maxOutputTokens, temperature, candidateCount: candidates }),
     ...jsonReply(request, options, { notes, canBeJson: tools.length === 0 || NEW_MODEL.test(model) }),
   };
   const body: JsonObject = {

@@ -23,6 +23,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
 
@@ -104,10 +105,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarg
   if (parallelCalls !== undefined) ignored("whether to make several calls at once");
   candidateCount(request, { format: FORMAT, most: 1 }, notes);
   const schema = responseFormat === undefined ? undefined : replySchema(responseFormat, { subset: "json-schema" }, notes);
-  const options = {
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(maxOutputTokens === undefined ? {} : { num_predict: maxOutputTokens }),
-  };
+  const options = omitUndefined({ temperature, num_predict: maxOutputTokens });
   const body: JsonObject = {
     model,
     messages: [...(system === undefined ? [] : [{ role: "system", content: system.toWellFormed() }]), ...conversation.messages],

@@ -23,6 +23,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /**
  * The wire format of OpenAI's Responses.
@@ -100,8 +101,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(offered ? { tools: encoded.tools } : {}),
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, tools, encoded)),
     ...(offered && parallelCalls !== undefined ? { parallel_tool_calls: parallelCalls } : {}),
-    ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
-    ...(temperature === undefined ? {} : { temperature }),
+    ...omitUndefined({ max_output_tokens: maxOutputTokens, temperature }),
     ...(stream ? { stream } : {}),
     store: false,
     ...(plain ? {} : { include: ["reasoning.encrypted_content"] }),
@@ -139,7 +139,7 @@ function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], { tools: writ
 }
 
 function ownChoice({ type, name }: JsonObject): JsonObject {
-  return { ...(type === undefined ? {} : { type }), ...(name === undefined ? {} : { name }) };
+  return omitUndefined({ type, name });
 }
 
 function answerItem({ id, kind, result }: AnsweredCall): JsonObject {

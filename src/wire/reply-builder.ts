@@ -12,6 +12,7 @@ import { Candidates } from "./candidates.ts";
 import { expandParallel } from "./parallel-calls.ts";
 import { qualifiedNameOf } from "./provider-name.ts";
 import type { DecodeOptions } from "./wire-format.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;
 const MAX_CALLS = 4_096;
@@ -207,7 +208,7 @@ export class ReplyBuilder {
 
   about(about: { readonly id?: string | undefined; readonly model?: string | undefined }): void {
     const { id = this.#about.id, model = this.#about.model } = about;
-    this.#about = { ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) };
+    this.#about = omitUndefined({ id, model });
   }
 
   /** The message as the provider has it; only for what our words leave out. */

@@ -107,7 +107,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
         3,
         "haft: invalid_config: 3 problems",
         '  haft.toml:2:1: runtime.retries: unknown key. Did you mean "maxAttempts"?',
-        "  haft.toml:3:1: runtime.timeoutMs: must be a number from 0 to 315576000000, not a string.",
+        "  haft.toml:3:1: runtime.timeoutMs: must be a number from 0 to 315576000000 (0 = no limit), not a string.",
         '  haft.toml:4:2: toolsets.files: "root" is missing: the folder whose files the tools may use.',
       ),
     );

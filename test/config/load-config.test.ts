@@ -91,12 +91,12 @@ guard = "blok"
     [
       "a time below zero",
       toolset('type = "files"\nroot = "."\ntimeoutMs = -1'),
-      "4:1: toolsets.x.timeoutMs: must be a number from 0 to 315576000000, not -1.",
+      "4:1: toolsets.x.timeoutMs: must be a number from 0 to 315576000000 (0 = no limit), not -1.",
     ],
     [
       "a time that is not a number",
       toolset('type = "files"\nroot = "."\ntimeoutMs = nan'),
-      "4:1: toolsets.x.timeoutMs: must be a number from 0 to 315576000000, not NaN.",
+      "4:1: toolsets.x.timeoutMs: must be a number from 0 to 315576000000 (0 = no limit), not NaN.",
     ],
     [
       "half an attempt",

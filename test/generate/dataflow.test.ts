@@ -189,7 +189,7 @@ describe("F0.23 edges", () => {
 
   test("cannot be asked for with a score or number that means nothing", () => {
     expect(() => dataflow({ minScore: 0 })).toThrow("minScore of dataflow() is 0; it takes a number above 0, at most 1.");
-    expect(() => dataflow({ maxEdges: 0.5 })).toThrow("maxEdges of dataflow() is 0.5; it takes an integer of at least 1.");
+    expect(() => dataflow({ maxEdges: 0.5 })).toThrow("maxEdges of dataflow() is 0.5; it takes an integer from 1.");
   });
 
   test("are no longer looked for once the run is cancelled", async () => {

@@ -9,7 +9,6 @@ import { printable } from "../../src/processes/stderr-tail.ts";
 import { parseMessage } from "../../src/engine/mcp/message.ts";
 import { excerpt } from "../../src/engine/rest/answer-text.ts";
 import { readBase64 } from "../../src/engine/rest/base64.ts";
-import { replaceLongIntegers } from "../../src/engine/rest/long-integers.ts";
 import { estimateBytes } from "../../src/history/estimate-bytes.ts";
 import { liftData } from "../../src/policy/lift-data.ts";
 import { ResultKeeper } from "../../src/policy/result-keeper.ts";
@@ -78,7 +77,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   guessValue: (text) => guessValue(text),
   parsePlace: (text) => parsePlace(text),
   readBase64: (text) => readBase64(text, "file"),
-  replaceLongIntegers: (text) => replaceLongIntegers(`[1234567890123456789,${text}]`, (digits) => `"${digits}"`),
+  "parseJson, with long integers": (text) => parseJson(`[1234567890123456789,${JSON.stringify(text)}]`, { longIntegers: "string" }),
   excerpt: (text) => excerpt(text, 200),
   printable: (text) => printable(text),
   parseMessage: (text) => parseMessage(text),

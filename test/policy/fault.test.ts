@@ -125,8 +125,8 @@ describe("F0.47 a plan that cannot be kept is refused at once", () => {
     [{ type: "toString" }, 'type of rules[1] of a fault plan is "toString", which is no fault.'],
     [{ message: 3 }, "message of rules[1] of a fault plan is 3; it takes a string."],
     [{ retryable: "no" }, 'retryable of rules[1] of a fault plan is "no"; it takes a boolean.'],
-    [{ attempts: 0 }, "attempts of rules[1] of a fault plan is 0; it takes an integer of at least 1."],
-    [{ attempts: 1.5 }, "attempts of rules[1] of a fault plan is 1.5; it takes an integer of at least 1."],
+    [{ attempts: 0 }, "attempts of rules[1] of a fault plan is 0; it takes an integer from 1."],
+    [{ attempts: 1.5 }, "attempts of rules[1] of a fault plan is 1.5; it takes an integer from 1."],
     [
       { delayMs: [2, 1] },
       "delayMs of rules[1] of a fault plan is [2,1]; it takes a number of milliseconds, or two of them, the smaller first.",

@@ -1,7 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { ContentPart } from "../../src/core/content.ts";
+import { partText } from "../../src/core/result.ts";
 import { jsonPath } from "../../src/core/base/json.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
+import { truncateResult } from "../../src/policy/truncate-result.ts";
 import { ResultKeeper } from "../../src/policy/result-keeper.ts";
 import type { ResultPage, ResultRequest } from "../../src/policy/result-keeper.ts";
 
@@ -98,6 +101,18 @@ describe("F1.29 a kept result is read", () => {
     ]);
     expect(keeper.read("s1", "call_1", {}).text).toBe("one\n[image image/png]\ntwo\n[file file:/b]");
     expect(keeper.read("s1", "call_1", { path: "$.hidden" }).text).toBe("true");
+  });
+
+  test("with a file named as in the result that was cut", () => {
+    const content: readonly ContentPart[] = [
+      { type: "file", uri: "file:///tmp/r.pdf", name: "r.pdf", mediaType: "application/pdf" },
+      { type: "text", text: "x".repeat(100) },
+    ];
+    const keeper = new ResultKeeper();
+    keeper.keep("s1", "call_1", undefined, content);
+    const [shown] = truncateResult(undefined, content, 50, () => "Read on.").content ?? [];
+    expect(shown === undefined ? "" : partText(shown)).toBe("[file r.pdf: file:///tmp/r.pdf]");
+    expect(keeper.read("s1", "call_1", { limit: 1 }).text).toBe("[file r.pdf: file:///tmp/r.pdf]");
   });
 
   test("when it is empty", () => {

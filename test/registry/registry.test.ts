@@ -71,7 +71,7 @@ describe("register refuses", () => {
       "A tool is an object with name, description and inputSchema.",
       'The tool "x" lacks description.',
       "A tool needs a name: a string that is not empty.",
-      'timeoutMs of tool "x" is -1; it takes a number from 0 to 315576000000.',
+      'timeoutMs of tool "x" is -1; it takes a number from 0 to 315576000000 (0 = no limit).',
       'tags of tool "x" must be an array of strings.',
     ]);
     expect(registry.size).toBe(0);

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isInside } from "../../src/core/effects.ts";
 import type { CacheStore } from "../../src/core/store.ts";
 import { MemoryCache } from "../../src/store/memory-cache.ts";
-import { outerResources } from "../../src/store/resource-path.ts";
+import { outerResources } from "../../src/store/resource-versions.ts";
 import { localStore } from "./local-store.ts";
 
 const resource = fc.array(fc.constantFrom("/", "a", "b", ":", "file:"), { maxLength: 6 }).map((parts) => parts.join(""));

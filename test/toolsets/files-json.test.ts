@@ -12,12 +12,12 @@ describe("F1.68 json_read", () => {
   };
 
   test.each([
-    ["a.x", '$.a has no key "x": it is an object with "b", "d.e", "__proto".'],
+    ["a.x", '$.a has no key "x": it is an object with the keys "b", "d.e", "__proto".'],
     ["a.b[2]", "$.a.b has no index 2: it is an array of 2 items."],
     ["a.b.length", '$.a.b has no key "length": it is an array of 2 items.'],
     ["a.b[1].c", '$.a.b[1] has no key "c": it is null.'],
-    ["__proto__", '$ has no key "__proto__": it is an object with "1", "a".'],
-    ["constructor.name", '$ has no key "constructor": it is an object with "1", "a".'],
+    ["__proto__", '$ has no key "__proto__": it is an object with the keys "1", "a".'],
+    ["constructor.name", '$ has no key "constructor": it is an object with the keys "1", "a".'],
     ["a..b", '"a..b" is not a place in a JSON document.'],
     ["a[", '"a[" is not a place in a JSON document.'],
     ["a[-1]", '"a[-1]" is not a place in a JSON document.'],

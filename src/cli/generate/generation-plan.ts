@@ -8,10 +8,7 @@ import { isReal } from "../../core/rung.ts";
 import type { ConversationPlan } from "../../generate/conversations/conversation-plan.ts";
 import type { ConversationTemplate } from "../../generate/conversations/conversation-template.ts";
 import { readTemplates } from "../../generate/conversations/read-templates.ts";
-import { TRAJECTORY_FORMATS } from "../../generate/conversations/trajectory-formats.ts";
-import type { TrajectoryFormat } from "../../generate/conversations/trajectory-formats.ts";
-import { nearNames } from "../../registry/near-names.ts";
-import { present } from "../../config/present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../command.ts";
 import { readInput } from "../read-input.ts";
 import { chosenModel } from "../talk/chosen-model.ts";
@@ -45,13 +42,13 @@ export function planFor(
   { config, templates }: { readonly config: LoadedConfig; readonly templates: readonly ConversationTemplate[] | undefined },
 ): ConversationPlan {
   const { count, calls, model } = context.options;
-  if (templates === undefined) return { kind: "sampled", count: count ?? DEFAULT_COUNT, ...present({ calls }) };
+  if (templates === undefined) return { kind: "sampled", count: count ?? DEFAULT_COUNT, ...omitUndefined({ calls }) };
   const isScripted = templates.some(({ messages }) => messages.some(({ role }) => role === "assistant"));
-  if (isScripted && model === undefined) return { kind: "scripted", templates, ...present({ count }) };
+  if (isScripted && model === undefined) return { kind: "scripted", templates, ...omitUndefined({ count }) };
   const chosen = chosenModel(context, config);
   const { system: _asked, ...loop } = configuredLoop(chosen.config, config.config.loop);
   const { system } = config.config.loop;
-  return { kind: "played", templates, model: chosen.model, loop: { ...loop, ...present({ system }) }, ...present({ count }) };
+  return { kind: "played", templates, model: chosen.model, loop: { ...loop, ...omitUndefined({ system }) }, ...omitUndefined({ count }) };
 }
 
 /** Whether every answer is there at once: no tool is real, and no model is asked. */
@@ -60,14 +57,4 @@ export function takesNoTime(loaded: LoadedConfig, { kind }: ConversationPlan): b
   const engines = [...loaded.config.engines.values()];
   const asksModel = rungs.includes("lm") || engines.some(({ type }) => type === "lm" || type === "other");
   return kind !== "played" && !asksModel && !rungs.some(isReal);
-}
-
-/** @throws ToolError `invalid_argument` for a format that is not known */
-export function formatOf(text: string): TrajectoryFormat {
-  const format = TRAJECTORY_FORMATS.find((known) => known === text);
-  if (format !== undefined) return format;
-  const [near = "neutral"] = nearNames(text, TRAJECTORY_FORMATS);
-  throw new ToolError("invalid_argument", `--format takes one of ${TRAJECTORY_FORMATS.join(", ")}, not ${JSON.stringify(text)}.`, {
-    hint: `For example: --format ${near}`,
-  });
 }

@@ -3,7 +3,6 @@ import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { writeRecording } from "../../core/recording/recording.ts";
 import type { Store } from "../../core/store.ts";
-import { nearNames } from "../../registry/near-names.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import { conversationOf } from "../../runtime/session-messages.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -12,6 +11,7 @@ import { toAnthropicMessages } from "../../wire/anthropic-conversation.ts";
 import { toGeminiContents } from "../../wire/gemini-conversation.ts";
 import { toOpenAiMessages } from "../../wire/openai-conversation.ts";
 import type { Command, CommandContext } from "../command.ts";
+import { wordOf } from "../command-line.ts";
 import { drained } from "../drained.ts";
 import { warn } from "../open-runtime.ts";
 import { withSession, withStore } from "../open-store.ts";
@@ -44,7 +44,7 @@ export const exportSession: Command = {
   ],
   async run(context) {
     const [id = "", file = "-"] = context.args;
-    const format = formatOf(context.options.as ?? "recording");
+    const format = wordOf("as", context.options.as ?? "recording", FORMATS);
     await withStore(context, { readOnly: true }, (store) => withSession(store, id, () => write(context, store, { id, file, format })));
     return 0;
   },
@@ -144,13 +144,4 @@ async function writeOut(context: CommandContext, text: AsyncIterable<string>): P
     await drained(context);
     out.write(out.isTerminal ? safeText(piece) : piece);
   }
-}
-
-function formatOf(text: string): Format {
-  const format = FORMATS.find((known) => known === text);
-  if (format !== undefined) return format;
-  const [near = "recording"] = nearNames(text, FORMATS);
-  throw new ToolError("invalid_argument", `--as takes one of ${FORMATS.join(", ")}, not ${JSON.stringify(text)}.`, {
-    hint: `For example: --as ${near}`,
-  });
 }

@@ -5,7 +5,7 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ModelConfig } from "../../config/model-config.ts";
 import { ToolError } from "../../core/error.ts";
 import { PROVIDERS } from "../../model/providers.ts";
-import { present } from "../../config/present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../command.ts";
 import { warn } from "../open-runtime.ts";
 import { duration } from "../terminal-text.ts";
@@ -45,7 +45,7 @@ function settingsFor(name: string, configured: ModelConfig | undefined): ModelCo
   if (configured === undefined || providerOf(configured.name) !== providerOf(name)) return { name };
   if (configured.name === name) return configured;
   const { baseUrl, apiKey, headers, stream, maxAttempts } = configured;
-  return { name, ...present({ baseUrl, apiKey, headers, stream, maxAttempts }) };
+  return { name, ...omitUndefined({ baseUrl, apiKey, headers, stream, maxAttempts }) };
 }
 
 function providerOf(name: string): string {

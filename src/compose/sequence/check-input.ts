@@ -6,6 +6,7 @@ import { compileSchema } from "../../schema/compile-schema.ts";
 import type { SchemaProblem, Validator } from "../../schema/compile-schema.ts";
 import { fitInput } from "../../schema/repair-input.ts";
 import { escapePointer } from "../../schema/schema-problem.ts";
+import { words } from "../../core/base/wording.ts";
 
 /** The ways down to the texts that are references. */
 type ReferencePlaces = readonly (readonly (string | number)[])[];
@@ -23,16 +24,7 @@ export interface InputProblem extends Pick<SchemaProblem, "path" | "message"> {
 
 const MAX_PROBLEMS = 100;
 /** What an object or a list may break although values inside it are not known. */
-const COUNTED: ReadonlySet<string> = new Set([
-  "type",
-  "required",
-  "dependentRequired",
-  "minItems",
-  "maxItems",
-  "minProperties",
-  "maxProperties",
-  "limit",
-]);
+const COUNTED: ReadonlySet<string> = words("type required dependentRequired minItems maxItems minProperties maxProperties limit");
 const FORBIDDEN: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
 
 /** What is wrong with an input whatever its references stand for. */

@@ -1,4 +1,5 @@
 /** Reads the calls of a sequence, whoever wrote them, and says what is wrong with their form. */
+import { own } from "../../core/base/own.ts";
 import { describeThrown } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
@@ -135,8 +136,4 @@ class SequenceReader implements ReadSequence {
     if (isJsonObject(input)) return input;
     return this.refuse({ reason: "malformed", index, message: `The arguments of call ${index} are not an object.`, hint: FORM });
   }
-}
-
-function own(raw: JsonObject, key: string): JsonValue | undefined {
-  return Object.hasOwn(raw, key) ? raw[key] : undefined;
 }

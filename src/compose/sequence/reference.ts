@@ -1,9 +1,7 @@
 /** The texts by which a call of a sequence names what an earlier one answered: `$order.items[0].id`. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { parseJson } from "../../core/base/parse-json.ts";
-import { plural, typeInWords } from "../../core/base/wording.ts";
+import { childOf, outlineOf, unquote } from "../../core/base/json-steps.ts";
 
 export interface ReferenceSyntax {
   /** References end with a dollar, as NESTFUL writes them: `$var1.geoId$`; keys may then hold spaces. @default false */
@@ -130,14 +128,6 @@ function match(pattern: RegExp, text: string, at: number): RegExpExecArray | nul
   return pattern.exec(text);
 }
 
-function unquote(text: string): string | undefined {
-  try {
-    return String(parseJson(text));
-  } catch {
-    return undefined; // an escape that JSON does not know: then it is no reference
-  }
-}
-
 function patternOf(id: string): string {
   return id.replace(DIGITS, "0");
 }
@@ -153,7 +143,7 @@ export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValu
     const inside = childOf(value, step);
     if (inside === undefined) {
       const shown = typeof step === "number" ? `[${step}]` : JSON.stringify(step.slice(0, 100));
-      throw new ToolError("invalid_input", `The reference ${spellReference(text)} leads nowhere: ${shown} is not in ${describe(value)}.`, {
+      throw new ToolError("invalid_input", `The reference ${spellReference(text)} leads nowhere: ${shown} is not in ${outlineOf(value)}.`, {
         hint: "Refer to a place that the earlier call has answered.",
       });
     }
@@ -162,21 +152,7 @@ export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValu
   return value;
 }
 
-function childOf(value: JsonValue, step: string | number): JsonValue | undefined {
-  if (isJsonArray(value)) return /^\d{1,9}$/.test(String(step)) ? value[Number(step)] : undefined;
-  return isJsonObject(value) && Object.hasOwn(value, String(step)) ? value[String(step)] : undefined;
-}
-
 /** A reference in quotes, as messages show it. */
 export function spellReference(text: string): string {
   return JSON.stringify(text.length <= 200 ? text : `${text.slice(0, 199)}…`);
-}
-
-function describe(value: JsonValue): string {
-  if (isJsonArray(value)) return `an array of ${plural(value.length, "item")}`;
-  if (!isJsonObject(value)) return typeInWords(value);
-  const keys = Object.keys(value);
-  if (keys.length === 0) return "an empty object";
-  const named = keys.slice(0, 10).map((key) => JSON.stringify(key.slice(0, 40)));
-  return `an object with ${named.join(", ")}${keys.length > named.length ? ", …" : ""}`;
 }

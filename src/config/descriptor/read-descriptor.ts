@@ -1,11 +1,12 @@
 /** Reads one TOML descriptor in the words of seed 004, which leaves open what stands in which file. */
+import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import { Problems } from "../../documents/problems.ts";
 import { readDocument } from "../../documents/read-document.ts";
 import type { ReadDocument } from "../../documents/read-document.ts";
 import { redactor } from "../../core/base/redact.ts";
 import type { Redact } from "../../core/base/redact.ts";
-import { present } from "../present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { commandLine, importLine, sentLine } from "../trust-lines.ts";
 import { TableReader, isTable } from "../table-reader.ts";
 import { readMcpServer } from "../toolset/mcp.ts";
@@ -78,8 +79,6 @@ export interface DescriptorOptions {
 const MAX_BYTES = 1024 * 1024;
 /** More would be a mistake, or no longer a list that a person wrote. */
 const MAX_INVOKERS = 1_000;
-/** Ten years, in seconds. */
-const SECONDS = { min: 0, max: 315_576_000, whole: false };
 
 /** @throws ToolError `invalid_config` for what is no TOML file, or says nothing that a descriptor says */
 export async function readDescriptor(file: string, options: DescriptorOptions): Promise<Descriptor> {
@@ -144,11 +143,9 @@ function readEnsemble(root: TableReader, problems: Problems): Ensemble {
   const table = root.table("ensemble");
   const name = table?.requiredText("name", "what its tools are grouped under");
   const enabled = table === undefined || readEnabled(table);
-  const more = present({ description: table?.text("description"), module: table?.text("module") });
+  const more = omitUndefined({ description: table?.text("description"), module: table?.text("module") });
   table?.finish();
-  const defaults = root.table("defaults");
-  const settings = defaults === undefined ? {} : readSettings(defaults);
-  defaults?.finish();
+  const settings = root.section("defaults", readSettings) ?? {};
   const entries = root.tables("invokers") ?? [];
   const beyond = entries[MAX_INVOKERS];
   if (beyond !== undefined) beyond.report(undefined, `more than ${MAX_INVOKERS} invokers are not read.`);
@@ -182,15 +179,15 @@ function readInvoker(table: TableReader, schemas: TableReader): Invoker {
   const settings = readSettings(table);
   const input = schemas.value("arguments");
   const output = schemas.value("returns");
-  const definition = { ...table.rest(), ...settings, ...present({ arguments: input, returns: output }) };
-  return { enabled, ...present({ module }), definition };
+  const definition = { ...table.rest(), ...settings, ...omitUndefined({ arguments: input, returns: output }) };
+  return { enabled, ...omitUndefined({ module }), definition };
 }
 
 /** Times in seconds, and how often to try again; our own words stay for `toolFromFile`. */
 function readSettings(table: TableReader): CallSettings {
   const timeout = table.number("timeout", SECONDS);
-  const retries = table.number("max_retries", { min: 0, max: 99, whole: true });
-  return present({
+  const retries = table.number("max_retries", { min: 0, max: 99, integer: true });
+  return omitUndefined({
     timeoutMs: timeout === undefined ? undefined : timeout * 1000,
     maxAttempts: retries === undefined ? undefined : retries + 1,
   });

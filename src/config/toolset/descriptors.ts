@@ -1,7 +1,7 @@
 /** `type = "descriptors"`: ensembles, tools and MCP servers in TOML files of their own. */
 import { descriptorSource } from "../descriptor-source.ts";
 import { filePath } from "../file-path.ts";
-import { present } from "../present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface DescriptorsConfig extends CommonConfig {
@@ -19,7 +19,7 @@ export const descriptorsType: ToolsetType<DescriptorsConfig> = {
     const module = table.text("module");
     if (written === undefined) return undefined;
     const path = common.enabled ? variables.path(written, [...table.path, "path"]) : written;
-    return { type: "descriptors", ...common, path, ...present({ module }) };
+    return { type: "descriptors", ...common, path, ...omitUndefined({ module }) };
   },
   build({ name }, { path, module }, { folder, common, clock, memory, environment, allowVariables, trusted }) {
     const file = filePath(path, folder);
@@ -31,7 +31,7 @@ export const descriptorsType: ToolsetType<DescriptorsConfig> = {
         allowVariables,
         toolset: common,
         clock,
-        ...present({ module, memory, trusted }),
+        ...omitUndefined({ module, memory, trusted }),
       }),
     };
   },

@@ -2,7 +2,7 @@
 import { endingProblem } from "../../documents/read-document.ts";
 import { filePath } from "../file-path.ts";
 import { fileSource } from "../file-source.ts";
-import { present } from "../present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { TOOL_FILE_ENDINGS } from "../tool-file.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
@@ -23,10 +23,10 @@ export const fileType: ToolsetType<FileConfig> = {
     const path = common.enabled ? variables.path(written, [...table.path, "path"]) : written;
     const problem = path === "" ? undefined : endingProblem(path, TOOL_FILE_ENDINGS);
     if (problem !== undefined) table.report("path", problem);
-    return { type: "file", ...common, path, ...present({ namespace }) };
+    return { type: "file", ...common, path, ...omitUndefined({ namespace }) };
   },
   build({ name }, { path, namespace }, { folder, common, clock }) {
     const file = filePath(path, folder);
-    return { source: fileSource({ name, path: file, defaultNamespace: name, toolset: common, clock, ...present({ namespace }) }) };
+    return { source: fileSource({ name, path: file, defaultNamespace: name, toolset: common, clock, ...omitUndefined({ namespace }) }) };
   },
 };

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { filesToolset } from "../../toolsets/files.ts";
 import type { PathGuard } from "../../toolsets/files/workspace-path.ts";
-import { present } from "../present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface FilesConfig extends CommonConfig {
@@ -22,7 +22,7 @@ export const filesType: ToolsetType<FilesConfig> = {
   keyAtFault: () => "root",
   read(table, common, { variables }) {
     const root = table.requiredText("root", "the folder whose files the tools may use");
-    const flags = present({
+    const flags = omitUndefined({
       guard: table.choice("guard", GUARDS),
       readOnly: table.flag("readOnly"),
       allowSensitive: table.texts("allowSensitive"),
@@ -32,7 +32,7 @@ export const filesType: ToolsetType<FilesConfig> = {
     return { type: "files", ...common, root: common.enabled ? variables.value(root, [...table.path, "root"]) : root, ...flags };
   },
   build({ name }, { root, guard, readOnly, allowSensitive, unchangedReads }, { folder, ownPaths }) {
-    const flags = present({ guard, readOnly, allowSensitive, unchangedReads, protect: ownPaths });
+    const flags = omitUndefined({ guard, readOnly, allowSensitive, unchangedReads, protect: ownPaths });
     return { toolset: filesToolset({ name, root: resolve(folder, root), ...flags }) };
   },
 };

@@ -2,7 +2,7 @@
 import type { SourceContext } from "../../core/source.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { toToolsets } from "../file-source.ts";
-import { present } from "../present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { kindOf } from "../table-reader.ts";
 import { toolsOfList } from "../tool-file.ts";
 import type { ReadTools } from "../tool-file.ts";
@@ -30,7 +30,7 @@ export const inlineType: ToolsetType<InlineConfig> = {
     return {
       type: "inline",
       ...common,
-      ...present({ namespace }),
+      ...omitUndefined({ namespace }),
       tools: (otherwise) => toolsOfList(definitions, path, { problems: problems.another(), namespace, otherwise }),
     };
   },

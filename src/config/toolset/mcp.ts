@@ -10,10 +10,10 @@ import type { McpAuth, McpOptions } from "../../engine/mcp/options.ts";
 import { perSession } from "../../engine/per-session.ts";
 import type { Effects } from "../../core/effects.ts";
 import { readMcpAuth } from "../auth-config.ts";
-import { COUNT, MILLISECONDS } from "../bounds.ts";
+import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
-import { present } from "../present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { readRename } from "../rename-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
@@ -67,13 +67,13 @@ export const mcpType: ToolsetType<McpConfig> = {
   },
   build(_place, config, context) {
     const { openTimeoutMs } = config;
-    return { toolset: { engine: mcpEngineOf(config, context), ...present({ openTimeoutMs }) } };
+    return { toolset: { engine: mcpEngineOf(config, context), ...omitUndefined({ openTimeoutMs }) } };
   },
 };
 
 /** What a toolset has whose engine connects to something. */
 export function readConnection(table: TableReader): ConnectionConfig {
-  return present({
+  return omitUndefined({
     openTimeoutMs: table.number("openTimeoutMs", MILLISECONDS),
     isolation: table.choice("isolation", ["session"]),
     start: table.choice("start", STARTS),
@@ -84,16 +84,16 @@ export function readConnection(table: TableReader): ConnectionConfig {
 export function readMcpServer(table: TableReader, context: ReadContext): McpServer | undefined {
   const isCommand = table.has("command") || !(table.has("url") || (context.seed && table.has("base_url")));
   const server = isCommand ? readCommand(table, context) : readAddress(table, context);
-  const effects = table.table("effects");
   const common = {
     trustAnnotations: table.flag("trustAnnotations") ?? false,
-    ...present({
+    ...omitUndefined({
       include: table.texts("include", emptyName),
       exclude: table.texts("exclude", emptyName),
-      effects: effects === undefined ? undefined : readEffectsByName(effects),
+      effects: table.section("effects", readEffectsByName),
       rename: readRename(table),
+      maxTools: table.number("maxTools", COUNT),
+      protocol: table.choice("protocol", PROTOCOLS),
     }),
-    ...present({ maxTools: table.number("maxTools", COUNT), protocol: table.choice("protocol", PROTOCOLS) }),
   };
   return server === undefined ? undefined : { ...server, ...common };
 }
@@ -151,7 +151,7 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   return {
     url,
     headers,
-    ...present({ transport: transport === "stdio" ? undefined : transport, auth, allowPrivate: table.texts("allowPrivate") }),
+    ...omitUndefined({ transport: transport === "stdio" ? undefined : transport, auth, allowPrivate: table.texts("allowPrivate") }),
     ...tls,
   };
 }
@@ -162,7 +162,7 @@ export function readTls(table: TableReader, { variables, seed }: ReadContext): {
   const flag = seed && typeof table.value("verify") === "boolean" ? "verify" : "verifyTls";
   const written = table.text(key);
   const ca = written === undefined ? undefined : variables.path(written, [...table.path, key]);
-  return present({ verifyTls: table.flag(flag), ca });
+  return omitUndefined({ verifyTls: table.flag(flag), ca });
 }
 
 /** The engine of a server, as lazy and as much of its own for each session as the configuration says. Not opened. */
@@ -171,19 +171,19 @@ export function mcpEngineOf(config: McpServer & ConnectionConfig, { folder, memo
   if (config.isolation === "session") return perSession(() => mcpEngine(options));
   const engine = mcpEngine(options);
   if (config.start !== "lazy" || memory === undefined) return engine;
-  return knownTools(engine, { memory, identity: identityOf(options), ...present({ openTimeoutMs: config.openTimeoutMs }) });
+  return knownTools(engine, { memory, identity: identityOf(options), ...omitUndefined({ openTimeoutMs: config.openTimeoutMs }) });
 }
 
 function optionsOf(config: McpServer, folder: string): McpOptions {
   const { trustAnnotations, include, exclude, effects, rename, maxTools, protocol } = config;
-  const common = { trustAnnotations, ...present({ include, exclude, effects, rename, maxTools, protocol }) };
+  const common = { trustAnnotations, ...omitUndefined({ include, exclude, effects, rename, maxTools, protocol }) };
   if (config.url === undefined) {
     const { command, args, env, cwd = folder } = config;
     return { ...common, command, args, env, cwd: filePath(cwd, folder) };
   }
   const { url, transport, headers, auth, allowPrivate, verifyTls, ca } = config;
   const pem = ca === undefined ? undefined : readAuthorities(filePath(ca, folder));
-  return { ...common, url, headers, ...present({ transport, auth, allowPrivate, verifyTls, ca: pem }) };
+  return { ...common, url, headers, ...omitUndefined({ transport, auth, allowPrivate, verifyTls, ca: pem }) };
 }
 
 const MAX_CA_BYTES = 4 * 1024 * 1024;

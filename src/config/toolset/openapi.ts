@@ -3,10 +3,10 @@ import type { Engine } from "../../core/engine.ts";
 import type { OperationFilter } from "../../engine/openapi/import-openapi.ts";
 import type { RestOptions } from "../../engine/rest/rest-options.ts";
 import { readRestAuth } from "../auth-config.ts";
-import { COUNT, MILLISECONDS } from "../bounds.ts";
+import { COUNT, MILLISECONDS, SIZE } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
-import { present } from "../present.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { readRename } from "../rename-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import { variablesIn } from "../variables.ts";
@@ -36,11 +36,11 @@ export const openApiType: ToolsetType<OpenApiConfig> = {
       if (!table.has(key)) table.report(undefined, `"${key}" is missing: the OpenAPI document, a file or an address.`);
       return undefined;
     }
-    return { type: "openapi", ...common, ...service, ...present({ openTimeoutMs }) };
+    return { type: "openapi", ...common, ...service, ...omitUndefined({ openTimeoutMs }) };
   },
   async build(_place, config, context) {
     const { openTimeoutMs } = config;
-    return { toolset: { engine: await restEngineOf(config, context), ...present({ openTimeoutMs }) } };
+    return { toolset: { engine: await restEngineOf(config, context), ...omitUndefined({ openTimeoutMs }) } };
   },
 };
 
@@ -53,8 +53,7 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
   const operations = seed ? table.texts("operation_ids") : undefined;
   const headers = table.textTable("headers");
   const documentHeaders = table.textTable("documentHeaders");
-  const effects = table.table("effects");
-  return present({
+  return omitUndefined({
     document: readDocumentKey(table, documentKey, variables),
     baseUrl: baseUrl === undefined ? undefined : variables.sentValue(baseUrl, [...table.path, baseKey]),
     include: operations === undefined ? readFilter(table, "include") : { operations },
@@ -62,12 +61,12 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
     auth: readRestAuth(table, context),
     headers: headers === undefined ? undefined : variables.sentValues(headers, [...table.path, "headers"]),
     documentHeaders: documentHeaders === undefined ? undefined : variables.sentValues(documentHeaders, [...table.path, "documentHeaders"]),
-    effects: effects === undefined ? undefined : readEffectsByName(effects),
+    effects: table.section("effects", readEffectsByName),
     rename: readRename(table),
     trustExtensions: table.flag("trustExtensions"),
     allowPrivate: table.texts("allowPrivate"),
     maxBytes: table.number("maxBytes", COUNT),
-    maxRedirects: table.number("maxRedirects", { ...COUNT, min: 0 }),
+    maxRedirects: table.number("maxRedirects", SIZE),
     idempotencyHeader: table.text("idempotencyHeader"),
     secrets: secretsIn([baseUrl, table.text(documentKey)], variables),
     ...readTls(table, context),
@@ -91,7 +90,7 @@ function readDocumentKey(table: TableReader, key: string, variables: Variables):
 function readFilter(table: TableReader, key: string): OperationFilter | undefined {
   const filter = table.table(key);
   if (filter === undefined) return undefined;
-  const read = present({ tags: filter.texts("tags"), paths: filter.texts("paths"), operations: filter.texts("operations") });
+  const read = omitUndefined({ tags: filter.texts("tags"), paths: filter.texts("paths"), operations: filter.texts("operations") });
   filter.finish();
   return read;
 }
@@ -102,7 +101,7 @@ export async function restEngineOf(service: RestService, { folder }: Pick<BuildC
   const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader, secrets } = service;
   const options: RestOptions = {
     document: isAddress(document) ? document : filePath(document, folder),
-    ...present({
+    ...omitUndefined({
       baseUrl,
       include,
       exclude,
@@ -115,8 +114,11 @@ export async function restEngineOf(service: RestService, { folder }: Pick<BuildC
       maxBytes,
       maxRedirects,
       verifyTls,
+      trustExtensions,
+      ca: ca === undefined ? undefined : filePath(ca, folder),
+      idempotencyHeader,
+      secrets,
     }),
-    ...present({ trustExtensions, ca: ca === undefined ? undefined : filePath(ca, folder), idempotencyHeader, secrets }),
   };
   const { restEngine } = await import("../../engine/rest.ts");
   return restEngine(options);

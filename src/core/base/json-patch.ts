@@ -1,4 +1,5 @@
 /** The difference of two JSON values as a list of steps, and its application: RFC 6902 with `add`, `replace` and `remove`. */
+import { own } from "./own.ts";
 import { ToolError } from "../error.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject } from "./json.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
@@ -58,7 +59,7 @@ function addObjectSteps(steps: JsonPatchStep[], before: JsonObject, after: JsonO
   let common = 0;
   for (const key of Object.keys(before)) {
     const from = before[key];
-    const to = ownMember(after, key);
+    const to = own(after, key);
     if (to !== undefined) common++;
     if (from === to) kept = true;
     else kept = addSteps(steps, from, to, join(path, key), depthLeft) || kept;
@@ -114,11 +115,7 @@ function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, depth
   if (!isJsonObject(one) || !isJsonObject(other)) return false;
   const keys = Object.keys(one);
   if (keys.length !== Object.keys(other).length) return false;
-  return keys.every((key) => isEqual(one[key], ownMember(other, key), depthLeft - 1));
-}
-
-function ownMember(object: JsonObject, key: string): JsonValue | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
+  return keys.every((key) => isEqual(one[key], own(other, key), depthLeft - 1));
 }
 
 function join(path: string, key: string): string {
@@ -183,7 +180,7 @@ class Draft {
     let container = this.#own(this.#root);
     this.#root = container;
     for (const key of keys) {
-      const child = this.#own(Array.isArray(container) ? container[this.#index(key, container.length - 1)] : ownMember(container, key));
+      const child = this.#own(Array.isArray(container) ? container[this.#index(key, container.length - 1)] : own(container, key));
       if (Array.isArray(container)) container[Number(key)] = child;
       else setMember(container, key, child);
       container = child;

@@ -4,6 +4,11 @@ import type { JsonLimits, JsonValue } from "./json.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
 import { findJsonFault } from "./json-fault.ts";
 
+export interface ParseOptions extends JsonLimits {
+  /** What becomes of integers whose digits a double cannot keep: `"string"` has them as a string, `"round"` as the nearest number. @default "refuse" */
+  readonly longIntegers?: "refuse" | "string" | "round";
+}
+
 /**
  * Parses JSON text as `JSON.parse` does, and refuses what that would change without a word: duplicate keys,
  * integers whose digits a double cannot keep, and numbers too large for one.
@@ -14,16 +19,17 @@ import { findJsonFault } from "./json-fault.ts";
  *
  * @throws ToolError `invalid_input` with line and column, or `too_large` when a limit is passed.
  */
-export function parseJson(text: string, limits: JsonLimits = {}): JsonValue {
-  const maxChars = limits.maxChars ?? DEFAULT_MAX_CHARS;
+export function parseJson(text: string, limits: ParseOptions = {}): JsonValue {
+  const { maxChars = DEFAULT_MAX_CHARS, longIntegers = "refuse" } = limits;
   if (text.length > maxChars) throw new ToolError("too_large", `The JSON text has ${text.length} characters; ${maxChars} is the limit.`);
-  const keys = scan(text, limits.maxDepth ?? DEFAULT_MAX_DEPTH, limits.maxNodes ?? DEFAULT_MAX_NODES);
+  const { maxDepth = DEFAULT_MAX_DEPTH, maxNodes = DEFAULT_MAX_NODES } = limits;
+  const keys = scan(text, { maxDepth, maxNodes, longIntegers });
   const { maxWideKeys = Infinity } = limits;
   if (keys > maxWideKeys && wideKeys(text) > maxWideKeys)
     throw new ToolError("too_large", `The JSON text has objects of more than ${maxWideKeys} keys in all.`);
   let value: JsonValue;
   try {
-    value = JSON.parse(text) as JsonValue; // what JSON.parse returns is JSON by definition
+    value = JSON.parse(text, longIntegers === "string" && LONG_INTEGER.test(text) ? keepDigits : undefined) as JsonValue; // what JSON.parse returns is JSON by definition
   } catch (error: unknown) {
     throw faulty(text, error);
   }
@@ -31,12 +37,26 @@ export function parseJson(text: string, limits: JsonLimits = {}): JsonValue {
   return value;
 }
 
+/** As many digits may be more than a number can keep. */
+export const LONG_INTEGER = /\d{16}/u;
+
+/**
+ * For `JSON.parse`: a number whose digits a double cannot keep comes as a string of them.
+ *
+ * @see https://github.com/tc39/proposal-json-parse-with-source for the third argument (Node 22)
+ */
+export function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+  const source = context?.source ?? "";
+  return !Number.isFinite(value) || (/^-?\d+$/u.test(source) && String(value) !== source) ? source : value;
+}
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SAFE_DIGITS = 15;
 
 /** Walks the text once, checks limits and numbers, and returns how many keys it has if it is valid. */
-function scan(text: string, maxDepth: number, maxNodes: number): number {
+function scan(text: string, { maxDepth, maxNodes, longIntegers }: Required<Omit<ParseOptions, "maxChars" | "maxWideKeys">>): number {
   let depth = 0;
   let nodes = 0;
   let keys = 0;
@@ -55,7 +75,7 @@ function scan(text: string, maxDepth: number, maxNodes: number): number {
     } else if (code === 0x7d || code === 0x5d) {
       depth--;
     } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
-      at = checkNumber(text, at) - 1;
+      at = checkNumber(text, at, longIntegers === "refuse") - 1;
     }
   }
   if (nodes > maxNodes) throw tooLarge(text, text.length, `holds more than ${maxNodes} values`);
@@ -85,7 +105,7 @@ function wideKeys(text: string): number {
 }
 
 /** The offset of the closing quote, or of the end of the text: the first quote behind an even number of backslashes. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start); at >= 0; at = text.indexOf('"', at + 1)) {
     let before = at - 1;
     while (before >= start && text.charCodeAt(before) === BACKSLASH) before--;
@@ -95,7 +115,7 @@ function endOfString(text: string, start: number): number {
 }
 
 /** Refuses a number that a double cannot keep; returns the offset behind it. Its grammar is left to `JSON.parse`. */
-function checkNumber(text: string, start: number): number {
+function checkNumber(text: string, start: number, refuseLong: boolean): number {
   let end = start + 1;
   let integer = true;
   for (; end < text.length; end++) {
@@ -110,7 +130,7 @@ function checkNumber(text: string, start: number): number {
   if (number === Infinity || number === -Infinity) {
     throw invalid(text, start, `the number ${shorten(literal)} is too large`, "Send it as a string, or as a number below 1.8e308.");
   }
-  if (integer && !Number.isSafeInteger(number) && String(number) !== literal) {
+  if (refuseLong && integer && !Number.isSafeInteger(number) && String(number) !== literal) {
     throw invalid(text, start, `the integer ${shorten(literal)} would lose digits`, `Send it as a string: "${shorten(literal)}".`);
   }
   return end;

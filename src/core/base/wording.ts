@@ -21,3 +21,8 @@ export function typeInWords(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return withArticle(Array.isArray(value) ? "array" : typeof value);
 }
+
+/** The words of a text, each only once: for lists that stand in the code. */
+export function words(text: string): ReadonlySet<string> {
+  return new Set(text.split(" "));
+}

@@ -12,6 +12,7 @@ import { BodyWindow, attachBodies, bodyHash } from "./bodies.ts";
 import { BODY_OVERHEAD, MAX_LINE_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION } from "./format.ts";
 import type { RecordingHeader } from "./format.ts";
 import { plural } from "../base/wording.ts";
+import { omitUndefined } from "../base/omit-undefined.ts";
 
 const LINE_LIMITS = { ...EVENT_LIMITS, maxDepth: EVENT_LIMITS.maxDepth + 4, maxChars: MAX_LINE_CHARS };
 const SUM_LENGTH = `,"sum":"${"0".repeat(64)}"}`.length;
@@ -165,9 +166,6 @@ export class RecordingDecoder {
   }
 
   #damage(what: string, hint?: string, cause?: unknown): ToolError {
-    return new ToolError("corrupt_record", `line ${this.#line}: ${what.replace(/\.$/u, "")}.`, {
-      ...(hint === undefined ? {} : { hint }),
-      ...(cause === undefined ? {} : { cause }),
-    });
+    return new ToolError("corrupt_record", `line ${this.#line}: ${what.replace(/\.$/u, "")}.`, omitUndefined({ hint, cause }));
   }
 }

@@ -1,4 +1,5 @@
 /** What of a model's reply counts as the tool's result: the rules by which a candidate is read, checked and chosen. */
+import { own } from "../../core/base/own.ts";
 import { valueText } from "../../core/content.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
@@ -60,14 +61,14 @@ function judgeObject(object: JsonObject, { contract, facts }: ReplyRules): Verdi
     if (found.length === 0) return { output };
     problems ??= found;
   }
-  const error = ownValue(object, "error");
+  const error = own(object, "error");
   if (error !== undefined && isTruthy(error)) return { error: valueText(error) };
   return { problems: problems ?? [`the reply has none of the declared properties, only ${namesOf(object)}`] };
 }
 
 /** What the object may mean, the likeliest first. */
 function* variantsOf(object: JsonObject, contract: OutputContract): Generator<JsonValue> {
-  const result = ownValue(object, "result");
+  const result = own(object, "result");
   if (contract.isWrapped) {
     if (result === undefined) return;
     const cleaned = withoutEmpty(result);
@@ -91,10 +92,6 @@ function* readings(object: JsonObject, contract: OutputContract): Generator<Json
 /** Whose value says that there is an error. */
 function isTruthy(value: JsonValue): boolean {
   return typeof value === "object" && value !== null ? Object.keys(value).length > 0 : Boolean(value);
-}
-
-function ownValue(object: JsonObject, key: string): JsonValue | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function namesOf(object: JsonObject): string {

@@ -8,6 +8,7 @@ import { ServerFault, SessionLost } from "./failure.ts";
 import type { PeerIdentity } from "./peer.ts";
 import type { Relay } from "./relay.ts";
 import type { Wire } from "./wire.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
@@ -64,12 +65,7 @@ export class McpConnection {
   get origin(): JsonObject {
     const { name, version } = this.identity.serverInfo ?? {};
     const { kind, url } = this.wire;
-    return {
-      transport: kind,
-      ...(url === undefined ? {} : { url }),
-      ...(name === undefined ? {} : { name }),
-      ...(version === undefined ? {} : { version }),
-    };
+    return omitUndefined({ transport: kind, url, name, version });
   }
 
   /**

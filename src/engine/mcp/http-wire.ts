@@ -5,15 +5,16 @@ import { guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpClient } from "../../net/http-request.ts";
 import { oauthProvider, withOwnHeaders } from "./authorization.ts";
-import { ConnectionLost } from "./failure.ts";
+import { ConnectionLost, ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { serverUrl, shownUrl } from "./options.ts";
 import type { McpUrlOptions } from "./options.ts";
 import { within } from "../../processes/pause.ts";
-import { watchedFetch } from "./watched-fetch.ts";
-import type { Received } from "./watched-fetch.ts";
 import { CLOSED } from "./wire.ts";
 import type { Wire } from "./wire.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { innerToolError } from "./call-error.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
@@ -114,11 +115,7 @@ function clientOptions(server: McpUrlOptions): { allowPrivate: readonly string[]
   const { allowPrivate = [], verifyTls, ca } = server;
   const { hostname, port, protocol } = serverUrl(server);
   const own = `${hostname}:${port === "" ? (protocol === "https:" ? "443" : "80") : port}`;
-  return {
-    allowPrivate: isPlainAddress(hostname) ? [...allowPrivate, own] : allowPrivate,
-    ...(verifyTls === undefined ? {} : { verifyTls }),
-    ...(ca === undefined ? {} : { ca }),
-  };
+  return omitUndefined({ allowPrivate: isPlainAddress(hostname) ? [...allowPrivate, own] : allowPrivate, verifyTls, ca });
 }
 
 /** A host that is no name which could lead anywhere else tomorrow. */
@@ -146,4 +143,53 @@ function makeTransport({ url, fetch, server, kind, sdk, later }: TransportParts)
     ...common,
     reconnectionScheduler: (reconnect, delayMs) => later(reconnect, Math.min(Math.max(delayMs, MIN_RECONNECT_MS), MAX_RECONNECT_MS)),
   });
+}
+
+/** What was seen of a server's answers. */
+interface Received {
+  bytes: number;
+  /** What last went wrong on the way, in words. */
+  problem: string | undefined;
+}
+
+const MAX_RETRY_AFTER_S = 86_400;
+
+/** @throws ToolError, by rejecting: `rate_limited` for 429, and what `fetch` throws */
+function watchedFetch(fetch: FetchLike, received: Received): FetchLike {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    received.problem = undefined;
+    if (response.status === 429) throw await rateLimited(response);
+    if (response.body === null) return response;
+    const { status, statusText, headers } = response;
+    return new Response(watched(response.body.getReader(), received, init?.signal), { status, statusText, headers });
+  };
+}
+
+function watched(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  received: Received,
+  signal: AbortSignal | null | undefined,
+): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      try {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        received.bytes += value.length;
+        controller.enqueue(value);
+      } catch (error: unknown) {
+        if (signal?.aborted !== true) received.problem = innerToolError(error)?.message ?? describeThrown(error);
+        controller.error(error);
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}
+
+async function rateLimited(response: Response): Promise<ToolError> {
+  await response.body?.cancel();
+  const text = response.headers.get("retry-after") ?? "";
+  const retryAfterMs = /^\d+$/u.test(text) ? Math.min(Number(text), MAX_RETRY_AFTER_S) * 1000 : undefined;
+  return new ServerFault("rate_limited", "it asked to slow down (HTTP 429)", retryAfterMs === undefined ? {} : { retryAfterMs });
 }

@@ -8,6 +8,7 @@ import type { Caller } from "./caller.ts";
 import type { McpConnection, RequestOptions } from "./connection.ts";
 import { RpcFailure, ServerFault, URL_ELICITATION_REQUIRED, WorkBegun } from "./failure.ts";
 import { pause } from "../../processes/pause.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export interface RoundsOptions extends RequestOptions {
   readonly caller: Caller;
@@ -54,7 +55,7 @@ async function sent(
   { options, round }: { readonly options: RoundsOptions; readonly round: number },
 ): Promise<unknown> {
   const { signal, headers, onProgress } = options;
-  const request = { signal, ...(headers === undefined ? {} : { headers }), ...(onProgress === undefined ? {} : { onProgress }) };
+  const request = { signal, ...omitUndefined({ headers, onProgress }) };
   try {
     return await connection.request(method, params, request);
   } catch (error: unknown) {

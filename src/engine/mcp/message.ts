@@ -2,12 +2,10 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
+import { LONG_INTEGER, endOfString, keepDigits } from "../../core/base/parse-json.ts";
 
 const MAX_DEPTH = 256;
 const MAX_VALUES = 500_000;
-
-/** As many digits may be more than a number can keep. */
-const LONG_INTEGER = /\d{16}/;
 
 /**
  * The message in a line, or undefined when the line is none (a banner, a stray print, a torn message).
@@ -31,22 +29,13 @@ export function parseMessage(line: string): JSONRPCMessage | undefined {
   return message as unknown as JSONRPCMessage; // the SDK checks every field that it uses
 }
 
-/** @see https://github.com/tc39/proposal-json-parse-with-source for the third argument (Node 22) */
-function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  const source = context?.source ?? "";
-  return /^-?\d+$/.test(source) && String(value) !== source ? source : value;
-}
-
 function checkCost(line: string): void {
   let depth = 0;
   let values = 0;
   for (let at = 0; at < line.length; at++) {
     switch (line.charCodeAt(at)) {
       case 0x22: // a string: on to its closing quote
-        do at = line.indexOf('"', at + 1);
-        while (at > 0 && isEscaped(line, at));
-        if (at < 0) return; // torn: JSON.parse will say so
+        at = endOfString(line, at + 1);
         break;
       case 0x2c:
         values++;
@@ -62,10 +51,4 @@ function checkCost(line: string): void {
     }
   }
   if (values > MAX_VALUES) throw new ToolError("too_large", `it sent a message of more than ${MAX_VALUES} values`);
-}
-
-function isEscaped(line: string, quote: number): boolean {
-  let before = quote - 1;
-  while (line.charCodeAt(before) === 0x5c) before--;
-  return (quote - before) % 2 === 0;
 }

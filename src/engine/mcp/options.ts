@@ -1,4 +1,5 @@
 /** What an MCP server is reached by, and what is allowed it: checked before anything starts. */
+import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
@@ -126,8 +127,8 @@ export interface McpOAuth {
 export function checkOptions(options: McpOptions): void {
   if (options.url === undefined) checkCommand(options);
   else checkUrl(options);
-  const { maxTools = 1, roots = [], sampling, protocol = "auto" } = options;
-  if (!Number.isInteger(maxTools) || maxTools < 1) throw wrong(`maxTools is ${String(maxTools)}; it takes an integer from 1.`);
+  const { maxTools, roots = [], sampling, protocol = "auto" } = options;
+  checkNumber(maxTools, "maxTools", COUNT);
   if (roots.some((root) => !root.uri.startsWith("file:")))
     throw wrong("Each of the roots of an MCP server needs a uri that begins with file:");
   if (sampling !== undefined && typeof sampling !== "function") throw wrong("sampling must be a function.");

@@ -8,6 +8,7 @@ import { describeThrown } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { ConnectionLost, INTERNAL_ERROR, RpcFailure } from "./failure.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export interface RelayRequest {
   readonly method: string;
@@ -103,8 +104,7 @@ export class Relay implements Transport {
         onProgress: request.onProgress,
       });
       const options = {
-        ...(request.headers === undefined ? {} : { headers: request.headers }),
-        ...(stream === undefined ? {} : { requestSignal: stream.signal }),
+        ...omitUndefined({ headers: request.headers, requestSignal: stream?.signal }),
         onRequestStreamEnd: () => this.#take(id)?.reject(new ConnectionLost("its answer broke off")),
       };
       this.#inner.send({ jsonrpc: "2.0", id, method, params: this.#wrapped(request, id) }, options).catch((error: unknown) => {

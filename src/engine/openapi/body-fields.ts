@@ -3,6 +3,7 @@ import { isJsonArray } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { OPEN } from "./schema-converter.ts";
 import type { SchemaConverter, SchemaPart } from "./schema-converter.ts";
+import { words } from "../../core/base/wording.ts";
 
 export interface ObjectFields {
   readonly fields: ReadonlyMap<string, SchemaPart>;
@@ -11,21 +12,10 @@ export interface ObjectFields {
   readonly description: string | undefined;
 }
 
-const PLAIN: ReadonlySet<string> = new Set([
-  "$ref",
-  "type",
-  "properties",
-  "required",
-  "allOf",
-  "additionalProperties",
-  "unevaluatedProperties",
-  "title",
-  "description",
-  "deprecated",
-  "examples",
-  "minProperties",
-  "maxProperties",
-]);
+const PLAIN: ReadonlySet<string> = words(
+  "$ref type properties required allOf additionalProperties unevaluatedProperties title description deprecated examples " +
+    "minProperties maxProperties",
+);
 const MAX_DEPTH = 20;
 const MAX_FIELDS = 1_000;
 

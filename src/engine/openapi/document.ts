@@ -1,4 +1,5 @@
 /** Looks things up in an OpenAPI document without believing it: own properties only, and nothing outside of it. */
+import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
@@ -133,11 +134,6 @@ export class OpenApiDocument {
     }
     return { value: at, place };
   }
-}
-
-/** The value of a key that the object itself has, whatever its prototype does. */
-export function own(object: JsonObject, key: string): JsonValue | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 export function ownText(object: JsonObject, key: string): string | undefined {

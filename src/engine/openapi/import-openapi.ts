@@ -5,14 +5,14 @@ import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { HttpOperation, HttpParameter } from "../rest/http-operation.ts";
-import { OpenApiDocument, notOpenApi, own, ownText } from "./document.ts";
+import { own } from "../../core/base/own.ts";
+import { OpenApiDocument, notOpenApi, ownText } from "./document.ts";
 import { operationEffects } from "./operation-effects.ts";
 import { OperationChoice } from "./operation-filter.ts";
 import type { OperationFilter } from "./operation-filter.ts";
 import { operationInput } from "./operation-input.ts";
 import { operationOutput } from "./operation-output.ts";
 import { isSupplied, operationSecurity } from "./operation-security.ts";
-import { operationText } from "./operation-text.ts";
 import { listOperations } from "./operations.ts";
 import type { ListedOperation } from "./operations.ts";
 import { readParameters } from "./parameters.ts";
@@ -21,6 +21,7 @@ import { SchemaConverter } from "./schema-converter.ts";
 import { Servers } from "./servers.ts";
 import { MAX_INPUT_WEIGHT, MAX_OUTPUT_WEIGHT, ToolSchemas } from "./tool-schema.ts";
 import { ROOT, cutText, quote } from "./warnings.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export type { OperationFilter } from "./operation-filter.ts";
 
@@ -168,7 +169,7 @@ function importOperation(whole: Import, listed: ListedOperation): ImportedOperat
     metadata: { http: httpMetadata(listed, server) },
   };
   const { parameters } = input;
-  const more = { ...(server === undefined ? {} : { server }), ...(input.body === undefined ? {} : { body: input.body }) };
+  const more = omitUndefined({ server, body: input.body });
   return { tool, operation: { method, path, parameters, accepts, ...more, ...(security === undefined ? {} : { security }) } };
 }
 
@@ -179,11 +180,34 @@ function effectsOf({ document, options, key }: Import, { method, extension }: Li
 }
 
 function httpMetadata({ method, path, operationId, tags }: ListedOperation, server: string | undefined): Readonly<Record<string, unknown>> {
+  return omitUndefined({ method, path, operationId, server, tags });
+}
+
+interface OperationText {
+  readonly title?: string;
+  readonly description: string;
+  /** The whole text, where the description had to be cut. */
+  readonly documentation?: string;
+}
+
+const MAX_TITLE = 200;
+const MAX_DESCRIPTION = 4_000;
+const MAX_DOCUMENTATION = 100_000;
+
+/** @param called method and path, for an operation that says nothing */
+function operationText(operation: JsonObject, called: string): OperationText {
+  const summary = (ownText(operation, "summary") ?? "").slice(0, MAX_DOCUMENTATION).trim();
+  const body = (ownText(operation, "description") ?? "").slice(0, MAX_DOCUMENTATION).trim();
+  const deprecated = own(operation, "deprecated") === true ? "Deprecated." : "";
+  const isRepeated = body.toLowerCase().startsWith(summary.replace(/\.$/u, "").toLowerCase());
+  const whole = [deprecated, isRepeated ? "" : summary, body].filter((text) => text !== "").join("\n\n");
+  const title = summary.split("\n", 1)[0] ?? "";
   return {
-    method,
-    path,
-    ...(operationId === undefined ? {} : { operationId }),
-    ...(server === undefined ? {} : { server }),
-    tags,
+    ...(title === "" ? {} : { title: cutText(title, MAX_TITLE) }),
+    description:
+      whole === "" || whole === deprecated
+        ? [deprecated, called].filter((text) => text !== "").join("\n\n")
+        : cutText(whole, MAX_DESCRIPTION),
+    ...(whole.length > MAX_DESCRIPTION ? { documentation: cutText(whole, MAX_DOCUMENTATION) } : {}),
   };
 }

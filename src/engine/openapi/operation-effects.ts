@@ -3,7 +3,7 @@ import { readOnly } from "../../core/effects.ts";
 import type { Effects } from "../../core/effects.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { own } from "./document.ts";
+import { own } from "../../core/base/own.ts";
 import { quote } from "./warnings.ts";
 
 export interface EffectRules {

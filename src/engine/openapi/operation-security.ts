@@ -2,7 +2,8 @@
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { HttpParameter, SecurityRequirement, SecurityScheme, SecurityUse } from "../rest/http-operation.ts";
-import { own, ownText, ownTexts } from "./document.ts";
+import { own } from "../../core/base/own.ts";
+import { ownText, ownTexts } from "./document.ts";
 import type { Found, OpenApiDocument } from "./document.ts";
 import { ROOT, below, cutText, quote } from "./warnings.ts";
 

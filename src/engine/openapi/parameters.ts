@@ -2,7 +2,8 @@
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "../rest/http-operation.ts";
-import { own, ownText } from "./document.ts";
+import { own } from "../../core/base/own.ts";
+import { ownText } from "./document.ts";
 import type { Found, OpenApiDocument, Target } from "./document.ts";
 import { below, quote } from "./warnings.ts";
 

@@ -4,7 +4,8 @@ import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { BodyEncoding, HttpParameter } from "../rest/http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "../rest/media-type.ts";
 import { fieldsOf } from "./body-fields.ts";
-import { own, ownText, ownTexts } from "./document.ts";
+import { own } from "../../core/base/own.ts";
+import { ownText, ownTexts } from "./document.ts";
 import type { Found, OpenApiDocument, Target } from "./document.ts";
 import { collectionStyle } from "./parameters.ts";
 import type { Parameters } from "./parameters.ts";
@@ -12,6 +13,7 @@ import { OPEN } from "./schema-converter.ts";
 import type { SchemaConverter, SchemaPart } from "./schema-converter.ts";
 import { BASE64_NOTE, isBinary, note } from "./schema-keywords.ts";
 import { below, quote } from "./warnings.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /** A body before its fields have keys. */
 export interface ReadBody {
@@ -172,8 +174,7 @@ function encodingOf(document: OpenApiDocument, declared: JsonObject, content: Fo
     document.warnings.add(below(content.place, "encoding"), `the style ${quote(given)} is none of ${STYLES.join(", ")}; it is left out.`);
   }
   return {
-    ...(contentType === undefined ? {} : { contentType }),
-    ...(style === undefined ? {} : { style }),
+    ...omitUndefined({ contentType, style }),
     ...(typeof explode === "boolean" ? { explode } : {}),
     ...(own(declared, "allowReserved") === true ? { allowReserved: true } : {}),
   };

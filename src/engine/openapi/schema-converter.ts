@@ -3,7 +3,7 @@ import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { addChoice } from "./answer-choice.ts";
 import { definitionName } from "./definition-name.ts";
-import { own } from "./document.ts";
+import { own } from "../../core/base/own.ts";
 import type { OpenApiDocument } from "./document.ts";
 import { isBinary, usablePattern, writeKeywords } from "./schema-keywords.ts";
 import type { Direction, Draft } from "./schema-keywords.ts";
@@ -286,7 +286,7 @@ export class SchemaConverter {
   #resolved(raw: JsonValue): JsonObject | undefined {
     let at: JsonValue | undefined = raw;
     for (let count = 0; count < 20 && isJsonObject(at); count++) {
-      const reference = own(at, "$ref");
+      const reference: JsonValue | undefined = own(at, "$ref");
       if (typeof reference !== "string") return at;
       at = this.#find(reference)?.value;
     }

@@ -3,7 +3,7 @@ import { describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { linearPattern } from "../../schema/pattern.ts";
-import { own } from "./document.ts";
+import { own } from "../../core/base/own.ts";
 import { cutText, quote } from "./warnings.ts";
 
 export type Direction = "input" | "output";

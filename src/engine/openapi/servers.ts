@@ -1,7 +1,8 @@
 /** Where the paths of a document begin. */
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
-import { own, ownText, ownTexts } from "./document.ts";
+import { own } from "../../core/base/own.ts";
+import { ownText, ownTexts } from "./document.ts";
 import type { Found, OpenApiDocument } from "./document.ts";
 import { ROOT, below, quote } from "./warnings.ts";
 import type { Place } from "./warnings.ts";

@@ -2,7 +2,7 @@
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Tool, ToolCategory } from "../../core/tool.ts";
-import { own } from "./document.ts";
+import { own } from "../../core/base/own.ts";
 import type { Found, OpenApiDocument } from "./document.ts";
 import { below, cutText, quote } from "./warnings.ts";
 import type { Place } from "./warnings.ts";

@@ -49,41 +49,12 @@ function toldHeaders({ headers, url }: HttpResponse, context: MetadataContext): 
 }
 
 /** Fields that hold a cursor or an address, the plainest names last: `next` may be anything. */
-const CURSOR_FIELDS: readonly string[] = [
-  "next_cursor",
-  "nextCursor",
-  "next_page_token",
-  "nextPageToken",
-  "nextToken",
-  "next_token",
-  "continuation_token",
-  "continuationToken",
-  "@odata.nextLink",
-  "nextLink",
-  "next_link",
-  "next_url",
-  "next_page_url",
-  "next_page",
-  "nextPage",
-  "end_cursor",
-  "endCursor",
-  "next",
-  "after",
-  "cursor",
-];
+const CURSOR_FIELDS: readonly string[] = (
+  "next_cursor nextCursor next_page_token nextPageToken nextToken next_token continuation_token continuationToken " +
+  "@odata.nextLink nextLink next_link next_url next_page_url next_page nextPage end_cursor endCursor next after cursor"
+).split(" ");
 /** Objects in which services put them. */
-const HOLDERS: readonly string[] = [
-  "response_metadata",
-  "pagination",
-  "paging",
-  "page_info",
-  "pageInfo",
-  "meta",
-  "metadata",
-  "cursors",
-  "links",
-  "_links",
-];
+const HOLDERS: readonly string[] = "response_metadata pagination paging page_info pageInfo meta metadata cursors links _links".split(" ");
 
 /** `{next, from}`: an address or a cursor, and the header or field that says so. The Link header goes first. */
 function nextPage({ headers, url }: HttpResponse, context: MetadataContext): JsonObject | undefined {

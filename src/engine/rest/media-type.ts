@@ -1,4 +1,5 @@
 /** Reads media types: what a body is, and in which encoding. */
+import { words } from "../../core/base/wording.ts";
 
 export interface MediaType {
   /** Lower case, without parameters: `application/json`; empty when there is none, or none that can be read. */
@@ -26,26 +27,12 @@ export function isJsonType(type: string): boolean {
   return type === "application/json" || type === "text/json" || type.endsWith("+json");
 }
 
-const TEXT_TYPES: ReadonlySet<string> = new Set([
-  "application/xml",
-  "application/yaml",
-  "application/x-yaml",
-  "application/javascript",
-  "application/ecmascript",
-  "application/graphql",
-  "application/sql",
-  "application/toml",
-  "application/x-ndjson",
-  "application/ndjson",
-  "application/jsonl",
-  "application/x-jsonlines",
-  "application/json-seq",
-  "application/stream+json",
-  "application/x-www-form-urlencoded",
-  "application/x-sh",
-  "application/x-pem-file",
-  "application/http",
-]);
+const TEXT_TYPES: ReadonlySet<string> = words(
+  "application/xml application/yaml application/x-yaml application/javascript application/ecmascript application/graphql " +
+    "application/sql application/toml application/x-ndjson application/ndjson application/jsonl application/x-jsonlines " +
+    "application/json-seq application/stream+json application/x-www-form-urlencoded application/x-sh application/x-pem-file " +
+    "application/http",
+);
 
 /** Characters rather than bytes. */
 export function isTextType(type: string): boolean {

@@ -10,7 +10,6 @@ import type { HttpResponse } from "../../net/http-request.ts";
 import { answerMetadata } from "./answer-metadata.ts";
 import { decodeText, decodeUtf8, excerpt } from "./answer-text.ts";
 import type { HttpOperation } from "./http-operation.ts";
-import { replaceLongIntegers } from "./long-integers.ts";
 import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";
 import type { MediaType } from "./media-type.ts";
 import type { Secrets } from "./secrets.ts";
@@ -84,11 +83,12 @@ function textAnswer(text: string, { mediaType, context }: Received): Answered {
   const promised = isJsonType(mediaType.type);
   if (!promised && !mayBeJson(text, mediaType, context.operation)) return textContent(text, context);
   try {
-    const value = parseJson(
-      // An id of 19 digits is no number to calculate with: as a string it stays what it is.
-      replaceLongIntegers(text, (digits) => `"${digits}"`),
-      { maxDepth: MAX_DEPTH, maxChars: Number.MAX_SAFE_INTEGER, maxWideKeys: ANSWER_LIMITS.maxWideKeys },
-    );
+    const value = parseJson(text, {
+      maxDepth: MAX_DEPTH,
+      maxChars: Number.MAX_SAFE_INTEGER,
+      maxWideKeys: ANSWER_LIMITS.maxWideKeys,
+      longIntegers: "string", // an id of 19 digits is no number to calculate with
+    });
     return { output: hasSecret(text, value, context.secrets) ? context.secrets.redactValue(value) : value };
   } catch (error: unknown) {
     const broken = promised ? brokenJson(text, error, context) : undefined;

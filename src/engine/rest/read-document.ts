@@ -2,17 +2,16 @@
 import { ToolError, hintsOf } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
-import { parseJson } from "../../core/base/parse-json.ts";
-import { syntaxError } from "../../documents/problems.ts";
+import { parseJsonText } from "../../documents/parse-json-file.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import type { HttpClient } from "../../net/http-request.ts";
 import { decodeText, excerpt } from "./answer-text.ts";
-import { replaceLongIntegers } from "./long-integers.ts";
 import { parseMediaType } from "./media-type.ts";
 
 /** The largest document that is read; the largest of 2,639 public ones has 33 MB. */
 export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
-const JSON_LIMITS = { maxDepth: 256, maxNodes: 10_000_000, maxChars: MAX_DOCUMENT_BYTES };
+/** Bounds of 64-bit numbers are common in documents; as the nearest number they are bounds all the same. */
+const JSON_LIMITS = { maxDepth: 256, maxNodes: 10_000_000, maxChars: MAX_DOCUMENT_BYTES, longIntegers: "round" } as const;
 /** About 16 MB as documents are written. Reading takes some 300 bytes of memory a token, and a hostile document would take all there is. */
 const MAX_YAML_TOKENS = 4_000_000;
 const YAML_LIMITS = {
@@ -107,7 +106,7 @@ function withoutQuery(url: URL): string {
 
 /** By what stands first: every object in JSON begins with a brace, and hardly any YAML does. */
 async function parseDocument(text: string, origin: string): Promise<unknown> {
-  if (/^\s*[{[]/u.test(text) && !/\.ya?ml$/iu.test(origin)) return parseJsonDocument(text, origin);
+  if (/^\s*[{[]/u.test(text) && !/\.ya?ml$/iu.test(origin)) return parseJsonText(text, origin, JSON_LIMITS);
   if (/^\s*</u.test(text)) throw new ToolError("invalid_config", `${origin} is no OpenAPI document but a page: ${excerpt(text, 80)}`);
   const { parseYaml } = await import("../../documents/parse-yaml.ts");
   try {
@@ -116,20 +115,5 @@ async function parseDocument(text: string, origin: string): Promise<unknown> {
     const error = ToolError.fromUnknown(thrown);
     if (!error.message.includes("YAML tokens are too many")) throw error;
     throw new ToolError(error.code, error.message, { hint: "Give the document as JSON, which takes far less to read.", cause: error });
-  }
-}
-
-/** Bounds of 64-bit numbers are common in documents; as what a number can hold they are bounds all the same. */
-function parseJsonDocument(text: string, origin: string): unknown {
-  try {
-    return parseJson(
-      replaceLongIntegers(text, (digits) => String(Number(digits))),
-      JSON_LIMITS,
-    );
-  } catch (error: unknown) {
-    const { message } = ToolError.fromUnknown(error);
-    const place = /line (\d+), column (\d+)/u.exec(message);
-    const position = { line: Number(place?.[1] ?? 1), column: Number(place?.[2] ?? 1) };
-    throw syntaxError(origin, position, message.replace(/,? at line \d+, column \d+/u, ""), error);
   }
 }

@@ -1,4 +1,5 @@
 /** Writes the body of a request in the media type of its operation. */
+import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
@@ -99,8 +100,4 @@ function bytesBody(body: HttpBody, value: JsonValue): RequestBody {
   const { bytes, mediaType } = readBase64(value, "key" in body.fields ? body.fields.key : "body");
   const named = body.mediaType.includes("*") ? mediaType : body.mediaType;
   return { contentType: named ?? "application/octet-stream", bytes };
-}
-
-function own(input: JsonObject, key: string): JsonValue | undefined {
-  return Object.hasOwn(input, key) ? input[key] : undefined;
 }

@@ -1,5 +1,5 @@
 /** What a program says about a REST service, and whether it can work. */
-import { checkMs } from "../../core/check-settings.ts";
+import { checkMs } from "../../core/call-settings.ts";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";

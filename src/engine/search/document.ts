@@ -1,7 +1,8 @@
 /** What a search finds, and how it is read from a record of a corpus. */
+import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
-import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 
 export interface SearchDocument {
   readonly id: string;
@@ -27,10 +28,6 @@ export function readDocument(record: unknown, { idField = "id", textField = "tex
     throw noDocument(`it has no ${JSON.stringify(idField)}, a text or a number`);
   if (typeof text !== "string" || text.trim() === "") throw noDocument(`it has no text in ${JSON.stringify(textField)}`);
   return { id: String(id), text, metadata: metadataOf(value, [idField, textField]) };
-}
-
-function own(record: JsonObject, field: string): JsonValue | undefined {
-  return Object.hasOwn(record, field) ? record[field] : undefined;
 }
 
 function metadataOf(record: JsonObject, taken: readonly string[]): JsonObject {

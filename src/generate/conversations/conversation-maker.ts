@@ -1,7 +1,7 @@
 /** Makes the conversation of an index: whatever else is made, and in whatever order, it is the same. */
 import { ToolError } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
-import { seededRandom } from "../../core/base/seeded-random.ts";
+import { seededRandom, drawn } from "../../core/base/seeded-random.ts";
 import { pairMessages } from "../../history/pair-messages.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import type { Visibility, VisibilityRules } from "../../policy/visibility.ts";
@@ -14,14 +14,19 @@ import { DEFAULT_CALLS } from "./conversation-plan.ts";
 import type { ConversationPlan, SampledPlan } from "./conversation-plan.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
 import { KnownIds } from "./known-ids.ts";
-import { OfferedTools } from "./offered-tools.ts";
-import { planFingerprint } from "./plan-fingerprint.ts";
 import { playSampled, playScripted, playWithModel } from "./play-conversation.ts";
 import type { ConversationEnd, ConversationPlace } from "./play-conversation.ts";
 import { sampledCalls } from "./sampled-calls.ts";
 import { withPlainIds } from "./trajectory.ts";
 import type { Trajectory } from "./trajectory.ts";
 import type { TrajectoryFormat } from "./trajectory-formats.ts";
+import { modelTools } from "../../compose/prompt/model-tools.ts";
+import type { Random } from "../../core/ports.ts";
+import { OWN_NAMESPACE } from "../../core/call.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { createHash } from "node:crypto";
+import { canonicalJson } from "../../core/base/canonical-json.ts";
+import { copyJson } from "../../core/base/json.ts";
 
 export interface ConversationMakerOptions {
   readonly runtime: Runtime;
@@ -151,4 +156,69 @@ async function drawFor({ calls = DEFAULT_CALLS, sampler }: SampledPlan, { regist
   const enriched = await enrich({ list: () => registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName)) }, []);
   const random = randomSampler(enriched, { k: Math.min(calls, enriched.tools.length) });
   return (seed) => random.sample({ seed });
+}
+
+class OfferedTools {
+  /** Every tool that may be offered, in the order of the registry's listing. */
+  readonly all: readonly ModelTool[];
+  readonly #maxTools: number;
+
+  constructor(registry: Registry, { allow, maxTools }: { readonly allow: Visibility | undefined; readonly maxTools: number }) {
+    this.all = modelTools(registry, { allow }).filter(
+      ({ name, providerExecuted }) => providerExecuted !== true && !name.startsWith(`${OWN_NAMESPACE}::`),
+    );
+    this.#maxTools = maxTools;
+  }
+
+  /** At most `maxTools`, unless more of them are needed; the same for the same random numbers, in the order of `all`. */
+  choose(needed: ReadonlySet<string>, random: Random): readonly ModelTool[] {
+    if (this.all.length <= this.#maxTools) return this.all;
+    const chosen = new Set(this.all.filter(({ name }) => needed.has(name)));
+    for (const tool of drawn(random, this.all)) {
+      if (chosen.size >= this.#maxTools) break;
+      chosen.add(tool);
+    }
+    return this.all.filter((tool) => chosen.has(tool));
+  }
+}
+
+interface PlanFingerprintParts {
+  readonly plan: ConversationPlan;
+  readonly seed: string;
+  readonly format: TrajectoryFormat;
+  readonly maxTools: number;
+  readonly tools: readonly ModelTool[];
+  readonly label: string;
+}
+
+/** Changed whenever the same plan makes other lines. */
+const VERSION = 1;
+const LENGTH = 16;
+const MAX_DEPTH = 1_000;
+
+/** The same for the same conversations, however many of them are asked for. */
+function planFingerprint({ plan, tools, ...rest }: PlanFingerprintParts): string {
+  const content = { version: VERSION, ...rest, tools: tools.map(toolParts), plan: planParts(plan) };
+  const text = canonicalJson(copyJson(content, { maxDepth: MAX_DEPTH, maxNodes: Infinity, maxChars: Infinity }).value);
+  return createHash("sha256").update(text).digest("hex").slice(0, LENGTH);
+}
+
+function toolParts({ name, description, inputSchema, outputSchema }: ModelTool): object {
+  return { name, description, inputSchema, outputSchema: outputSchema ?? null };
+}
+
+function planParts(plan: ConversationPlan): object {
+  if (plan.kind === "sampled") return { kind: plan.kind, calls: plan.calls ?? DEFAULT_CALLS };
+  if (plan.kind === "scripted") return { kind: plan.kind, templates: plan.templates };
+  const { kind, templates, model, loop = {} } = plan;
+  const { system, toolChoice, maxOutputTokens, temperature } = loop;
+  return {
+    kind,
+    templates,
+    model: model.name,
+    system,
+    maxOutputTokens,
+    temperature,
+    toolChoice: typeof toolChoice === "function" ? "function" : toolChoice,
+  };
 }

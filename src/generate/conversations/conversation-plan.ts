@@ -1,8 +1,8 @@
 /** Which conversations are made: drawn from the tools, told by templates, or played by a model. */
+import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import type { LoopOptions } from "../../compose/loop-options.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Model } from "../../core/model.ts";
-import { checkCount } from "../run-limited.ts";
 import type { Sampler } from "../sampler.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
 
@@ -50,8 +50,8 @@ export function checkPlan(plan: ConversationPlan): number {
       hint: 'Such as { kind: "sampled", count: 10, calls: 5 }.',
     });
   if (plan.kind === "sampled") {
-    checkCount(plan.count, "count", owner);
-    checkCount(plan.calls ?? DEFAULT_CALLS, "calls", owner);
+    checkNumber(plan.count, `count of ${owner}`, COUNT);
+    checkNumber(plan.calls, `calls of ${owner}`, COUNT);
     return plan.count;
   }
   const { kind, templates, count = templates?.length } = plan;
@@ -59,7 +59,7 @@ export function checkPlan(plan: ConversationPlan): number {
     throw new ToolError("invalid_argument", `The kind of ${owner} is ${String(kind)}; it is "sampled", "scripted" or "played".`);
   if (!Array.isArray(templates) || templates.length === 0)
     throw new ToolError("invalid_argument", `The templates of ${owner} are missing.`);
-  checkCount(count, "count", owner);
+  checkNumber(count, `count of ${owner}`, COUNT);
   if (kind === "played") checkPlayed(templates);
   return count;
 }

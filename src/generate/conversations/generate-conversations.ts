@@ -1,4 +1,5 @@
 /** Makes many conversations, several at a time, and writes them in order. */
+import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -6,7 +7,6 @@ import { onAbort } from "../../policy/deadline.ts";
 import { Limit } from "../../policy/limit.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { checkCount } from "../run-limited.ts";
 import { ConversationMaker } from "./conversation-maker.ts";
 import { checkPlan } from "./conversation-plan.ts";
 import type { ConversationPlan } from "./conversation-plan.ts";
@@ -95,9 +95,9 @@ export async function generateConversations(options: GenerateOptions): Promise<G
 
 function checkOptions({ plan, out, concurrency, maxTools, maxFailures, format = "neutral" }: GenerateOptions): number {
   const owner = "generateConversations()";
-  checkCount(concurrency ?? DEFAULT_CONCURRENCY, "concurrency", owner);
-  checkCount(maxTools ?? DEFAULT_MAX_TOOLS, "maxTools", owner);
-  checkCount(maxFailures ?? DEFAULT_MAX_FAILURES, "maxFailures", owner);
+  checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
+  checkNumber(maxTools, `maxTools of ${owner}`, COUNT);
+  checkNumber(maxFailures, `maxFailures of ${owner}`, COUNT);
   trajectoryWriter(format);
   if (out === "" || (typeof out !== "string" && typeof out?.write !== "function"))
     throw new ToolError("invalid_argument", `out of ${owner} is the path of a file, or has write().`);

@@ -14,6 +14,7 @@ import type { ConversationTemplate, TemplateMessage } from "./conversation-templ
 import type { KnownIds } from "./known-ids.ts";
 import type { SampledCall } from "./sampled-calls.ts";
 import { TemplateReferences, callIds } from "./template-references.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /** Where a conversation is played. */
 export interface ConversationPlace {
@@ -93,11 +94,7 @@ function runCalls(
   { session, signal, allow }: ConversationPlace,
   rewriteInput?: ExecuteOptions["rewriteInput"],
 ): Promise<readonly ToolResult[]> {
-  return session.execute(calls, {
-    signal,
-    ...(allow === undefined ? {} : { allow }),
-    ...(rewriteInput === undefined ? {} : { rewriteInput }),
-  });
+  return session.execute(calls, omitUndefined({ signal, allow, rewriteInput }));
 }
 
 /** What a played conversation is told besides. */
@@ -118,8 +115,7 @@ export async function playWithModel(
     model,
     session,
     tools: () => tools,
-    ...(system === undefined ? {} : { system }),
-    ...(allow === undefined ? {} : { allow }),
+    ...omitUndefined({ system, allow }),
   });
   let stop: StopReason = "answered";
   for (const { role, content = "" } of messages) {

@@ -7,6 +7,7 @@ import { openAiChat } from "../../wire/openai-chat.ts";
 import type { WireFormat } from "../../wire/wire-format.ts";
 import { originOf, reportOf, resultsOf, trajectoryMessages, trajectoryResult } from "./trajectory.ts";
 import type { Trajectory } from "./trajectory.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**
  * `neutral`: `{ id, index, seed, plan, kind, tools, messages, report }` in our words, each result whole. `openai`: `{ messages, tools,
@@ -46,8 +47,7 @@ function writeNeutral(trajectory: Trajectory): object {
       ...(outputSchema === undefined ? {} : { outputSchema }),
     })),
     messages: trajectoryMessages(trajectory),
-    ...(stop === undefined ? {} : { stop }),
-    ...(error === undefined ? {} : { error }),
+    ...omitUndefined({ stop, error }),
     report: reportOf(resultsOf(trajectory)),
   };
 }
@@ -84,8 +84,7 @@ function metadataOf(trajectory: Trajectory): object {
       } = trajectoryResult(result);
       return { ...rest, ...(failure === undefined ? {} : { code: failure.code }) };
     }),
-    ...(stop === undefined ? {} : { stop }),
-    ...(error === undefined ? {} : { error }),
+    ...omitUndefined({ stop, error }),
     report: reportOf(results),
   };
 }

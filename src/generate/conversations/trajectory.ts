@@ -9,6 +9,7 @@ import { groupRounds } from "../../core/rounds.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
 import type { ConversationPlan } from "./conversation-plan.ts";
 import { Tally } from "./tally.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /** Which conversation of which plan it is. */
 export interface TrajectoryOrigin {
@@ -107,13 +108,9 @@ export function trajectoryResult(result: ToolResult): TrajectoryResult {
     id: callId,
     name,
     status,
-    ...(output === undefined ? {} : { output }),
-    ...(content === undefined ? {} : { content }),
-    ...(error === undefined ? {} : { error }),
+    ...omitUndefined({ output, content, error }),
     origin,
-    ...(fidelity === undefined ? {} : { fidelity }),
-    ...(answeredBy === undefined ? {} : { answeredBy }),
-    ...(fault === undefined ? {} : { fault }),
+    ...omitUndefined({ fidelity, answeredBy, fault }),
     attempts,
     ...(repairs.length === 0 ? {} : { repairs }),
     ...(warnings.length === 0 ? {} : { warnings }),

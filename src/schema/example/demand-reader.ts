@@ -4,7 +4,8 @@ import { dialectNamed } from "../dialects.ts";
 import type { RawSchema } from "../compiled-schema.ts";
 import { RECURSIVE_ANCHOR } from "../reference-keywords.ts";
 import type { CompiledDocument } from "../schema-compiler.ts";
-import { Demand, type Part, asObject, own } from "./demand.ts";
+import { own } from "../../core/base/own.ts";
+import { Demand, type Part, asObject } from "./demand.ts";
 
 /** How the branches of a schema are chosen this time. */
 export interface Choosing {

@@ -1,4 +1,5 @@
 /** What a value has to be: everything that the subschemas for one place ask, put together. */
+import { own } from "../../core/base/own.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
@@ -166,11 +167,6 @@ export class Demand {
 
 const MAX_SHOWN = 20;
 const NOTHING: RawSchema = Object.freeze({});
-
-/** The value of a keyword that the schema has itself. */
-export function own(raw: RawSchema, keyword: string): unknown {
-  return Object.hasOwn(raw, keyword) ? raw[keyword] : undefined;
-}
 
 export function asObject(value: unknown): RawSchema {
   return isJsonObject(value) ? value : NOTHING;

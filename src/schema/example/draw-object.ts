@@ -2,7 +2,8 @@
 import type { JsonValue } from "../../core/base/json.ts";
 import { compilePattern } from "../pattern.ts";
 import { agree } from "./agree.ts";
-import { type Demand, type Part, own } from "./demand.ts";
+import { own } from "../../core/base/own.ts";
+import { type Demand, type Part } from "./demand.ts";
 import type { Drawing, Manner, Place } from "./drawing.ts";
 import { isCarrier, isNextPage, isOfPages } from "./given.ts";
 import { patternText } from "./pattern-text.ts";

@@ -1,5 +1,7 @@
 /** How many closing brackets of a kind a text has too many, outside its strings. */
 
+import { endOfString } from "../../core/base/parse-json.ts";
+
 const OPENERS: ReadonlyMap<string, string> = new Map([
   ["{", "}"],
   ["[", "]"],
@@ -12,7 +14,7 @@ export class BracketCount {
   constructor(source: string, start: number) {
     for (let at = start; at < source.length; at++) {
       const char = source[at] ?? "";
-      if (char === '"') at = endOfString(source, at);
+      if (char === '"') at = endOfString(source, at + 1);
       else if (char === "}" || char === "]" || char === ")") this.#count(char, 1);
       else if (OPENERS.has(char)) this.#count(OPENERS.get(char) ?? "", -1);
     }
@@ -37,13 +39,4 @@ export class BracketCount {
   #count(close: string, by: number): void {
     this.#extra.set(close, (this.#extra.get(close) ?? 0) + by);
   }
-}
-
-/** The offset of the closing quote, or of the end. */
-function endOfString(source: string, start: number): number {
-  for (let at = start + 1; at < source.length; at++) {
-    if (source[at] === "\\") at++;
-    else if (source[at] === '"') return at;
-  }
-  return source.length;
 }

@@ -1,4 +1,5 @@
 /** The tools of a runtime as an MCP client sees them: names that the protocol allows, schemas that it takes. */
+import { OWN_NAMESPACE } from "../../core/call.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
@@ -22,9 +23,6 @@ interface Offer {
   readonly tools: readonly OfferedTool[];
   readonly byName: ReadonlyMap<string, OfferedTool>;
 }
-
-/** The toolset of the runtime itself: what it offers works only in a session. */
-const OWN_TOOLSET = "haft";
 
 export class ToolList {
   readonly #registry: Registry;
@@ -61,7 +59,9 @@ export class ToolList {
     const { toolsets, session } = this.#settings;
     const listed = this.#registry
       .list()
-      .filter(({ toolset }) => (toolsets === undefined ? session !== "none" || toolset.name !== OWN_TOOLSET : toolsets.has(toolset.name)));
+      .filter(({ toolset }) =>
+        toolsets === undefined ? session !== "none" || toolset.name !== OWN_NAMESPACE : toolsets.has(toolset.name),
+      );
     const shared = new Set<string>();
     listed.forEach(({ qualifiedName }, index) => {
       if (listed[index + 1]?.qualifiedName === qualifiedName) shared.add(qualifiedName);

@@ -8,7 +8,8 @@ import { ANTHROPIC } from "../anthropic-conversation.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ContentBlock, needsNative } from "./content-block.ts";
-import { anthropicError } from "./error.ts";
+import { providerError } from "../provider-error.ts";
+import { textOf } from "../read-field.ts";
 
 /** @see https://docs.anthropic.com/en/api/handling-stop-reasons */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
@@ -183,4 +184,12 @@ function tokenUsage(usage: JsonObject): Partial<TokenUsage> {
 
 function count(tokens: JsonValue | undefined): number {
   return typeof tokens === "number" ? tokens : 0;
+}
+
+/** The error in `{ type: "error", error: { type, message } }`. */
+function anthropicError(error: JsonValue | undefined): ToolError {
+  const { type, message } = isJsonObject(error) ? error : {};
+  const text = textOf(message) ?? "it does not say what is wrong";
+  const word = textOf(type);
+  return providerError({ report: `Anthropic reports ${word ?? "an error"}: ${text}`, words: word === undefined ? [] : [word], text });
 }

@@ -8,7 +8,7 @@ import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ConverseBlock, needsNative } from "./content-block.ts";
 import { BEDROCK } from "./conversation.ts";
-import { bedrockError } from "./error.ts";
+import { isKnownError, providerError } from "../provider-error.ts";
 
 /** @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_ResponseSyntax */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
@@ -208,4 +208,15 @@ function tokenUsage(usage: JsonObject): Partial<TokenUsage> {
 
 function count(tokens: JsonValue | undefined): number {
   return typeof tokens === "number" ? tokens : 0;
+}
+
+/** Names of errors that are not in the table. */
+const ERROR_NAME = /(?:exception|error|failure|fault)$/iu;
+
+/** The error that an event's name and payload tell of; undefined for every other event. */
+function bedrockError(name: string, payload: JsonValue): ToolError | undefined {
+  if (!isKnownError(name) && !ERROR_NAME.test(name)) return undefined;
+  const { message, Message } = isJsonObject(payload) ? payload : {};
+  const text = [message, Message].find((one) => typeof one === "string") ?? "it does not say what is wrong";
+  return providerError({ report: `Bedrock reports ${name}: ${text}`, words: [name], text });
 }

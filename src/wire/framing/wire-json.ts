@@ -1,7 +1,7 @@
 /** Reads what a provider sends as JSON, as leniently as it is safe: refusing a whole reply for one number would leave its calls without an answer. */
 import { copyJson } from "../../core/base/json.ts";
 import type { JsonLimits, JsonValue } from "../../core/base/json.ts";
-import { parseJson } from "../../core/base/parse-json.ts";
+import { keepDigits, parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 
 /** Most characters, or bytes, of one frame. */
@@ -32,11 +32,4 @@ function readLeniently(text: string): JsonValue | undefined {
     return undefined;
   }
   return copyJson(value, LIMITS).value;
-}
-
-/** @see https://github.com/tc39/proposal-json-parse-with-source for the third argument (Node 22) */
-function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  const source = context?.source ?? "";
-  return !Number.isFinite(value) || (/^-?\d+$/u.test(source) && String(value) !== source) ? source : value;
 }

@@ -13,6 +13,7 @@ import { CandidateProbability } from "./candidate-probability.ts";
 import { geminiError } from "./gemini-error.ts";
 import { filePart } from "./gemini-media.ts";
 import { StreamedArguments } from "./streamed-arguments.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /** @see https://ai.google.dev/api/generate-content#FinishReason */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
@@ -234,7 +235,6 @@ function usageOf(usage: JsonObject): Partial<TokenUsage> {
   return {
     ...(prompt === undefined ? {} : { inputTokens: prompt + (numberIn(usage, "toolUsePromptTokenCount") ?? 0) }),
     ...(candidates === undefined && thoughts === undefined ? {} : { outputTokens: (candidates ?? 0) + (thoughts ?? 0) }),
-    ...(cached === undefined ? {} : { cachedInputTokens: cached }),
-    ...(thoughts === undefined ? {} : { reasoningTokens: thoughts }),
+    ...omitUndefined({ cachedInputTokens: cached, reasoningTokens: thoughts }),
   };
 }

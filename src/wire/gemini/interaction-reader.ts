@@ -10,6 +10,7 @@ import { geminiError } from "./gemini-error.ts";
 import { mediaPart } from "./gemini-media.ts";
 import { InteractionStep } from "./interaction-step.ts";
 import { INTERACTIONS } from "./interaction-steps.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /** Those that say how it ended; `in_progress` and `queued` do not. @see https://ai.google.dev/api/interactions-api */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
@@ -182,7 +183,6 @@ function usageOf(usage: JsonObject): Partial<TokenUsage> {
   return {
     ...(input === undefined ? {} : { inputTokens: input + (numberIn(usage, "total_tool_use_tokens") ?? 0) }),
     ...(output === undefined && thoughts === undefined ? {} : { outputTokens: (output ?? 0) + (thoughts ?? 0) }),
-    ...(cached === undefined ? {} : { cachedInputTokens: cached }),
-    ...(thoughts === undefined ? {} : { reasoningTokens: thoughts }),
+    ...omitUndefined({ cachedInputTokens: cached, reasoningTokens: thoughts }),
   };
 }

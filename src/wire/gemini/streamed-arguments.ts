@@ -129,16 +129,11 @@ function stepsOf(path: string): readonly Step[] | undefined {
   return steps.length === 0 ? undefined : steps;
 }
 
-interface ReadStep {
-  readonly step: Step;
-  readonly end: number;
-}
-
 const NAME = /\.([^.[\]]+)/uy;
 const INDEX = /\[(\d{1,6})\]/uy;
 const QUOTED = /\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/suy;
 
-function readStep(path: string, at: number): ReadStep | undefined {
+function readStep(path: string, at: number): { readonly step: Step; readonly end: number } | undefined {
   NAME.lastIndex = INDEX.lastIndex = QUOTED.lastIndex = at;
   const name = NAME.exec(path);
   if (name?.[1] !== undefined) return { step: name[1], end: NAME.lastIndex };

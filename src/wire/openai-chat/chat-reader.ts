@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { endedWell } from "../../core/model.ts";
-import type { ModelEvent, ModelReply } from "../../core/model.ts";
+import type { ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
 import type { ChatVariant } from "../chat-variants.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
@@ -11,10 +11,9 @@ import { ChatCalls } from "./chat-calls.ts";
 import { readContent, readImage } from "./chat-content.ts";
 import type { ContentSink } from "./chat-content.ts";
 import { chatError } from "./chat-error.ts";
-import { chatUsage } from "./chat-usage.ts";
-import { readLogProbability } from "./log-probability.ts";
 import { finishReason } from "./finish-reason.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**
  * One reply, once.
@@ -193,4 +192,54 @@ function isFirstChoice(choice: JsonValue): boolean {
 
 function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** The usage of a chunk or body, wherever its provider puts it; undefined where there is none. */
+function chatUsage(chunk: JsonObject): Partial<TokenUsage> | undefined {
+  const { usage, x_groq: groq, choices } = chunk;
+  const [choice] = Array.isArray(choices) ? (choices as readonly JsonValue[]) : []; // isArray makes any of it
+  const found = [usage, isJsonObject(groq) ? groq["usage"] : undefined, isJsonObject(choice) ? choice["usage"] : undefined].find(
+    isJsonObject,
+  );
+  return found === undefined ? undefined : readUsage(found);
+}
+
+function readUsage(usage: JsonObject): Partial<TokenUsage> {
+  const input = count(usage, "prompt_tokens") ?? count(usage, "input_tokens");
+  const written = count(usage, "completion_tokens") ?? count(usage, "output_tokens");
+  const total = count(usage, "total_tokens") ?? 0;
+  const inputDetails = usage["prompt_tokens_details"];
+  const outputDetails = usage["completion_tokens_details"];
+  const cached = count(inputDetails, "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens") ?? count(usage, "cached_tokens");
+  const cacheWrite = count(inputDetails, "cache_write_tokens");
+  const reasoning = count(outputDetails, "reasoning_tokens");
+  return {
+    ...(input === undefined ? {} : { inputTokens: input }),
+    // xAI and Gemini count reasoning in the total only
+    ...(written === undefined ? {} : { outputTokens: Math.max(written, total - (input ?? total)) }),
+    ...omitUndefined({ cachedInputTokens: cached, cacheWriteTokens: cacheWrite, reasoningTokens: reasoning }),
+  };
+}
+
+function count(value: JsonValue | undefined, key: string): number | undefined {
+  const number = isJsonObject(value) ? value[key] : undefined;
+  return typeof number === "number" && number >= 0 ? number : undefined;
+}
+
+/**
+ * Tells the sum over the tokens of a choice, or of a piece of one, where there are any.
+ *
+ * `logprobs: { content: [{ logprob }], refusal }`; Together's own is `logprobs: { token_logprobs: [] }`.
+ */
+function readLogProbability({ logprobs }: JsonObject, tell: (sum: number) => void): void {
+  if (!isJsonObject(logprobs)) return;
+  const { content, refusal, token_logprobs: plain } = logprobs;
+  const values = [content, refusal, plain].flatMap((tokens) => (isJsonArray(tokens) ? tokens.map(valueOf) : []));
+  const known = values.filter((value) => value !== undefined);
+  if (known.length > 0) tell(known.reduce((sum, value) => sum + value, 0));
+}
+
+function valueOf(token: JsonValue): number | undefined {
+  const value = isJsonObject(token) ? token["logprob"] : token;
+  return typeof value === "number" ? value : undefined;
 }

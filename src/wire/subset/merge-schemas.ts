@@ -2,6 +2,7 @@
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { equal, namedTypes, namedValues, objectOf, schemasOf, textsOf, without } from "./schema-node.ts";
+import { words } from "../../core/base/wording.ts";
 
 /** Told what one schema cannot say. */
 export type OnLoss = (keyword: string, note: string) => void;
@@ -10,29 +11,11 @@ export type OnLoss = (keyword: string, note: string) => void;
 const GREATER: ReadonlySet<string> = new Set(["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]);
 const SMALLER: ReadonlySet<string> = new Set(["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]);
 /** The first one is as good as the others: they decide nothing. */
-const FIRST: ReadonlySet<string> = new Set([
-  "title",
-  "description",
-  "default",
-  "examples",
-  "format",
-  "$comment",
-  "deprecated",
-  "readOnly",
-  "writeOnly",
-]);
+const FIRST: ReadonlySet<string> = words("title description default examples format $comment deprecated readOnly writeOnly");
 /** What they mean hangs on their neighbours, so that they cannot be laid over those of another schema. */
-const TIED: ReadonlySet<string> = new Set([
-  "prefixItems",
-  "additionalItems",
-  "contains",
-  "if",
-  "then",
-  "else",
-  "patternProperties",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-]);
+const TIED: ReadonlySet<string> = words(
+  "prefixItems additionalItems contains if then else patternProperties unevaluatedItems unevaluatedProperties",
+);
 
 /** Lays schemas without `$ref` and `allOf` over each other: a value fits the result if it fits both, but for what `onLoss` is told. */
 export function mergeSchemas(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
@@ -47,16 +30,7 @@ export function mergeSchemas(first: JsonObject, second: JsonObject, onLoss: OnLo
   return { ...merged, ...mergeTypes(first, second, onLoss), ...mergeProperties(first, second, onLoss), ...mergeUnions(first, second) };
 }
 
-const STRUCTURAL: ReadonlySet<string> = new Set([
-  "type",
-  "enum",
-  "const",
-  "properties",
-  "required",
-  "anyOf",
-  "oneOf",
-  "additionalProperties",
-]);
+const STRUCTURAL: ReadonlySet<string> = words("type enum const properties required anyOf oneOf additionalProperties");
 
 function sameFamily(one: string, other: string): boolean {
   const family = (keyword: string): boolean => /items|contains/iu.test(keyword);

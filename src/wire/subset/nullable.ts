@@ -2,6 +2,7 @@
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { textsOf, without } from "./schema-node.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /** How strict subsets say that a property need not be there: it is required, and null stands for nothing. */
 export function withNull(schema: JsonObject): JsonObject {
@@ -13,8 +14,5 @@ export function withNull(schema: JsonObject): JsonObject {
   if (type === "null" || textsOf(type).includes("null")) {
     return isJsonArray(members) && !members.includes(null) ? { ...schema, enum: [...members, null] } : schema;
   }
-  return {
-    anyOf: [without(schema, "description"), { type: "null" }],
-    ...(description === undefined ? {} : { description }),
-  };
+  return omitUndefined({ anyOf: [without(schema, "description"), { type: "null" }], description });
 }

@@ -1,4 +1,5 @@
 /** What each provider takes of JSON Schema, as data: one walker does what these say. */
+import { words } from "../../core/base/wording.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { KNOWN_KEYWORDS } from "./keywords.ts";
 
@@ -49,10 +50,6 @@ export interface SubsetRules {
   readonly maxNesting?: number;
   readonly maxProperties?: number;
   readonly maxEnumValues?: number;
-}
-
-function words(text: string): ReadonlySet<string> {
-  return new Set(text.split(" "));
 }
 
 const PRIMITIVES = words("string number boolean null");

@@ -1,4 +1,5 @@
 /** Calls that are JSON objects: `{"name": …, "arguments": {…}}` in all its spellings, alone or in a list, behind a mark or in the open. */
+import { own } from "../../core/base/own.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { readOutline } from "../../schema/json-text/read-sure-json.ts";
@@ -260,10 +261,6 @@ function keyedCalls(value: JsonValue | undefined): readonly FoundCall[] | undefi
   return allOf(
     Object.entries(value).map(([key, input]) => (isJsonObject(input) ? { name: key, input, given: { holder: value, key } } : undefined)),
   );
-}
-
-function own(object: JsonObject, key: string): JsonValue | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function allOf<T>(values: readonly (T | undefined)[]): readonly T[] | undefined {

@@ -113,9 +113,9 @@ describe("F0.60 a reference is replaced", () => {
 
   test.each([
     { text: "$1.items[1]", why: "[1] is not in an array of 1 item" },
-    { text: "$1.item", why: '"item" is not in an object with "items", "odd key"' },
-    { text: "$1.toString", why: '"toString" is not in an object with "items", "odd key"' },
-    { text: "$1.__proto__.x", why: '"__proto__" is not in an object with "items", "odd key"' },
+    { text: "$1.item", why: '"item" is not in an object with the keys "items", "odd key"' },
+    { text: "$1.toString", why: '"toString" is not in an object with the keys "items", "odd key"' },
+    { text: "$1.__proto__.x", why: '"__proto__" is not in an object with the keys "items", "odd key"' },
     { text: "$1.items.length", why: '"length" is not in an array of 1 item' },
     { text: "$2.length", why: '"length" is not in a string' },
     { text: "$order.a", why: '"a" is not in null' },

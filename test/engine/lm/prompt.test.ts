@@ -243,29 +243,13 @@ describe("options that cannot work are refused at once", () => {
   const cases: readonly (readonly [string, Partial<Record<keyof LmEngineOptions, unknown>>, string])[] = [
     ["no model", { model: undefined }, "The engine lm needs a model."],
     ["a model that is a name", { model: "ollama/x" }, "The engine lm needs a model."],
-    [
-      "a negative history",
-      { maxHistory: -1 },
-      `maxHistory of the engine lm is -1; it takes an integer from 0 to ${Number.MAX_SAFE_INTEGER}.`,
-    ],
-    ["half an entry", { maxHistory: 0.5 }, `maxHistory of the engine lm is 0.5; it takes an integer from 0 to ${Number.MAX_SAFE_INTEGER}.`],
-    [
-      "a text for a count",
-      { maxHistoryChars: "9" },
-      `maxHistoryChars of the engine lm is "9"; it takes an integer from 0 to ${Number.MAX_SAFE_INTEGER}.`,
-    ],
+    ["a negative history", { maxHistory: -1 }, `maxHistory of the engine lm is -1; it takes an integer from 0.`],
+    ["half an entry", { maxHistory: 0.5 }, `maxHistory of the engine lm is 0.5; it takes an integer from 0.`],
+    ["a text for a count", { maxHistoryChars: "9" }, `maxHistoryChars of the engine lm is "9"; it takes an integer from 0.`],
     ["no candidates", { candidates: 0 }, "candidates of the engine lm is 0; it takes an integer from 1 to 128."],
     ["no tries", { tries: 0 }, "tries of the engine lm is 0; it takes an integer from 1 to 100."],
-    [
-      "no tokens",
-      { maxOutputTokens: 0 },
-      `maxOutputTokens of the engine lm is 0; it takes an integer from 1 to ${Number.MAX_SAFE_INTEGER}.`,
-    ],
-    [
-      "NaN characters",
-      { maxReplyChars: Number.NaN },
-      `maxReplyChars of the engine lm is NaN; it takes an integer from 1 to ${Number.MAX_SAFE_INTEGER}.`,
-    ],
+    ["no tokens", { maxOutputTokens: 0 }, `maxOutputTokens of the engine lm is 0; it takes an integer from 1.`],
+    ["NaN characters", { maxReplyChars: Number.NaN }, `maxReplyChars of the engine lm is NaN; it takes an integer from 1.`],
     ["a temperature above 2", { temperature: 2.5 }, "temperature of the engine lm is 2.5; it takes a number from 0 to 2."],
     ["instructions that are no text", { instructions: 5 }, "instructions of the engine lm is 5; it takes a string."],
   ];

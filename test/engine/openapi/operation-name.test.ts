@@ -1,7 +1,7 @@
 /** Names of tools: legal, plain, unique and stable. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { operationName } from "../../../src/engine/openapi/operation-name.ts";
+import { operationName } from "../../../src/engine/openapi/operations.ts";
 import { imported, openApi } from "./imported.ts";
 
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/u;

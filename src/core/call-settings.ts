@@ -1,0 +1,60 @@
+/** The settings that a tool, its toolset or the runtime may give: what each may be, what holds where none is set, and how they are inherited. */
+import { COUNT, MILLISECONDS, SIZE, checkNumber } from "./base/number-bounds.ts";
+import type { Bounds } from "./base/number-bounds.ts";
+import type { CallSettings } from "./tool.ts";
+
+type Name = keyof CallSettings;
+
+export const CALL_SETTINGS = {
+  timeoutMs: { ...MILLISECONDS, zero: "no limit", default: 30_000 },
+  deadlineMs: { ...MILLISECONDS, zero: "no limit", default: 0 },
+  maxAttempts: { ...COUNT, max: 100, default: 4 },
+  maxResultBytes: { ...SIZE, zero: "no limit", default: 65_536 },
+} as const satisfies Record<Name, Bounds & { readonly default: number }>;
+
+export const CALL_SETTING_NAMES = Object.keys(CALL_SETTINGS) as readonly Name[]; // the table's own keys
+
+export const DEFAULT_CALL_SETTINGS: Required<CallSettings> = Object.freeze(settingsOf((name) => CALL_SETTINGS[name].default));
+
+function settingsOf(value: (name: Name) => number): Required<CallSettings> {
+  return {
+    timeoutMs: value("timeoutMs"),
+    deadlineMs: value("deadlineMs"),
+    maxAttempts: value("maxAttempts"),
+    maxResultBytes: value("maxResultBytes"),
+  };
+}
+
+/** Those that are set, without what else the object has. */
+export function ownSettings(from: CallSettings): CallSettings {
+  return Object.fromEntries(CALL_SETTING_NAMES.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
+}
+
+/** Fills what `own` leaves open from `inherited`; returns `inherited` itself when `own` sets nothing. */
+export function inheritSettings(own: CallSettings, inherited: Required<CallSettings>): Required<CallSettings> {
+  return setsAny(own) ? settingsOf((name) => own[name] ?? inherited[name]) : inherited;
+}
+
+export function sameSettings(one: Required<CallSettings>, other: Required<CallSettings>): boolean {
+  return CALL_SETTING_NAMES.every((name) => one[name] === other[name]);
+}
+
+export function setsAny(settings: CallSettings): boolean {
+  return CALL_SETTING_NAMES.some((name) => settings[name] !== undefined);
+}
+
+/**
+ * Checks the call settings and, where set, `maxConcurrent`.
+ *
+ * @param owner whose settings they are, for the message: `tool "mail::send"`
+ * @throws ToolError `invalid_argument` naming the setting, its value and what would work
+ */
+export function checkSettings(settings: CallSettings & { readonly maxConcurrent?: number }, owner: string): void {
+  for (const name of CALL_SETTING_NAMES) checkNumber(settings[name], `${name} of ${owner}`, CALL_SETTINGS[name]);
+  checkNumber(settings.maxConcurrent, `maxConcurrent of ${owner}`, COUNT);
+}
+
+/** Checks one optional number of milliseconds, 0 included. @throws ToolError `invalid_argument` */
+export function checkMs(value: unknown, name: string, owner: string): void {
+  checkNumber(value, `${name} of ${owner}`, MILLISECONDS);
+}

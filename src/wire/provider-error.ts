@@ -1,0 +1,71 @@
+/** The errors that providers send in a reply's place or in the middle of one, as ours. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
+import { ToolError } from "../core/error.ts";
+
+/**
+ * In the order they are looked for; each pattern is tried on the provider's code, type, status and name, in lower case.
+ *
+ * @see https://docs.anthropic.com/en/api/errors
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors
+ * @see https://ai.google.dev/gemini-api/docs/troubleshooting
+ */
+const KINDS: readonly { readonly code: ErrorCode; readonly words: RegExp; readonly retryable?: boolean }[] = [
+  { code: "limit_exceeded", words: /^(?:402|insufficient_quota|insufficient_balance|billing\w*)$/u },
+  {
+    code: "permission_denied",
+    words:
+      /^(?:40[13]|invalid_api_key|(?:un)?authenticat\w*|permission\w*|unauthorized|(?:accessdenied|unrecognizedclient|expiredtoken)\w*)$/u,
+  },
+  { code: "not_found", words: /^(?:404|model_not_found|not_found\w*|resourcenotfound\w*)$/u },
+  { code: "timeout", words: /^(?:408|504|timeout\w*|gateway_timeout|deadline_exceeded|modeltimeout\w*)$/u },
+  {
+    code: "rate_limited",
+    words: /^(?:429|rate_?limit\w*|too_?many_?requests\w*|resource_exhausted|engine_overloaded\w*|(?:throttling|servicequota)\w*)$/u,
+  },
+  { code: "too_large", words: /^(?:413|context_length_exceeded|context_window\w*|request_too_large|string_above_max_length)$/u },
+  {
+    code: "unavailable",
+    words:
+      /^(?:50[023]|52\d|server_error|internal(?:_\w+|server\w*)?|api_error|overloaded\w*|(?:service_?)?unavailable\w*|bad_gateway|modelnotready\w*|vector_store_timeout)$/u,
+    retryable: true,
+  },
+  // Groq checks what its models write, and the next try may be written better
+  {
+    code: "model_failed",
+    words: /^(?:tool_use_failed|json_validate_failed|output_parse_failed|model(?:stream)?errorexception)$/u,
+    retryable: true,
+  },
+];
+const TOO_LONG =
+  /context (?:length|window|size)|exceeds? (?:the )?(?:context|model|maximum)|too long|too many (?:input )?tokens|maximum (?:context|tokens|number of tokens)|input token count|request payload size/iu;
+const NO_KEY = /api key (?:not valid|not found|expired)/iu;
+const LOOKED_AT = 4_096;
+
+interface Reported {
+  /** The whole message of the error. */
+  readonly report: string;
+  /** What the provider calls it: code, type, status. */
+  readonly words: readonly string[];
+  /** What the provider says of it. */
+  readonly text: string;
+  readonly retryAfterMs?: number | undefined;
+}
+
+export function providerError({ report, words, text, retryAfterMs }: Reported): ToolError {
+  const kind = KINDS.find((one) => words.some((word) => one.words.test(word.toLowerCase())));
+  return new ToolError(
+    kind?.code ?? codeOfText(text.slice(0, LOOKED_AT)),
+    report,
+    omitUndefined({ retryable: kind?.retryable, retryAfterMs }),
+  );
+}
+
+export function isKnownError(word: string): boolean {
+  return KINDS.some(({ words }) => words.test(word.toLowerCase()));
+}
+
+function codeOfText(text: string): ErrorCode {
+  if (NO_KEY.test(text)) return "permission_denied";
+  return TOO_LONG.test(text) ? "too_large" : "model_failed";
+}
