@@ -16,6 +16,7 @@ import type { ConversationTemplate } from "./conversation-template.ts";
 import { KnownIds } from "./known-ids.ts";
 import { playSampled, playScripted, playWithModel } from "./play-conversation.ts";
 import type { ConversationEnd, ConversationPlace } from "./play-conversation.ts";
+import { planFingerprint } from "./plan-fingerprint.ts";
 import { sampledCalls } from "./sampled-calls.ts";
 import { withPlainIds } from "./trajectory.ts";
 import type { Trajectory } from "./trajectory.ts";
@@ -24,9 +25,6 @@ import { modelTools } from "../../compose/prompt/model-tools.ts";
 import type { Random } from "../../core/ports.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { createHash } from "node:crypto";
-import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { copyJson } from "../../core/base/json.ts";
 
 export interface ConversationMakerOptions {
   readonly runtime: Runtime;
@@ -180,45 +178,4 @@ class OfferedTools {
     }
     return this.all.filter((tool) => chosen.has(tool));
   }
-}
-
-interface PlanFingerprintParts {
-  readonly plan: ConversationPlan;
-  readonly seed: string;
-  readonly format: TrajectoryFormat;
-  readonly maxTools: number;
-  readonly tools: readonly ModelTool[];
-  readonly label: string;
-}
-
-/** Changed whenever the same plan makes other lines. */
-const VERSION = 1;
-const LENGTH = 16;
-const MAX_DEPTH = 1_000;
-
-/** The same for the same conversations, however many of them are asked for. */
-function planFingerprint({ plan, tools, ...rest }: PlanFingerprintParts): string {
-  const content = { version: VERSION, ...rest, tools: tools.map(toolParts), plan: planParts(plan) };
-  const text = canonicalJson(copyJson(content, { maxDepth: MAX_DEPTH, maxNodes: Infinity, maxChars: Infinity }).value);
-  return createHash("sha256").update(text).digest("hex").slice(0, LENGTH);
-}
-
-function toolParts({ name, description, inputSchema, outputSchema }: ModelTool): object {
-  return { name, description, inputSchema, outputSchema: outputSchema ?? null };
-}
-
-function planParts(plan: ConversationPlan): object {
-  if (plan.kind === "sampled") return { kind: plan.kind, calls: plan.calls ?? DEFAULT_CALLS };
-  if (plan.kind === "scripted") return { kind: plan.kind, templates: plan.templates };
-  const { kind, templates, model, loop = {} } = plan;
-  const { system, toolChoice, maxOutputTokens, temperature } = loop;
-  return {
-    kind,
-    templates,
-    model: model.name,
-    system,
-    maxOutputTokens,
-    temperature,
-    toolChoice: typeof toolChoice === "function" ? "function" : toolChoice,
-  };
 }
