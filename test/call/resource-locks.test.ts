@@ -5,6 +5,7 @@ import { isInside } from "../../src/core/effects.ts";
 import { ResourceLocks } from "../../src/call/resource-locks.ts";
 import { locksContract } from "../../src/testing/locks-contract.ts";
 import { seededRandom, settle } from "../../src/testing/fake-ports.ts";
+import { inCI } from "../ci.ts";
 
 test.each(locksContract)("the locks of one process keep the contract: $title", async ({ run }) => {
   const locks = new ResourceLocks();
@@ -341,7 +342,7 @@ describe("against the rule written out plainly", () => {
       .record({ owner: fc.string({ maxLength: 4 }), reads: someKeys, writes: someKeys, commutative: fc.boolean() })
       .map((request): Step => ({ ask: request }));
     const leave = fc.nat({ max: 100 }).map((index): Step => ({ leave: index }));
-    fc.assert(fc.property(fc.array(fc.oneof(ask, leave), { maxLength: 24, size: "max" }), play), { seed: 11, numRuns: 400 });
+    fc.assert(fc.property(fc.array(fc.oneof(ask, leave), { maxLength: 24, size: "max" }), play), { seed: 11, numRuns: inCI ? 400 : 100 });
   });
 });
 

@@ -5,6 +5,7 @@ import { jsonLines, lines } from "./session-project.ts";
 import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
 import type { Finished } from "./run-haft.ts";
 import { calling, talkProject } from "./talk-project.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 /** Every handler of the project fails: what is answered was made up. */
 const REAL = {
@@ -106,21 +107,25 @@ time # ms, # calls/s, at most # MB of memory
     expect(readFileSync(join(folder, "again.jsonl"), "utf8")).toBe(readFileSync(join(folder, "train.jsonl"), "utf8"));
   });
 
-  test("killed at several points, it becomes the file that it would have been", { timeout: 3 * PATIENCE_MS }, async () => {
-    const folder = folderWith(REAL);
-    const options = ["generate", "--count", "300", "--calls", "10", "--seed", "7", "--out"];
-    const whole = await haft([...options, "whole.jsonl"], { folder });
-    expect(whole.exitCode).toBe(0);
-    const text = readFileSync(join(folder, "whole.jsonl"), "utf8");
-    for (const share of [0, 0.4, 0.41]) {
-      const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: text.length * share });
-      expect(exitCode).toBeNull();
-      expect(text.startsWith(readFileSync(join(folder, "train.jsonl"), "utf8"))).toBe(true);
-    }
-    const last = await haft([...options, "train.jsonl", "--concurrency", "3"], { folder });
-    expect(last.stdout).toMatch(/^conversations +\d+ {2}in train\.jsonl, after \d+ that were there\n/u);
-    expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(text);
-  });
+  test.skipIf(!inCI)(
+    `killed at several points, it becomes the file that it would have been ${IN_CI}`,
+    { timeout: 3 * PATIENCE_MS },
+    async () => {
+      const folder = folderWith(REAL);
+      const options = ["generate", "--count", "300", "--calls", "10", "--seed", "7", "--out"];
+      const whole = await haft([...options, "whole.jsonl"], { folder });
+      expect(whole.exitCode).toBe(0);
+      const text = readFileSync(join(folder, "whole.jsonl"), "utf8");
+      for (const share of [0, 0.4, 0.41]) {
+        const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: text.length * share });
+        expect(exitCode).toBeNull();
+        expect(text.startsWith(readFileSync(join(folder, "train.jsonl"), "utf8"))).toBe(true);
+      }
+      const last = await haft([...options, "train.jsonl", "--concurrency", "3"], { folder });
+      expect(last.stdout).toMatch(/^conversations +\d+ {2}in train\.jsonl, after \d+ that were there\n/u);
+      expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(text);
+    },
+  );
 
   test("Ctrl-C ends it with whole lines, and says how to go on", async () => {
     const folder = folderWith(REAL);

@@ -161,7 +161,9 @@ describe.concurrent("no store at all", { timeout: PATIENCE_MS }, () => {
 });
 
 describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS }, () => {
-  const recording = async (project: SessionProject): Promise<readonly string[]> => {
+  let whole: Promise<readonly string[]> | undefined;
+  const recording = (): Promise<readonly string[]> => (whole ??= exported(new SessionProject()));
+  const exported = async (project: SessionProject): Promise<readonly string[]> => {
     await project.play("travel");
     return (await project.haft(["sessions", "export", "travel"])).stdout.split("\n");
   };
@@ -190,7 +192,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
     ["no JSON", () => "<html>", '\n  The first line of a recording begins {"haft":"recording".\n'],
   ] as const)("%s is refused by import and replay, and leaves nothing", async ([, change, message]) => {
     const project = new SessionProject();
-    const input = change(await recording(project));
+    const input = change(await recording());
     const place = ["--store", project.path("copy.db")];
     const imported = await project.haft(["sessions", "import", "-", ...place], { input });
     writeFileSync(project.path("bad.jsonl"), input);
@@ -208,7 +210,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
 
   test("is stopped by Ctrl-C while it is read, and leaves nothing", async () => {
     const project = new SessionProject();
-    const text = await recording(project);
+    const text = await recording();
     const stop = new AbortController();
     async function* half(): AsyncGenerator<Uint8Array> {
       yield Buffer.from(text.slice(0, 8).join("\n"));

@@ -15,6 +15,7 @@ import { engineContext, toolContext } from "./engine-contexts.ts";
 import { ONE_GET, apiDocument, openEngine, outcomeOf } from "./rest/open-engine.ts";
 import { recordingServer } from "./rest/recording-server.ts";
 import type { Reply } from "./rest/recording-server.ts";
+import { IN_CI, inCI } from "../ci.ts";
 
 const OK: JsonObject = { 200: { description: "ok", content: { "application/json": {} } } };
 
@@ -400,15 +401,19 @@ paths:
     ]);
   });
 
-  test("F13 YAML without end is refused before it takes all memory", async () => {
-    const file = join(await folder(), "a.yaml");
-    await writeFile(file, `openapi: [${"a,".repeat(2_000_000)}]`);
-    expect(await outcomeOf(() => openEngine({ document: file }))).toMatchObject({
-      code: "invalid_config",
-      message: expect.stringMatching(/more than 4000000 YAML tokens are too many\.$/u),
-      operatorHint: "Give the document as JSON, which takes far less to read.",
-    });
-  }, 60_000);
+  test.skipIf(!inCI)(
+    `F13 YAML without end is refused before it takes all memory ${IN_CI}`,
+    async () => {
+      const file = join(await folder(), "a.yaml");
+      await writeFile(file, `openapi: [${"a,".repeat(2_000_000)}]`);
+      expect(await outcomeOf(() => openEngine({ document: file }))).toMatchObject({
+        code: "invalid_config",
+        message: expect.stringMatching(/more than 4000000 YAML tokens are too many\.$/u),
+        operatorHint: "Give the document as JSON, which takes far less to read.",
+      });
+    },
+    60_000,
+  );
 
   test("an address that does not give it says why, without its query", async () => {
     const server = await recordingServer([{ status: 404 }]);

@@ -7,6 +7,7 @@ import type { ToolResult } from "../../src/core/result.ts";
 import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { END_OF_TIME_MS, conflict, play, scenarioArbitrary } from "./random-scenario.ts";
 import type { Played, Scenario } from "./random-scenario.ts";
+import { inCI } from "../ci.ts";
 
 /** Every result of the scenario, each batch complete and in call order. */
 function checkResults({ outcomes }: Played): readonly ToolResult[] {
@@ -116,7 +117,7 @@ test("B10 whatever is mixed, every call has one result, in call order and record
 /** Events that may come after a call's result. */
 const LATE_EVENTS: ReadonlySet<string> = new Set(["call-late", "call-orphan", "outcome-resolve", "state-change"]);
 const SEED = 3;
-const RUNS = 800;
+const RUNS = inCI ? 800 : 300;
 
 /** Without these the mix has grown too tame to prove anything. */
 const SOMETIMES = [

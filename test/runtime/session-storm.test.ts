@@ -17,6 +17,7 @@ import type { FakePorts } from "../../src/testing/fake-ports.ts";
 import { CrashDisk } from "./crash-disk.ts";
 import type { CrashStore } from "./crash-disk.ts";
 import { checkPairs, foldState } from "./session-checks.ts";
+import { inCI } from "../ci.ts";
 
 /** What a handler does, and what it asks of its own session meanwhile. */
 interface Deed {
@@ -260,7 +261,7 @@ test("F0.36 F0.54 I03 whatever is asked of sessions between any two promises, fr
 }, 60_000);
 
 const SEED = 5;
-const RUNS = 1_200;
+const RUNS = inCI ? 1_200 : 400;
 
 /** Without these the storm has grown too tame to prove anything. */
 const SOMETIMES = [

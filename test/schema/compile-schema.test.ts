@@ -4,6 +4,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { canonicalJson } from "../../src/core/base/canonical-json.ts";
 import { type JsonValue } from "../../src/core/base/json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
+import { inCI } from "../ci.ts";
 
 function lines(schema: unknown, value: unknown): readonly string[] {
   return compileSchema(schema)
@@ -293,7 +294,7 @@ test("check() and problems() agree, and problems() keeps to its maximum, for gen
       expect(count === 0).toBe(validator.check(anyValue));
       expect(validator.problems(anyValue, 1).length).toBe(Math.min(count, 1));
     }),
-    { numRuns: 500 },
+    { numRuns: inCI ? 500 : 150 },
   );
 });
 

@@ -103,8 +103,9 @@ test("the store's thread dies: every wait and every later request says so, and w
   log.append([message("a", 1)]);
   await log.whenDurable();
   const other = new DatabaseSync(path);
-  other.exec("BEGIN IMMEDIATE"); // the thread waits with what is appended, and answers nothing before it is gone
+  other.exec("BEGIN IMMEDIATE"); // the thread waits with what is appended, and answers nothing that comes after it
   log.append([message("a", 2)]);
+  await new Promise((resolve) => setImmediate(resolve)); // until it is on its way to the thread
   const waits = [log.whenDurable(), store.read("a"), store.cache.get("k", 0)].map(caught);
   await (await started).terminate();
   const error = {

@@ -36,7 +36,17 @@ function dieAt(moment: string): void {
 
 /** Written before anything else happens, so that it is read by those who come after. */
 function report(line: ChildReport): void {
-  writeSync(1, `${JSON.stringify(line)}\n`);
+  for (let rest = Buffer.from(`${JSON.stringify(line)}\n`); rest.length > 0;) rest = rest.subarray(writeSome(rest));
+}
+
+/** A pipe that is full takes nothing until its reader has caught up. */
+function writeSome(bytes: Uint8Array): number {
+  try {
+    return writeSync(1, bytes);
+  } catch (error: unknown) {
+    if ((error as NodeJS.ErrnoException).code === "EAGAIN") return 0; // of a system call
+    throw error;
+  }
 }
 
 async function before({ context }: TraceStep): Promise<void> {

@@ -12,6 +12,7 @@ import { Starts } from "./crash-task.ts";
 import { pick } from "./play-task.ts";
 import { loadWorlds, worldsPresent } from "./recorded-worlds.ts";
 import type { RecordedTask } from "./recorded-worlds.ts";
+import { IN_CI, inCI } from "../../ci.ts";
 
 const SEED = 20_260_305;
 const PROGRAM = fileURLToPath(new URL("crash-child.ts", import.meta.url));
@@ -73,7 +74,7 @@ function wrongResults(task: RecordedTask, reports: readonly ChildReport[]): read
 const KILLS = 4;
 const SETS = ["tau2-bench", "bfcl"] as const;
 
-describe.skipIf(!worldsPresent)("recorded worlds and processes that are killed", () => {
+describe.skipIf(!worldsPresent || !inCI)(`recorded worlds and processes that are killed ${IN_CI}`, () => {
   const worlds = loadWorlds(SETS);
   const tasks = worlds.flatMap((world) => world.tasks).filter((_, index) => index % 12 === 0);
 
