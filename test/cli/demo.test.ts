@@ -2,6 +2,7 @@ import { copyFileSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { IN_CI, inCI } from "../ci.ts";
 import { PATIENCE_MS, SOURCE, folderWith, haft, masked } from "./run-haft.ts";
 
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
@@ -50,7 +51,7 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
 `);
   });
 
-  test("five parallel edits of one file all survive", async () => {
+  test.skipIf(!inCI)(`five parallel edits of one file all survive ${IN_CI}`, async () => {
     const workspace = folderWith({});
     for (const file of ["shopping.md", "guests.md"]) copyFileSync(join(examples, "demo/workspace", file), join(workspace, file));
     const { exitCode, stdout } = await haft(

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { blocksOf, haftCommands } from "../house/example-output.ts";
 import { folderWith, masked } from "./run-haft.ts";
@@ -47,6 +47,8 @@ function resetNotes(folder: string): void {
 
 test("every command of the guide prints what the guide shows", async () => {
   const folder = folderWith({ "haft.toml": config, "talk.jsonl": conversation, "notes/plan.md": "" });
+  const before = process.cwd();
+  onTestFinished(() => process.chdir(before));
   process.chdir(folder);
   const shown: string[] = [];
   resetNotes(folder);

@@ -129,8 +129,9 @@ describe("columns", () => {
     expect(fitLines("\u001b[31mone two\u001b[39m", 4)).toBe("\u001b[31mone\ntwo\u001b[39m");
   });
 
-  test("a word of a million characters is broken in linear time", () => {
-    expect(wrap("天".repeat(1_000_000), 60)).toHaveLength(Math.ceil(1_000_000 / 30));
+  test("a word of very many characters is broken in linear time", () => {
+    const count = inCI ? 1_000_000 : 100_000;
+    expect(wrap("天".repeat(count), 60)).toHaveLength(Math.ceil(count / 30));
   });
 });
 

@@ -4,7 +4,6 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
 import { HAFT } from "../bundled-program.ts";
 
 /** Bundled, as users have it. */
@@ -16,10 +15,10 @@ const COMPILED = fileURLToPath(new URL("../../node_modules/.cache/haft-cli", imp
 export const PATIENCE_MS = 30_000;
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "haft-cli-")));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+process.on("exit", () => rmSync(root, { recursive: true, force: true }));
 let folders = 0;
 
-/** A new folder with these files, removed when the tests of the file are over. */
+/** A new folder with these files, removed when all tests of this process are over. */
 export function folderWith(files: Readonly<Record<string, string | Buffer>>): string {
   const folder = join(root, String(++folders));
   mkdirSync(folder);

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { inCI } from "../ci.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { PATIENCE_MS, folderWith, haft } from "./run-haft.ts";
 import { SessionProject, jsonLines } from "./session-project.ts";
@@ -168,7 +169,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
     return (await project.haft(["sessions", "export", "travel"])).stdout.split("\n");
   };
 
-  test.for([
+  const damages = [
     [
       "cut short",
       (text: readonly string[]) => text.slice(0, 5).join("\n"),
@@ -190,23 +191,27 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
     ["empty", () => "", "line 1: the recording is empty"],
     ["something else", () => '{"role": "user", "content": "Hello."}\n', "line 1: this is no recording of Haft"],
     ["no JSON", () => "<html>", '\n  The first line of a recording begins {"haft":"recording".\n'],
-  ] as const)("%s is refused by import and replay, and leaves nothing", async ([, change, message]) => {
-    const project = new SessionProject();
-    const input = change(await recording());
-    const place = ["--store", project.path("copy.db")];
-    const imported = await project.haft(["sessions", "import", "-", ...place], { input });
-    writeFileSync(project.path("bad.jsonl"), input);
-    const replayed = await project.haft(["replay", project.path("bad.jsonl")]);
-    const listed = await project.haft(["sessions", "list", ...place]);
-    expect([imported, replayed].map(({ exitCode, stdout }) => [exitCode, stdout])).toEqual([
-      [3, ""],
-      [3, ""],
-    ]);
-    expect(imported.stderr).toContain("haft: corrupt_record: standard input: ");
-    expect(imported.stderr).toContain(message);
-    expect(replayed.stderr).toContain(`haft: corrupt_record: ${project.path("bad.jsonl")}: `);
-    expect(listed).toEqual({ exitCode: 0, stdout: "", stderr: "" });
-  });
+  ] as const;
+  test.for(damages.filter((_, index) => inCI || index % 3 === 0))(
+    "%s is refused by import and replay, and leaves nothing",
+    async ([, change, message]) => {
+      const project = new SessionProject();
+      const input = change(await recording());
+      const place = ["--store", project.path("copy.db")];
+      const imported = await project.haft(["sessions", "import", "-", ...place], { input });
+      writeFileSync(project.path("bad.jsonl"), input);
+      const replayed = await project.haft(["replay", project.path("bad.jsonl")]);
+      const listed = await project.haft(["sessions", "list", ...place]);
+      expect([imported, replayed].map(({ exitCode, stdout }) => [exitCode, stdout])).toEqual([
+        [3, ""],
+        [3, ""],
+      ]);
+      expect(imported.stderr).toContain("haft: corrupt_record: standard input: ");
+      expect(imported.stderr).toContain(message);
+      expect(replayed.stderr).toContain(`haft: corrupt_record: ${project.path("bad.jsonl")}: `);
+      expect(listed).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+    },
+  );
 
   test("is stopped by Ctrl-C while it is read, and leaves nothing", async () => {
     const project = new SessionProject();

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { Readable } from "node:stream";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { blocksOf } from "../house/example-output.ts";
 import { startProviderServer } from "../model/provider-server.ts";
@@ -76,6 +76,8 @@ function timeless(text: string): string {
 
 test("every session of the guide is what the command line shows", async () => {
   const folder = folderWith({ "notes/plan.md": "# Plan\n\n- buy milk\n" });
+  const before = process.cwd();
+  onTestFinished(() => process.chdir(before));
   process.chdir(folder);
   const screens: string[] = [];
   for (const scene of SCENES) screens.push((await shown(scene)).replaceAll(folder, "/home/ada"));

@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { afterAll } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { untilAborted } from "../../src/core/base/until-aborted.ts";
@@ -25,9 +24,6 @@ export const question = tool("question", { reads: [], writes: [] }, async (_, { 
   return answer.action === "accept" ? answer.content.shop : "nobody said";
 });
 `;
-
-const servers: ProviderServer[] = [];
-afterAll(() => Promise.all(servers.map((server) => server.close())));
 
 export interface TalkProjectOptions {
   readonly script: readonly ServedAnswer[];
@@ -74,7 +70,6 @@ export interface Talked {
 export async function talkProject(options: TalkProjectOptions): Promise<TalkProject> {
   const { script, format = "openai-chat", provider = "openai-chat", model = "", toml = "", files = {} } = options;
   const server = await startProviderServer({ format, script, key: options.key ?? CANARY });
-  servers.push(server);
   const config = `[model]
 name = "${provider}/gpt-x"
 baseUrl = "${server.url}"

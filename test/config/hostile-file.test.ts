@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { inCI } from "../ci.ts";
 import { parse } from "smol-toml";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { buildRuntimeParts } from "../../src/config/build-runtime-parts.ts";
@@ -120,7 +121,7 @@ describe("YAML", () => {
     expect(await problemsOf("haft.yaml", text)).toEqual([`haft.yaml:${problem}`]);
   });
 
-  test.each(["&a ", "[]", "a: b: c\n", "%a\n", '"'])("J04 a mebibyte of %j is refused soon", async (piece) => {
+  test.each(inCI ? ["&a ", "[]", "a: b: c\n", "%a\n", '"'] : ["[]"])("J04 a mebibyte of %j is refused soon", async (piece) => {
     const [problem] = await problemsOf("haft.yaml", piece.repeat(1_000_000 / piece.length));
 
     expect(problem).toBe("haft.yaml:1:1: more than 50000 YAML tokens are too many.");

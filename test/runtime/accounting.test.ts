@@ -12,7 +12,7 @@ import type { FakePorts } from "../../src/testing/fake-ports.ts";
 import { inCI } from "../ci.ts";
 
 /** Times 100,000 calls in 1,000 sessions. */
-const SHARE = inCI ? 1 : 0.2;
+const SHARE = inCI ? 1 : 0.1;
 
 test("L01 of 100,000 calls in 1,000 sessions (a fifth of it outside CI), 1 % of them with faults, each ends once, as planned and in order, and the heap is flat", async () => {
   const calls = 100_000 * SHARE;

@@ -8,7 +8,7 @@ import { SimulationFailure, play } from "./simulate.ts";
 import { SOMETIMES } from "./sometimes.ts";
 import { inCI } from "../ci.ts";
 
-const SEEDS = inCI ? 400 : 40;
+const SEEDS = inCI ? 400 : 20;
 const GROUP = 40;
 const OPERATIONS = 120;
 

@@ -12,7 +12,7 @@ import { inCI } from "../ci.ts";
 const SLOW = { timeout: 120_000 };
 
 /** `node scripts/crash-drill.mjs 1000` kills more often. */
-const KILLS = inCI ? 100 : 8;
+const KILLS = inCI ? 100 : 4;
 
 test("I03 L03 a process that is killed at any moment leaves every acknowledged event once and in order", { timeout: 300_000 }, async () => {
   const reports: KillReport[] = [];

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { inCI } from "../ci.ts";
 import { isJsonArray, isJsonObject } from "../../src/core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
@@ -351,7 +352,7 @@ describe("any schema", () => {
         const foreign = [...keywordsIn(fitSchema(schema, subset).schema)].filter((keyword) => !keeps.has(keyword));
         expect(foreign).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: inCI ? 300 : 100 },
     );
   });
 
@@ -364,7 +365,7 @@ describe("any schema", () => {
         const after = compileSchema(fromOpenApi(fitted.schema));
         expect(inputs.map((input) => after.check(input))).toEqual(inputs.map((input) => before.check(input)));
       }),
-      { numRuns: 500 },
+      { numRuns: inCI ? 500 : 150 },
     );
   });
 
