@@ -7,7 +7,7 @@ const EMOJI = /\p{Emoji_Presentation}|\ufe0f/u;
 /** Colours, as `styleText` writes them. */
 const STYLES = /(\u001b\[[0-9;]*m)/u;
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+let segmenter: Intl.Segmenter | undefined;
 
 /** Columns of a text without line breaks: East Asian wide characters and emoji take two, combining marks and colours none. */
 export function columnsOf(text: string): number {
@@ -58,7 +58,7 @@ export function* partsOfWord(word: string, most: number): Generator<string, void
 export function* charactersOf(text: string): Generator<string, void, undefined> {
   for (const part of text.split(STYLES)) {
     if (STYLES.test(part)) yield part;
-    else for (const { segment } of segmenter.segment(part)) yield segment;
+    else for (const { segment } of (segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" })).segment(part)) yield segment;
   }
 }
 

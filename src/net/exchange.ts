@@ -1,17 +1,17 @@
 /** One request to one server over a guarded connection: connect, write, and wait for the head of the answer. */
-import * as http from "node:http";
-import * as https from "node:https";
+import type * as Http from "node:http";
 import type { Socket } from "node:net";
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { serverName } from "./address-guard.ts";
 import type { AddressGuard } from "./address-guard.ts";
+import { http, https } from "./node-http.ts";
 import { networkFailure } from "./network-failure.ts";
 import type { Hop } from "./redirect.ts";
 import { writeHeaders } from "./request-head.ts";
 
 export interface ExchangePorts {
-  readonly agents: { readonly http: http.Agent; readonly https: https.Agent };
+  readonly agents: { readonly http: Http.Agent; readonly https: Http.Agent };
   readonly guard: AddressGuard;
   readonly clock: Clock;
   readonly connectTimeoutMs: number;
@@ -31,12 +31,12 @@ const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
  *
  * @throws ToolError, by rejecting: `not_started` until the connection stands, `unknown` from then on
  */
-export async function exchange(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<http.IncomingMessage> {
+export async function exchange(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<Http.IncomingMessage> {
   ports.guard.checkUrl(hop.url);
   return (await new Exchange(hop, ports, signal).run(true)) ?? (await sendAgain(hop, ports, signal));
 }
 
-async function sendAgain(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<http.IncomingMessage> {
+async function sendAgain(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<Http.IncomingMessage> {
   const message = await new Exchange(hop, ports, signal).run(false);
   if (message === undefined) throw networkFailure(serverName(hop.url), closedByServer(), "unknown");
   return message;
@@ -47,7 +47,7 @@ class Exchange {
   readonly #ports: ExchangePorts;
   readonly #signal: AbortSignal;
   readonly #abort = (): void => this.#fail(this.#cancelled());
-  #message: http.IncomingMessage | undefined;
+  #message: Http.IncomingMessage | undefined;
   #isConnected = false;
   #bytesReadBefore = 0;
   #stopConnectTimer: (() => void) | undefined;
@@ -60,7 +60,7 @@ class Exchange {
   }
 
   /** Undefined = the connection was stale, nothing came, and the request may be sent again. */
-  run(mayRepeat: boolean): Promise<http.IncomingMessage | undefined> {
+  run(mayRepeat: boolean): Promise<Http.IncomingMessage | undefined> {
     if (this.#signal.aborted) return Promise.reject(this.#cancelled());
     return new Promise((resolve, reject) => {
       const request = this.#open();
@@ -88,7 +88,7 @@ class Exchange {
     });
   }
 
-  #open(): http.ClientRequest {
+  #open(): Http.ClientRequest {
     const { url, method, body } = this.#hop;
     const { agents, guard } = this.#ports;
     const isTls = url.protocol === "https:";
@@ -109,7 +109,7 @@ class Exchange {
   }
 
   /** Waits for the connection of a new socket; one that is reused has it. */
-  #watch(request: http.ClientRequest, socket: Socket): void {
+  #watch(request: Http.ClientRequest, socket: Socket): void {
     if (request.reusedSocket) {
       this.#isConnected = true;
       this.#bytesReadBefore = socket.bytesRead;
@@ -123,7 +123,7 @@ class Exchange {
     });
   }
 
-  #take(request: http.ClientRequest, message: http.IncomingMessage): void {
+  #take(request: Http.ClientRequest, message: Http.IncomingMessage): void {
     this.#message = message;
     message.on("error", () => {}); // told to whoever reads the body, which may be nobody
     message.once("close", () => {
@@ -138,7 +138,7 @@ class Exchange {
     this.#signal.removeEventListener("abort", this.#abort);
   }
 
-  #isStale(request: http.ClientRequest, error: Error): boolean {
+  #isStale(request: Http.ClientRequest, error: Error): boolean {
     const isClosed = "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
     const isSilent = request.socket?.bytesRead === this.#bytesReadBefore;
     return isClosed && isSilent && request.reusedSocket && REPEATABLE.has(this.#hop.method) && !this.#ports.isClosed();

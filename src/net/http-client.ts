@@ -1,8 +1,7 @@
 /** The one way out: requests to public servers, and to the private ones that were named. */
 import { X509Certificate } from "node:crypto";
 import * as dns from "node:dns/promises";
-import * as http from "node:http";
-import * as https from "node:https";
+import type * as Http from "node:http";
 import { createSecureContext } from "node:tls";
 import type { SecureContext } from "node:tls";
 import { ToolError, hintsOf } from "../core/error.ts";
@@ -14,6 +13,7 @@ import type { ResolveName } from "./address-guard.ts";
 import { exchange } from "./exchange.ts";
 import type { ExchangePorts } from "./exchange.ts";
 import type { HttpClient, HttpClientOptions, HttpRequest, HttpResponse } from "./http-request.ts";
+import { http, https } from "./node-http.ts";
 import { nextHop } from "./redirect.ts";
 import type { Hop, HopSecrets } from "./redirect.ts";
 import { checkHead } from "./request-head.ts";
@@ -23,7 +23,7 @@ const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
 const DEFAULT_MAX_REDIRECTS = 5;
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 /** Connections are kept for a minute, and try every address that a name has. */
-const CONNECTIONS: http.AgentOptions = { keepAlive: true, timeout: 60_000, autoSelectFamily: true };
+const CONNECTIONS: Http.AgentOptions = { keepAlive: true, timeout: 60_000, autoSelectFamily: true };
 const ALWAYS_SECRET: readonly string[] = ["authorization", "cookie", "proxy-authorization"];
 
 export interface HttpClientPorts {
@@ -89,7 +89,7 @@ class Client implements HttpClient {
   }
 
   /** Nobody reads an answer that leads nowhere, so its connection is freed here. */
-  #next(hop: Hop, message: http.IncomingMessage, secrets: HopSecrets): Hop | undefined {
+  #next(hop: Hop, message: Http.IncomingMessage, secrets: HopSecrets): Hop | undefined {
     try {
       return nextHop(hop, { status: message.statusCode ?? 0, location: message.headers.location }, secrets);
     } catch (error: unknown) {
@@ -104,7 +104,7 @@ class Client implements HttpClient {
     this.#ports.agents.https.destroy();
   }
 
-  async #send(hop: Hop, signal: AbortSignal, isRedirected: boolean): Promise<http.IncomingMessage> {
+  async #send(hop: Hop, signal: AbortSignal, isRedirected: boolean): Promise<Http.IncomingMessage> {
     if (this.#isClosed) throw closed(hop.url, "not_started");
     try {
       return await exchange(hop, this.#ports, signal);
@@ -115,7 +115,7 @@ class Client implements HttpClient {
     }
   }
 
-  #answer(request: HttpRequest, { method, url }: Hop, message: http.IncomingMessage): HttpResponse {
+  #answer(request: HttpRequest, { method, url }: Hop, message: Http.IncomingMessage): HttpResponse {
     const { maxBytes } = this.#limits;
     const capEachEvent = request.capEachEvent === true;
     const { clock, isClosed } = this.#ports;

@@ -3,14 +3,23 @@
 /** Beyond those that JSON escapes by itself: control, format, and other characters without a shape. */
 const INVISIBLE = /[\u007f-\u009f\u2028\u2029\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** An emoji, whose parts are held together by characters that have no shape; else what is not seen, line ends and tabs aside. */
-const EMOJI_OR_INVISIBLE =
-  /(\p{RGI_Emoji}|\p{Emoji}\ufe0f)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\p{Cf}\p{Default_Ignorable_Code_Point}]/gv;
+/**
+ * An emoji, whose parts are held together by characters that have no shape; else what is not seen, line ends and tabs aside. Made when it is
+ * first needed: the list of all emoji takes V8 ten milliseconds.
+ */
+let emojiOrInvisible: RegExp | undefined;
+
+function makeEmojiOrInvisible(): RegExp {
+  const emoji = String.raw`(\p{RGI_Emoji}|\p{Emoji}\ufe0f)`;
+  const control = String.raw`\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029`;
+  return new RegExp(String.raw`${emoji}|[${control}\p{Cf}\p{Default_Ignorable_Code_Point}]`, "gv");
+}
 
 /** Writes the invisible characters of a text as `\u…`: control characters but line ends and tabs, marks of direction, joiners outside of emoji. */
 export function visibleText(text: string): string {
   if (PRINTABLE_ASCII.test(text)) return text;
-  return text.replaceAll(EMOJI_OR_INVISIBLE, (found: string, emoji: string | undefined) => emoji ?? found.replaceAll(/[^]/g, escapeUnit));
+  emojiOrInvisible ??= makeEmojiOrInvisible();
+  return text.replaceAll(emojiOrInvisible, (found: string, emoji: string | undefined) => emoji ?? found.replaceAll(/[^]/g, escapeUnit));
 }
 
 const PRINTABLE_ASCII = /^[\t\n\r\u0020-\u007e]*$/u;

@@ -1,9 +1,9 @@
 /** Makes an error of an answer that is no success: what the service said, and what that means for another try. */
-import { STATUS_CODES } from "node:http";
 import type { ErrorCode, Outcome } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
+import { http } from "../../net/node-http.ts";
 import { decodeText, excerpt } from "./answer-text.ts";
 import { isTextType, parseMediaType } from "./media-type.ts";
 import { readRetryAfter } from "./retry-after.ts";
@@ -48,7 +48,7 @@ const NOT_FOLLOWED: Meaning = { code: "execution_failed", retryable: false, outc
 export async function httpFailure(response: HttpResponse, sent: string, clock: Clock): Promise<ToolError> {
   const { status, headers } = response;
   const text = await readText(response);
-  const said = text === "" ? (STATUS_CODES[status] ?? "no more was said") : excerpt(text, MAX_MESSAGE);
+  const said = text === "" ? (http.STATUS_CODES[status] ?? "no more was said") : excerpt(text, MAX_MESSAGE);
   const auth = status === 401 || status === 403 ? ` (It was sent ${sent}.)` : "";
   const retryAfterMs = readRetryAfter(headers, clock);
   const { code, retryable, outcome } = meaningOf(status);

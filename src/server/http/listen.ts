@@ -1,8 +1,8 @@
 /** An MCP server on a port of this machine. */
-import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { ToolError, describeThrown } from "../../core/error.ts";
+import { http } from "../../net/node-http.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { HttpGateway } from "../mcp/http.ts";
 import { refusal } from "./guard.ts";
@@ -45,7 +45,7 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
   const gateway = new HttpGateway(runtime, options);
   const { log, clock } = settingsOf(options);
   const answering = new Set<Promise<void>>();
-  const server = createServer(LIMITS, (incoming, outgoing) => {
+  const server = http.createServer(LIMITS, (incoming, outgoing) => {
     const answered = answer(gateway, path, { incoming, outgoing }).catch((error: unknown) => {
       log.warn(`A request over HTTP was not answered: ${describeThrown(error)}`);
       outgoing.destroy();
