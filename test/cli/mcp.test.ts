@@ -265,7 +265,10 @@ interface Running {
 }
 
 function start(folder: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Running {
-  const child = spawn(process.execPath, [...ARGS, ...args], { cwd: folder, env: { PATH: process.env["PATH"], ...environment } });
+  const child = spawn(process.execPath, [...ARGS, ...args], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...environment },
+  });
   onTestFinished(() => void child.kill("SIGKILL"));
   const output = { stdout: "", stderr: "", closed: new Promise<void>((resolve) => child.on("close", () => resolve())) };
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output.stdout += text));

@@ -41,8 +41,8 @@ function shuffled<Item>(items: readonly Item[]): readonly Item[] {
 describe.skipIf(!worldsPresent)("recorded worlds at once", () => {
   const worlds = loadWorlds();
 
-  test("L35 F0.36 all tasks, 64 at a time on one runtime, come to their own results and states", { timeout: 60_000 }, async () => {
-    const tasks = worlds.flatMap((world) => world.tasks);
+  test("L35 F0.36 many tasks, 64 at a time on one runtime, come to their own results and states", { timeout: 60_000 }, async () => {
+    const tasks = worlds.flatMap((world) => world.tasks).filter((_, index) => inCI || index % 4 === 0);
     const score = new Score();
     await using runtime = await traceRuntime(worlds, { probe: mixingProbe(tasks, score) });
     await eachOf(shuffled(tasks), 64, async (task, index) => {
