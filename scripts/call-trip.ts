@@ -1,7 +1,7 @@
 /**
  * Counts what a call passes on its way: files of `src/`, functions, and calls of functions, by V8's precise coverage.
  *
- * `node --conditions=haft-source scripts/call-trip.ts [--files]`; with `--files` it names the files of the first trip and how often each is
+ * `node --conditions=haft-source scripts/call-trip.ts [--files]`; with `--files` it names the files of each trip and how often each is
  * entered. Each trip is made three times and the third is counted, so that what is only made once does not count.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -116,6 +116,11 @@ const inspector = new Inspector();
 inspector.connect();
 await inspector.post("Profiler.enable");
 await inspector.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+const unknown = process.argv.slice(2).find((argument) => argument !== "--files");
+if (unknown !== undefined) {
+  console.error(`No argument ${JSON.stringify(unknown)}. There is --files, which names the files of each trip.`);
+  process.exit(2);
+}
 const namesFiles = process.argv.includes("--files");
 console.log(`${"trip".padEnd(42)}  files  functions  calls`);
 try {

@@ -1,9 +1,9 @@
 /** From a name to a call that may run: its tool, the gates that need no input, what it touches, who answers, and room in its turn. */
+import { OWN_NAMESPACE } from "../core/call.ts";
 import type { ResolvedEffects } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { chooseOverload } from "../registry/overload.ts";
-import { OWN_NAMESPACE } from "../registry/read-result-tool.ts";
 import { resolveVisible } from "../registry/visible-tool.ts";
 import { fitInput } from "../schema/repair-input.ts";
 import { admitted, resolved } from "./call-run.ts";

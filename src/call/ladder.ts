@@ -1,4 +1,5 @@
 /** Who answers which tool: the tool itself, or something that stands in for it. */
+import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { Engine } from "../core/engine.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -6,7 +7,6 @@ import { isReal, rungList } from "../core/rung.ts";
 import type { Rung, Rungs } from "../core/rung.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import type { NameMatcher } from "../policy/permission.ts";
-import { OWN_NAMESPACE } from "../registry/read-result-tool.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Answerer } from "./route.ts";
 

@@ -8,8 +8,6 @@ import type { Toolset } from "../core/toolset.ts";
 import type { ResultKeeper } from "../policy/result-keeper.ts";
 import { defineTool } from "./define-tool.ts";
 
-export { OWN_NAMESPACE };
-
 /** The qualified name of the tool. */
 export const READ_RESULT = "haft::read_result";
 
