@@ -57,11 +57,12 @@ export function routeCall(run: FittedCall): AdmittedCall | ToolError {
     session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !parts.ladder.hasRules;
   const found = isOrdinary ? plan.live : findRoute(run, effects);
   if (found instanceof ToolError) return found;
-  const refusal = plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined;
+  const call = admitted(run, effects, found);
+  const refusal = run.cancelled ?? (plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined);
   if (refusal !== undefined) return refusal;
   // What is only pretended to be written is remembered for the reads after it.
   if (found.rules.isPretended) session.simulation?.markDirty(effects.writes, effects.lock.writes);
-  return admitted(run, effects, found);
+  return call;
 }
 
 function findRoute(run: FittedCall, effects: ResolvedEffects): Route | ToolError {

@@ -155,8 +155,7 @@ function circuitOf(run: AdmittedCall): Circuit | undefined {
 
 function invoke(run: AdmittedCall): End | Promise<End> {
   const { tool, settings } = run.plan;
-  // A call alone that waited for nothing has only just begun.
-  const startedAt = run.turn.soleCall && !run.hasWaited ? run.startedAt : run.clock.now();
+  const startedAt = run.clock.now();
   const refusal = run.cancelled ?? (startedAt < run.deadlineAt ? undefined : tooLate(run));
   if (refusal !== undefined) return notStarted(run, refusal);
   const endsAt = Math.min(settings.timeoutMs === 0 ? Infinity : startedAt + settings.timeoutMs, run.deadlineAt);
@@ -273,7 +272,6 @@ function attemptAnswered(run: AdmittedCall, context: AttemptContext, answer: unk
   if (run.read !== undefined) readAnswered(run.read);
   if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("success", now);
-  run.answeredAt = now;
   run.raw = answer;
   return undefined;
 }

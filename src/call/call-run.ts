@@ -162,8 +162,6 @@ export class CallRun implements Interruptible {
   partial: ToolError | undefined;
   /** The JSON text of its output has no more bytes than this, where that is known. */
   outputBound: number | undefined;
-  /** On the clock, where nothing was waited for since its handler answered. */
-  answeredAt: number | undefined;
   /** As the engine says that answered; undefined = as its origin says. */
   fidelity: Fidelity | undefined;
   /** Its handler changed a value of the session's state. */
@@ -260,11 +258,6 @@ export class CallRun implements Interruptible {
     if (this.#holdsProcess) return;
     this.#holdsProcess = true;
     this.clock.hold?.();
-  }
-
-  /** Something was waited for on its way. */
-  get hasWaited(): boolean {
-    return this.#holdsProcess;
   }
 
   letProcessEnd(): void {

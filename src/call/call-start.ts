@@ -20,5 +20,9 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
 
 function answerersByRule({ parts, call }: CallRun): readonly Answerer[] | undefined {
   const tool = parts.ladder.hasRules ? parts.registry.get(call.name) : undefined;
-  return tool === undefined ? undefined : parts.ladder.answerersFor(tool, parts.planOf(tool).engine);
+  try {
+    return tool === undefined ? undefined : parts.ladder.answerersFor(tool, parts.planOf(tool).engine);
+  } catch {
+    return undefined; // the admission says why the tool cannot be called
+  }
 }

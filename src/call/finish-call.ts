@@ -26,7 +26,6 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   const result = buildResult(run, end ?? run.partial, status ?? statusOf(run, end));
   if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
   run.keepProcess();
-  run.answeredAt = undefined;
   return showHooks(run, result).then((shown) => recordResult(run, shown));
 }
 
@@ -70,7 +69,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     status,
     origin: originOf(run),
     attempts: run.attempts,
-    durationMs: (run.answeredAt ?? run.clock.now()) - run.startedAt,
+    durationMs: run.clock.now() - run.startedAt,
     repairs: run.repairs,
     warnings: run.warnings,
   };

@@ -64,9 +64,9 @@ export function admitCall(run: CallRun): Phase<AdmittedCall> {
   const open = pass(run, resolved, checkGates);
   const fitted = pass(run, open, fitCall);
   const end = pass(run, fitted, routeCall);
-  if (!(end instanceof Promise)) return run.cancelled ?? end;
+  if (!(end instanceof Promise)) return unlessCancelled(run, end);
   run.keepProcess();
-  return end.then((came) => run.cancelled ?? came);
+  return end.then((came) => unlessCancelled(run, came));
 }
 
 /** Runs an admitted call to its result; the calls of a batch pass here side by side. Never throws or rejects. */
@@ -112,6 +112,11 @@ function enterLine(run: AdmittedCall): Phase<AdmittedCall> {
 
 function beginSession(run: AdmittedCall): Phase<AdmittedCall> {
   return run.route.opensSessions ? beginEngineSession(run) : run;
+}
+
+/** What ended the call first counts. */
+function unlessCancelled<Run>(run: CallRun, end: Run | ToolError): Run | ToolError {
+  return end instanceof ToolError ? end : (run.cancelled ?? end);
 }
 
 function errorOf(run: CallRun, end: CallRun | ToolError): ToolError | undefined {

@@ -23,7 +23,6 @@ export function settleParsing<End>(run: CallRun, parsing: Parsing<End>): End | T
 
 async function settleLater<End>(run: CallRun, parsing: Parsing<End>, work: PromiseLike<unknown>): Promise<End | ToolError> {
   const { what } = parsing;
-  run.answeredAt = undefined;
   const waited = await waitFor(run, work, {
     endsAt: Math.min(run.deadlineAt, run.clock.now() + PARSE_TIMEOUT_MS),
     late: () =>

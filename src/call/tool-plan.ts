@@ -89,7 +89,8 @@ export class ToolPlan {
     this.caches = tool.cache !== undefined;
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
-    const limits = [...namedLimits(registered, options.slots), options.limit].filter((limit) => limit !== undefined);
+    const named = quarantine === undefined ? namedLimits(registered, options.slots) : []; // a tool that cannot be used needs no slot
+    const limits = [...named, options.limit].filter((limit) => limit !== undefined);
     this.limits = limits;
     const lock = this.effects?.lock;
     this.holdsNothing = lock !== undefined && lock.reads.length + lock.writes.length + limits.length === 0;
@@ -102,7 +103,16 @@ function namedLimits(registered: RegisteredTool, slots: Slots): readonly (SlotLi
   return [
     tool.maxConcurrent === undefined
       ? undefined
-      : slots.limit(`tool:${registered.qualifiedName}#${registered.fingerprint}`, tool.maxConcurrent),
+      : slots.limit(`tool:${registered.qualifiedName}${overloadMark(registered)}`, tool.maxConcurrent),
     toolset.maxConcurrent === undefined ? undefined : slots.limit(`toolset:${toolset.name}`, toolset.maxConcurrent),
   ];
+}
+
+/** Tells a tool from its overloads; nothing where its schema cannot be hashed, and so is no overload's. */
+function overloadMark(registered: RegisteredTool): string {
+  try {
+    return `#${registered.fingerprint}`;
+  } catch {
+    return "";
+  }
 }
