@@ -2,6 +2,7 @@
 import type { ToolCall } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
+import type { ErrorCode } from "../core/error-codes.ts";
 import type { BranchPoint, SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { SessionMessage } from "../core/message.ts";
@@ -177,18 +178,23 @@ export class Sessions implements SessionHost {
     const holder = this.open.holderOf(branch.id) ?? branch;
     if (holder === branch) this.#parts.keeper.adopt(branch.id, parent.id); // else another session has taken its id since
     await whenStored(parent);
-    await this.discard(branch);
+    await this.#forget(branch, ["conflict", "resource_busy"]); // it is committed, whoever else has it open
   }
 
   /** Ends a branch and forgets what the store has of it; one that others are branches of stays there. */
-  async discard(branch: RuntimeSession): Promise<void> {
+  discard(branch: RuntimeSession): Promise<void> {
+    return this.#forget(branch, ["conflict"]);
+  }
+
+  /** Closes a branch and removes it from the store, which keeps it when it refuses with one of these codes. */
+  async #forget(branch: RuntimeSession, keptFor: readonly ErrorCode[]): Promise<void> {
     await branch.close();
     if (branch.eventLog === undefined) return;
     try {
       await this.#options.store?.remove(branch.id);
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
-      if (error.code !== "conflict") throw error;
+      if (!keptFor.includes(error.code)) throw error;
     }
   }
 
@@ -238,7 +244,11 @@ export class Sessions implements SessionHost {
     }
     const { broken, firstKept } = session;
     if (broken !== undefined && (firstKept > from || broken.code === "conflict")) throw broken;
-    yield* this.events(session, from);
+    let position = from;
+    for await (const event of this.events(session, from)) {
+      if (position++ >= session.length) throw noteTakenOver(session);
+      yield event;
+    }
   }
 
   /** The whole answer of a call whose result was cut, from the store; undefined when it has none. */
@@ -374,4 +384,12 @@ export class Sessions implements SessionHost {
     this.open.checkFree(id);
     return id;
   }
+}
+
+/** The store has more of the session than was ever recorded here. */
+function noteTakenOver(session: RuntimeSession): ToolError {
+  const message = `The session ${JSON.stringify(session.id)} was taken over by another process, which has gone on with it.`;
+  const error = new ToolError("conflict", message, { operatorHint: "Resume the session again to go on from where it is." });
+  session.noteLoss(error);
+  return error;
 }
