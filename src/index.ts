@@ -38,4 +38,3 @@ export { toolDefinition, toolFromJson, toolToJson } from "./registry/tool-defini
 export { toolFunction } from "./registry/tool-function.ts";
 export type { RuntimeSession, SessionTurn, SimulateOptions, Simulation } from "./runtime/runtime-session.ts";
 export { type RuntimeOptions, createRuntime, Runtime } from "./runtime/runtime.ts";
-export { memoryStore } from "./store/memory-store.ts";

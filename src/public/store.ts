@@ -11,3 +11,4 @@ export type {
   Store,
   StoredSession,
 } from "../core/store.ts";
+export { memoryStore } from "../store/memory-store.ts";

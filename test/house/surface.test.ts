@@ -40,7 +40,6 @@ const HAFT_VALUES = [
   "createRuntime",
   "defineTool",
   "external",
-  "memoryStore",
   "perSession",
   "pure",
   "readOnly",
@@ -308,7 +307,7 @@ const SUBJECTS: Readonly<
   },
   store: {
     module: storeNames,
-    values: [],
+    values: ["memoryStore"],
     types: [
       "CacheRecord",
       "CacheStore",
