@@ -128,12 +128,13 @@ class Listening {
   }
 
   #end(played: Promise<PlayedMessage>): void {
-    played.then((message) => {
-      this.#close();
-      this.#settle.resolve(message);
-    }, this.#onCrash);
+    played.then(this.#onEnd, this.#onCrash);
   }
 
+  readonly #onEnd = (played: PlayedMessage): void => {
+    this.#close();
+    this.#settle.resolve(played);
+  };
   readonly #onCrash = (thrown: unknown): void => {
     this.#close();
     this.#settle.reject(thrown);

@@ -10,6 +10,7 @@ import type { WireFormat, WireNote } from "../wire/wire-format.ts";
 import { requestText } from "../wire/written-once.ts";
 import { Exchange, cancelled } from "./exchange.ts";
 import type { ExchangeSettings, FetchFunction } from "./exchange.ts";
+import { EventStream } from "./event-stream.ts";
 import { modelPorts } from "./model-ports.ts";
 import type { ModelPorts } from "./model-ports.ts";
 import { RequestSecrets } from "./request-secrets.ts";
@@ -129,7 +130,12 @@ class HttpModel implements Model {
     this.#budget = new RetryBudget({ clock });
   }
 
-  async *stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncGenerator<ModelEvent> {
+  stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncIterableIterator<ModelEvent> {
+    return new EventStream(this.#answer(request, signal));
+  }
+
+  /** Attempts, until one gives events or there is nothing left to try. */
+  async *#answer(request: ModelRequest, signal: AbortSignal | undefined): AsyncGenerator<readonly ModelEvent[], void> {
     const { meter } = this.#options;
     meter?.request(this.name);
     try {
@@ -143,10 +149,9 @@ class HttpModel implements Model {
           const answer = await this.#attempt(exchange, encoded);
           for (let events = await answer.next(); events !== undefined; events = await answer.next()) {
             given = true;
-            for (const event of events) {
-              if (event.type === "reply-end") meter?.reply(this.name, event.reply.usage);
-              yield event;
-            }
+            const last = events.at(-1);
+            if (last?.type === "reply-end") meter?.reply(this.name, last.reply.usage);
+            yield events;
           }
           return;
         } catch (thrown: unknown) {
