@@ -105,7 +105,9 @@ class GrowingSteps {
   }
 
   isBeginningOf(messages: readonly ModelMessage[]): boolean {
-    return this.#messages.length <= messages.length && this.#messages.every((message, index) => message === messages[index]);
+    if (this.#messages.length > messages.length) return false;
+    for (let index = 0; index < this.#messages.length; index++) if (this.#messages[index] !== messages[index]) return false;
+    return true;
   }
 
   grow(messages: readonly ModelMessage[]): void {
