@@ -14,7 +14,7 @@ const pay = defineTool({
   execute: ({ to, amount }) => `paid ${amount} to ${to}`,
 });
 
-// In a program: modelFrom("anthropic/claude-sonnet-5", { environment: process.env })
+// In a program: modelFrom("anthropic/claude-sonnet-5")
 const judge = scriptedModel([{ text: '{"verdict": "allow"}' }, { text: '{"verdict": "deny", "why": "ten times the usual rent"}' }]);
 
 const judging: Hook = {

@@ -26,7 +26,7 @@ const transfer: Tool = {
   reducer: pay,
 };
 
-// In a program: modelFrom("anthropic/claude-sonnet-5", { environment: process.env })
+// In a program: modelFrom("anthropic/claude-sonnet-5")
 const model = scriptedModel([
   { text: '{"message": "30 euros are on their way to Ada.", "balance": 7000}' },
   { text: "Sorry, I cannot do that." },

@@ -21,7 +21,7 @@ const order = defineTool({
   execute: (input) => `a box of ${input.item} is ordered`,
 });
 const runtime = createRuntime({ tools: [stock, order] });
-runtime.registry.addToolset(infoToolset(runtime.registry));
+runtime.registry.addToolset(infoToolset());
 
 const contributions = [{ name: "house", bucket: "first", text: "The shop closes at six." }];
 console.log(buildPrompt(runtime.registry, { introduction: "You look after a shop.", contributions }));

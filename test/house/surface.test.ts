@@ -363,8 +363,8 @@ test("haft/testing exports these types and no others", () => {
 
 /** The values of the other entries. */
 const ENTRIES: Readonly<Record<string, { readonly module: object; readonly values: readonly string[] }>> = {
-  "haft/mcp": { module: mcp, values: ["mcpEngine"] },
-  "haft/rest": { module: rest, values: ["restEngine"] },
+  "haft/mcp": { module: mcp, values: ["mcpEngine", "mcpToolset"] },
+  "haft/rest": { module: rest, values: ["openApiToolset", "restEngine"] },
   "haft/search": { module: search, values: ["searchEngine"] },
   "haft/simulation": { module: simulation, values: ["exampleEngine", "exampleValue", "lmEngine", "readStubs", "stubEngine"] },
   "haft/sqlite": { module: sqlite, values: ["sqliteStore"] },
