@@ -1,6 +1,7 @@
 /** A judge: another model looks at every payment before it is made. Where it cannot say, nothing is paid. */
 import assert from "node:assert/strict";
-import { collectReply, createRuntime, defineTool, resultText, type Hook } from "haft";
+import { createRuntime, defineTool, resultText, type Hook } from "haft";
+import { collectReply } from "haft/model";
 import { scriptedModel } from "haft/model";
 
 const pay = defineTool({

@@ -1,6 +1,7 @@
 /** A model plays the tools: it finds the words, and a reducer keeps the numbers. */
 import assert from "node:assert/strict";
-import { createRuntime, resultText, ToolError, type Reducer, type Tool } from "haft";
+import { createRuntime, resultText, ToolError, type Tool } from "haft";
+import type { Reducer } from "haft/tools";
 import { scriptedModel } from "haft/model";
 import { lmEngine } from "haft/simulation";
 

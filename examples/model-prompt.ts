@@ -1,6 +1,7 @@
 /** What a model is told of its tools: a line each, hints in a fixed order, and a manual on demand. */
 import assert from "node:assert/strict";
-import { type ToolResult, buildPrompt, createRuntime, defineTool, readOnly, resultText } from "haft";
+import { type ToolResult, createRuntime, defineTool, readOnly, resultText } from "haft";
+import { buildPrompt } from "haft/prompt";
 import { infoToolset } from "haft/info";
 
 const item = { type: "object", properties: { item: { type: "string" } }, required: ["item"] } as const;
