@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { extname } from "node:path";
 import { ToolError } from "../core/error.ts";
-import { withoutComments } from "./json-comments.ts";
+import { parseJsonFile, withoutComments } from "./parse-json-file.ts";
 import type { ParsedFile } from "./key-positions.ts";
 import type { YamlLimits } from "./parse-yaml.ts";
 import { syntaxError } from "./problems.ts";
@@ -59,6 +59,6 @@ type Parse = (text: string, file: string, limits?: YamlLimits) => ParsedFile;
 
 async function parserFor(ending: string): Promise<Parse> {
   if (ending === ".toml") return (await import("./parse-toml.ts")).parseToml;
-  if (ending === ".json") return (await import("./parse-json-file.ts")).parseJsonFile;
+  if (ending === ".json") return parseJsonFile;
   return (await import("./parse-yaml.ts")).parseYaml;
 }

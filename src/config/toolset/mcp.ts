@@ -14,9 +14,10 @@ import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { readRename } from "../rename-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
+import { renameProblems } from "../../engine/renamed-tools.ts";
+import type { Rename } from "../../engine/renamed-tools.ts";
 
 export type McpConfig = CommonConfig & ConnectionConfig & McpServer & { readonly type: "mcp" };
 
@@ -204,4 +205,13 @@ function readAuthorities(path: string): string {
 function identityOf(options: McpOptions): JsonObject {
   const { value } = copyJson(options);
   return isJsonObject(value) ? value : {};
+}
+
+/** Undefined where there is none. What no source could make right is reported where it stands. */
+export function readRename(table: TableReader): Rename | undefined {
+  const rename = table.textTable("rename");
+  if (rename === undefined) return undefined;
+  const at = table.table("rename");
+  for (const { from, problem } of renameProblems(rename)) at?.report(from, problem);
+  return rename;
 }
