@@ -111,7 +111,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const allowVariables = [...readAllowed(root), ...options.allowVariables];
   const variables = new Variables({ environment: options.environment, allowed: new Set(allowVariables), problems });
   const extensionTypes = extensions.length === 0 ? options.extensionTypes : undefined;
-  const context: ToolsetReadContext = { variables, problems, seed: false, extensionTypes };
+  const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes };
   const simulation = root.section("simulation", (table) => readSimulation(table, context));
   const toolsets = new Map(readToolsetTables(root, context));
   const block = readToolsBlock(root, context);
@@ -143,7 +143,7 @@ export function routedOf({ toolsets, registry }: Pick<HaftConfig, "toolsets" | "
   return [...own, ...registry];
 }
 
-/** The servers of `mcp`, in the words of seed 004. */
+/** The servers of `mcp`, as descriptors have them. */
 function readMcpEntries(table: TableReader | undefined, context: ToolsetReadContext): readonly RegistryEntry[] {
   const entries: RegistryEntry[] = [];
   for (const { name, enabled, server } of readMcpTables(table, context.variables, context.problems)) {

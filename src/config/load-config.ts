@@ -45,7 +45,7 @@ export interface LoadOptions {
   readonly extensions?: Extensions;
   /** Names of variables that may stand in paths, beside those under `variables`. */
   readonly allowVariables?: readonly string[];
-  /** Leave alone top-level keys that belong to another program, such as those of a task file of seed 000. @default false */
+  /** Leave alone top-level keys that belong to another program, such as those of an fms-dgt task file. @default false */
   readonly foreignKeys?: boolean;
 }
 

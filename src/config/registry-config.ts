@@ -1,4 +1,4 @@
-/** Reads the `tools` and `engines` of seed 000: entries that say where tools come from, and which engine answers for them. */
+/** Reads `tools` and `engines`: entries that say where tools come from, and which engine answers for them. */
 import type { JsonObject } from "../core/base/json.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { readEngines } from "./engine-config.ts";
@@ -55,7 +55,7 @@ function readRegistry(entries: readonly TableReader[], context: ToolsetReadConte
   for (const entry of entries) {
     const namespace = entry.text("namespace");
     if (namespace !== undefined) checkToolsetName(namespace, entry, "namespace");
-    const toolset = readToolset(entry, { ...context, seed: true });
+    const toolset = readToolset(entry, { ...context, otherWords: true });
     if (toolset !== undefined) registry.push({ path: entry.path, namespace, toolset, defaultEngine: !HANDLED.has(toolset.type) });
   }
   return registry;

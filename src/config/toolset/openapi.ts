@@ -1,4 +1,4 @@
-/** `type = "openapi"`, and `rest` in the words of seed 000: the operations of a REST service. */
+/** `type = "openapi"`, and `rest` in the words of other systems: the operations of a REST service. */
 import type { Engine } from "../../core/engine.ts";
 import type { OperationFilter } from "../../engine/openapi/import-openapi.ts";
 import type { RestOptions } from "../../engine/rest/rest-options.ts";
@@ -32,7 +32,7 @@ export const openApiType: ToolsetType<OpenApiConfig> = {
     const service = readRestService(table, common.enabled ? context : { ...context, variables: context.variables.untouched() });
     const openTimeoutMs = table.number("openTimeoutMs", MILLISECONDS);
     if (service.document === undefined) {
-      const key = context.seed ? "spec" : "document";
+      const key = context.otherWords ? "spec" : "document";
       if (!table.has(key)) table.report(undefined, `"${key}" is missing: the OpenAPI document, a file or an address.`);
       return undefined;
     }
@@ -46,11 +46,11 @@ export const openApiType: ToolsetType<OpenApiConfig> = {
 
 /** The keys of a service, also where they stand in an engine. */
 export function readRestService(table: TableReader, context: ReadContext): RestService {
-  const { variables, seed } = context;
-  const baseKey = seed && table.has("base_url") ? "base_url" : "baseUrl";
+  const { variables, otherWords } = context;
+  const baseKey = otherWords && table.has("base_url") ? "base_url" : "baseUrl";
   const baseUrl = table.text(baseKey);
-  const documentKey = seed && table.has("spec") ? "spec" : "document";
-  const operations = seed ? table.texts("operation_ids") : undefined;
+  const documentKey = otherWords && table.has("spec") ? "spec" : "document";
+  const operations = otherWords ? table.texts("operation_ids") : undefined;
   const headers = table.textTable("headers");
   const documentHeaders = table.textTable("documentHeaders");
   return omitUndefined({
@@ -97,31 +97,13 @@ function readFilter(table: TableReader, key: string): OperationFilter | undefine
 
 /** The engine is loaded only now. */
 export async function restEngineOf(service: RestService, { folder }: Pick<BuildContext, "folder">): Promise<Engine> {
-  const { document = "", baseUrl, include, exclude, auth, headers, documentHeaders, effects, rename } = service;
-  const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader, secrets } = service;
-  const options: RestOptions = {
-    document: isAddress(document) ? document : filePath(document, folder),
-    ...omitUndefined({
-      baseUrl,
-      include,
-      exclude,
-      auth,
-      headers,
-      documentHeaders,
-      effects,
-      rename,
-      allowPrivate,
-      maxBytes,
-      maxRedirects,
-      verifyTls,
-      trustExtensions,
-      ca: ca === undefined ? undefined : filePath(ca, folder),
-      idempotencyHeader,
-      secrets,
-    }),
-  };
+  const { document = "", ca } = service;
   const { restEngine } = await import("../../engine/rest.ts");
-  return restEngine(options);
+  return restEngine({
+    ...service,
+    document: isAddress(document) ? document : filePath(document, folder),
+    ...(ca === undefined ? {} : { ca: filePath(ca, folder) }),
+  });
 }
 
 function isAddress(document: string): boolean {

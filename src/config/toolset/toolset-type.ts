@@ -36,8 +36,8 @@ export interface ConnectionConfig {
 export interface ReadContext {
   readonly variables: Variables;
   readonly problems: Problems;
-  /** The entry is written in the words of seed 000 or 004, such as `bearer_token`. */
-  readonly seed: boolean;
+  /** Words of other systems count as well, such as `bearer_token`. */
+  readonly otherWords: boolean;
 }
 
 export interface BuildContext {
