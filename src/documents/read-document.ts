@@ -1,5 +1,5 @@
 /** Reads a file as the kind of document its name says it is. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { extname } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { parseJsonFile, withoutComments } from "./parse-json-file.ts";
@@ -44,7 +44,7 @@ export async function readDocument({ path, what, endings, maxBytes, hint, limits
   const ending = extname(path).toLowerCase();
   const parse = await parserFor(ending);
   const plain = jsonComments === true && ending === ".json" ? withoutComments(text) : text;
-  return { ...parse(plain, path, limits), digest: createHash("sha256").update(text).digest("hex") };
+  return { ...parse(plain, path, limits), digest: hash("sha256", text) };
 }
 
 /** `must end in .yaml, .yml or .json.`; undefined for a path that does, in any case. */

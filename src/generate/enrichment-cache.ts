@@ -1,5 +1,5 @@
 /** Keeps what enrichments worked out on the disk, tool by tool, so that only what changed is worked out again. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { mkdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ToolError } from "../core/error.ts";
@@ -45,7 +45,7 @@ export class EnrichmentCache {
   readonly #log: Log;
 
   constructor({ cache, label = "", force = false }: EnrichmentCacheOptions, { type, version }: Entries, log: Log) {
-    const name = sha256(canonicalJson({ type, version, label }));
+    const name = hash("sha256", canonicalJson({ type, version, label }));
     this.#path = cache === undefined ? undefined : join(cache, "enrichments", type, `${name}.json`);
     this.#force = force;
     this.#log = log;
@@ -94,12 +94,8 @@ async function exists(path: string): Promise<boolean> {
 export function toolKey({ name, description, inputSchema, outputSchema }: Tool): string | undefined {
   try {
     const known = { name, description, inputSchema, outputSchema: outputSchema ?? null };
-    return sha256(canonicalJson(copyJson(known, { maxDepth: SCHEMA_DEPTH }).value));
+    return hash("sha256", canonicalJson(copyJson(known, { maxDepth: SCHEMA_DEPTH }).value));
   } catch {
     return undefined;
   }
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }
