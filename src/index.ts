@@ -9,12 +9,12 @@ export {
   type ReconcileContext,
   type Reconciled,
   type ResolvedEffects,
-  type ResourceKeys,
   type UndoContext,
   external,
   pure,
   readOnly,
 } from "./core/effects.ts";
+export type { ResourceKeys } from "./core/resource-keys.ts";
 export type { Engine, EngineContext, EngineRequest, EngineSession } from "./core/engine.ts";
 export { type Actor, ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./core/error-codes.ts";
 export { type ErrorInfo, ToolError, type ToolErrorOptions } from "./core/error.ts";
