@@ -4,7 +4,7 @@ import type { Effects } from "../core/effects.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { own } from "../core/base/own.ts";
 import { pathsInTemplates } from "../core/resource-keys.ts";
-import { nearNames } from "./near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 
 /** Keywords beside which `properties` is not the whole list. */
 const OPEN_KEYWORDS = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"];

@@ -9,7 +9,7 @@ import type { Tool } from "../core/tool.ts";
 import { typeInWords } from "../core/base/wording.ts";
 import { own } from "../core/base/own.ts";
 import { checkCache } from "./check-cache.ts";
-import { nearNames } from "./near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 
 /** What a field must be. */
 export interface Claim {

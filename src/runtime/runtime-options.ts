@@ -3,7 +3,7 @@ import { checkMs, checkSettings } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkRetry } from "../policy/retry.ts";
-import { checkKnownKeys } from "../registry/known-keys.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { EventListener } from "../core/event.ts";

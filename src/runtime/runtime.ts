@@ -15,7 +15,7 @@ import { Limits } from "../policy/limits.ts";
 import { ResultCache } from "../policy/result-cache.ts";
 import { ResultKeeper } from "../policy/result-keeper.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "../call/call-run.ts";
-import { checkKnownKeys } from "../registry/known-keys.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import { checkRuntimeOptions } from "./runtime-options.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "../call/faults.ts";
