@@ -1,6 +1,7 @@
 /** What a configuration may say, and the reading of it. */
 import type { JsonObject } from "../core/base/json.ts";
 import type { CallSettings } from "../core/tool.ts";
+import type { RuntimeOptions } from "../runtime/runtime-options.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import type { PermissionRules } from "../policy/permission.ts";
@@ -61,20 +62,7 @@ export interface HaftConfig {
   readonly enrichments: readonly JsonObject[];
 }
 
-export interface RuntimeConfig extends CallSettings {
-  /** Most handlers that run at a time. */
-  readonly maxConcurrent?: number;
-  /** One toolset that fails to open fails them all. */
-  readonly strict?: boolean;
-  /** How long an abandoned handler keeps its locks and slots. */
-  readonly orphanHoldMs?: number;
-  /** `async`: neither calls nor results wait for the store. */
-  readonly durability?: Durability;
-  /** How many events of a stored session stay in memory, at least. */
-  readonly keepEvents?: number;
-}
-
-type Durability = (typeof DURABILITIES)[number];
+export type RuntimeConfig = CallSettings & Pick<RuntimeOptions, "maxConcurrent" | "strict" | "orphanHoldMs" | "durability" | "keepEvents">;
 
 const DURABILITIES = ["sync", "async"] as const;
 

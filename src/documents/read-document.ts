@@ -6,7 +6,7 @@ import { parseJsonFile, withoutComments } from "./parse-json-file.ts";
 import type { ParsedFile } from "./key-positions.ts";
 import type { YamlLimits } from "./parse-yaml.ts";
 import { syntaxError } from "./problems.ts";
-import { readTextFile } from "./read-text-file.ts";
+import { readTextFile, type TextFile } from "./read-text-file.ts";
 
 export type DocumentEnding = ".toml" | ".yaml" | ".yml" | ".json";
 
@@ -15,14 +15,8 @@ export interface ReadDocument extends ParsedFile {
   readonly digest: string;
 }
 
-export interface DocumentFile {
-  readonly path: string;
-  /** What it is, for messages: `tool file`. */
-  readonly what: string;
+export interface DocumentFile extends Omit<TextFile, "code"> {
   readonly endings: readonly DocumentEnding[];
-  readonly maxBytes: number;
-  /** What would work where the path is a folder, a pipe or a device. */
-  readonly hint: string;
   /** @default those of a configuration */
   readonly limits?: YamlLimits;
   /** JSON may have comments and trailing commas, as editors write it. @default false */

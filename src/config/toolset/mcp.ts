@@ -6,9 +6,8 @@ import type { JsonObject } from "../../core/base/json.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { knownTools } from "../../engine/known-tools.ts";
 import { mcpEngine } from "../../engine/mcp.ts";
-import type { McpAuth, McpOptions } from "../../engine/mcp/options.ts";
+import type { McpCommonOptions, McpOptions, McpUrlOptions } from "../../engine/mcp/options.ts";
 import { perSession } from "../../engine/per-session.ts";
-import type { Effects } from "../../core/effects.ts";
 import { readMcpAuth } from "../auth-config.ts";
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
@@ -22,16 +21,8 @@ import type { Rename } from "../../engine/renamed-tools.ts";
 export type McpConfig = CommonConfig & ConnectionConfig & McpServer & { readonly type: "mcp" };
 
 /** How a server is reached. */
-export type McpServer = (McpCommand | McpAddress) & {
-  readonly trustAnnotations: boolean;
-  /** Patterns over the names of its tools. */
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
-  readonly effects?: Readonly<Record<string, Effects>>;
-  readonly rename?: Readonly<Record<string, string>>;
-  readonly maxTools?: number;
-  readonly protocol?: "auto" | "legacy" | "modern";
-};
+export type McpServer = (McpCommand | McpAddress) &
+  Omit<McpCommonOptions, "trustAnnotations" | "roots" | "sampling"> & { readonly trustAnnotations: boolean };
 
 interface McpCommand {
   readonly command: string;
@@ -42,16 +33,10 @@ interface McpCommand {
   readonly url?: never;
 }
 
-interface McpAddress {
+/** `ca` is the path of a file. */
+interface McpAddress extends Pick<McpUrlOptions, "command" | "transport" | "auth" | "allowPrivate" | "verifyTls" | "ca"> {
   readonly url: string;
-  readonly command?: never;
-  readonly transport?: "auto" | "http" | "sse";
   readonly headers: Readonly<Record<string, string>>;
-  readonly auth?: McpAuth;
-  readonly allowPrivate?: readonly string[];
-  readonly verifyTls?: boolean;
-  /** The path of a file of certificate authorities in PEM. */
-  readonly ca?: string;
 }
 
 const TRANSPORTS = ["auto", "http", "sse"] as const;

@@ -4,6 +4,7 @@ import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
+import type { HttpClientOptions } from "../../net/http-request.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import { checkRename } from "../renamed-tools.ts";
 import type { OperationFilter } from "../openapi/import-openapi.ts";
@@ -40,7 +41,7 @@ export interface OAuthClient {
   readonly send?: "basic" | "body";
 }
 
-export interface RestOptions {
+export interface RestOptions extends Pick<HttpClientOptions, "maxBytes" | "maxRedirects" | "verifyTls"> {
   /** The OpenAPI document (2.0, 3.0, 3.1): the path of a file, an http(s) address, or the document itself. JSON, or YAML up to about 16 MB. */
   readonly document: string | JsonObject;
   /** Where paths begin. Wins over what the document says. @default the first server of the document */
@@ -74,12 +75,6 @@ export interface RestOptions {
    * `baseUrl`, `document` or a token address is allowed by itself.
    */
   readonly allowPrivate?: readonly string[];
-  /** Most bytes of an answer. @default 10 MiB */
-  readonly maxBytes?: number;
-  /** Most redirects followed. @default 5 */
-  readonly maxRedirects?: number;
-  /** False = certificates are not checked. @default true */
-  readonly verifyTls?: boolean;
   /** Certificate authorities, instead of those of the system: PEM text, or the path of a file. */
   readonly ca?: string;
   /** Sent when the document is fetched, and only then. Taken for secrets. */
