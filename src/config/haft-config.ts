@@ -1,5 +1,4 @@
 /** What a configuration may say, and the reading of it. */
-import type { JsonObject } from "../core/base/json.ts";
 import type { CallSettings } from "../core/tool.ts";
 import type { RuntimeOptions } from "../runtime/runtime-options.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
@@ -8,7 +7,6 @@ import type { PermissionRules } from "../policy/permission.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
-import type { EngineConfig } from "./engine-config.ts";
 import { clientTableOf, readClientServers } from "./mcp-servers.ts";
 import type { Note } from "./mcp-servers.ts";
 import { NOT_OF_RETRY, readApproval, readCache, readCircuit, readPermission, readRetry } from "./policy-config.ts";
@@ -16,7 +14,7 @@ import type { ApprovalConfig } from "./policy-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Problems } from "../documents/problems.ts";
 import { checkRouting, readToolsBlock } from "./registry-config.ts";
-import type { RegistryEntry } from "./registry-config.ts";
+import type { RegistryEntry, ToolsBlock } from "./registry-config.ts";
 import { readLoop, readModel } from "./model-config.ts";
 import type { LoopConfig, ModelConfig } from "./model-config.ts";
 import { readSimulation } from "./simulation-config.ts";
@@ -29,7 +27,8 @@ import type { ToolsetConfig, ToolsetReadContext } from "./toolset-config.ts";
 import { Variables, isVariableName } from "./variables.ts";
 import type { Environment, SentVariable } from "./variables.ts";
 
-export interface HaftConfig {
+/** Its registry begins with the servers of `mcp`. */
+export interface HaftConfig extends ToolsBlock {
   /** Settings of every call, unless a toolset has its own. */
   readonly runtime: RuntimeConfig;
   /** The waits between the attempts of a call. */
@@ -54,12 +53,6 @@ export interface HaftConfig {
   readonly allowVariables: readonly string[];
   /** By name, in the order of the file. */
   readonly toolsets: ReadonlyMap<string, ToolsetConfig>;
-  /** The servers of `mcp`, then the entries of `tools`, in the order of the file. */
-  readonly registry: readonly RegistryEntry[];
-  /** By name; toolsets and entries name them. */
-  readonly engines: ReadonlyMap<string, EngineConfig>;
-  /** As they are written. */
-  readonly enrichments: readonly JsonObject[];
 }
 
 export type RuntimeConfig = CallSettings & Pick<RuntimeOptions, "maxConcurrent" | "strict" | "orphanHoldMs" | "durability" | "keepEvents">;

@@ -20,7 +20,9 @@ export interface RegistryEntry {
 }
 
 export interface ToolsBlock {
+  /** In the order of the file. */
   readonly registry: readonly RegistryEntry[];
+  /** By name; toolsets and entries name them. */
   readonly engines: ReadonlyMap<string, EngineConfig>;
   /** As they are written; they are for whoever generates data with the tools. */
   readonly enrichments: readonly JsonObject[];

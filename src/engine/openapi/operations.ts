@@ -85,12 +85,8 @@ function keeperOf(name: string, same: readonly ListedOperation[]): ListedOperati
   return called.length === 1 ? called[0] : undefined;
 }
 
-interface NamedBy {
-  /** Upper case. */
-  readonly method: string;
-  readonly path: string;
-  readonly operationId: string | undefined;
-}
+/** The method is in upper case. */
+type NamedBy = Pick<Filtered, "method" | "path" | "operationId">;
 
 const MAX_LENGTH = 64;
 const ALLOWED = /^[A-Za-z0-9_-]{1,64}$/u;
