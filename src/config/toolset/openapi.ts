@@ -97,13 +97,31 @@ function readFilter(table: TableReader, key: string): OperationFilter | undefine
 
 /** The engine is loaded only now. */
 export async function restEngineOf(service: RestService, { folder }: Pick<BuildContext, "folder">): Promise<Engine> {
-  const { document = "", ca } = service;
-  const { restEngine } = await import("../../engine/rest.ts");
-  return restEngine({
-    ...service,
+  const { document = "", baseUrl, include, exclude, auth, headers, documentHeaders, effects, rename } = service;
+  const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader, secrets } = service;
+  const options: RestOptions = {
     document: isAddress(document) ? document : filePath(document, folder),
-    ...(ca === undefined ? {} : { ca: filePath(ca, folder) }),
-  });
+    ...omitUndefined({
+      baseUrl,
+      include,
+      exclude,
+      auth,
+      headers,
+      documentHeaders,
+      effects,
+      rename,
+      allowPrivate,
+      maxBytes,
+      maxRedirects,
+      verifyTls,
+      trustExtensions,
+      ca: ca === undefined ? undefined : filePath(ca, folder),
+      idempotencyHeader,
+      secrets,
+    }),
+  };
+  const { restEngine } = await import("../../engine/rest.ts");
+  return restEngine(options);
 }
 
 function isAddress(document: string): boolean {
