@@ -2,11 +2,13 @@
 import { checkName } from "../core/call.ts";
 import { checkMs, checkSettings, setsAny } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
+import { TOOLSET_FIELDS } from "../core/toolset.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { checkCache } from "./check-cache.ts";
 import { keyTemplateFault } from "./check-key-templates.ts";
-import { checkAllFields, MODEL_FIELDS, plainTool } from "./check-tool-fields.ts";
+import { checkAllFields, isPlainObject, MODEL_FIELDS, plainTool } from "./check-tool-fields.ts";
 import { faultsOf } from "./toolset-faults.ts";
 
 /** A program may be written in JavaScript, and an engine may pass on what a stranger sent. */
@@ -62,6 +64,7 @@ function checkModelFields(name: string, tool: Tool): void {
  */
 export function checkToolset(toolset: Toolset): void {
   checkIsObject(toolset, "A toolset is an object with a name.");
+  if (isPlainObject(toolset)) checkKnownKeys(toolset, TOOLSET_FIELDS, `The toolset ${JSON.stringify(toolset.name)}`);
   const { name, engine, promptContribution }: Unchecked<Toolset> = toolset;
   checkName(name, "toolset");
   if (name.endsWith(":"))
