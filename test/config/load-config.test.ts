@@ -111,7 +111,7 @@ guard = "blok"
     [
       "both words for enabled",
       toolset('type = "files"\nroot = "."\nenabled = true\nenable = true'),
-      "5:1: toolsets.x.enable: is another word for enabled; keep one of them.",
+      "5:1: toolsets.x.enable: duplicates enabled; remove one of them.",
     ],
     [
       "a key of another type",

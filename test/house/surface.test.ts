@@ -506,12 +506,12 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
       "fanInSampler",
       "fanOutSampler",
       "generateConversations",
-      "hurriedClock",
       "neighborSampler",
       "neighbors",
       "outputSchemas",
       "randomSampler",
       "readTemplates",
+      "virtualClock",
     ],
   },
 };

@@ -32,8 +32,6 @@ const TO_REWRITE: Readonly<Record<string, number>> = {
   "src/config/build-ladder.ts": 1,
   "src/config/engine-config.ts": 1,
   "src/config/lm-config.ts": 1,
-  "src/config/toolset-config.ts": 1,
-  "src/config/word-in-use.ts": 1,
   "src/core/error-codes.ts": 1,
   "src/engine/mcp/parameter-headers.ts": 1,
   "src/call/ask-approval.ts": 1,

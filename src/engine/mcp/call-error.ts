@@ -37,7 +37,7 @@ export function callError(error: unknown, situation: Situation): ToolError {
   if (error instanceof SessionLost) {
     return lost(name, error.message, { outcome: "not_started", cause: error });
   }
-  if (wire.ended !== undefined) return lost(name, wire.ended, { details: wire.lastWords, cause: error });
+  if (wire.ended !== undefined) return lost(name, wire.ended, { details: wire.stderrTail, cause: error });
   if (error instanceof ConnectionLost) return lost(name, wire.problem ?? error.message, { cause: error });
   if (error instanceof ToolError && !(error instanceof ServerFault)) return error;
   const inner = innerToolError(error);

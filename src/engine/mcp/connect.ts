@@ -209,7 +209,7 @@ function failure({ name, signal, redact }: ConnectOptions, transport: StdioTrans
   let reason = ended === undefined || ended === CLOSED ? printable(redact(describeThrown(error))) : ended;
   if (signal.aborted) reason = "it did not answer in time";
   const told = new ToolError("unavailable", `MCP server "${name}" could not be opened: ${reason}.`, {
-    details: transport.lastWords,
+    details: transport.stderrTail,
     cause: error,
   });
   return redactError(told, redact);

@@ -37,7 +37,7 @@ export class HttpWire implements Wire {
   readonly transport: StreamableHTTPClientTransport | SSEClientTransport;
   readonly url: string;
   readonly exited = false;
-  readonly lastWords: readonly string[] = [];
+  readonly stderrTail: readonly string[] = [];
   readonly authorize: ((signal: AbortSignal) => Promise<void>) | undefined;
   ended: string | undefined;
 

@@ -32,7 +32,7 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 const HEADER_MISMATCH = -32_020;
 /** What does not heed that it was cancelled is not waited for any longer. */
-const LAST_WORDS_MS = 1_000;
+const DRAIN_MS = 1_000;
 /** The message around an input may take a few levels more than the input itself. */
 const MAX_DEPTH = 80;
 
@@ -83,7 +83,7 @@ export class HttpGateway {
     await new Promise((resolve) => setImmediate(resolve)); // the last results are on their way to their streams
     gateway.close();
     await Promise.allSettled([modern.close(), sessions.close()]);
-    await gateway.stop(LAST_WORDS_MS);
+    await gateway.stop(DRAIN_MS);
   }
 
   async #pass(request: Request, body: JsonValue | undefined): Promise<Response> {

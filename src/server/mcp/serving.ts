@@ -23,7 +23,7 @@ export interface Shared {
 }
 
 /** What a connection adds to the instance that serves it. */
-export interface Seat {
+export interface ConnectionInfo {
   readonly era: "legacy" | "modern";
   /** Changes are sent to this instance itself. */
   readonly isTold: boolean;
@@ -45,7 +45,7 @@ export interface Serving {
   readonly gateway: Shared;
   readonly server: Server;
   readonly connection: Connection;
-  readonly seat: Seat;
+  readonly info: ConnectionInfo;
   /** Answers one method. What the handler throws is answered as an error of the protocol. */
   readonly handle: (method: string, handler: (request: McpRequest, context: ServerContext) => unknown) => void;
   /** Called once, when the instance's connection is closed. */
