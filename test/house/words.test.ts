@@ -26,8 +26,8 @@ const WORDS: readonly (readonly [found: RegExp, instead: string])[] = [
 const TO_REWRITE: Readonly<Record<string, number>> = {
   "src/cli/generate-command.ts": 1,
   "src/cli/run-cli.ts": 1,
-  "src/cli/talk/chosen-model.ts": 1,
-  "src/cli/talk/talk.ts": 1,
+  "src/cli/chat/chosen-model.ts": 1,
+  "src/cli/chat/chat.ts": 1,
   "src/compose/taint.ts": 1,
   "src/config/build-ladder.ts": 1,
   "src/config/engine-config.ts": 1,

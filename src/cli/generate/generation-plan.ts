@@ -11,7 +11,7 @@ import { readTemplates } from "../../generate/conversations/read-templates.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../command.ts";
 import { readInput } from "../read-input.ts";
-import { chosenModel } from "../talk/chosen-model.ts";
+import { chosenModel } from "../chat/chosen-model.ts";
 
 const DEFAULT_COUNT = 10;
 

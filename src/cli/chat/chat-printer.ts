@@ -1,4 +1,4 @@
-/** Tells a talk with a model as it happens: its words as they come, its calls between them. */
+/** Tells a chat with a model as it happens: its words as they come, its calls between them. */
 import type { LoopEvent } from "../../compose/loop-event.ts";
 import type { LoopResult } from "../../compose/loop-result.ts";
 import type { PendingCall } from "../../compose/pending-calls.ts";
@@ -41,7 +41,7 @@ export interface Ending {
   readonly remedy: string | undefined;
 }
 
-export class TalkPrinter {
+export class ChatPrinter {
   readonly #screen: Screen;
   readonly #events: EventPrinter;
   /** What is being said. */
