@@ -261,6 +261,6 @@ function recordRollback(runs: readonly CallRun[]): void {
 export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly ToolResult[]> {
   const [first] = runs;
   if (first === undefined) return [];
-  for (const run of runs) run.parts.running.byId.set(run.callId, run);
+  for (const run of runs) run.parts.running.add(run);
   return new Batch(runs, new LoopBreaks(first.clock)).run();
 }

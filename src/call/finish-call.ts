@@ -12,6 +12,7 @@ import { READ_RESULT } from "../registry/read-result-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
+import { NO_REPAIRS, NO_WARNINGS } from "./call-run.ts";
 import type { CallRun, ResultNotes } from "./call-run.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
@@ -113,13 +114,13 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   if (run.plan !== undefined && !isSmall(run, run.plan.settings.maxResultBytes, result))
     limitSize(run, run.plan.settings.maxResultBytes, result);
   if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
-  for (const repair of result.repairs) Object.freeze(repair);
-  Object.freeze(result.repairs);
-  Object.freeze(result.warnings);
+  if (result.repairs !== NO_REPAIRS) {
+    for (const repair of result.repairs) Object.freeze(repair);
+    Object.freeze(result.repairs);
+  }
+  if (result.warnings !== NO_WARNINGS) Object.freeze(result.warnings);
   run.result = Object.freeze(result);
-  const { running } = run.parts;
-  running.byId.delete(run.callId);
-  if (running.isAwaited) running.noteEnd(run.callId);
+  run.parts.running.remove(run);
   run.letProcessEnd();
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;

@@ -115,12 +115,12 @@ function namesOf(run: CallRun, ticket: LockTicket): readonly string[] {
 }
 
 function holderName({ parts }: CallRun, callId: string): string | undefined {
-  return (parts.orphans.get(callId) ?? parts.running.byId.get(callId))?.toolName;
+  return (parts.orphans.get(callId) ?? parts.running.get(callId))?.toolName;
 }
 
 /** Says once per tool when calls wait only because a tool declares no effects. */
 function warnUndeclared(run: CallRun, ticket: LockTicket): void {
-  const meeting = [run, ...ticket.waitingFor().map((callId) => run.parts.running.byId.get(callId))];
+  const meeting = [run, ...ticket.waitingFor().map((callId) => run.parts.running.get(callId))];
   const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.plan?.warnedUndeclared === false);
   if (undeclared?.plan === undefined) return;
   undeclared.plan.warnedUndeclared = true;

@@ -122,16 +122,26 @@ const systemIds: Ids = {
     if (low === LOW.length) {
       low = 0;
       high = (++times).toString(36);
+      stems.clear();
     }
-    return `${prefix}_${prefix === "session" ? randomPart() : PROCESS_ID}${high}${LOW[low++]}`;
+    const stem = prefix === "session" ? `session_${randomPart()}${high}` : (stems.get(prefix) ?? newStem(prefix));
+    return stem + LOW[low++];
   },
 };
 const PROCESS_ID = randomPart();
 /** The last two digits of the counter, which are cheaper to look up than to work out. */
 const LOW: readonly string[] = Array.from({ length: 36 ** 2 }, (_, index) => index.toString(36).padStart(2, "0"));
+/** What the ids of a prefix begin with until the other digits change; the ids share it in memory. */
+const stems = new Map<string, string>();
 let low = 0;
 let times = 0;
 let high = "";
+
+function newStem(prefix: string): string {
+  const stem = `${prefix}_${PROCESS_ID}${high}`;
+  stems.set(prefix, stem);
+  return stem;
+}
 
 function randomPart(): string {
   return `${randomBytes(16).toString("base64url")}_`;
