@@ -74,19 +74,22 @@ class Hold {
 class Queue {
   readonly doing: number;
   readonly keptOut: number;
+  /** Another queue of the same place. */
+  readonly sibling: Queue | undefined;
   first: Hold | undefined = undefined;
   last: Hold | undefined = undefined;
   firstBlocked: Hold | undefined = undefined;
 
-  constructor(doing: number) {
+  constructor(doing: number, sibling: Queue | undefined) {
     this.doing = doing;
     this.keptOut = KEPT_OUT_BY[doing] ?? EVERYTHING;
+    this.sibling = sibling;
   }
 }
 
 class Place {
   /** One per doing; at most 12 combinations occur. */
-  readonly queues: Queue[] = [];
+  firstQueue: Queue | undefined = undefined;
   holds = 0;
   /** What the claim now entering does here; 0 between claims. */
   doing = 0;
@@ -133,17 +136,18 @@ export class ResourceTree {
       this.#alone = undefined;
       return;
     }
-    const free: Claim[] = [];
+    let free: Claim[] | undefined;
     for (let hold = claim.firstHold; hold !== undefined; hold = hold.sibling) {
       const { place, queue } = hold;
       const wasFirst = queue.first === hold;
       unlink(hold);
       if (--place.holds === 0) this.#empty++;
-      else if (wasFirst) unblock(place, queue.doing, free);
+      else if (wasFirst) free = unblock(place, queue.doing, free);
     }
     claim.firstHold = undefined;
     this.#dropEmpty();
-    if (free.length > 1) free.sort(bySequence);
+    if (free === undefined) return;
+    free.sort(bySequence);
     for (const other of free) other.unblocked();
   }
 
@@ -151,7 +155,7 @@ export class ResourceTree {
   blockersOf(claim: Claim, most: number): readonly Claim[] {
     const blockers = new Set<Claim>();
     for (let hold = claim.firstHold; hold !== undefined; hold = hold.sibling) {
-      for (const queue of hold.place.queues) {
+      for (let queue = hold.place.firstQueue; queue !== undefined; queue = queue.sibling) {
         if ((hold.queue.keptOut & queue.doing) === 0) continue;
         let left = most;
         for (let other = queue.first; other !== undefined && other.claim.sequence < claim.sequence && left > 0; other = other.next) {
@@ -230,9 +234,9 @@ function append(claim: Claim, place: Place): void {
 }
 
 function queueFor(place: Place): Queue {
-  for (const queue of place.queues) if (queue.doing === place.doing) return queue;
-  const queue = new Queue(place.doing);
-  place.queues.push(queue);
+  for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) if (queue.doing === place.doing) return queue;
+  const queue = new Queue(place.doing, place.firstQueue);
+  place.firstQueue = queue;
   return queue;
 }
 
@@ -246,22 +250,24 @@ function unlink(hold: Hold): void {
   if (queue.firstBlocked === hold) queue.firstBlocked = next;
 }
 
-/** Frees the holds that only a hold doing `gone` kept out; `free` gets the claims that may go by that. */
-function unblock(place: Place, gone: number, free: Claim[]): void {
-  for (const queue of place.queues) {
+/** Frees the holds that only a hold doing `gone` kept out. Returns `free` with the claims that may go by that; undefined while there are none. */
+function unblock(place: Place, gone: number, free: Claim[] | undefined): Claim[] | undefined {
+  let freed = free;
+  for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) {
     if (queue.firstBlocked === undefined || (queue.keptOut & gone) === 0) continue;
     const oldest = oldestExcluded(place, queue);
     for (let hold: Hold | undefined = queue.firstBlocked; hold !== undefined && hold.claim.sequence <= oldest; hold = hold.next) {
       queue.firstBlocked = hold.next;
-      if (--hold.claim.blockedHolds === 0) free.push(hold.claim);
+      if (--hold.claim.blockedHolds === 0) (freed ??= []).push(hold.claim);
     }
   }
+  return freed;
 }
 
 /** Sequence of the oldest claim here that holds of `queue` do not go with, which may be the first of `queue` itself; else `Infinity`. */
 function oldestExcluded(place: Place, queue: Queue): number {
   let oldest = Infinity;
-  for (const other of place.queues) {
+  for (let other = place.firstQueue; other !== undefined; other = other.sibling) {
     const first = other.first;
     if (first !== undefined && (queue.keptOut & other.doing) !== 0 && first.claim.sequence < oldest) oldest = first.claim.sequence;
   }
