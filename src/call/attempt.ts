@@ -9,7 +9,7 @@ import { circuitOutcome } from "../policy/circuit.ts";
 import type { Circuit } from "../policy/circuit.ts";
 import { classifyError, isServerFailure } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
-import type { WaitOutcome, Waited } from "../policy/deadline.ts";
+import type { LateEnd, WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
 import { writeEnded } from "./announce-write.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
@@ -21,7 +21,6 @@ import { followJob } from "./follow-job.ts";
 import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
-import type { Orphan } from "./orphan.ts";
 import { withinRun } from "./nested-calls.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import type { Route } from "./route.ts";
@@ -236,7 +235,7 @@ function tooLate(run: AdmittedCall): ToolError {
 class AnswerOutcome implements WaitOutcome<unknown, End> {
   readonly #run: AdmittedCall;
   readonly #context: AttemptContext;
-  #orphan: Orphan | undefined;
+  #orphan: LateEnd | undefined;
 
   constructor(run: AdmittedCall, context: AttemptContext) {
     this.#run = run;
@@ -255,7 +254,7 @@ class AnswerOutcome implements WaitOutcome<unknown, End> {
     this.#context.end(error);
     writeEnded(this.#run);
     recordFailure(this.#run, error);
-    this.#orphan = abandon(this.#run);
+    this.#orphan = abandon(this.#run, this.#context);
     return error;
   }
 
@@ -264,9 +263,8 @@ class AnswerOutcome implements WaitOutcome<unknown, End> {
     return this.#run.faults === undefined ? error : plannedTimeout(this.#run, error);
   }
 
-  onLate(outcome: "returned" | "threw"): void {
-    writeEnded(this.#run);
-    this.#orphan?.settled(outcome, !this.#context.isHeard);
+  whenLate(): LateEnd | undefined {
+    return this.#orphan;
   }
 }
 

@@ -52,7 +52,7 @@ export interface CallParts {
   readonly inputLimits: JsonLimits;
   readonly orphanHoldMs: number;
   readonly running: RunningCalls<CallRun>;
-  /** Abandoned handlers that still run, by call id. */
+  /** Abandoned handlers that still run and hold something, by call id. */
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;
   readonly ladder: Ladder;
