@@ -55,7 +55,7 @@ export async function runBatch(
       const run = beginCall(parts, turn, raw, begun);
       runs.push(run);
       if (options.signal?.aborted === true) run.cancel("the caller had aborted");
-      if (breaks.due && options.submission === undefined) await breaks.take();
+      if (breaks.isDue(run.startedAt) && options.submission === undefined) await breaks.take();
     }
     if (options.submission !== undefined) recordSubmission(runs, options.submission);
     const results = await new Batch(runs, breaks, { failFast: options.throwOnError }).run();

@@ -145,7 +145,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   effects: ResolvedEffects | undefined;
   route: Route | undefined;
   ticket: LockTicket | undefined;
-  slots: SlotLimit[] | undefined;
+  slots: readonly SlotLimit[] | undefined;
   /** How it stands with the cache; set while it may be answered from there, or may answer others. */
   read: CachedRead | undefined;
   /** Its answer was an equal call's. */

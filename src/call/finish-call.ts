@@ -126,11 +126,20 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.parts.counters.repairs += run.repairs.length;
   const isWrittenDown = run.route?.rung === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
   if (run.noticed || isWrittenDown) {
-    const end = { ...run.eventBase, type: "call-end", result, ...(run.input === undefined ? {} : { input: run.input }) } as const;
+    const end = endOf(run, result);
     if (run.noticed) run.record(end);
     if (isWrittenDown) writeDown(run, end);
   }
   return result;
+}
+
+function endOf(run: CallRun, result: ToolResult): SessionEvent {
+  const { callId, turn, clock, input } = run;
+  const { id: turnId, session } = turn;
+  const at = clock.wallTime();
+  const { id: sessionId } = session;
+  if (input === undefined) return { callId, sessionId, turnId, at, type: "call-end", result };
+  return { callId, sessionId, turnId, at, type: "call-end", result, input };
 }
 
 /** Of a simulation, only what its caller allowed to happen for real. */

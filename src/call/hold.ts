@@ -55,21 +55,23 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
 
 /** Takes a slot of each limit that is set, without waiting; all or none. */
 function takeSlots(run: AdmittedCall): boolean {
-  const taken: SlotLimit[] = [];
-  for (const one of run.plan.limits) {
+  const { limits } = run.plan;
+  let taken = 0;
+  for (const one of limits) {
     if (!one.tryTake()) {
-      for (const other of taken) other.release();
+      for (const other of limits.slice(0, taken)) other.release();
       return false;
     }
-    taken.push(one);
+    taken++;
   }
-  run.slots = taken;
+  run.slots = limits;
   return true;
 }
 
 async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
   const since = run.clock.now();
-  run.slots = [];
+  const taken: SlotLimit[] = [];
+  run.slots = taken;
   for (const one of run.plan.limits) {
     if (!one.tryTake()) {
       const waiter = one.wait(run.turn.session.id);
@@ -80,7 +82,7 @@ async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
         return waited.ended;
       }
     }
-    run.slots.push(one);
+    taken.push(one);
   }
   reportWait(run, since, "slot", []);
   return undefined;

@@ -106,7 +106,8 @@ class EffectsResolver {
     const commutative = this.#effects.commutative === true;
     // A plain write keeps out all that a read of its key would; a commutative one that also reads must keep out its like.
     const reads = commutative || allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
-    const locked = writes.concat(writes.map((key) => this.#writesPlace + key));
+    const [first = ""] = writes;
+    const locked = writes.length === 1 ? [first, this.#writesPlace + first] : [...writes, ...writes.map((key) => this.#writesPlace + key)];
     return this.#build({ reads, writes, lock: { reads, writes: locked, commutative } });
   }
 

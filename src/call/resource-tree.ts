@@ -95,12 +95,24 @@ class Place {
   doing = 0;
 }
 
+/** The places on the way to a key. */
+interface Folder {
+  readonly path: string;
+  /** Those above its own place. */
+  readonly above: readonly Place[];
+  readonly place: Place;
+  /** It is as deep as keys are told apart: what is inside counts as the place itself. */
+  readonly isDeep: boolean;
+}
+
 export class ResourceTree {
   readonly #places = new Map<string, Place>();
   readonly #entered: Place[] = [];
   #claims = 0;
   /** Places kept without holds, because calls come back to the same ones. */
   #empty = 0;
+  /** Where the last key was that has a slash: the next is often beside it, as the keys of a toolset are. */
+  #folder: Folder | undefined = undefined;
   /** The only claim there is: it needs no places until another comes. */
   #alone: Claim | undefined = undefined;
 
@@ -184,24 +196,40 @@ export class ResourceTree {
   /** Notes what is done at the key's place and at each place above it. One slash at the end says nothing, as in `isInside`. */
   #walk(key: string, doing: number, doingInside: number): void {
     const path = key.endsWith("/") ? key.slice(0, -1) : key;
-    let depth = 1;
-    for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", slash + 1)) {
-      if (depth++ === MAX_DEPTH) {
-        this.#enterPlace(path.slice(0, slash), doing);
-        return;
-      }
-      this.#enterPlace(path.slice(0, slash), doingInside);
+    const end = path.lastIndexOf("/");
+    if (end >= 0) {
+      const known = this.#folder;
+      const folder = known?.path.length === end && path.startsWith(known.path) ? known : this.#openFolder(path.slice(0, end));
+      for (const place of folder.above) this.#enterPlace(place, doingInside);
+      this.#enterPlace(folder.place, folder.isDeep ? doing : doingInside);
+      if (folder.isDeep) return;
     }
-    this.#enterPlace(path, doing);
+    this.#enterPlace(this.#placeAt(path), doing);
   }
 
-  #enterPlace(path: string, doing: number): void {
+  /** Finds the places on the way to a key, as far as keys are told apart. */
+  #openFolder(path: string): Folder {
+    const above: Place[] = [];
+    let slash = path.indexOf("/");
+    for (; slash >= 0 && above.length < MAX_DEPTH - 1; slash = path.indexOf("/", slash + 1))
+      above.push(this.#placeAt(path.slice(0, slash)));
+    const isDeep = above.length === MAX_DEPTH - 1;
+    const place = this.#placeAt(slash < 0 ? path : path.slice(0, slash));
+    this.#folder = { path, above, place, isDeep };
+    return this.#folder;
+  }
+
+  #placeAt(path: string): Place {
     let place = this.#places.get(path);
     if (place === undefined) {
       place = new Place();
       this.#places.set(path, place);
       this.#empty++;
     }
+    return place;
+  }
+
+  #enterPlace(place: Place, doing: number): void {
     if (place.doing === 0) this.#entered.push(place);
     place.doing |= doing;
   }
@@ -211,9 +239,11 @@ export class ResourceTree {
     if (this.#claims === 0) {
       this.#places.clear();
       this.#empty = 0;
+      this.#folder = undefined;
     } else if (this.#empty > SPARE_PLACES + this.#places.size / 2) {
       for (const [path, place] of this.#places) if (place.holds === 0) this.#places.delete(path);
       this.#empty = 0;
+      this.#folder = undefined;
     }
   }
 }
