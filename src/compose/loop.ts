@@ -68,7 +68,7 @@ export function createLoop(options: LoopOptions): Loop {
 function checkParts(options: Partial<LoopOptions> | undefined): void {
   if (typeof options?.model?.stream !== "function")
     throw new ToolError("invalid_argument", "A loop needs a model: createLoop({ model, session }).", {
-      hint: 'Take one by modelFrom("provider/model", { environment: process.env }) of haft/model.',
+      hint: 'Take one by modelFrom("provider/model") of haft/model.',
     });
   if (typeof options.session?.turn !== "function")
     throw new ToolError("invalid_argument", "A loop needs a session: createLoop({ model, session }).", {

@@ -3,6 +3,7 @@ import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { checkRename } from "../renamed-tools.ts";
 import type { ServerCommand } from "../../processes/process.ts";
@@ -123,8 +124,32 @@ export interface McpOAuth {
   readonly callback?: (signal: AbortSignal) => Promise<URLSearchParams>;
 }
 
+const OPTIONS: Readonly<Record<keyof McpCommandOptions | keyof McpUrlOptions, true>> = {
+  command: true,
+  args: true,
+  env: true,
+  cwd: true,
+  url: true,
+  transport: true,
+  headers: true,
+  auth: true,
+  allowPrivate: true,
+  verifyTls: true,
+  ca: true,
+  trustAnnotations: true,
+  include: true,
+  exclude: true,
+  effects: true,
+  rename: true,
+  maxTools: true,
+  roots: true,
+  sampling: true,
+  protocol: true,
+};
+
 /** @throws ToolError `invalid_argument` for options that cannot work; what is secret is not quoted */
 export function checkOptions(options: McpOptions): void {
+  checkKnownKeys(options, Object.keys(OPTIONS), "an MCP server");
   if (options.url === undefined) checkCommand(options);
   else checkUrl(options);
   const { maxTools, roots = [], sampling, protocol = "auto" } = options;

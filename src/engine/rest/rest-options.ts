@@ -2,6 +2,7 @@
 import { checkMs } from "../../core/call-settings.ts";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
@@ -90,12 +91,33 @@ export interface RestOptions {
   readonly secrets?: Readonly<Record<string, string>>;
 }
 
+const OPTIONS: Readonly<Record<keyof RestOptions, true>> = {
+  document: true,
+  baseUrl: true,
+  include: true,
+  exclude: true,
+  auth: true,
+  headers: true,
+  effects: true,
+  rename: true,
+  trustExtensions: true,
+  allowPrivate: true,
+  maxBytes: true,
+  maxRedirects: true,
+  verifyTls: true,
+  ca: true,
+  documentHeaders: true,
+  idempotencyHeader: true,
+  secrets: true,
+};
+
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/u;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/u;
 const COOKIE_VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/u;
 
 /** @throws ToolError `invalid_argument` for options that cannot work; it names no value that may be a secret */
 export function checkRestOptions(options: RestOptions): void {
+  checkKnownKeys(options, Object.keys(OPTIONS), "a REST engine");
   checkRename(options.rename);
   const { document, baseUrl, idempotencyHeader } = options;
   if (typeof document === "string" ? document === "" : !isJsonObject(document)) {
