@@ -37,4 +37,5 @@ export { Registry } from "./registry/registry.ts";
 export { toolDefinition, toolFromJson, toolToJson } from "./registry/tool-definition.ts";
 export { toolFunction } from "./registry/tool-function.ts";
 export type { RuntimeSession, SessionTurn, SimulateOptions, Simulation } from "./runtime/runtime-session.ts";
-export { type RuntimeOptions, createRuntime, Runtime } from "./runtime/runtime.ts";
+export type { RuntimeOptions } from "./runtime/runtime.ts";
+export { createRuntime, Runtime } from "./compose/loop-runtime.ts";

@@ -22,7 +22,8 @@ export interface LoopRound {
 }
 
 export interface LoopOptions {
-  readonly model: Model;
+  /** Or its name, `provider/model`, for `modelFrom` of `haft/model`, with the keys in `process.env`: looked up when the loop first runs. */
+  readonly model: Model | string;
   readonly session: RuntimeSession;
   /** What stands before the conversation; a function is asked before each request. */
   readonly system?: string | ((round: LoopRound) => string);

@@ -1,5 +1,5 @@
 /** The real clock, randomness, ids and log. The only place where the runtime reaches for them. */
-import { randomBytes } from "node:crypto";
+import { randomFillSync } from "node:crypto";
 import { lateTimer, MAX_TIMER_MS } from "./late-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
@@ -55,6 +55,10 @@ const systemIds: Ids = {
     return stem + LOW[low++];
   },
 };
+const RANDOM_BYTES = 16;
+/** Random bits are asked for in bulk: that takes no longer than asking for those of one session. None is used twice. */
+const POOL = Buffer.allocUnsafeSlow(128 * RANDOM_BYTES);
+let used = POOL.length;
 const PROCESS_ID = randomPart();
 /** The last two digits of the counter, which are cheaper to look up than to work out. */
 const LOW: readonly string[] = Array.from({ length: 36 ** 2 }, (_, index) => index.toString(36).padStart(2, "0"));
@@ -71,7 +75,13 @@ function newStem(prefix: string): string {
 }
 
 function randomPart(): string {
-  return `${randomBytes(16).toString("base64url")}_`;
+  if (used === POOL.length) {
+    randomFillSync(POOL);
+    used = 0;
+  }
+  const part = POOL.toString("base64url", used, used + RANDOM_BYTES);
+  POOL.fill(0, used, (used += RANDOM_BYTES));
+  return `${part}_`;
 }
 
 /** Debug lines go nowhere; warnings go to standard error. */

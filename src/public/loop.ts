@@ -9,3 +9,4 @@ export type { RepeatGuardOptions, RepeatLadder } from "../compose/repeat-guard.t
 export { type LoopState, type StopCondition, stopAfterMs, stopByVote } from "../compose/stop-conditions.ts";
 export { type StopReason, STOP_REASONS } from "../compose/stop-reason.ts";
 export type { TaintOptions } from "../compose/taint.ts";
+export type { RuntimeLoopOptions } from "../compose/loop-runtime.ts";

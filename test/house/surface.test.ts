@@ -251,6 +251,7 @@ const SUBJECTS: Readonly<
       "ReactOptions",
       "RepeatGuardOptions",
       "RepeatLadder",
+      "RuntimeLoopOptions",
       "StopCondition",
       "StopReason",
       "TaintOptions",

@@ -6,6 +6,7 @@ import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { checkRename } from "../renamed-tools.ts";
+import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/process.ts";
 
 export type McpOptions = McpCommandOptions | McpUrlOptions;
@@ -16,7 +17,7 @@ export interface McpCommandOptions extends ServerCommand, McpCommonOptions {
 }
 
 /** A server that is reached over HTTP. */
-export interface McpUrlOptions extends McpCommonOptions {
+export interface McpUrlOptions extends McpCommonOptions, Pick<HttpClientOptions, "verifyTls" | "ca"> {
   readonly command?: never;
   /**
    * http or https. A name and password in it are sent as basic authentication. A private address, or `localhost`, is allowed
@@ -30,10 +31,6 @@ export interface McpUrlOptions extends McpCommonOptions {
   readonly auth?: McpAuth;
   /** See `HttpClientOptions.allowPrivate`; an authorization server is reached by the same rules. */
   readonly allowPrivate?: readonly string[];
-  /** @default true */
-  readonly verifyTls?: boolean;
-  /** Certificate authorities in PEM, instead of those of the system. */
-  readonly ca?: string;
 }
 
 export interface McpCommonOptions {

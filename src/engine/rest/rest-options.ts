@@ -5,9 +5,10 @@ import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
+import type { HttpClientOptions } from "../../net/http-request.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import { checkRename } from "../renamed-tools.ts";
-import type { OperationFilter } from "../openapi/import-openapi.ts";
+import type { ImportOptions } from "../openapi/import-openapi.ts";
 
 /** How calls are let in. */
 export type RestAuth =
@@ -41,15 +42,14 @@ export interface OAuthClient {
   readonly send?: "basic" | "body";
 }
 
-export interface RestOptions {
+export interface RestOptions
+  extends
+    Pick<HttpClientOptions, "maxBytes" | "maxRedirects" | "verifyTls">,
+    Pick<ImportOptions, "include" | "exclude" | "trustExtensions"> {
   /** The OpenAPI document (2.0, 3.0, 3.1): the path of a file, an http(s) address, or the document itself. JSON, or YAML up to about 16 MB. */
   readonly document: string | JsonObject;
   /** Where paths begin. Wins over what the document says. @default the first server of the document */
   readonly baseUrl?: string;
-  /** Take only operations that all given filters let through. @default all */
-  readonly include?: OperationFilter;
-  /** Leave out operations that any given filter names. @default none */
-  readonly exclude?: OperationFilter;
   /**
    * How calls are let in: one way for every operation, or one for each security scheme of the document, by its name. Sent to the
    * origin of `baseUrl` only, and not to operations that the document says need nothing. Without `baseUrl`, a refresh of a fetched
@@ -66,21 +66,10 @@ export interface RestOptions {
    */
   readonly rename?: Readonly<Record<string, string>>;
   /**
-   * Believe what the document's `x-haft` says where it takes caution away: a POST that only reads, a call that may be repeated.
-   * @default false
-   */
-  readonly trustExtensions?: boolean;
-  /**
    * Hosts that may have private addresses: `localhost:8080`, `billing.corp.example`, `10.0.0.0/8`. A literal private address in
    * `baseUrl`, `document` or a token address is allowed by itself.
    */
   readonly allowPrivate?: readonly string[];
-  /** Most bytes of an answer. @default 10 MiB */
-  readonly maxBytes?: number;
-  /** Most redirects followed. @default 5 */
-  readonly maxRedirects?: number;
-  /** False = certificates are not checked. @default true */
-  readonly verifyTls?: boolean;
   /** Certificate authorities, instead of those of the system: PEM text, or the path of a file. */
   readonly ca?: string;
   /** Sent when the document is fetched, and only then. Taken for secrets. */
