@@ -208,7 +208,7 @@ export class Runtime {
 
   /** The calls that have begun and not ended, oldest first. */
   get running(): readonly { readonly callId: string; readonly name: string }[] {
-    return [...this.#parts.running.byId.values()].map((run) => ({ callId: run.callId, name: run.toolName }));
+    return this.#parts.running.all().map((run) => ({ callId: run.callId, name: run.toolName }));
   }
 
   /**
@@ -217,7 +217,7 @@ export class Runtime {
    */
   async close(): Promise<readonly ToolError[]> {
     for (const stop of this.#stops) stop();
-    for (const run of this.#parts.running.byId.values()) run.cancel("the runtime was closed");
+    this.#cancelAll();
     this.#sessions.refuseAll();
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
@@ -229,6 +229,13 @@ export class Runtime {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** Also the calls that handlers make while they are being cancelled. */
+  #cancelAll(): void {
+    const { running } = this.#parts;
+    for (let runs = running.all(); runs.length > 0; runs = running.all().filter((run) => run.cancelled === undefined))
+      for (const run of runs) run.cancel("the runtime was closed");
   }
 
   #newRegistry(): Registry {
