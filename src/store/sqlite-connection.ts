@@ -6,7 +6,7 @@ import type { SQLInputValue, StatementSync } from "node:sqlite";
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, TransactionSettings } from "kysely";
 import { ToolError } from "../core/error.ts";
-import type { SqlConnection } from "./sql-connection.ts";
+import type { ImmediateSql, RunStatement, SqlConnection } from "./sql-connection.ts";
 import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteTaken } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 import type { Tables } from "./tables.ts";
@@ -29,9 +29,11 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
   const explain = (thrown: unknown, doing: string): ToolError => explainSqlite(thrown, `${place} ${doing}`);
   try {
     const database = openFile(settings);
+    const requireFile = requireSameFile(settings.path);
     return {
       database,
-      tables: new Kysely<Tables>({ dialect: nodeSqliteDialect(database, requireSameFile(settings.path)) }),
+      tables: new Kysely<Tables>({ dialect: nodeSqliteDialect(database, requireFile) }),
+      immediate: new ImmediateSqlite(database, requireFile),
       place,
       databaseTime: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
       randomText: sql<string>`lower(hex(randomblob(16)))`,
@@ -205,6 +207,37 @@ class NodeSqliteDriver extends SqliteDriver {
 const BEGIN_READING = CompiledQuery.raw("begin");
 const BEGIN_WRITING = CompiledQuery.raw("begin immediate");
 
+class ImmediateSqlite implements ImmediateSql {
+  readonly #database: DatabaseSync;
+  readonly #requireFile: () => void;
+
+  constructor(database: DatabaseSync, requireFile: () => void) {
+    this.#database = database;
+    this.#requireFile = requireFile;
+  }
+
+  get isFree(): boolean {
+    return !this.#database.isTransaction;
+  }
+
+  prepare(query: CompiledQuery): RunStatement {
+    const statement = this.#database.prepare(query.sql);
+    return (parameters) => Number(statement.run(...sqliteValues(parameters)).changes);
+  }
+
+  write(work: () => boolean): boolean {
+    this.#requireFile();
+    this.#database.exec(BEGIN_WRITING.sql);
+    try {
+      const isDone = work();
+      if (isDone) this.#database.exec("commit");
+      return isDone;
+    } finally {
+      if (this.#database.isTransaction) this.#database.exec("rollback");
+    }
+  }
+}
+
 /** So many statements are kept prepared; more than a store has in use. */
 const MAX_PREPARED = 200;
 
@@ -232,11 +265,14 @@ class PreparedStatements implements SqliteDatabase {
 }
 
 function kyselyStatement(statement: StatementSync): SqliteStatement {
-  const values = (parameters: readonly unknown[]) => parameters as readonly SQLInputValue[]; // the tables hold text, numbers and null
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => statement.all(...values(parameters)),
-    run: (parameters) => statement.run(...values(parameters)),
-    iterate: (parameters) => statement.iterate(...values(parameters)),
+    all: (parameters) => statement.all(...sqliteValues(parameters)),
+    run: (parameters) => statement.run(...sqliteValues(parameters)),
+    iterate: (parameters) => statement.iterate(...sqliteValues(parameters)),
   };
+}
+
+function sqliteValues(parameters: readonly unknown[]): readonly SQLInputValue[] {
+  return parameters as readonly SQLInputValue[]; // the tables hold text, numbers and null
 }

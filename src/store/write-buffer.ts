@@ -37,7 +37,9 @@ const MAX_GROUP_ROWS = 4_096;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 
 /**
- * The first append is sent at the end of the turn it was made in; what is appended while a group is under way goes with the next.
+ * What somebody waits for is sent as soon as the code that runs has ended, with all that was appended before; what nobody waits for at
+ * the end of the event loop's turn, so that a call that ends within its turn takes one commit. What is appended while a group is under
+ * way goes with the next.
  *
  * A group that cannot be written stays where it is, before everything later. Every wait is told, and the next append or wait tries
  * again: nothing is lost or written twice, and nothing is tried again for ever.
@@ -50,6 +52,7 @@ export class WriteBuffer {
   #bytes = 0;
   #group: Promise<void> | undefined;
   #isDue = false;
+  #isDueLater = false;
   #problem: ToolError | undefined;
 
   constructor(options: WriteBufferOptions) {
@@ -69,7 +72,7 @@ export class WriteBuffer {
     this.#entries.push(entry);
     this.#newest.set(log, entry);
     this.#bytes += bytes;
-    this.#schedule();
+    this.#scheduleLater();
   }
 
   /** Resolves when all that a log appended is durable; undefined when nothing of it waits. */
@@ -117,6 +120,15 @@ export class WriteBuffer {
     this.#isDue = true;
     queueMicrotask(() => {
       this.#isDue = false;
+      this.#send();
+    });
+  }
+
+  #scheduleLater(): void {
+    if (this.#isDueLater || this.#isDue || this.#group !== undefined) return;
+    this.#isDueLater = true;
+    setImmediate(() => {
+      this.#isDueLater = false;
       this.#send();
     });
   }
