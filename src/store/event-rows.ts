@@ -1,5 +1,6 @@
 /** Events as rows of their table. */
 import { eventChecksum } from "./checksum.ts";
+import { joinPieces } from "./json-pieces.ts";
 import type { EventRow } from "./log-database.ts";
 import { storedText } from "./stored-text.ts";
 import type { EventTable, SessionTable } from "./tables.ts";
@@ -12,7 +13,7 @@ export function rowsOf(
   let position = length;
   let checksum = head;
   return events.map(({ at, type, callId, body }) => {
-    const event = { position: ++position, at, type, call_id: callId === undefined ? null : storedText(callId), body };
+    const event = { position: ++position, at, type, call_id: callId === undefined ? null : storedText(callId), body: joinPieces(body) };
     checksum = eventChecksum(checksum, event);
     return { session: id, ...event, checksum };
   });

@@ -1,6 +1,7 @@
 /** What was appended and is not durable yet: written in groups, one at a time, in the order in which it was appended. */
 import { ToolError } from "../core/error.ts";
 import type { LogOptions } from "../core/store.ts";
+import { bytesOfPieces } from "./json-pieces.ts";
 import type { EventRow, LogRefusal, LogWrite } from "./log-database.ts";
 
 export interface WriteBufferOptions {
@@ -64,7 +65,7 @@ export class WriteBuffer {
     log: BufferedLog,
     { create, from, rows }: { readonly create?: LogOptions; readonly from: number; readonly rows: readonly EventRow[] },
   ): void {
-    const bytes = rows.reduce((sum, row) => sum + Buffer.byteLength(row.body), ENTRY_BYTES);
+    const bytes = rows.reduce((sum, row) => sum + bytesOfPieces(row.body), ENTRY_BYTES);
     // A whole answer kept beside its result is a convenience: what must be recorded after it needs the room.
     const isOptional = rows.length > 0 && rows.every(({ type }) => type === "output-keep");
     if (this.#bytes + (isOptional ? bytes : 0) >= this.#options.maxBytes) throw this.#overflow(bytes);
