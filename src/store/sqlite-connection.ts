@@ -53,7 +53,9 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
  * this is the first thing that changes the file.
  */
 export function prepareForWriting({ database }: SqliteConnection, { path, busyTimeoutMs, synchronous }: SqliteSettings): void {
-  database.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON`);
+  database.exec(
+    `PRAGMA synchronous = ${synchronous}; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
+  );
   if (path === ":memory:") return;
   for (let waitedMs = 0; ; waitedMs += RETRY_MS) {
     try {
@@ -67,6 +69,8 @@ export function prepareForWriting({ database }: SqliteConnection, { path, busyTi
 }
 
 const RETRY_MS = 20;
+/** 16 MB of pages of 4 kB: those at the ends of logs are written again and again, and go into the file itself once in so many. */
+const CHECKPOINT_PAGES = 4_000;
 
 function pause(durationMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
@@ -210,10 +214,14 @@ const BEGIN_WRITING = CompiledQuery.raw("begin immediate");
 class ImmediateSqlite implements ImmediateSql {
   readonly #database: DatabaseSync;
   readonly #requireFile: () => void;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
 
   constructor(database: DatabaseSync, requireFile: () => void) {
     this.#database = database;
     this.#requireFile = requireFile;
+    this.#begin = database.prepare(BEGIN_WRITING.sql);
+    this.#commit = database.prepare("commit");
   }
 
   get isFree(): boolean {
@@ -227,10 +235,10 @@ class ImmediateSqlite implements ImmediateSql {
 
   write(work: () => boolean): boolean {
     this.#requireFile();
-    this.#database.exec(BEGIN_WRITING.sql);
+    this.#begin.run();
     try {
       const isDone = work();
-      if (isDone) this.#database.exec("commit");
+      if (isDone) this.#commit.run();
       return isDone;
     } finally {
       if (this.#database.isTransaction) this.#database.exec("rollback");

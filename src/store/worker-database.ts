@@ -15,6 +15,16 @@ export interface WorkerRequest {
 
 export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: ErrorInfo };
 
+/** What the thread is started with. */
+export interface WorkerStart {
+  readonly settings: SqliteSettings;
+  /** One number in shared memory: how many requests were sent, counted after each. The thread wakes when it changes. */
+  readonly asked: Int32Array;
+}
+
+/** Next to nothing lives longer than its request in the thread: room for more young objects than this would be filled before it is looked through. */
+const WORKER_MEMORY = { maxYoungGenerationSizeMb: 8 } as const;
+
 interface Waiter {
   resolve(value: unknown): void;
   reject(error: ToolError): void;
@@ -42,6 +52,7 @@ export class WorkerDatabase implements LogDatabase {
   #worker: Worker | undefined;
   #failure: ToolError | undefined;
   #count = 0;
+  #asked = countInSharedMemory();
 
   constructor(settings: SqliteSettings, file: URL) {
     this.#settings = settings;
@@ -108,8 +119,9 @@ export class WorkerDatabase implements LogDatabase {
 
   #start(): void {
     this.#failure = undefined;
-    const settings = { workerData: this.#settings, execArgv: [], name: "haft-sqlite" };
-    const worker = new Worker(this.#file, settings);
+    this.#asked = countInSharedMemory();
+    const workerData: WorkerStart = { settings: this.#settings, asked: this.#asked };
+    const worker = new Worker(this.#file, { workerData, resourceLimits: WORKER_MEMORY, execArgv: [], name: "haft-sqlite" });
     worker.unref();
     worker.on("message", (answer: WorkerAnswer) => this.#settle(answer));
     worker.on("error", (error) => this.#end(worker, `its thread failed: ${error.message}`, error));
@@ -131,6 +143,8 @@ export class WorkerDatabase implements LogDatabase {
       const id = this.#count++;
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       worker.postMessage({ id, method, argument } satisfies WorkerRequest);
+      Atomics.add(this.#asked, 0, 1);
+      Atomics.notify(this.#asked, 0);
       this.#waiters.set(id, { resolve, reject });
       if (this.#waiters.size === 1) worker.ref();
     });
@@ -157,4 +171,8 @@ export class WorkerDatabase implements LogDatabase {
     for (const waiter of this.#waiters.values()) waiter.reject(this.#failure);
     this.#waiters.clear();
   }
+}
+
+function countInSharedMemory(): Int32Array {
+  return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 }
