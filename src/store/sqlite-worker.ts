@@ -8,7 +8,7 @@ import type { WorkerAnswer, WorkerRequest, WorkerStart } from "./worker-database
 
 /** How long the thread waits for a next request where it is. */
 const LINGER_MS = 2;
-const MAX_IN_A_ROW = 1_000;
+const MAX_IN_A_ROW = 32;
 
 const { settings, asked } = workerData as WorkerStart; // worker-database.ts starts this thread, and nobody else
 const port = parentPort;
@@ -63,6 +63,5 @@ async function answer({ id, method, argument }: WorkerRequest): Promise<void> {
   } catch (error: unknown) {
     result = { id, error: ToolError.fromUnknown(error, "store_failed").toJSON() };
   }
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   port?.postMessage(result);
 }
