@@ -14,10 +14,13 @@ const { settings, asked } = workerData as WorkerStart; // worker-database.ts sta
 const port = parentPort;
 let database: SqlDatabase | undefined;
 let last: Promise<void> = Promise.resolve();
-/** How many requests were taken. */
-let taken = 0;
+/** How many requests came in, and how many of them were answered. */
+let [received, answered] = [0, 0];
 
-port?.on("message", (request: WorkerRequest) => inTurn(() => answerAll(request)));
+port?.on("message", (request: WorkerRequest) => {
+  received++;
+  inTurn(() => answerAll(request));
+});
 
 // oxlint-disable-next-line no-restricted-globals -- real time, and no port reaches this thread; the main thread may be busy for long
 setInterval(() => inTurn(beat), HEARTBEAT_MS);
@@ -34,15 +37,19 @@ function inTurn(job: () => Promise<void>): void {
 async function answerAll(first: WorkerRequest): Promise<void> {
   let request: WorkerRequest | undefined = first;
   for (let count = 0; request !== undefined; count++) {
-    taken++;
     await answer(request);
+    answered++;
     request = count < MAX_IN_A_ROW ? nextRequest() : undefined;
   }
 }
 
+/** Undefined when none comes for a while, and when others came before it. */
 function nextRequest(): WorkerRequest | undefined {
-  if (port === null || Atomics.wait(asked, 0, taken, LINGER_MS) === "timed-out") return undefined;
-  return receiveMessageOnPort(port)?.message as WorkerRequest | undefined; // nothing else is sent here
+  if (port === null || answered < received || Atomics.wait(asked, 0, received, LINGER_MS) === "timed-out") return undefined;
+  const next = receiveMessageOnPort(port);
+  if (next === undefined) return undefined;
+  received++;
+  return next.message as WorkerRequest; // nothing else is sent here
 }
 
 async function beat(): Promise<void> {
