@@ -1,26 +1,17 @@
 /** The thread in which a SQLite store reads and writes: answers one request after the other, in order. */
-import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { ToolError } from "../core/error.ts";
 import { HEARTBEAT_MS } from "./owner.ts";
 import { openSqliteDatabase } from "./sqlite-database.ts";
+import type { SqliteSettings } from "./sqlite-settings.ts";
 import type { SqlDatabase } from "./sql-database.ts";
-import type { WorkerAnswer, WorkerRequest, WorkerStart } from "./worker-database.ts";
+import type { WorkerAnswer, WorkerRequest } from "./worker-database.ts";
 
-/** How long the thread waits for a next request where it is. */
-const LINGER_MS = 2;
-const MAX_IN_A_ROW = 32;
-
-const { settings, asked } = workerData as WorkerStart; // worker-database.ts starts this thread, and nobody else
-const port = parentPort;
+const settings = workerData as SqliteSettings; // worker-database.ts starts this thread, and nobody else
 let database: SqlDatabase | undefined;
 let last: Promise<void> = Promise.resolve();
-/** How many requests came in, and how many of them were answered. */
-let [received, answered] = [0, 0];
 
-port?.on("message", (request: WorkerRequest) => {
-  received++;
-  inTurn(() => answerAll(request));
-});
+parentPort?.on("message", (request: WorkerRequest) => inTurn(() => answer(request)));
 
 // oxlint-disable-next-line no-restricted-globals -- real time, and no port reaches this thread; the main thread may be busy for long
 setInterval(() => inTurn(beat), HEARTBEAT_MS);
@@ -28,28 +19,6 @@ setInterval(() => inTurn(beat), HEARTBEAT_MS);
 /** One thing at a time, none of which throws. */
 function inTurn(job: () => Promise<void>): void {
   last = last.then(job);
-}
-
-/**
- * Answers a request, and those that follow it closely: to wait for them here takes less time than to be woken by the event loop. Goes
- * back there now and then all the same, as the heartbeat is due there.
- */
-async function answerAll(first: WorkerRequest): Promise<void> {
-  let request: WorkerRequest | undefined = first;
-  for (let count = 0; request !== undefined; count++) {
-    await answer(request);
-    answered++;
-    request = count < MAX_IN_A_ROW ? nextRequest() : undefined;
-  }
-}
-
-/** Undefined when none comes for a while, and when others came before it. */
-function nextRequest(): WorkerRequest | undefined {
-  if (port === null || answered < received || Atomics.wait(asked, 0, received, LINGER_MS) === "timed-out") return undefined;
-  const next = receiveMessageOnPort(port);
-  if (next === undefined) return undefined;
-  received++;
-  return next.message as WorkerRequest; // nothing else is sent here
 }
 
 async function beat(): Promise<void> {
@@ -70,5 +39,6 @@ async function answer({ id, method, argument }: WorkerRequest): Promise<void> {
   } catch (error: unknown) {
     result = { id, error: ToolError.fromUnknown(error, "store_failed").toJSON() };
   }
-  port?.postMessage(result);
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
+  parentPort?.postMessage(result);
 }

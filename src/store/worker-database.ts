@@ -15,14 +15,10 @@ export interface WorkerRequest {
 
 export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: ErrorInfo };
 
-/** What the thread is started with. */
-export interface WorkerStart {
-  readonly settings: SqliteSettings;
-  /** One number in shared memory: how many requests were sent, counted after each. The thread wakes when it changes. */
-  readonly asked: Int32Array;
-}
-
-/** Next to nothing lives longer than its request in the thread: room for more young objects than this would be filled before it is looked through. */
+/**
+ * Next to nothing lives longer than its request in the thread. Without a limit, V8 fills some 100 MB with young objects before it looks
+ * which of them are still needed.
+ */
 const WORKER_MEMORY = { maxYoungGenerationSizeMb: 8 } as const;
 
 interface Waiter {
@@ -52,7 +48,6 @@ export class WorkerDatabase implements LogDatabase {
   #worker: Worker | undefined;
   #failure: ToolError | undefined;
   #count = 0;
-  #asked = countInSharedMemory();
 
   constructor(settings: SqliteSettings, file: URL) {
     this.#settings = settings;
@@ -119,9 +114,8 @@ export class WorkerDatabase implements LogDatabase {
 
   #start(): void {
     this.#failure = undefined;
-    this.#asked = countInSharedMemory();
-    const workerData: WorkerStart = { settings: this.#settings, asked: this.#asked };
-    const worker = new Worker(this.#file, { workerData, resourceLimits: WORKER_MEMORY, execArgv: [], name: "haft-sqlite" });
+    const settings = { workerData: this.#settings, resourceLimits: WORKER_MEMORY, execArgv: [], name: "haft-sqlite" };
+    const worker = new Worker(this.#file, settings);
     worker.unref();
     worker.on("message", (answer: WorkerAnswer) => this.#settle(answer));
     worker.on("error", (error) => this.#end(worker, `its thread failed: ${error.message}`, error));
@@ -143,8 +137,6 @@ export class WorkerDatabase implements LogDatabase {
       const id = this.#count++;
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       worker.postMessage({ id, method, argument } satisfies WorkerRequest);
-      Atomics.add(this.#asked, 0, 1);
-      Atomics.notify(this.#asked, 0);
       this.#waiters.set(id, { resolve, reject });
       if (this.#waiters.size === 1) worker.ref();
     });
@@ -171,8 +163,4 @@ export class WorkerDatabase implements LogDatabase {
     for (const waiter of this.#waiters.values()) waiter.reject(this.#failure);
     this.#waiters.clear();
   }
-}
-
-function countInSharedMemory(): Int32Array {
-  return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 }
