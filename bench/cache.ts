@@ -1,6 +1,6 @@
 /** What an answer from the cache costs, beside the call it saves and a bare look-up. */
 import { createRuntime, defineTool } from "../src/index.ts";
-import type { CacheScope } from "../src/index.ts";
+import type { CacheScope } from "../src/core/tool.ts";
 import { sqliteStore } from "../src/store/sqlite-store.ts";
 import { inFolderOnDisk } from "./folder.ts";
 import { measure, printTable } from "./measure.ts";

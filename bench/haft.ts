@@ -43,7 +43,7 @@ export function haftBatch(count: number, delayMs: number, maxConcurrent?: number
     name: "wait",
     description: "d",
     inputSchema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
-    effects: { writes: (input) => [`cell:${String(input["n"])}`] },
+    effects: { writes: (input) => [`cell:${input.n}`] },
     execute: ({ n }: { n: number }) => new Promise((resolve) => setTimeout(resolve, delayMs, n)),
   });
   const runtime = createRuntime({ tools: [wait], onEvent: () => {}, ...(maxConcurrent === undefined ? {} : { maxConcurrent }) });

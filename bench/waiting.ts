@@ -43,7 +43,7 @@ function haft(wait: Wait, options: RuntimeOptions): Contestant {
     name: "wait",
     description: "d",
     inputSchema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
-    effects: { writes: (input) => [`cell:${String(input["n"])}`] },
+    effects: { writes: (input) => [`cell:${input.n}`] },
     execute: ({ n }: { n: number }) => wait(n),
   });
   const runtime = createRuntime({ ...options, tools: [tool] });

@@ -1,6 +1,7 @@
 /** Calls whose inputs refer to what earlier ones answered, checked before any of them runs. */
 import assert from "node:assert/strict";
-import { checkSequence, createRuntime, defineTool, readOnly, resultText, runSequence } from "haft";
+import { createRuntime, defineTool, readOnly, resultText } from "haft";
+import { checkSequence, runSequence } from "haft/sequence";
 
 const text = { type: "string" } as const;
 const find = defineTool({

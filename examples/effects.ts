@@ -20,7 +20,7 @@ const append = defineTool({
   name: "append",
   description: "Adds a word to a document.",
   inputSchema: { type: "object", properties: { document: { type: "string" }, word: { type: "string" } }, required: ["document", "word"] },
-  effects: { writes: (input) => [`document:${String(input["document"])}`] },
+  effects: { writes: "document:{document}" },
   async execute({ document, word }) {
     const before = documents.get(document) ?? "";
     await work("writes");
@@ -32,7 +32,7 @@ const read = defineTool({
   name: "read",
   description: "Reads a document.",
   inputSchema: { type: "object", properties: { document: { type: "string" } }, required: ["document"] },
-  effects: { reads: (input) => [`document:${String(input["document"])}`] },
+  effects: { reads: "document:{document}" },
   async execute({ document }) {
     await work("reads");
     return documents.get(document) ?? "";

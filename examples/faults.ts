@@ -1,6 +1,8 @@
 /** Failures on purpose: the same seed hits the same calls, and no payment is made twice because of them. */
 import assert from "node:assert/strict";
-import { createRuntime, defineTool, memoryStore, readOnly, type FaultPlan, type ToolResult } from "haft";
+import { createRuntime, defineTool, readOnly, type ToolResult } from "haft";
+import { memoryStore } from "haft/store";
+import type { FaultPlan } from "haft/simulation";
 import { fakePorts } from "haft/testing";
 
 const paid: string[] = [];

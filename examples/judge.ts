@@ -1,6 +1,7 @@
 /** A judge: another model looks at every payment before it is made. Where it cannot say, nothing is paid. */
 import assert from "node:assert/strict";
-import { collectReply, createRuntime, defineTool, resultText, type Hook } from "haft";
+import { createRuntime, defineTool, resultText, type Hook } from "haft";
+import { collectReply } from "haft/model";
 import { scriptedModel } from "haft/model";
 
 const pay = defineTool({
@@ -14,7 +15,7 @@ const pay = defineTool({
   execute: ({ to, amount }) => `paid ${amount} to ${to}`,
 });
 
-// In a program: modelFrom("anthropic/claude-sonnet-5", { environment: process.env })
+// In a program: modelFrom("anthropic/claude-sonnet-5")
 const judge = scriptedModel([{ text: '{"verdict": "allow"}' }, { text: '{"verdict": "deny", "why": "ten times the usual rent"}' }]);
 
 const judging: Hook = {

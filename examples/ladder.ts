@@ -1,6 +1,7 @@
 /** Who answers which tool: the tool itself, a recording of it, or something that makes its answers up. */
 import assert from "node:assert/strict";
-import { createRuntime, defineTool, replayEngine, resultText, type SessionEvent, type ToolResult } from "haft";
+import { createRuntime, defineTool, resultText, type SessionEvent, type ToolResult } from "haft";
+import { replayEngine } from "haft/recording";
 import { exampleEngine, stubEngine } from "haft/simulation";
 
 let asked = 0;

@@ -1,6 +1,7 @@
 /** A run that pauses where a person must say yes, and goes on when they have: another process may do that. */
 import assert from "node:assert/strict";
-import { createLoop, createRuntime, defineTool, memoryStore } from "haft";
+import { createLoop, createRuntime, defineTool } from "haft";
+import { memoryStore } from "haft/store";
 import { scriptedModel } from "haft/model";
 
 const sent: string[] = [];

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { createRuntime, resultText } from "haft";
-import { mcpEngine } from "haft/mcp";
+import { mcpToolset } from "haft/mcp";
 
 const server = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"));
 
 const runtime = createRuntime({
-  toolsets: [{ name: "everything", engine: mcpEngine({ command: process.execPath, args: [server, "stdio"] }), openTimeoutMs: 30_000 }],
+  toolsets: [mcpToolset("everything", { command: process.execPath, args: [server, "stdio"], openTimeoutMs: 30_000 })],
 });
 const { opened, failed } = await runtime.open();
 console.log("opened:", opened.join(", "), "failed:", failed.length);

@@ -1,7 +1,7 @@
 /** One MCP server, first shared by all sessions, then with a connection for each. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, perSession, resultText } from "haft";
-import { mcpEngine } from "haft/mcp";
+import { mcpEngine, mcpToolset } from "haft/mcp";
 import { listenMcp } from "haft/mcp-server";
 
 const next = defineTool({
@@ -19,10 +19,7 @@ const listener = await listenMcp(served, { port: 0 }); // it has a session for e
 
 const server = { url: listener.url, protocol: "legacy" } as const; // over HTTP the newer protocol has no connections to remember
 const runtime = createRuntime({
-  toolsets: [
-    { name: "shared", engine: mcpEngine(server) },
-    { name: "own", engine: perSession(() => mcpEngine(server)) },
-  ],
+  toolsets: [mcpToolset("shared", server), { name: "own", engine: perSession(() => mcpEngine(server)) }],
 });
 await runtime.open();
 

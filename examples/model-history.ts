@@ -1,7 +1,9 @@
 /** What a model is shown of a long session: the newest turns, without results that newer calls have made worthless. */
 import assert from "node:assert/strict";
-import { createRuntime, defineTool, supersedesAt, toOpenAiMessages, type MessagesOptions } from "haft";
+import { createRuntime, defineTool } from "haft";
+import { supersedesAt, type MessagesOptions } from "haft/session";
 import { countingIds } from "haft/testing";
+import { openAiChat } from "haft/wire";
 
 const shelf = new Map([["bread", 3]]);
 const stock = defineTool({
@@ -24,7 +26,7 @@ for (const count of [3, 2, 1]) {
 }
 
 function show(title: string, options?: MessagesOptions): number {
-  const { messages } = toOpenAiMessages(session.messages(options));
+  const { messages } = openAiChat().encodeMessages(session.messages(options));
   console.log(`${title}: ${messages.length} messages`);
   for (const { role, content } of options === undefined ? [] : messages) console.log(`  ${String(role)}: ${String(content ?? "(a call)")}`);
   return messages.length;

@@ -1,6 +1,7 @@
 /** A model plays the tools: it finds the words, and a reducer keeps the numbers. */
 import assert from "node:assert/strict";
-import { createRuntime, resultText, ToolError, type Reducer, type Tool } from "haft";
+import { createRuntime, resultText, ToolError, type Tool } from "haft";
+import type { Reducer } from "haft/tools";
 import { scriptedModel } from "haft/model";
 import { lmEngine } from "haft/simulation";
 
@@ -26,7 +27,7 @@ const transfer: Tool = {
   reducer: pay,
 };
 
-// In a program: modelFrom("anthropic/claude-sonnet-5", { environment: process.env })
+// In a program: modelFrom("anthropic/claude-sonnet-5")
 const model = scriptedModel([
   { text: '{"message": "30 euros are on their way to Ada.", "balance": 7000}' },
   { text: "Sorry, I cannot do that." },

@@ -1,6 +1,7 @@
 /** What a model is told of its tools: a line each, hints in a fixed order, and a manual on demand. */
 import assert from "node:assert/strict";
-import { type ToolResult, buildPrompt, createRuntime, defineTool, readOnly, resultText } from "haft";
+import { type ToolResult, createRuntime, defineTool, readOnly, resultText } from "haft";
+import { buildPrompt } from "haft/prompt";
 import { infoToolset } from "haft/info";
 
 const item = { type: "object", properties: { item: { type: "string" } }, required: ["item"] } as const;
@@ -21,7 +22,7 @@ const order = defineTool({
   execute: (input) => `a box of ${input.item} is ordered`,
 });
 const runtime = createRuntime({ tools: [stock, order] });
-runtime.registry.addToolset(infoToolset(runtime.registry));
+runtime.registry.addToolset(infoToolset());
 
 const contributions = [{ name: "house", bucket: "first", text: "The shop closes at six." }];
 console.log(buildPrompt(runtime.registry, { introduction: "You look after a shop.", contributions }));

@@ -1,6 +1,8 @@
 /** Which tools a model sees and may call depends on the mode; what the provider runs itself is told of in the provider's words. */
 import assert from "node:assert/strict";
-import { createLoop, createRuntime, providerTools, pure, visibilityOf } from "haft";
+import { createLoop, createRuntime, pure } from "haft";
+import { providerTools } from "haft/prompt";
+import { visibilityOf } from "haft/tools";
 import { scriptedModel } from "haft/model";
 import { anthropicMessages } from "haft/wire";
 

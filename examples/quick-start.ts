@@ -12,7 +12,7 @@ const take = defineTool({
     properties: { item: { type: "string" }, count: { type: "integer", minimum: 1 } },
     required: ["item", "count"],
   },
-  effects: { writes: (input) => [`stock:${String(input["item"])}`] },
+  effects: { writes: "stock:{item}" },
   async execute({ item, count }) {
     const before = stock.get(item) ?? 0;
     await new Promise(setImmediate); // others may run here, but nobody who writes stock:apples

@@ -4,7 +4,8 @@ import { createReadStream } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRuntime, defineTool, readRecording, resultText, toolsetsOfRecording, writeRecording, type SessionEvent } from "haft";
+import { createRuntime, defineTool, resultText, type SessionEvent } from "haft";
+import { readRecording, toolsetsOfRecording, writeRecording } from "haft/recording";
 import { recordedAnswer, recordedToolsets } from "haft/testing";
 
 let asked = 0;

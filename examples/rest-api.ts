@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { createRuntime, resultText } from "haft";
-import { restEngine } from "haft/rest";
+import { openApiToolset } from "haft/rest";
 import { openLibrary } from "./demo/library-server.ts";
 
 const library = await openLibrary("card-4711");
 const document = fileURLToPath(new URL("demo/library.yaml", import.meta.url));
 
-const engine = restEngine({ document, baseUrl: library.url, auth: { type: "bearer", token: "card-4711" } });
-const runtime = createRuntime({ toolsets: [{ name: "library", engine }] });
+const books = openApiToolset("library", { document, baseUrl: library.url, auth: { type: "bearer", token: "card-4711" } });
+const runtime = createRuntime({ toolsets: [books] });
 await runtime.open();
 console.log(runtime.registry.names("library").join(", "));
 

@@ -9,7 +9,7 @@ const price = defineTool({
   name: "price",
   description: "Looks a price up.",
   inputSchema: item,
-  effects: { reads: (input) => [`price:${String(input["item"])}`], writes: [] },
+  effects: { reads: "price:{item}", writes: [] },
   cache: { scope: "runtime", ttlMs: 60_000 },
   execute: (input) => prices.get(input.item) ?? 0,
 });
@@ -17,7 +17,7 @@ const raise = defineTool({
   name: "raise",
   description: "Raises a price by one.",
   inputSchema: item,
-  effects: { writes: (input) => [`price:${String(input["item"])}`] },
+  effects: { writes: "price:{item}" },
   execute: (input) => void prices.set(input.item, (prices.get(input.item) ?? 0) + 1),
 });
 const basket = defineTool({

@@ -10,7 +10,7 @@ const read = defineTool({
   name: "read",
   description: "Reads a page.",
   inputSchema: page,
-  effects: { reads: (input) => [`page:${String(input["page"])}`], writes: [] },
+  effects: { reads: "page:{page}", writes: [] },
   execute: (input) => {
     console.log(`  read ${input.page} begins`);
     return notes.get(input.page) ?? "";
@@ -20,7 +20,7 @@ const write = defineTool({
   name: "write",
   description: "Writes a page.",
   inputSchema: page,
-  effects: { writes: (input) => [`page:${String(input["page"])}`] },
+  effects: { writes: "page:{page}" },
   execute: ({ page: name, text = "" }) => {
     console.log(`  write ${name} begins`);
     notes.set(name, text);

@@ -1,7 +1,7 @@
 /** Tools of this program served to MCP clients over HTTP, and called by one: here Haft's own, of either era. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText } from "haft";
-import { mcpEngine } from "haft/mcp";
+import { mcpToolset } from "haft/mcp";
 import { listenMcp } from "haft/mcp-server";
 
 const paint = defineTool({
@@ -23,7 +23,7 @@ await served.open();
 const listener = await listenMcp(served, { port: 0, name: "garden", token: "let-me-in-please-4711" });
 
 const client = createRuntime({
-  toolsets: [{ name: "remote", engine: mcpEngine({ url: listener.url, auth: { type: "bearer", token: "let-me-in-please-4711" } }) }],
+  toolsets: [mcpToolset("remote", { url: listener.url, auth: { type: "bearer", token: "let-me-in-please-4711" } })],
   ask: ({ asker, message }) => {
     console.log(`${asker} asks: ${message}`);
     return { action: "accept", content: { colour: "green" } };

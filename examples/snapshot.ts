@@ -1,6 +1,7 @@
 /** A session as one JSON value: taken in one place, gone on with in another. */
 import assert from "node:assert/strict";
-import { createRuntime, defineTool, ToolError, type SessionSnapshot } from "haft";
+import { createRuntime, defineTool, ToolError } from "haft";
+import type { SessionSnapshot } from "haft/session";
 
 const count = defineTool({
   name: "count",

@@ -9,14 +9,14 @@ const status = defineTool({
   name: "status",
   description: "Says how far an order is.",
   inputSchema: order,
-  effects: { reads: ({ id }) => [`order:${Number(id)}`], writes: [] },
+  effects: { reads: "order:{id}", writes: [] },
   execute: ({ id }) => orders.get(id) ?? "unknown",
 });
 const cancel = defineTool({
   name: "cancel",
   description: "Cancels an order.",
   inputSchema: order,
-  effects: { writes: ({ id }) => [`order:${Number(id)}`], external: true },
+  effects: { writes: "order:{id}", external: true },
   execute: ({ id }) => {
     orders.set(id, "cancelled");
     return "cancelled";

@@ -1,6 +1,6 @@
 /** Calls in text, read and written without a model: a format with marks of one's own, and one by its name. */
 import assert from "node:assert/strict";
-import type { ModelTool } from "haft";
+import type { ModelTool } from "haft/model";
 import { delimitedFormat, textFormat } from "haft/wire";
 
 const stock: ModelTool = {

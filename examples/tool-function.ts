@@ -1,6 +1,7 @@
 /** A function that stays a function, and is a tool as well; and inputs checked without calling anything. */
 import assert from "node:assert/strict";
-import { Registry, createRuntime, pure, toolFunction, validateInput } from "haft";
+import { Registry, createRuntime, pure, toolFunction } from "haft";
+import { validateInput } from "haft/schema";
 
 const registry = new Registry();
 const area = toolFunction(

@@ -1,6 +1,7 @@
 /** A provider's JSON and our words, without a request: tools and messages out, a streamed reply in, results out. */
 import assert from "node:assert/strict";
-import { createRuntime, defineTool, type ModelCall, type ModelMessage, type ModelTool } from "haft";
+import { createRuntime, defineTool, type ModelMessage } from "haft";
+import type { ModelCall, ModelTool } from "haft/model";
 import { frameReader, gemini, openAiChat } from "haft/wire";
 
 const properties = { item: { type: "string" } };

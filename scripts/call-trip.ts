@@ -25,7 +25,7 @@ const write = defineTool({
   name: "write",
   description: "Writes.",
   inputSchema: { type: "object", properties: { id: { type: "string" } }, required: ["id"] },
-  effects: { writes: (input) => [`item:${String(input["id"])}`] },
+  effects: { writes: (input) => [`item:${input.id}`] },
   execute: async ({ id }) => await Promise.resolve({ id, written: true }),
 });
 const TOOLSETS = [{ name: "shop", tools: [read, write] }];

@@ -286,7 +286,7 @@ export class Accountant {
       description: "Does what is planned for its number.",
       inputSchema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
       outputSchema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
-      effects: index % 2 === 0 ? { reads: [] } : { writes: ({ n }) => [`cell:${String(n)}`] },
+      effects: index % 2 === 0 ? { reads: [] } : { writes: "cell:{n}" },
       execute: ({ n }: { readonly n: number }, context) => this.#handle(n, context),
     };
   }

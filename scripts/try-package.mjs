@@ -10,7 +10,7 @@ const { exports, version } = JSON.parse(readFileSync(new URL("../package.json", 
 for (const [entry, target] of Object.entries(exports)) {
   if (typeof target !== "object") continue;
   const values = Object.keys(await import(entry.replace(".", "haft")));
-  assert(values.length > 0, `${entry} exports nothing`);
+  assert(values.length > 0 || entry === "./ports", `${entry} exports nothing`); // that one has types only
 }
 
 const { createRuntime } = await import("haft");

@@ -14,7 +14,7 @@ export const sendMail = defineTool({
     required: ["to", "subject"],
     additionalProperties: false,
   },
-  effects: { writes: (input) => [`mailbox:${String(input["to"])}`], external: true },
+  effects: { writes: "mailbox:{to}", external: true },
   execute: ({ to }) => `Sent to ${to}.`,
 });
 

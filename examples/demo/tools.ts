@@ -21,7 +21,7 @@ export const weather = defineTool({
     properties: { celsius: { type: "number" }, sky: { type: "string" }, days: { type: "integer" } },
     required: ["celsius", "sky", "days"],
   },
-  effects: { reads: (input) => [`weather:${String(input["city"])}`] },
+  effects: { reads: "weather:{city}" },
   tags: ["weather"],
   async execute({ city, days = 1 }) {
     await setTimeout(300);

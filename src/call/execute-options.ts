@@ -7,7 +7,7 @@ import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { Rungs } from "../core/rung.ts";
 import { visibilityOf } from "../policy/visibility.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
-import { unknownKey } from "../registry/known-keys.ts";
+import { unknownKey } from "../core/known-keys.ts";
 
 export interface ExecuteOptions {
   readonly signal?: AbortSignal;

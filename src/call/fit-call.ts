@@ -44,14 +44,14 @@ function warnOnce(run: ResolvedCall, registered: RegisteredTool): void {
 
 /** The tool's own rules, then its own schema library. */
 function applyOwnRules(run: ResolvedCall, input: JsonObject): FittedCall | ToolError | Promise<FittedCall | ToolError> {
-  const { validate, parseInput } = run.plan.tool;
+  const { tool } = run.plan;
   run.input = input; // recorded, whatever the rules say
-  if (validate !== undefined) {
-    const problems = readProblems(validate(input));
+  if (tool.validate !== undefined) {
+    const problems = readProblems(tool.validate(input));
     if (problems.length > 0) return invalidInput(run, problems);
   }
-  if (parseInput === undefined) return fitted(run, input, input);
-  return settleParsing(run, { what: "input", work: parseInput(input), take: (parsed) => takeParsed(run, input, parsed) });
+  if (tool.parseInput === undefined) return fitted(run, input, input);
+  return settleParsing(run, { what: "input", work: tool.parseInput(input), take: (parsed) => takeParsed(run, input, parsed) });
 }
 
 /** A rule that answers with anything but a list has not said that the input is right. */

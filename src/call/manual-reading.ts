@@ -29,7 +29,7 @@ export function passReadingGate(run: ResolvedCall): ToolError | undefined {
       : `${qualifiedName} may be called while its documentation, which was read earlier, is still shown`;
   if (!isVisible(run.parts.registry, INFO_NAME, run.options.visibility)) {
     return new ToolError("unavailable", `${why}, and there is no tool to read it with.`, {
-      operatorHint: "Add one: runtime.registry.addToolset(infoToolset(runtime.registry)).",
+      operatorHint: "Add one: createRuntime({ toolsets: [infoToolset()] }).",
     });
   }
   return new ToolError("permission_denied", `${why}: call ${INFO_NAME} with ${JSON.stringify({ name: qualifiedName })} first.`, {

@@ -6,7 +6,7 @@ import { copyJson, isJsonObject } from "../core/base/json.ts";
 import type { JsonLimits, JsonObject } from "../core/base/json.ts";
 import type { Repair } from "../core/result.ts";
 import { typeInWords } from "../core/base/wording.ts";
-import { nearNames } from "../registry/near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 
 export interface ReadCall {
   readonly call: ToolCall;

@@ -1,7 +1,9 @@
 /** Works out what one call reads and writes, and which keys it must lock for that. */
 import { qualifiedName } from "../core/call.ts";
 import { isSessionKey } from "../core/effects.ts";
-import type { ResolvedEffects, Effects, LockKeys, ResourceKeys } from "../core/effects.ts";
+import type { ResolvedEffects, Effects, LockKeys } from "../core/effects.ts";
+import { areComputed, compileKeys } from "../core/resource-keys.ts";
+import type { ResourceKeys } from "../core/resource-keys.ts";
 import { describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Clock } from "../core/ports.ts";
@@ -35,7 +37,7 @@ export function createEffectsResolver(
 
 /** Whether two calls of a tool with these effects may touch something different. */
 export function dependsOnInput({ reads, writes }: Effects = {}): boolean {
-  return typeof reads === "function" || typeof writes === "function";
+  return areComputed(reads) || areComputed(writes);
 }
 
 const NO_INPUT: JsonObject = Object.freeze({});
@@ -49,6 +51,8 @@ interface ResolverOptions {
 
 class EffectsResolver {
   readonly #effects: Effects;
+  readonly #reads: KeyReader | undefined;
+  readonly #writes: KeyReader | undefined;
   readonly #name: string;
   readonly #warn: (message: string) => void;
   readonly #clock: Clock | undefined;
@@ -64,6 +68,8 @@ class EffectsResolver {
   constructor(options: ResolverOptions) {
     const toolset = toolsetKey(options.toolsetName);
     this.#effects = options.tool.effects ?? {};
+    this.#reads = keyReader(this.#effects.reads);
+    this.#writes = keyReader(this.#effects.writes);
     this.#name = qualifiedName(options.toolsetName, options.tool.name);
     this.#warn = options.warn;
     this.#clock = options.clock;
@@ -89,17 +95,16 @@ class EffectsResolver {
 
   /** @param isTimed whether code of the program's own may run, which may take too long */
   resolve(input: JsonObject, isTimed: boolean = true): ResolvedEffects {
-    const { reads: declaredReads, writes: declaredWrites } = this.#effects;
-    if (declaredReads === undefined && declaredWrites === undefined) return this.#undeclared;
+    if (this.#reads === undefined && this.#writes === undefined) return this.#undeclared;
     const startedAt = this.#clock?.now() ?? 0;
-    const reads = declaredReads === undefined ? NONE : readKeys(declaredReads, input);
-    const writes = declaredWrites === undefined ? NONE : readKeys(declaredWrites, input);
+    const reads = this.#reads?.(input) ?? NONE;
+    const writes = this.#writes?.(input) ?? NONE;
     if (isTimed && this.#clock !== undefined) this.#checkTime(this.#clock.now() - startedAt);
     if (typeof reads === "string") return this.#giveUp("reads", reads);
     if (typeof writes === "string") return this.#giveUp("writes", writes);
     if (writes.length > 0) return this.#writing(reads, writes);
     if (reads.length > 0) return this.#build({ reads, writes, lock: { reads: [this.#readsPlace, ...reads], writes, commutative: false } });
-    return declaredReads === undefined ? this.#readsToolset : this.#touchesNothing;
+    return this.#reads === undefined ? this.#readsToolset : this.#touchesNothing;
   }
 
   #writing(allReads: readonly string[], writes: readonly string[]): ResolvedEffects {
@@ -139,7 +144,7 @@ class EffectsResolver {
       this.#warnedOfKeys = true;
       this.#warn(
         `The effects of tool ${JSON.stringify(this.#name)} could not be used: "${field}" ${reason}. Such a call counts as undeclared, so it waits for every call of its toolset. ` +
-          `Give an array of at most ${MAX_KEYS} keys, each a string of 1 to ${MAX_KEY_LENGTH} characters, or a function that returns one at once.`,
+          `Give at most ${MAX_KEYS} keys, each a string of 1 to ${MAX_KEY_LENGTH} characters made from values that the input has, or a function that returns them at once.`,
       );
     }
     return this.#unusable;
@@ -179,15 +184,37 @@ function toolsetKey(name: string): string {
 }
 
 /** The keys without repeats and without slashes at the end, or what is wrong with them: `threw: …`. */
-function readKeys(declared: ResourceKeys, input: JsonObject): readonly string[] | string {
+type KeyReader = (input: JsonObject) => readonly string[] | string;
+
+function keyReader(declared: ResourceKeys | undefined): KeyReader | undefined {
+  if (declared === undefined) return undefined;
+  const keys = tryOr(threw, () => (typeof declared === "function" ? declared : compileChecked(declared)));
+  if (typeof keys !== "function") return () => keys;
+  return (input) => tryOr(threw, () => checkKeys(keys(input)));
+}
+
+/** Fixed keys, checked, a function for templates, or what is wrong with them. */
+function compileChecked(declared: string | readonly string[]): ReturnType<typeof compileKeys> | string {
+  const fault = checkKeys(declared);
+  if (typeof fault === "string") return fault;
+  const keys = compileKeys(declared);
+  return typeof keys === "function" ? keys : checkKeys(keys);
+}
+
+function tryOr<Value, Other>(otherwise: (thrown: unknown) => Other, work: () => Value): Value | Other {
   try {
-    return checkKeys(typeof declared === "function" ? declared(input) : declared);
+    return work();
   } catch (thrown: unknown) {
-    return `threw: ${describeThrown(thrown).slice(0, MAX_REASON_LENGTH)}`;
+    return otherwise(thrown);
   }
 }
 
-function checkKeys(value: unknown): readonly string[] | string {
+function threw(thrown: unknown): string {
+  return `threw: ${describeThrown(thrown).slice(0, MAX_REASON_LENGTH)}`;
+}
+
+function checkKeys(found: unknown): readonly string[] | string {
+  const value: unknown = typeof found === "string" ? [found] : found;
   if (value instanceof Promise) {
     value.catch(() => {}); // its failure is nobody's: the promise itself is the mistake
     return "gave a promise";
@@ -201,6 +228,7 @@ function checkKeys(value: unknown): readonly string[] | string {
     const key = entries[index];
     if (typeof key !== "string") return `gave a key of type ${typeof key}`;
     if (key === "") return "gave an empty key";
+    if (MISSING.test(key)) return `gave the key ${JSON.stringify(key.slice(0, MAX_REASON_LENGTH))}, which was made from a missing value`;
     if (key.length > MAX_KEY_LENGTH) return `gave a key of ${key.length} characters`;
     const normal = withoutSlashesAtEnd(key);
     if (!keys.includes(normal)) keys.push(normal);
@@ -216,6 +244,9 @@ function withoutSlashesAtEnd(key: string): string {
 }
 
 const SLASH = 47;
+
+/** A segment that JavaScript makes of a value that is not there, or is no text. */
+const MISSING = /(?:^|[:/])(?:undefined|null|NaN|\[object Object\])(?:$|[:/])/;
 
 function freeze(effects: ResolvedEffects): void {
   Object.freeze(effects.reads);

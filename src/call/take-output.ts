@@ -38,9 +38,9 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   } catch (thrown: unknown) {
     return notRecordable(run, thrown);
   }
-  const { parseOutput } = run.plan.tool;
-  if (parseOutput === undefined || !run.options.validate) return takeJson(run, answer);
-  return settleParsing(run, { what: "output", work: parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });
+  const { tool } = run.plan;
+  if (tool.parseOutput === undefined || !run.options.validate) return takeJson(run, answer);
+  return settleParsing(run, { what: "output", work: tool.parseOutput(answer), take: (parsed) => takeParsed(run, answer, parsed) });
 }
 
 /** What no model sees must not cost the answer: metadata that cannot be recorded is left out with a warning. */

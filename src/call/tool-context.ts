@@ -5,6 +5,7 @@ import { ToolError } from "../core/error.ts";
 import type { HistoryEntry } from "../core/history.ts";
 import type { LogFields } from "../core/ports.ts";
 import type { Visibility } from "../policy/visibility.ts";
+import type { Registry } from "../registry/registry.ts";
 import { askQuestion } from "./ask-question.ts";
 import type { AdmittedCall } from "./call-run.ts";
 import { isSequential } from "./route.ts";
@@ -67,6 +68,11 @@ export class AttemptContext implements ToolContext {
   /** Which tools the caller may use; undefined = all. */
   get visibility(): Visibility | undefined {
     return this.#run.options.visibility;
+  }
+
+  /** The tools of the runtime that runs the call. */
+  get registry(): Registry {
+    return this.#run.parts.registry;
   }
 
   /** Names the message of the model that the call is part of. */
@@ -154,4 +160,10 @@ export function callerVisibility(context: ToolContext): Visibility | undefined {
 /** Names the message of the model that the call of this handler is part of. */
 export function messageOf(context: ToolContext): string | undefined {
   return context instanceof AttemptContext ? context.message : undefined;
+}
+
+/** The tools of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
+export function registryOf(context: ToolContext): Registry {
+  if (context instanceof AttemptContext) return context.registry;
+  throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
 }

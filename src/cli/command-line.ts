@@ -1,7 +1,7 @@
 /** Reads the command line: the command, its arguments and its options, or an error that says what would work. */
 import { parseArgs } from "node:util";
 import { ToolError } from "../core/error.ts";
-import { nearNames } from "../registry/near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 
 export interface CommandLine {
   readonly command: string | undefined;

@@ -51,12 +51,7 @@ export interface Command {
 }
 
 /** Commands that belong together and are typed behind a common word. */
-export interface CommandGroup {
-  readonly name: string;
-  /** One line for the list of commands. */
-  readonly summary: string;
-  /** What its help says beyond the summary, in lines of at most 80 characters. */
-  readonly details: readonly string[];
+export interface CommandGroup extends Pick<Command, "name" | "summary" | "details"> {
   /** Their names begin with that of the group. */
   readonly commands: readonly Command[];
 }

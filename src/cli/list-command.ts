@@ -1,7 +1,7 @@
 /** `haft list`: the tools there are. */
 import { ToolError } from "../core/error.ts";
 import { stateOf } from "../engine/known-tools.ts";
-import { nearNames } from "../registry/near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 import { noteBlocked } from "./blocked-tools.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { withRuntime } from "./open-runtime.ts";

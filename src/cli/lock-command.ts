@@ -10,7 +10,7 @@ import { toolOrigins, variableNames } from "../config/tool-origin.ts";
 import type { ToolOrigin } from "../config/tool-origin.ts";
 import { stateOf } from "../engine/known-tools.ts";
 import type { LockData } from "../trust/pinned-tool.ts";
-import { nearNames } from "../registry/near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 import { allTools } from "./tool-words.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { warn, withRuntime } from "./open-runtime.ts";

@@ -7,7 +7,7 @@ import { findConfig } from "../config/load-config.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { ToolError } from "../core/error.ts";
 import type { Store, StoredSession } from "../core/store.ts";
-import { nearNames } from "../registry/near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 import { sqliteStore } from "../store/sqlite-store.ts";
 import type { CommandContext } from "./command.ts";
 import { readConfig } from "./open-runtime.ts";

@@ -1,6 +1,7 @@
 /** Runs the command line in this process: connects it to the streams and the signals. */
 import { createInterface } from "node:readline";
 import { ERROR_CODES } from "../core/error-codes.ts";
+import { systemCode } from "../core/base/system-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { endServersQuickly } from "../processes/process.ts";
 import { runCli } from "./run-cli.ts";
@@ -60,7 +61,7 @@ process.on("exit", (exitCode) => {
 /** A reader that has seen enough, such as `head`, stops us like a signal, but is no error of anybody's; a full disk is one. */
 process.stdout.on("error", (error) => {
   if (readerIsGone || outputIsLost) return;
-  readerIsGone = "code" in error && error.code === "EPIPE";
+  readerIsGone = systemCode(error) === "EPIPE";
   outputIsLost = !readerIsGone;
   if (outputIsLost) process.stderr.write(`haft: Standard output cannot be written: ${describeThrown(error)}\n`);
   stop.abort(new ToolError("cancelled", "The output has no reader any more."));

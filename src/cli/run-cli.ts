@@ -1,7 +1,7 @@
 /** Finds the command, checks its arguments, runs it, and turns whatever goes wrong into a message and an exit code. */
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
-import { nearNames } from "../registry/near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 import { callCommand } from "./call-command.ts";
 import { chatCommand } from "./chat-command.ts";
 import { checkCommand } from "./check-command.ts";

@@ -3,6 +3,7 @@ import { link, lstat, open, realpath, rename, rm } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { systemCode } from "../core/base/system-code.ts";
 import { systemPorts } from "../core/system-ports.ts";
 
 export interface WriteFileOptions {
@@ -87,7 +88,7 @@ async function publish(temporary: string, target: string, force: boolean): Promi
   try {
     await link(temporary, target);
   } catch (error: unknown) {
-    if (!NO_LINKS.has(codeOf(error))) throw error;
+    if (!NO_LINKS.has(systemCode(error) ?? "")) throw error;
     await rename(temporary, target);
   }
 }
@@ -108,7 +109,7 @@ async function attempt<Value>(path: string, work: () => Promise<Value>): Promise
   try {
     return await work();
   } catch (thrown: unknown) {
-    const problem = WRONG_PATH.get(codeOf(thrown));
+    const problem = WRONG_PATH.get(systemCode(thrown) ?? "");
     throw new ToolError(
       problem === undefined ? "store_failed" : "invalid_argument",
       `Cannot write ${path}: ${problem ?? describeThrown(thrown)}.`,
@@ -117,9 +118,4 @@ async function attempt<Value>(path: string, work: () => Promise<Value>): Promise
       },
     );
   }
-}
-
-function codeOf(thrown: unknown): string {
-  const code: unknown = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
-  return typeof code === "string" ? code : "";
 }

@@ -4,7 +4,7 @@ import { checkLimits } from "./loop-budget.ts";
 import type { LoopBudgetLimits } from "./loop-budget.ts";
 import { checkRepeatOptions } from "./repeat-guard.ts";
 import type { RepeatGuardOptions } from "./repeat-guard.ts";
-import { checkKnownKeys } from "../registry/known-keys.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 
 export interface LoopLimits {
   /** Most requests to the model in one run. @default 50 */

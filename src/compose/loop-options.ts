@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Model, ModelCall, ModelTool, TokenUsage, ToolChoice } from "../core/model.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
-import { checkKnownKeys } from "../registry/known-keys.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { RoundOptions } from "../runtime/round.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import type { MessagesOptions } from "../runtime/session-messages.ts";
@@ -22,7 +22,8 @@ export interface LoopRound {
 }
 
 export interface LoopOptions {
-  readonly model: Model;
+  /** Or its name, `provider/model`, for `modelFrom` of `haft/model`, with the keys in `process.env`: looked up when the loop first runs. */
+  readonly model: Model | string;
   readonly session: RuntimeSession;
   /** What stands before the conversation; a function is asked before each request. */
   readonly system?: string | ((round: LoopRound) => string);

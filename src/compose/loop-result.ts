@@ -6,7 +6,7 @@ import type { PendingCall } from "./pending-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
 
 /** What was done stays done, and in the session, whatever the reason. */
-export interface LoopResult {
+export interface LoopResult<Output = unknown> {
   /** What the model said last, as far as it came; empty where it said nothing. */
   readonly text: string;
   readonly reason: StopReason;
@@ -19,8 +19,10 @@ export interface LoopResult {
   readonly usage: TokenUsage;
   /** With the reason `approval`: what `resume` must decide. */
   readonly pending?: readonly PendingCall[];
-  /** With the reason `model-error`. */
+  /** With the reasons `model-error` and `invalid-output`. */
   readonly error?: ToolError;
+  /** What the run's `output` schema made of the answer: with the reason `answered`, and no other. */
+  readonly output?: Output;
 }
 
 export const NO_USAGE: TokenUsage = Object.freeze({ inputTokens: 0, outputTokens: 0 });

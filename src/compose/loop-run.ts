@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
-import type { ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
+import type { Model, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { plural } from "../core/base/wording.ts";
@@ -28,17 +28,21 @@ import { pendingCalls } from "./pending-calls.ts";
 import { playMessage } from "./play-message.ts";
 import type { MessageHost, PlayedMessage } from "./play-message.ts";
 import type { StopReason } from "./stop-reason.ts";
+import { MAX_OUTPUT_REPAIRS, correctionNote, outputError } from "./structured-output.ts";
+import type { StructuredOutput } from "./structured-output.ts";
 import type { Taint } from "./taint.ts";
 
 /** What a run uses of its loop. */
 export interface RunPlace {
-  readonly options: LoopOptions;
+  readonly options: LoopOptions & { readonly model: Model };
   readonly limits: CheckedLimits;
   readonly conversation: LoopConversation;
   readonly emergency: EmergencyStop | undefined;
   readonly taint: Taint | undefined;
   /** What was said meanwhile and the model has not heard. Emptied as it is said. */
   readonly steered: SessionMessage[];
+  /** What the answer is read by; undefined = any text will do. */
+  readonly output: StructuredOutput | undefined;
   readonly timers: LoopTimers;
   readonly signal: AbortSignal;
   /** Which tools the round may use; undefined = all. */
@@ -50,6 +54,7 @@ interface Stop {
   readonly reason: StopReason;
   readonly detail?: string | undefined;
   readonly error?: ToolError | undefined;
+  readonly output?: unknown;
 }
 
 /** What else may end a run after a round, in words. */
@@ -80,6 +85,7 @@ export class LoopRun {
   #pauses = 0;
   #text = "";
   #lastRound = false;
+  #repairs = 0;
   #advisory: ContextAdvisory | undefined;
   #toldLevel: ContextLevel = "ok";
 
@@ -126,7 +132,7 @@ export class LoopRun {
     this.#place.taint?.lookAgain();
   }
 
-  #result({ reason, detail, error }: Stop): LoopResult {
+  #result({ reason, detail, error, output }: Stop): LoopResult {
     const pending = reason === "approval" ? { pending: pendingCalls(this.#turn.session.log) } : {};
     return Object.freeze({
       text: this.#text,
@@ -137,6 +143,7 @@ export class LoopRun {
       usage: this.#usage,
       ...pending,
       ...(error === undefined ? {} : { error }),
+      ...(output === undefined ? {} : { output }),
     });
   }
 
@@ -175,12 +182,16 @@ export class LoopRun {
   }
 
   #request(): ModelRequest {
-    const { system, toolChoice, parallelCalls, maxOutputTokens, temperature, native } = this.#place.options;
+    const { output, options } = this.#place;
+    const { toolChoice, parallelCalls, maxOutputTokens, temperature, native } = options;
     const round = this.#round;
     const told = this.#tools(round);
-    const choice = this.#lastRound ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
+    const choice = this.#lastRound || this.#repairs > 0 ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
+    const system = this.#system(round);
     return {
-      ...(system === undefined ? {} : { system: typeof system === "string" ? system : system(round) }),
+      ...(system === undefined ? {} : { system }),
+      // Beside tools, some providers make every reply an answer.
+      ...(output === undefined || (told.length > 0 && this.#repairs === 0) ? {} : { responseFormat: output.responseFormat }),
       messages: (this.#shown = this.#place.conversation.messages()),
       ...(told.length === 0 ? {} : { tools: told }),
       ...(choice === undefined || told.length === 0 ? {} : { toolChoice: choice }),
@@ -189,6 +200,13 @@ export class LoopRun {
       ...(temperature === undefined ? {} : { temperature }),
       ...(native === undefined ? {} : { native }),
     };
+  }
+
+  #system(round: LoopRound): string | undefined {
+    const { system } = this.#place.options;
+    const said = typeof system === "function" ? system(round) : system;
+    const { output } = this.#place;
+    return output === undefined ? said : [said ?? "", output.instruction].join("\n\n").trimStart();
   }
 
   /** Takes in a message with its results, and decides. */
@@ -205,7 +223,20 @@ export class LoopRun {
     const met = await this.#metCondition(played);
     const stop = this.#decide(results, reply, { repeated: findings.repeated, met });
     if (stop === undefined) this.#notes.push(...findings.nudges, ...this.#newAdvisory());
-    return stop;
+    return stop?.reason === "answered" ? await this.#answer(text) : stop;
+  }
+
+  /** The end of a run whose answer is what was asked for; undefined where the model is asked for it again. */
+  async #answer(text: string): Promise<Stop | undefined> {
+    const { output, limits } = this.#place;
+    if (output === undefined) return { reason: "answered" };
+    const reading = await output.read(text);
+    if ("value" in reading) return { reason: "answered", output: reading.value };
+    const mayAsk = this.#repairs < MAX_OUTPUT_REPAIRS && this.#rounds < limits.maxRounds && !this.#lastRound;
+    if (!mayAsk) return { reason: "invalid-output", detail: reading.problems.join(" "), error: outputError(reading.problems) };
+    this.#repairs++;
+    this.#notes.push(correctionNote(reading.problems));
+    return undefined;
   }
 
   #decide(

@@ -1,6 +1,10 @@
 /** The loop that joins a model and a session: the model plans, the session runs its calls. */
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
+import type { Model } from "../core/model.ts";
+import type { SchemaSource } from "../registry/define-tool.ts";
+import type { InferInput } from "../schema/infer-schema.ts";
 import { onAbort } from "../policy/deadline.ts";
 import { visibilityOf } from "../policy/visibility.ts";
 import type { Visibility } from "../policy/visibility.ts";
@@ -8,13 +12,16 @@ import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { EmergencyStop } from "./emergency-stop.ts";
 import { checkLoopLimits } from "./loop-limits.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
-import type { LoopEvent } from "./loop-event.ts";
+import { EventQueue } from "./event-queue.ts";
+import type { LoopEvent, LoopListener } from "./loop-event.ts";
 import { LoopConversation } from "./loop-conversation.ts";
 import { checkLoopOptions } from "./loop-options.ts";
 import type { LoopOptions, LoopRound } from "./loop-options.ts";
 import { NO_USAGE } from "./loop-result.ts";
 import type { LoopResult } from "./loop-result.ts";
 import { LoopRun } from "./loop-run.ts";
+import type { RunPlace } from "./loop-run.ts";
+import { StructuredOutput } from "./structured-output.ts";
 import { LoopTimers } from "./loop-timers.ts";
 import { pendingCalls } from "./pending-calls.ts";
 import type { ApprovalDecisions, PendingCall } from "./pending-calls.ts";
@@ -22,8 +29,13 @@ import { decideCalls } from "./decide-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
 import { Taint } from "./taint.ts";
 
-export interface LoopRunOptions {
+export interface LoopRunOptions<Output extends SchemaSource = SchemaSource> {
   readonly signal?: AbortSignal;
+  /**
+   * What the answer must be, a schema of an object: then the result has it as `output`, read, repaired and validated, whatever the provider
+   * can. A model whose answer does not fit is told why and asked again, twice at most.
+   */
+  readonly output?: Output;
 }
 
 export interface ResumeDecisions {
@@ -41,7 +53,18 @@ export interface Loop {
    *
    * @throws ToolError `invalid_argument` for a closed session, `store_failed`; what functions of the options throw. By rejecting
    */
-  run(input?: string | SessionMessage, options?: LoopRunOptions): Promise<LoopResult>;
+  run<const Output extends SchemaSource = never>(
+    input?: string | SessionMessage,
+    options?: LoopRunOptions<Output>,
+  ): Promise<LoopResult<InferInput<Output>>>;
+  /**
+   * The same, told as it happens: what the model says, the calls, their results, and last `stop` with the result. Ending the iteration
+   * early cancels the run.
+   */
+  stream<const Output extends SchemaSource = never>(
+    input?: string | SessionMessage,
+    options?: LoopRunOptions<Output>,
+  ): AsyncGenerator<LoopEvent, LoopResult<InferInput<Output>>, undefined>;
   /**
    * Goes on after a run that ended with `approval`, also after a restart: the calls that were allowed are made again, those denied are
    * answered so, and the model is asked when none waits any more. A call whose final input has changed since is not allowed by this.
@@ -49,7 +72,10 @@ export interface Loop {
    *
    * @throws ToolError `invalid_argument` for a digest that no waiting call has. By rejecting
    */
-  resume(decisions: ResumeDecisions, options?: LoopRunOptions): Promise<LoopResult>;
+  resume<const Output extends SchemaSource = never>(
+    decisions: ResumeDecisions,
+    options?: LoopRunOptions<Output>,
+  ): Promise<LoopResult<InferInput<Output>>>;
   /** Says something while the loop runs: before the next request, when the calls that run have their results; else in the next run. */
   steer(message: string | SessionMessage): void;
   /** The calls that wait for `resume`. */
@@ -66,14 +92,24 @@ export function createLoop(options: LoopOptions): Loop {
 
 /** What a program without types may have left out. */
 function checkParts(options: Partial<LoopOptions> | undefined): void {
-  if (typeof options?.model?.stream !== "function")
+  if (typeof options?.model !== "string" && typeof options?.model?.stream !== "function")
     throw new ToolError("invalid_argument", "A loop needs a model: createLoop({ model, session }).", {
-      hint: 'Take one by modelFrom("provider/model", { environment: process.env }) of haft/model.',
+      hint: 'Name one, "provider/model", or make one with haft/model.',
     });
   if (typeof options.session?.turn !== "function")
     throw new ToolError("invalid_argument", "A loop needs a session: createLoop({ model, session }).", {
       hint: "Begin one with runtime.session().",
     });
+}
+
+/** What a run came to, its output typed by the schema that was asked for. */
+type LoopAnswer<Output extends SchemaSource> = LoopResult<InferInput<Output>>;
+
+/** What one run was asked for. */
+interface Run {
+  readonly signal: AbortSignal | undefined;
+  readonly output: StructuredOutput | undefined;
+  readonly listener: LoopListener | undefined;
 }
 
 type Start = (run: LoopRun, turn: SessionTurn, signal: AbortSignal) => Promise<LoopResult | undefined>;
@@ -86,6 +122,7 @@ class SessionLoop implements Loop {
   readonly #conversation: LoopConversation;
   readonly #allowed: (round: LoopRound) => Visibility | undefined;
   readonly #steered: SessionMessage[] = [];
+  #model: Model | undefined;
   #running = false;
 
   constructor(options: LoopOptions) {
@@ -104,20 +141,51 @@ class SessionLoop implements Loop {
     return this.#running;
   }
 
-  run(input?: string | SessionMessage, options: LoopRunOptions = {}): Promise<LoopResult> {
-    return this.#begin(options?.signal, async (run) => {
+  run<Output extends SchemaSource>(input?: string | SessionMessage, options: LoopRunOptions<Output> = {}): Promise<LoopAnswer<Output>> {
+    return this.#begin(options, async (run) => {
       if (input !== undefined) run.add(messageOf(input));
       return undefined;
     });
   }
 
-  resume(decided: ResumeDecisions, runOptions: LoopRunOptions = {}): Promise<LoopResult> {
+  async *stream<Output extends SchemaSource>(
+    input?: string | SessionMessage,
+    options: LoopRunOptions<Output> = {},
+  ): AsyncGenerator<LoopEvent, LoopAnswer<Output>, undefined> {
+    const left = new AbortController();
+    const signal = options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
+    const queue = new EventQueue<LoopEvent>();
+    let isOver = false;
+    const running = this.#begin(
+      { ...options, signal },
+      async (run) => {
+        if (input !== undefined) run.add(messageOf(input));
+        return undefined;
+      },
+      (event) => queue.push(event),
+    ).finally(() => {
+      isOver = true;
+      queue.wake();
+    });
+    try {
+      for (;;) {
+        for (let event = queue.take(); event !== undefined; event = queue.take()) yield event;
+        if (isOver) return await running;
+        await queue.filled();
+      }
+    } finally {
+      left.abort();
+      await running.catch(() => {}); // told already, to whoever waited for the next event
+    }
+  }
+
+  resume<Output extends SchemaSource>(decided: ResumeDecisions, runOptions: LoopRunOptions<Output> = {}): Promise<LoopAnswer<Output>> {
     const decisions = decided?.decisions; // a program without types may give anything
     if (typeof decisions !== "object" || decisions === null)
       return Promise.reject(
         new ToolError("invalid_argument", "resume() takes { decisions }: an answer for the digest of each waiting call."),
       );
-    return this.#begin(runOptions?.signal, async (run, turn, runSignal) => {
+    return this.#begin(runOptions, async (run, turn, runSignal) => {
       if (Object.keys(decisions).length === 0 && this.pending().length === 0) return notRun("nothing-pending");
       const allow = this.#allowed({ number: 0, session: turn.session });
       const shown = this.#conversation.messages();
@@ -135,15 +203,35 @@ class SessionLoop implements Loop {
     return pendingCalls(this.#options.session.log);
   }
 
-  async #begin(signal: AbortSignal | undefined, start: Start): Promise<LoopResult> {
+  /** @param listener hears this run, beside `onEvent` */
+  async #begin<Output extends SchemaSource>(
+    options: LoopRunOptions<Output> | null,
+    start: Start,
+    listener?: LoopListener,
+  ): Promise<LoopAnswer<Output>> {
+    const { signal, output } = checkRunOptions(options ?? {});
+    const reader = output === undefined ? undefined : new StructuredOutput(output);
+    const result = await this.#run({ signal, output: reader, listener }, start);
+    return result as LoopAnswer<Output>; // its output was read by that very schema
+  }
+
+  async #run({ listener, ...run }: Run, start: Start): Promise<LoopResult> {
+    const tell = (event: LoopEvent): void => {
+      this.#tell(event);
+      listener?.(event);
+    };
+    const stopped = (result: LoopResult): LoopResult => {
+      tell({ type: "stop", result });
+      return result;
+    };
     const refused = this.#refusal();
-    if (refused !== undefined) return this.#stopped(refused);
+    if (refused !== undefined) return stopped(refused);
     const { clock } = this.#options.session.ports;
     this.#running = true;
     clock.hold?.(); // a model may wait for something that keeps no process alive
     try {
       await this.#taint?.look();
-      return this.#stopped(await this.#play(signal, start));
+      return stopped(await this.#play({ ...run, tell }, start));
     } finally {
       this.#running = false;
       clock.release?.();
@@ -157,13 +245,15 @@ class SessionLoop implements Loop {
     return this.#options.enabled?.() === false ? notRun("disabled") : undefined;
   }
 
-  async #play(signal: AbortSignal | undefined, start: Start): Promise<LoopResult> {
+  async #play({ signal, output, tell }: Omit<Run, "listener"> & Pick<RunPlace, "tell">, start: Start): Promise<LoopResult> {
     const { session } = this.#options;
+    const model = (this.#model ??= await modelNamed(this.#options.model));
     const controller = new AbortController();
     const timers = new LoopTimers(session.ports.clock, this.#limits, () => controller.abort());
     const forget = signal === undefined ? undefined : onAbort(signal, () => controller.abort(signal.reason));
     const place = {
-      options: this.#options,
+      options: { ...this.#options, model },
+      output,
       limits: this.#limits,
       conversation: this.#conversation,
       allowed: this.#allowed,
@@ -172,7 +262,7 @@ class SessionLoop implements Loop {
       steered: this.#steered,
       timers,
       signal: controller.signal,
-      tell: (event: LoopEvent) => this.#tell(event),
+      tell,
     };
     try {
       return await session.turn(
@@ -191,11 +281,6 @@ class SessionLoop implements Loop {
     }
   }
 
-  #stopped(result: LoopResult): LoopResult {
-    this.#tell({ type: "stop", result });
-    return result;
-  }
-
   #tell(event: LoopEvent): void {
     const { onEvent, session } = this.#options;
     if (onEvent === undefined) return;
@@ -205,6 +290,18 @@ class SessionLoop implements Loop {
       session.ports.log.warn(`A listener of a loop threw on ${event.type}: ${describeThrown(thrown)}`);
     }
   }
+}
+
+function checkRunOptions<Options extends LoopRunOptions>(options: Options): Options {
+  checkKnownKeys(options, ["signal", "output"], "run()");
+  return options;
+}
+
+/** A model that is named is loaded with the code of its provider, which no other loop pays for. */
+async function modelNamed(model: Model | string): Promise<Model> {
+  if (typeof model !== "string") return model;
+  const { modelFrom } = await import("../model/model-from.ts");
+  return modelFrom(model);
 }
 
 /** Rules that do not change are read once. */

@@ -46,52 +46,58 @@ export interface PlayedMessage {
 }
 
 /** Asks the model, starts its calls and waits for their results. A failure of the model is part of what is resolved to. */
-export async function playMessage(host: MessageHost, request: ModelRequest): Promise<PlayedMessage> {
-  const message = new Message(host);
-  const words = new Words(host, request);
-  try {
-    for (;;) {
-      const heard = await words.next();
-      if (heard instanceof ToolError) return await message.fail(heard);
-      if (heard.type === "reply-end") return await message.end(heard.reply);
-      const takenBack = message.take(heard);
-      if (takenBack !== undefined) await takenBack;
-    }
-  } finally {
-    words.close();
-  }
+export function playMessage(host: MessageHost, request: ModelRequest): Promise<PlayedMessage> {
+  return new Promise((resolve, reject) => {
+    const message = new Message(host);
+    new Listening(host, message, { resolve, reject }).begin(request);
+  });
 }
 
-/** What the model says, one event at a time, until the run is cancelled or the session closed, whether the model heeds that or not. */
-class Words {
-  readonly #events: AsyncIterator<ModelEvent> | ToolError;
-  readonly #signal: AbortSignal;
-  readonly #closed: AbortSignal;
+interface Settle {
+  readonly resolve: (played: PlayedMessage) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * Hands a message what the model says, one event at a time, until the message is over, the run is cancelled or the session closed,
+ * whether the model heeds that or not. An event costs no promise but the model's own.
+ */
+class Listening {
+  readonly #host: MessageHost;
+  readonly #message: Message;
+  readonly #settle: Settle;
   readonly #forget: readonly (() => void)[];
-  /** Ends the wait for the next event. */
-  #heard: (heard: ModelEvent | ToolError) => void = () => {};
+  #events: AsyncIterator<ModelEvent> | undefined;
+  /** The model was asked for its next event, and nothing else has ended the wait for it. */
+  #isWaiting = false;
 
-  constructor({ model, signal, turn }: MessageHost, request: ModelRequest) {
-    this.#signal = signal;
-    this.#closed = turn.signal;
-    this.#forget = [signal, turn.signal].map((one) => onAbort(one, () => this.#heard(cancelled())));
-    this.#events = begin(model, request, signal);
+  constructor(host: MessageHost, message: Message, settle: Settle) {
+    this.#host = host;
+    this.#message = message;
+    this.#settle = settle;
+    const onCancel = (): void => {
+      if (this.#isWaiting) this.#take(cancelled());
+    };
+    this.#forget = [onAbort(host.signal, onCancel), onAbort(host.turn.signal, onCancel)];
   }
 
-  /** The next event, or why there is none. */
-  next(): Promise<ModelEvent | ToolError> {
-    return new Promise((resolve) => {
-      const events = this.#events;
-      this.#heard = resolve;
-      if (events instanceof ToolError) resolve(events);
-      else if (this.#signal.aborted || this.#closed.aborted) resolve(cancelled());
-      else this.#listen(events);
-    });
-  }
-
-  #listen(events: AsyncIterator<ModelEvent>): void {
+  begin(request: ModelRequest): void {
+    const { model, signal } = this.#host;
     try {
-      events.next().then(this.#onStep, this.#onThrown);
+      this.#events = model.stream(request, { signal })[Symbol.asyncIterator]();
+    } catch (thrown: unknown) {
+      return this.#take(ToolError.fromUnknown(thrown, "model_failed"));
+    }
+    this.#listen();
+  }
+
+  #listen(): void {
+    const { signal, turn } = this.#host;
+    if (signal.aborted || turn.signal.aborted) return this.#take(cancelled());
+    this.#isWaiting = true;
+    try {
+      // a thenable that calls back at once must not make the stack grow
+      Promise.resolve(this.#events?.next()).then(this.#onStep, this.#onThrown);
     } catch (thrown: unknown) {
       this.#onThrown(thrown);
     }
@@ -99,29 +105,49 @@ class Words {
 
   // these are made once for a message, which has many events
   readonly #onStep = (step: IteratorResult<ModelEvent, unknown> | null | undefined): void => {
+    if (!this.#isWaiting) return;
     if (step === null || step === undefined || step.done === true)
-      this.#heard(new ToolError("model_failed", "The model stopped in the middle of its message."));
-    else this.#heard(isEvent(step.value) ? step.value : new ToolError("model_failed", "The model said something that is no event."));
+      this.#take(new ToolError("model_failed", "The model stopped in the middle of its message."));
+    else this.#take(isEvent(step.value) ? step.value : new ToolError("model_failed", "The model said something that is no event."));
   };
-  readonly #onThrown = (thrown: unknown): void => this.#heard(ToolError.fromUnknown(thrown, "model_failed"));
+  readonly #onThrown = (thrown: unknown): void => {
+    if (this.#isWaiting) this.#take(ToolError.fromUnknown(thrown, "model_failed"));
+  };
+
+  #take(heard: ModelEvent | ToolError): void {
+    this.#isWaiting = false;
+    try {
+      if (heard instanceof ToolError) return this.#end(this.#message.fail(heard));
+      if (heard.type === "reply-end") return this.#end(this.#message.end(heard.reply));
+      const takenBack = this.#message.take(heard);
+      if (takenBack === undefined) this.#listen();
+      else takenBack.then(() => this.#listen(), this.#onCrash);
+    } catch (thrown: unknown) {
+      this.#onCrash(thrown);
+    }
+  }
+
+  #end(played: Promise<PlayedMessage>): void {
+    played.then(this.#onEnd, this.#onCrash);
+  }
+
+  readonly #onEnd = (played: PlayedMessage): void => {
+    this.#close();
+    this.#settle.resolve(played);
+  };
+  readonly #onCrash = (thrown: unknown): void => {
+    this.#close();
+    this.#settle.reject(thrown);
+  };
 
   /** Lets go of the model without waiting for it. */
-  close(): void {
+  #close(): void {
     for (const forget of this.#forget) forget();
-    if (this.#events instanceof ToolError) return;
     try {
-      this.#events.return?.().then(undefined, () => {});
+      this.#events?.return?.().then(undefined, () => {});
     } catch {
       // What a model does when nobody listens any more is its own.
     }
-  }
-}
-
-function begin(model: Model, request: ModelRequest, signal: AbortSignal): AsyncIterator<ModelEvent> | ToolError {
-  try {
-    return model.stream(request, { signal })[Symbol.asyncIterator]();
-  } catch (thrown: unknown) {
-    return ToolError.fromUnknown(thrown, "model_failed");
   }
 }
 

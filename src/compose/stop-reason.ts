@@ -12,6 +12,7 @@ export const STOP_REASONS = {
   length: "The model's message was cut off at its longest.",
   "content-filter": "The provider filtered the model's message.",
   refusal: "The model refused.",
+  "invalid-output": "The model's answer did not fit the schema of the output, also when it was asked again.",
   "model-error": "The model could not be asked, or its message was not whole.",
   cancelled: "The caller cancelled the loop.",
   approval: "Calls wait for approval; resume() goes on.",

@@ -1,4 +1,4 @@
-/** Reads how calls of a server are let in: our own tables, and the words of seed 000. */
+/** Reads how calls of a server are let in: our own tables, and the words of other systems. */
 import type { McpAuth } from "../engine/mcp/options.ts";
 import type { RestAuth } from "../engine/rest/rest-options.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -17,7 +17,7 @@ type Secret = (key: string, meaning: string | undefined) => string | undefined;
 /** One way for all operations, or one for each security scheme of the document. */
 export function readRestAuth(table: TableReader, context: ReadContext): RestAuth | Readonly<Record<string, RestAuth>> | undefined {
   const auth = table.table("auth");
-  if (auth === undefined) return context.seed ? readSeedAuth(table, context) : undefined;
+  if (auth === undefined) return context.otherWords ? readOtherAuth(table, context) : undefined;
   if (auth.has("type")) return readRestKind(auth, context);
   const schemes: [name: string, auth: RestAuth][] = [];
   for (const name of auth.names()) {
@@ -31,8 +31,8 @@ export function readRestAuth(table: TableReader, context: ReadContext): RestAuth
 export function readMcpAuth(table: TableReader, context: ReadContext): McpAuth | undefined {
   const auth = table.table("auth");
   if (auth !== undefined) return readMcpKind(auth, context);
-  const seed = context.seed ? readSeedAuth(table, context) : undefined;
-  return seed?.type === "bearer" || seed?.type === "basic" ? seed : undefined;
+  const other = context.otherWords ? readOtherAuth(table, context) : undefined;
+  return other?.type === "bearer" || other?.type === "basic" ? other : undefined;
 }
 
 function readRestKind(table: TableReader, context: ReadContext): RestAuth | undefined {
@@ -97,10 +97,10 @@ function readSimple(type: SimpleAuth["type"], secret: Secret): SimpleAuth | unde
 }
 
 /** `bearer_token: …`, `basic_auth: [name, password]`, `api_key: {name, value, location}`: the first that is given. */
-function readSeedAuth(table: TableReader, context: ReadContext): Exclude<RestAuth, { readonly type: "oauth2" }> | undefined {
+function readOtherAuth(table: TableReader, context: ReadContext): Exclude<RestAuth, { readonly type: "oauth2" }> | undefined {
   const secret = secretReader(table, context);
   const token = table.has("bearer_token") ? secret("bearer_token", "the bearer token") : undefined;
-  const basic = readSeedBasic(table, context);
+  const basic = readBasicPair(table, context);
   const key = table.table("api_key");
   const keySecret = key === undefined ? undefined : secretReader(key, context);
   const name = keySecret?.("name", "what the header or query parameter is called");
@@ -112,7 +112,7 @@ function readSeedAuth(table: TableReader, context: ReadContext): Exclude<RestAut
   return name === undefined || value === undefined ? undefined : { type: "apiKey", in: place, name, value };
 }
 
-function readSeedBasic(table: TableReader, { variables }: ReadContext): Extract<RestAuth, { readonly type: "basic" }> | undefined {
+function readBasicPair(table: TableReader, { variables }: ReadContext): Extract<RestAuth, { readonly type: "basic" }> | undefined {
   const [username, password, ...more] = table.texts("basic_auth") ?? [];
   if (username === undefined) return undefined;
   if (password === undefined || more.length > 0) {

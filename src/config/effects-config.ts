@@ -2,6 +2,8 @@
 import * as presets from "../core/effects.ts";
 import type { Effects } from "../core/effects.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { ToolError } from "../core/error.ts";
+import { compileKeys } from "../core/resource-keys.ts";
 import type { TableReader } from "./table-reader.ts";
 
 /** The effects that have a name of their own. */
@@ -29,10 +31,24 @@ function readEffects(table: TableReader, key: string): Effects | undefined {
   return table.section(key, readDeclared);
 }
 
+/** One key or an array of keys, each of which may be a template. */
+function readKeys(effects: TableReader, field: "reads" | "writes"): string | readonly string[] | undefined {
+  const keys = typeof effects.value(field) === "string" ? effects.text(field) : effects.texts(field);
+  if (keys === undefined) return undefined;
+  try {
+    compileKeys(keys);
+    return keys;
+  } catch (thrown: unknown) {
+    const { message, hint } = ToolError.fromUnknown(thrown);
+    effects.report(field, hint === undefined ? message : `${message} ${hint}`);
+    return undefined;
+  }
+}
+
 function readDeclared(effects: TableReader): Effects {
   return omitUndefined({
-    reads: effects.texts("reads"),
-    writes: effects.texts("writes"),
+    reads: readKeys(effects, "reads"),
+    writes: readKeys(effects, "writes"),
     idempotent: effects.flag("idempotent"),
     external: effects.flag("external"),
     destructive: effects.flag("destructive"),

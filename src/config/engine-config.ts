@@ -97,7 +97,7 @@ export function readEngines(table: TableReader, context: ReadContext): ReadonlyM
   const engines = new Map<string, EngineConfig>();
   for (const name of context.problems.inOrder(table.path, table.names())) {
     const entry = table.table(name);
-    if (entry !== undefined) engines.set(name, readEngine(entry, { ...context, seed: true }) ?? unreadable(entry));
+    if (entry !== undefined) engines.set(name, readEngine(entry, { ...context, otherWords: true }) ?? unreadable(entry));
   }
   return engines;
 }
@@ -131,7 +131,7 @@ const NOT_OF_ENGINE: ReadonlyMap<string, string> = new Map([
   ["embedding_model", "has no use here: documents are ranked by their words. Leave it out."],
 ]);
 
-/** The words of seed 000's own code for what is `search` here. */
+/** What fms-dgt calls `search` in its own code. */
 const SEARCHES: ReadonlySet<string> = new Set(["search", "search/file", "search/in_memory"]);
 
 function readOwn(type: string, table: TableReader, context: ReadContext): AnyEngineConfig | undefined {
@@ -140,7 +140,7 @@ function readOwn(type: string, table: TableReader, context: ReadContext): AnyEng
     case "local":
       return { type };
     case "multi":
-      table.ignoreRest(); // in the seed's code it takes tables of engines, which are routed by name here
+      table.ignoreRest(); // in fms-dgt it takes tables of engines, which are routed by name here
       return { type };
     case "mcp": {
       const isReached = ["url", "base_url", "command"].some((key) => table.value(key) !== undefined);
@@ -193,7 +193,7 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
   return { type: "search", search: { documents: variables.path(documents, [...table.path, key]), ...more } };
 }
 
-/** The seed's `projection`: by the fields of the file, what they are. */
+/** The `projection` of fms-dgt: by the fields of the file, what they are. */
 function readProjection(table: TableReader): Pick<SearchOptions, "idField" | "textField"> {
   const names = table.textTable("projection") ?? {};
   const fieldOf = (meaning: string): string | undefined => Object.keys(names).find((field) => names[field] === meaning);

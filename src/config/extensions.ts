@@ -33,7 +33,7 @@ export interface Extensions {
 const ENGINE_TYPES = ["local", "mcp", "rest", "search", "lm", "example", "replay", "stub", "multi"] as const;
 /** Other words for them. */
 const ENGINE_ALIASES = ["openapi", "search/file", "search/in_memory"] as const;
-/** The types of toolset, and the words of seed 000 for them. */
+/** The types of toolset, and what fms-dgt calls them. */
 const SOURCE_TYPES = ["files", "mcp", "module", "file", "inline", "openapi", "descriptors", "rest"] as const;
 
 /** The names of a program's engines and sources, each once, none of them a built-in one's. */

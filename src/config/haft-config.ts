@@ -1,13 +1,12 @@
 /** What a configuration may say, and the reading of it. */
-import type { JsonObject } from "../core/base/json.ts";
 import type { CallSettings } from "../core/tool.ts";
+import type { RuntimeOptions } from "../runtime/runtime-options.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
-import type { EngineConfig } from "./engine-config.ts";
 import { clientTableOf, readClientServers } from "./mcp-servers.ts";
 import type { Note } from "./mcp-servers.ts";
 import { NOT_OF_RETRY, readApproval, readCache, readCircuit, readPermission, readRetry } from "./policy-config.ts";
@@ -15,7 +14,7 @@ import type { ApprovalConfig } from "./policy-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Problems } from "../documents/problems.ts";
 import { checkRouting, readToolsBlock } from "./registry-config.ts";
-import type { RegistryEntry } from "./registry-config.ts";
+import type { RegistryEntry, ToolsBlock } from "./registry-config.ts";
 import { readLoop, readModel } from "./model-config.ts";
 import type { LoopConfig, ModelConfig } from "./model-config.ts";
 import { readSimulation } from "./simulation-config.ts";
@@ -28,7 +27,8 @@ import type { ToolsetConfig, ToolsetReadContext } from "./toolset-config.ts";
 import { Variables, isVariableName } from "./variables.ts";
 import type { Environment, SentVariable } from "./variables.ts";
 
-export interface HaftConfig {
+/** Its registry begins with the servers of `mcp`. */
+export interface HaftConfig extends ToolsBlock {
   /** Settings of every call, unless a toolset has its own. */
   readonly runtime: RuntimeConfig;
   /** The waits between the attempts of a call. */
@@ -53,28 +53,9 @@ export interface HaftConfig {
   readonly allowVariables: readonly string[];
   /** By name, in the order of the file. */
   readonly toolsets: ReadonlyMap<string, ToolsetConfig>;
-  /** The servers of `mcp`, then the entries of `tools`, in the order of the file. */
-  readonly registry: readonly RegistryEntry[];
-  /** By name; toolsets and entries name them. */
-  readonly engines: ReadonlyMap<string, EngineConfig>;
-  /** As they are written. */
-  readonly enrichments: readonly JsonObject[];
 }
 
-export interface RuntimeConfig extends CallSettings {
-  /** Most handlers that run at a time. */
-  readonly maxConcurrent?: number;
-  /** One toolset that fails to open fails them all. */
-  readonly strict?: boolean;
-  /** How long an abandoned handler keeps its locks and slots. */
-  readonly orphanHoldMs?: number;
-  /** `async`: neither calls nor results wait for the store. */
-  readonly durability?: Durability;
-  /** How many events of a stored session stay in memory, at least. */
-  readonly keepEvents?: number;
-}
-
-type Durability = (typeof DURABILITIES)[number];
+export type RuntimeConfig = CallSettings & Pick<RuntimeOptions, "maxConcurrent" | "strict" | "orphanHoldMs" | "durability" | "keepEvents">;
 
 const DURABILITIES = ["sync", "async"] as const;
 
@@ -111,7 +92,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const allowVariables = [...readAllowed(root), ...options.allowVariables];
   const variables = new Variables({ environment: options.environment, allowed: new Set(allowVariables), problems });
   const extensionTypes = extensions.length === 0 ? options.extensionTypes : undefined;
-  const context: ToolsetReadContext = { variables, problems, seed: false, extensionTypes };
+  const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes };
   const simulation = root.section("simulation", (table) => readSimulation(table, context));
   const toolsets = new Map(readToolsetTables(root, context));
   const block = readToolsBlock(root, context);
@@ -143,7 +124,7 @@ export function routedOf({ toolsets, registry }: Pick<HaftConfig, "toolsets" | "
   return [...own, ...registry];
 }
 
-/** The servers of `mcp`, in the words of seed 004. */
+/** The servers of `mcp`, as descriptors have them. */
 function readMcpEntries(table: TableReader | undefined, context: ToolsetReadContext): readonly RegistryEntry[] {
   const entries: RegistryEntry[] = [];
   for (const { name, enabled, server } of readMcpTables(table, context.variables, context.problems)) {

@@ -1,4 +1,4 @@
-/** Reads which model plays tools, and how: in our words, or in those of seed 000. */
+/** Reads which model plays tools, and how: in our words, or in those of fms-dgt. */
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { LmEngineOptions } from "../engine/lm.ts";
 import { findProvider, nearProviders } from "../model/providers.ts";
@@ -24,7 +24,7 @@ export interface LmConfig {
   readonly settings: LmSettings;
 }
 
-/** `model` in our words or `lm_config` in those of seed 000. Undefined when neither is usable; it has been reported. */
+/** `model` in our words or `lm_config` in those of fms-dgt. Undefined when neither is usable; it has been reported. */
 export function readLm(table: TableReader): LmConfig | undefined {
   const settings = readLmSettings(table);
   if (table.value("lm_config") === undefined) {
@@ -34,7 +34,7 @@ export function readLm(table: TableReader): LmConfig | undefined {
     return model === undefined ? undefined : { model, modelKey: "model", settings };
   }
   if (table.value("model") !== undefined) table.report("model", "is what lm_config says in other words; keep one of them.");
-  const read = table.section("lm_config", (seed) => readLmConfig(seed, settings), NOT_OF_LM_CONFIG);
+  const read = table.section("lm_config", (config) => readLmConfig(config, settings), NOT_OF_LM_CONFIG);
   return read === undefined ? undefined : { ...read, modelKey: "lm_config" };
 }
 
@@ -67,10 +67,10 @@ export function readModelOf(table: TableReader, key: string): ModelConfig | unde
   return undefined;
 }
 
-/** What the same is called by the servers that seed 000 knows. The first is what its own files say. */
+/** What the same is called by the servers that fms-dgt knows. The first is what its own files say. */
 const TOKENS = ["max_new_tokens", "max_tokens", "max_completion_tokens", "max_tokens_to_sample", "num_predict"] as const;
 
-/** Keys of seed 000 that are something else here. */
+/** Keys of fms-dgt that are something else here. */
 const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
   ["timeout", "belongs beside lm_config, in seconds: it is the time of one call."],
   ["call_limit", "is maxConcurrent of a toolset here."],
@@ -81,7 +81,7 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** The `lm_config` of seed 000; what stands beside it wins. */
+/** The `lm_config` of fms-dgt; what stands beside it wins. */
 function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "modelKey"> | undefined {
   const type = table.requiredText("type", "which provider it is, such as ollama or openai");
   const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
@@ -113,7 +113,7 @@ function providerOf(type: string, table: TableReader): ProviderName | undefined 
   return undefined;
 }
 
-/** A key of seed 000, and where a provider wants it. */
+/** A key of fms-dgt, and where a provider wants it. */
 type Field = readonly [key: string, read: (table: TableReader, key: string) => JsonValue | undefined];
 
 const whole = (table: TableReader, key: string) => table.number(key, SIZE);

@@ -1,5 +1,5 @@
 /** Finds, reads and checks a configuration file. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
@@ -45,7 +45,7 @@ export interface LoadOptions {
   readonly extensions?: Extensions;
   /** Names of variables that may stand in paths, beside those under `variables`. */
   readonly allowVariables?: readonly string[];
-  /** Leave alone top-level keys that belong to another program, such as those of a task file of seed 000. @default false */
+  /** Leave alone top-level keys that belong to another program, such as those of an fms-dgt task file. @default false */
   readonly foreignKeys?: boolean;
 }
 
@@ -110,7 +110,7 @@ export function emptyConfig(folder: string, environment: Environment): LoadedCon
   const problems = (): Problems => new Problems(path, new KeyPositions());
   const options = { environment, allowVariables: [], extensionTypes: [], foreignKeys: false, mayBeOfClient: false, folder };
   const { config } = readHaftConfig({}, problems(), options);
-  const digest = createHash("sha256").update("").digest("hex");
+  const digest = hash("sha256", "");
   return { path, digest, folder, config, warnings: [], problems, environment, extensions: {}, redact: redactor({}), sent: [] };
 }
 

@@ -6,13 +6,14 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
+import { systemCode } from "../core/base/system-code.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import { comparePinned, compareText } from "../trust/pinned-tool.ts";
 import type { LockData, PinnedField, PinnedTool, PinnedToolset, ServerClaim } from "../trust/pinned-tool.ts";
 import { visibleJson } from "../core/base/visible-text.ts";
 import { DEFINITION_FIELDS, fieldHash, fingerprintOf } from "../schema/definition-fingerprint.ts";
 import type { DefinitionField } from "../schema/definition-fingerprint.ts";
-import { replaceFile } from "./replace-file.ts";
+import { replaceFile } from "../documents/replace-file.ts";
 
 const FORMAT = "haft-lock";
 const VERSION = 1;
@@ -202,9 +203,5 @@ function damaged(path: string, problem: string, cause?: unknown): ToolError {
 }
 
 async function isThere(path: string): Promise<boolean> {
-  return (await stat(resolve(path)).catch((error: unknown) => (isMissing(error) ? undefined : true))) !== undefined;
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
+  return (await stat(resolve(path)).catch((error: unknown) => (systemCode(error) === "ENOENT" ? undefined : true))) !== undefined;
 }

@@ -15,7 +15,7 @@ import { mcpEngineOf } from "./toolset/mcp.ts";
 import type { McpServer } from "./toolset/mcp.ts";
 import { restEngineOf } from "./toolset/openapi.ts";
 import type { RestService } from "./toolset/openapi.ts";
-import type { BuildContext, ConnectionConfig } from "./toolset/toolset-type.ts";
+import type { BuildContext } from "./toolset/toolset-type.ts";
 
 /** An engine that reaches what an entry says, where it does not say it itself. */
 export interface EngineTarget {
@@ -45,7 +45,8 @@ export async function makeEngine(name: string, config: EngineConfig, context: En
       return localEngine();
     case "mcp": {
       const server = serverOf(config, target);
-      return server === undefined ? undefined : mcpEngineOf({ ...connectionOf(config), ...server }, context);
+      const { isolation, start, openTimeoutMs } = config;
+      return server === undefined ? undefined : mcpEngineOf({ ...omitUndefined({ isolation, start, openTimeoutMs }), ...server }, context);
     }
     case "rest": {
       const service = { ...config.service, ...target.service, secrets: { ...config.service.secrets, ...target.service?.secrets } };
@@ -137,8 +138,4 @@ function serverOf({ server: own }: McpEngineConfig, { server: wanted }: EngineTa
   if (own === undefined || wanted === undefined) return wanted ?? own;
   const said = Object.entries(wanted).filter(([, value]) => !saysNothing(value));
   return { ...own, ...Object.fromEntries(said) };
-}
-
-function connectionOf({ isolation, start, openTimeoutMs }: McpEngineConfig): ConnectionConfig {
-  return omitUndefined({ isolation, start, openTimeoutMs });
 }

@@ -1,4 +1,5 @@
 /** Reads the tables that say which model answers, and how far its loop may go. */
+import type { LoopLimits } from "../compose/loop-limits.ts";
 import type { ModelPrices } from "../model/usage-meter.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -29,15 +30,10 @@ export interface ModelConfig {
   readonly currency?: string;
 }
 
-/** How far a loop may go; the names of limits are those of `LoopLimits`. */
-export interface LoopConfig {
+/** How far a loop may go. */
+export interface LoopConfig extends Pick<LoopLimits, "maxRounds" | "maxCallsPerRound" | "multiAction" | "maxDurationMs" | "idleMs"> {
   /** What the model is told before everything else. */
   readonly system?: string;
-  readonly maxRounds?: number;
-  readonly maxCallsPerRound?: number;
-  readonly multiAction?: boolean;
-  readonly maxDurationMs?: number;
-  readonly idleMs?: number;
   readonly earlyDispatch?: boolean;
   readonly budget?: BudgetConfig;
 }

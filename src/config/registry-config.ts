@@ -1,4 +1,4 @@
-/** Reads the `tools` and `engines` of seed 000: entries that say where tools come from, and which engine answers for them. */
+/** Reads `tools` and `engines`: entries that say where tools come from, and which engine answers for them. */
 import type { JsonObject } from "../core/base/json.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { readEngines } from "./engine-config.ts";
@@ -20,7 +20,9 @@ export interface RegistryEntry {
 }
 
 export interface ToolsBlock {
+  /** In the order of the file. */
   readonly registry: readonly RegistryEntry[];
+  /** By name; toolsets and entries name them. */
   readonly engines: ReadonlyMap<string, EngineConfig>;
   /** As they are written; they are for whoever generates data with the tools. */
   readonly enrichments: readonly JsonObject[];
@@ -55,7 +57,7 @@ function readRegistry(entries: readonly TableReader[], context: ToolsetReadConte
   for (const entry of entries) {
     const namespace = entry.text("namespace");
     if (namespace !== undefined) checkToolsetName(namespace, entry, "namespace");
-    const toolset = readToolset(entry, { ...context, seed: true });
+    const toolset = readToolset(entry, { ...context, otherWords: true });
     if (toolset !== undefined) registry.push({ path: entry.path, namespace, toolset, defaultEngine: !HANDLED.has(toolset.type) });
   }
   return registry;

@@ -8,12 +8,13 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
+import { systemCode } from "../core/base/system-code.ts";
 import type { Tool } from "../core/tool.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { ToolMemory } from "../engine/known-tools.ts";
 import { checkToolFields } from "../registry/check-tool-fields.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { replaceFile } from "./replace-file.ts";
+import { replaceFile } from "../documents/replace-file.ts";
 import type { Environment } from "./variables.ts";
 
 const FORMAT = "haft-tools";
@@ -117,7 +118,7 @@ async function statOf(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path);
   } catch (error: unknown) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (systemCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }
@@ -136,7 +137,7 @@ async function readSalt(folder: string): Promise<string> {
       await file.close();
     }
   } catch (error: unknown) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    if (systemCode(error) !== "EEXIST") throw error;
     const info = await lstat(path);
     checkOwner(path, info);
     const salt = await readFile(path, "utf8");

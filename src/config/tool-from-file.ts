@@ -20,7 +20,7 @@ export interface ToolFromFile {
   readonly unknown: readonly string[];
 }
 
-/** What a schema is called: by us and MCP, by Anthropic, by OpenAI and seed 000, by seed 004. */
+/** What a schema is called: by us and MCP, by Anthropic, by OpenAI and fms-dgt, by descriptors. */
 const INPUT_WORDS = ["inputSchema", "input_schema", "parameters", "arguments"];
 const OUTPUT_WORDS = ["outputSchema", "output_schema", "output_parameters", "returns"];
 const OWN_WORDS = ["name", "namespace", "description", "effects", "metadata", "cache", ...PLAIN_FIELDS];

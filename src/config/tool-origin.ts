@@ -1,5 +1,5 @@
 /** Where the tools of a configuration come from, and whose they are. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
@@ -39,7 +39,7 @@ export function sourceHash(config: object): string | undefined {
     if (typeof value === "string" || Array.isArray(value) || isJsonObject(value)) origin[key] = copyJson(value).value;
   }
   if (Object.keys(origin).length === 0) return undefined;
-  return createHash("sha256").update(canonicalJson(origin)).digest("hex");
+  return hash("sha256", canonicalJson(origin));
 }
 
 /** An environment in which each variable that is set holds its own name, as it is written: `${NAME}`. */

@@ -92,7 +92,7 @@ export function checkToolsetName(name: string, table: TableReader, key: string):
 export function readToolset(table: TableReader, context: ToolsetReadContext): ToolsetConfig | undefined {
   const word = readType(table, context);
   if (word === undefined) return undefined;
-  const common = readCommon(table, { seed: context.seed, mayHaveEngine: word !== "files" });
+  const common = readCommon(table, { otherWords: context.otherWords, mayHaveEngine: word !== "files" });
   const name = word === "rest" ? "openapi" : word;
   if (!isBuiltIn(name)) return { type: "extension", extension: name, ...common, options: table.rest() };
   const type: AnyType = TYPES[name];
@@ -119,8 +119,8 @@ export function keyAtFault(config: ToolsetConfig): string {
   return type.keyAtFault(config as never); // as above
 }
 
-function readType(table: TableReader, { extensionTypes, seed }: ToolsetReadContext): string | undefined {
-  const known = [...TYPE_NAMES, ...(extensionTypes ?? []), ...(seed ? ["rest"] : [])];
+function readType(table: TableReader, { extensionTypes, otherWords }: ToolsetReadContext): string | undefined {
+  const known = [...TYPE_NAMES, ...(extensionTypes ?? []), ...(otherWords ? ["rest"] : [])];
   if (extensionTypes !== undefined) return table.choice("type", known, { required: true });
   return table.requiredText("type", `one of ${known.map((name) => JSON.stringify(name)).join(", ")}, or of an extension`);
 }
@@ -131,12 +131,12 @@ function isBuiltIn(name: string): name is BuiltInConfig["type"] {
 
 function readCommon(
   table: TableReader,
-  { seed, mayHaveEngine }: { readonly seed: boolean; readonly mayHaveEngine: boolean },
+  { otherWords, mayHaveEngine }: { readonly otherWords: boolean; readonly mayHaveEngine: boolean },
 ): CommonConfig {
   const enabled = table.flag("enabled");
   const enable = table.flag("enable");
   if (enabled !== undefined && enable !== undefined) table.report("enable", "is another word for enabled; keep one of them.");
-  const timeout = seed ? table.number("timeout", SECONDS) : undefined;
+  const timeout = otherWords ? table.number("timeout", SECONDS) : undefined;
   return {
     enabled: enabled ?? enable ?? true,
     ...omitUndefined({

@@ -2,7 +2,7 @@
  * What a configuration needs to be trusted for: servers that it starts, code that it imports, data that it gives away, and rights beyond
  * those that tools have by themselves.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { jsonPath } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
@@ -78,8 +78,5 @@ async function descriptorsOf(toolset: ToolsetConfig, { folder, environment, conf
 }
 
 function digestOf(config: string, descriptors: ReadonlySet<string>): string {
-  if (descriptors.size === 0) return config;
-  return createHash("sha256")
-    .update([config, ...[...descriptors].toSorted()].join("\n"))
-    .digest("hex");
+  return descriptors.size === 0 ? config : hash("sha256", [config, ...[...descriptors].toSorted()].join("\n"));
 }

@@ -1,18 +1,11 @@
 /** What a call reads and writes, and whether it may be repeated or undone: one declaration that drives the runtime. */
 import type { JsonObject } from "./base/json.ts";
+import type { ResourceKeys } from "./resource-keys.ts";
 
-/**
- * Names of what a call touches, such as `file:/a/b`. A key is a path of segments split at `/`, the scheme
- * included in the first: `file:/a/b` is inside `file:/a`, and `file:/ab` is not.
- *
- * Keys that begin with `session:` name what lives in `context.state`: two sessions never share them, and a call that
- * writes nothing else runs in a simulation as it does live, because the branch is dropped with its state.
- */
-export type ResourceKeys = readonly string[] | ((input: JsonObject) => readonly string[]);
-
-export interface Effects {
-  readonly reads?: ResourceKeys;
-  readonly writes?: ResourceKeys;
+/** What a tool's calls touch and how they may be treated. `Input` is the JSON that a model sends, as the tool's schema describes it. */
+export interface Effects<Input = JsonObject> {
+  readonly reads?: ResourceKeys<Input>;
+  readonly writes?: ResourceKeys<Input>;
   /** Running it twice does what running it once does. @default false; a call that writes nothing always is */
   readonly idempotent?: boolean;
   /** It reaches outside this machine's own data (mail, payments, a remote service). @default false */
@@ -22,33 +15,33 @@ export interface Effects {
   /** Writers of the same key may run at the same time, because their order does not matter. @default false */
   readonly commutative?: boolean;
   /** Takes back what the call did; run when a batch with `onError: "throw"` fails after the call succeeded. */
-  readonly undo?: (undo: UndoContext) => void | Promise<void>;
+  readonly undo?: (undo: UndoContext<Input>) => void | Promise<void>;
   /**
    * Finds out what became of a call that a crash interrupted, by its idempotency key. Return what it answered, or say that it
    * never happened, and it is run; return nothing when that is not known either. Asked when a session is resumed.
    */
-  readonly reconcile?: (reconcile: ReconcileContext) => Reconciled | undefined | Promise<Reconciled | undefined>;
+  readonly reconcile?: (reconcile: ReconcileContext<Input>) => Reconciled | undefined | Promise<Reconciled | undefined>;
 }
 
 /** What became of an interrupted call. */
 export type Reconciled = { readonly happened: true; readonly output: unknown } | { readonly happened: false };
 
-export interface ReconcileContext {
+export interface ReconcileContext<Input = JsonObject> {
   readonly callId: string;
   readonly toolName: string;
   readonly idempotencyKey: string;
   /** As given to `Runtime.resume`, or to the runtime. */
   readonly data: Readonly<Record<string, unknown>>;
-  readonly input: JsonObject;
+  readonly input: Input;
   readonly signal: AbortSignal;
 }
 
-export interface UndoContext {
+export interface UndoContext<Input = JsonObject> {
   readonly callId: string;
   readonly toolName: string;
   /** As the handler was given it. */
   readonly data: Readonly<Record<string, unknown>>;
-  readonly input: JsonObject;
+  readonly input: Input;
   readonly output: unknown;
   readonly signal: AbortSignal;
 }
@@ -91,15 +84,15 @@ export interface LockKeys {
 }
 
 /** Touches nothing but its input: always safe to run, repeat and cache. */
-export const pure: Effects = Object.freeze({ reads: [], writes: [], idempotent: true });
+export const pure: Effects<unknown> = Object.freeze({ reads: [], writes: [], idempotent: true });
 
 /** Only reads, from the given keys. Without keys it reads all of its toolset. */
-export function readOnly(...reads: readonly string[]): Effects {
+export function readOnly(...reads: readonly string[]): Effects<unknown> {
   return { ...(reads.length === 0 ? {} : { reads }), writes: [], idempotent: true };
 }
 
 /** Reaches outside and may not be repeated, such as sending a mail. */
-export const external: Effects = Object.freeze({ external: true });
+export const external: Effects<unknown> = Object.freeze({ external: true });
 
 /** True for the key of something that lives in the session's own state. */
 export function isSessionKey(key: string): boolean {
@@ -114,7 +107,7 @@ export function isInside(inner: string, outer: string): boolean {
 }
 
 /** True for a tool that says what it reads and that it writes nothing, whatever its input. */
-export function declaresNoWrites(effects: Effects | undefined): boolean {
+export function declaresNoWrites(effects: Effects<never> | undefined): boolean {
   if (effects?.writes === undefined) return effects?.reads !== undefined;
   return Array.isArray(effects.writes) && effects.writes.length === 0;
 }

@@ -21,29 +21,43 @@ interface OpenRound {
  * assistant said right before them belongs to it too. A second call of the same id is left out. Results are for the caller to find.
  */
 export function groupRounds(messages: readonly ModelMessage[]): readonly Round[] {
-  const rounds: Round[] = [];
-  const makers = new Map<string, OpenRound>();
-  let open: OpenRound | undefined;
-  const begin = (said?: Spoken): OpenRound => {
-    open = { by: "assistant", said, calls: [] };
-    rounds.push(open);
-    return open;
-  };
-  for (const message of messages) {
+  const groups = new RoundGroups();
+  for (const message of messages) groups.add(message);
+  return groups.rounds;
+}
+
+/** As `groupRounds`, for a conversation that grows: only the last round may still change. */
+export class RoundGroups {
+  readonly rounds: Round[] = [];
+  readonly #makers = new Map<string, OpenRound>();
+  #open: OpenRound | undefined;
+
+  add(message: ModelMessage): void {
     if (message.role === "result") {
-      if (open !== undefined && makers.get(message.callId) === open) open = undefined;
+      if (this.#open !== undefined && this.#makers.get(message.callId) === this.#open) this.#open = undefined;
     } else if (message.role === "call") {
-      if (makers.has(message.callId)) continue;
-      const [first] = open?.calls ?? [];
-      const round = open === undefined || (first !== undefined && first.turnId !== message.turnId) ? begin() : open;
-      round.calls.push(message);
-      makers.set(message.callId, round);
+      this.#addCall(message);
     } else if (message.role === "assistant") {
-      begin(message);
+      this.#begin(message);
     } else {
-      open = undefined;
-      rounds.push({ by: message.role, said: message });
+      this.#open = undefined;
+      this.rounds.push({ by: message.role, said: message });
     }
   }
-  return rounds;
+
+  #addCall(message: CallMessage): void {
+    if (this.#makers.has(message.callId)) return;
+    const [first] = this.#open?.calls ?? [];
+    const round =
+      this.#open === undefined || (first !== undefined && first.turnId !== message.turnId) ? this.#begin(undefined) : this.#open;
+    round.calls.push(message);
+    this.#makers.set(message.callId, round);
+  }
+
+  #begin(said: Spoken | undefined): OpenRound {
+    const round: OpenRound = { by: "assistant", said, calls: [] };
+    this.#open = round;
+    this.rounds.push(round);
+    return round;
+  }
 }

@@ -1,5 +1,5 @@
 /** The real clock, randomness, ids and log. The only place where the runtime reaches for them. */
-import { randomBytes } from "node:crypto";
+import { randomFillSync } from "node:crypto";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
 /** Longest delay a Node timer takes; a longer one would fire at once. */
@@ -126,6 +126,10 @@ const systemIds: Ids = {
     return `${prefix}_${prefix === "session" ? randomPart() : PROCESS_ID}${high}${LOW[low++]}`;
   },
 };
+const RANDOM_BYTES = 16;
+/** Random bits are asked for in bulk: that takes no longer than asking for those of one session. None is used twice. */
+const POOL = Buffer.allocUnsafeSlow(128 * RANDOM_BYTES);
+let used = POOL.length;
 const PROCESS_ID = randomPart();
 /** The last two digits of the counter, which are cheaper to look up than to work out. */
 const LOW: readonly string[] = Array.from({ length: 36 ** 2 }, (_, index) => index.toString(36).padStart(2, "0"));
@@ -134,7 +138,13 @@ let times = 0;
 let high = "";
 
 function randomPart(): string {
-  return `${randomBytes(16).toString("base64url")}_`;
+  if (used === POOL.length) {
+    randomFillSync(POOL);
+    used = 0;
+  }
+  const part = POOL.toString("base64url", used, used + RANDOM_BYTES);
+  POOL.fill(0, used, (used += RANDOM_BYTES));
+  return `${part}_`;
 }
 
 /** Debug lines go nowhere; warnings go to standard error. */

@@ -3,6 +3,9 @@ import type { Engine } from "./engine.ts";
 import type { FaultPlan } from "./fault.ts";
 import type { CallSettings, PromptContribution, Tool } from "./tool.ts";
 
+/** What may be said of a toolset beside its name, its tools and its engine. */
+export type ToolsetSettings = Omit<Toolset, "name" | "tools" | "engine">;
+
 export interface Toolset {
   /** The namespace of its tools: `name::tool`. */
   readonly name: string;
@@ -29,4 +32,27 @@ export interface Toolset {
   readonly checkFormats?: boolean;
   /** Allow several tools of one name when their input schemas differ. @default false */
   readonly overloads?: boolean;
+}
+
+const SETTINGS: Readonly<Record<keyof ToolsetSettings, true>> = {
+  description: true,
+  enabled: true,
+  maxConcurrent: true,
+  defaults: true,
+  promptContribution: true,
+  faults: true,
+  openTimeoutMs: true,
+  checkFormats: true,
+  overloads: true,
+};
+
+/** Every field that a toolset has. */
+export const TOOLSET_FIELDS: readonly string[] = ["name", "tools", "engine", ...Object.keys(SETTINGS)];
+
+/** The settings of a toolset, and the rest of the options: those of its engine. */
+export function splitSettings<Options extends object>(options: Options & ToolsetSettings): readonly [ToolsetSettings, Options] {
+  const entries = Object.entries(options);
+  const settings = Object.fromEntries(entries.filter(([name]) => Object.hasOwn(SETTINGS, name)));
+  const rest = Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(SETTINGS, name)));
+  return [settings, rest as Options]; // what is left of both types without the keys of one
 }

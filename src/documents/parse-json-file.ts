@@ -1,11 +1,10 @@
-/** Reads a document in strict JSON. */
+/** Reads a document in strict JSON, or in JSON as editors write it. */
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import type { ParseOptions } from "../core/base/parse-json.ts";
-import { addJsonPositions } from "./json-positions.ts";
-import { KeyPositions } from "./key-positions.ts";
-import type { ParsedFile } from "./key-positions.ts";
+import { KeyPositions, LineIndex } from "./key-positions.ts";
+import type { KeyPath, ParsedFile } from "./key-positions.ts";
 import { syntaxError } from "./problems.ts";
 
 export interface JsonFileLimits {
@@ -35,4 +34,114 @@ export function parseJsonText(text: string, file: string, limits: ParseOptions):
     const position = { line: Number(place?.[1] ?? 1), column: Number(place?.[2] ?? 1) };
     throw syntaxError(file, position, message.replace(/,? at line \d+, column \d+/u, ""), error);
   }
+}
+
+/** @param maxDepth keys below are not looked at; their nearest parent stands for them */
+function addJsonPositions(text: string, positions: KeyPositions, maxDepth: number): void {
+  new JsonScanner(text, positions, maxDepth).value([]);
+}
+
+class JsonScanner {
+  readonly #text: string;
+  readonly #positions: KeyPositions;
+  readonly #maxDepth: number;
+  readonly #lines: LineIndex;
+  #at = 0;
+
+  constructor(text: string, positions: KeyPositions, maxDepth: number) {
+    this.#text = text;
+    this.#positions = positions;
+    this.#maxDepth = maxDepth;
+    this.#lines = new LineIndex(text);
+  }
+
+  /** The parser has capped the depth. */
+  value(path: KeyPath): void {
+    this.#to(SPACE);
+    const first = this.#text[this.#at];
+    if (first === "{") this.#members("}", path);
+    else if (first === "[") this.#members("]", path);
+    else if (first === '"') this.#string();
+    else this.#to(PRIMITIVE);
+    this.#to(SPACE);
+  }
+
+  /** What stands between the brackets. */
+  #members(end: "}" | "]", path: KeyPath): void {
+    this.#at++;
+    for (let index = 0; ; index++) {
+      this.#to(SPACE);
+      if (this.#text[this.#at] === end || this.#at >= this.#text.length) break;
+      const start = this.#at;
+      const here = [...path, end === "}" ? this.#key() : index];
+      if (here.length <= this.#maxDepth) this.#positions.add(here, this.#lines.positionAt(start));
+      this.value(here);
+      if (this.#text[this.#at] === ",") this.#at++;
+    }
+    this.#at++;
+  }
+
+  #key(): string {
+    const start = this.#at;
+    this.#string();
+    const written = this.#text.slice(start + 1, this.#at - 1);
+    this.#to(COLON);
+    return written.includes("\\") ? unescape(written) : written;
+  }
+
+  /** Moves behind the closing quote: the first one behind an even number of backslashes. */
+  #string(): void {
+    for (let quote = this.#text.indexOf('"', this.#at + 1); quote >= 0; quote = this.#text.indexOf('"', quote + 1)) {
+      let before = quote - 1;
+      while (this.#text[before] === "\\") before--;
+      this.#at = quote + 1;
+      if ((quote - before) % 2 === 1) return;
+    }
+  }
+
+  /** Moves behind what a sticky pattern matches here. */
+  #to(pattern: RegExp): void {
+    pattern.lastIndex = this.#at;
+    if (pattern.test(this.#text)) this.#at = pattern.lastIndex;
+  }
+}
+
+const SPACE = /[ \t\r\n]*/uy;
+const COLON = /[ \t\r\n]*:/uy;
+const PRIMITIVE = /[^\s,\]}]*/uy;
+const LETTERS: ReadonlyMap<string, string> = new Map([
+  ["b", "\b"],
+  ["f", "\f"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"],
+]);
+
+function unescape(written: string): string {
+  return written.replaceAll(/\\(?:u([0-9a-fA-F]{4})|(.))/gu, (_all, code: string | undefined, letter: string | undefined) =>
+    code === undefined ? (LETTERS.get(letter ?? "") ?? letter ?? "") : String.fromCharCode(Number.parseInt(code, 16)),
+  );
+}
+
+const TOKENS = /"(?:[^"\\]|\\[^])*"?|\/\/[^\r\n]*|\/\*[^]*?(?:\*\/|$)|[^\s]/gu;
+
+/** Puts spaces in place of comments and of commas before a closing bracket, so that every place stays where it is. Takes linear time. */
+export function withoutComments(text: string): string {
+  const tokens = Array.from(text.matchAll(TOKENS), ({ 0: token, index }) => ({ token, index }));
+  const plain = tokens.filter(({ token }) => !isComment(token));
+  const blanks = [
+    ...tokens.filter(({ token }) => isComment(token)),
+    ...plain.filter(({ token }, at) => token === "," && ["}", "]"].includes(plain[at + 1]?.token ?? "")),
+  ].toSorted((one, other) => one.index - other.index);
+  let result = "";
+  let end = 0;
+  for (const { token, index } of blanks) {
+    result += text.slice(end, index) + token.replaceAll(/[^\r\n]/gu, " ");
+    end = index + token.length;
+  }
+  return result + text.slice(end);
+}
+
+function isComment(token: string): boolean {
+  return token.startsWith("//") || token.startsWith("/*");
 }

@@ -3,15 +3,12 @@ import { Composer, Lexer, LineCounter, Parser, isAlias, isMap, isScalar, isSeq }
 import type { CST, Document, Node, Pair } from "yaml";
 import { KeyPositions, LineIndex } from "./key-positions.ts";
 import type { KeyPath, ParsedFile, Position } from "./key-positions.ts";
+import type { JsonFileLimits } from "./parse-json-file.ts";
 import { syntaxError } from "./problems.ts";
 
-export interface YamlLimits {
+export interface YamlLimits extends JsonFileLimits {
   readonly maxTokens: number;
-  readonly maxDepth: number;
   readonly maxAliases: number;
-  readonly maxNodes: number;
-  /** Places are kept for keys down to this depth; what lies deeper is named by its nearest parent. @default all */
-  readonly positionDepth?: number;
   /** Keys that YAML reads as a number, boolean or null are taken as they are written, such as `200:` in OpenAPI. @default false */
   readonly plainKeys?: boolean;
 }

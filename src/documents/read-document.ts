@@ -1,12 +1,12 @@
 /** Reads a file as the kind of document its name says it is. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { extname } from "node:path";
 import { ToolError } from "../core/error.ts";
-import { withoutComments } from "./json-comments.ts";
+import { parseJsonFile, withoutComments } from "./parse-json-file.ts";
 import type { ParsedFile } from "./key-positions.ts";
 import type { YamlLimits } from "./parse-yaml.ts";
 import { syntaxError } from "./problems.ts";
-import { readTextFile } from "./read-text-file.ts";
+import { readTextFile, type TextFile } from "./read-text-file.ts";
 
 export type DocumentEnding = ".toml" | ".yaml" | ".yml" | ".json";
 
@@ -15,14 +15,8 @@ export interface ReadDocument extends ParsedFile {
   readonly digest: string;
 }
 
-export interface DocumentFile {
-  readonly path: string;
-  /** What it is, for messages: `tool file`. */
-  readonly what: string;
+export interface DocumentFile extends Omit<TextFile, "code"> {
   readonly endings: readonly DocumentEnding[];
-  readonly maxBytes: number;
-  /** What would work where the path is a folder, a pipe or a device. */
-  readonly hint: string;
   /** @default those of a configuration */
   readonly limits?: YamlLimits;
   /** JSON may have comments and trailing commas, as editors write it. @default false */
@@ -44,7 +38,7 @@ export async function readDocument({ path, what, endings, maxBytes, hint, limits
   const ending = extname(path).toLowerCase();
   const parse = await parserFor(ending);
   const plain = jsonComments === true && ending === ".json" ? withoutComments(text) : text;
-  return { ...parse(plain, path, limits), digest: createHash("sha256").update(text).digest("hex") };
+  return { ...parse(plain, path, limits), digest: hash("sha256", text) };
 }
 
 /** `must end in .yaml, .yml or .json.`; undefined for a path that does, in any case. */
@@ -59,6 +53,6 @@ type Parse = (text: string, file: string, limits?: YamlLimits) => ParsedFile;
 
 async function parserFor(ending: string): Promise<Parse> {
   if (ending === ".toml") return (await import("./parse-toml.ts")).parseToml;
-  if (ending === ".json") return (await import("./parse-json-file.ts")).parseJsonFile;
+  if (ending === ".json") return parseJsonFile;
   return (await import("./parse-yaml.ts")).parseYaml;
 }

@@ -5,6 +5,7 @@ import type { FileHandle } from "node:fs/promises";
 import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { systemCode } from "../core/base/system-code.ts";
 
 export interface TextFile {
   readonly path: string;
@@ -87,10 +88,10 @@ async function openFile(target: Target): Promise<FileHandle> {
   try {
     return await open(target.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a pipe must not make us wait for a writer
   } catch (error: unknown) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") throw unreadable(target, "there is no such file", undefined, error);
     if (code === "EACCES" || code === "EPERM") throw unreadable(target, "this user may not read it", undefined, error);
-    throw unreadable(target, `the system says ${String(code ?? error)}`, undefined, error);
+    throw unreadable(target, `the system says ${code ?? String(error)}`, undefined, error);
   }
 }
 

@@ -66,9 +66,10 @@ export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
     idleMs: options.idleMs ?? DEFAULT_IDLE_MS,
   });
   const peer = mcpPeerOf(inner);
+  const { order, state, effectFree, origin } = inner;
   const engine: Engine = {
     kind: inner.kind,
-    ...traitsOf(inner),
+    ...omitUndefined({ order, state, effectFree, origin }),
     open: (context) => server.open(context),
     list: (signal) => server.list(signal),
     call: (request, context) => server.run(request, context, (...call) => inner.call(...call)),
@@ -81,10 +82,6 @@ export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
   };
   STATES.set(engine, server);
   return engine;
-}
-
-function traitsOf({ order, state, effectFree, origin }: Engine): Partial<Engine> {
-  return omitUndefined({ order, state, effectFree, origin });
 }
 
 /** Only those that the engine has: what is missing means something. */

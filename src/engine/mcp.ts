@@ -3,6 +3,8 @@ import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Tool } from "../core/tool.ts";
+import { splitSettings } from "../core/toolset.ts";
+import type { Toolset, ToolsetSettings } from "../core/toolset.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import { answerRequest, isAnswerable } from "./mcp/answer-request.ts";
 import type { Answering } from "./mcp/answer-request.ts";
@@ -54,6 +56,16 @@ const MAX_TTL_MS = 86_400_000;
 export function mcpEngine(options: McpOptions): Engine {
   checkOptions(options);
   return new McpEngine(options);
+}
+
+/**
+ * A toolset whose tools an MCP server brings: `{ name, engine: mcpEngine(options) }`, with the settings of a toolset among the options.
+ *
+ * @throws ToolError `invalid_argument` at once for options that cannot work
+ */
+export function mcpToolset(name: string, options: McpOptions & ToolsetSettings): Toolset {
+  const [settings, engine] = splitSettings<McpOptions>(options);
+  return { name, ...settings, engine: mcpEngine(engine) };
 }
 
 class McpEngine implements Engine {

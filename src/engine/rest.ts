@@ -5,6 +5,8 @@ import { ToolError, hintsOf } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
+import { splitSettings } from "../core/toolset.ts";
+import type { Toolset, ToolsetSettings } from "../core/toolset.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { plural } from "../core/base/wording.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
@@ -49,6 +51,17 @@ const PLAIN_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "u
 export function restEngine(options: RestOptions): Engine {
   checkRestOptions(options);
   return new RestEngine(options);
+}
+
+/**
+ * A toolset whose tools are the operations of an OpenAPI document: `{ name, engine: restEngine(options) }`, with the settings of a toolset
+ * among the options.
+ *
+ * @throws ToolError `invalid_argument` at once for options that cannot work
+ */
+export function openApiToolset(name: string, options: RestOptions & ToolsetSettings): Toolset {
+  const [settings, engine] = splitSettings<RestOptions>(options);
+  return { name, ...settings, engine: restEngine(engine) };
 }
 
 /** What there is while the engine is open. */

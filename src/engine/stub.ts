@@ -7,7 +7,7 @@ import { NoAnswer } from "../core/no-answer.ts";
 import { expectInput, inputMatcher, mismatch } from "./stub/match-input.ts";
 import type { Expected } from "./stub/match-input.ts";
 import { checkStubs } from "./stub/read-stubs.ts";
-import type { Stub, StubError } from "./stub/read-stubs.ts";
+import type { Stub } from "./stub/read-stubs.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 export { readStubs } from "./stub/read-stubs.ts";
@@ -100,8 +100,9 @@ class ListedStubs implements StubEngine {
       if (entry.expected !== undefined && !meets(entry.expected)) continue;
       if (!takeUse(entry, context)) continue;
       entry.isUsed = true;
-      if (entry.error !== undefined) throw errorOf(entry.error);
-      return entry.output ?? null;
+      if (entry.error === undefined) return entry.output ?? null;
+      const { code = "execution_failed", message, retryable, hint } = entry.error;
+      throw new ToolError(code, message, omitUndefined({ retryable, hint }));
     }
     throw this.#noteUnmatched(entries, input, context);
   }
@@ -164,10 +165,6 @@ function takeUse({ times, stateKey }: Entry, { state }: ToolContext): boolean {
   if (used >= times) return false;
   state.update(stateKey, () => used + 1);
   return true;
-}
-
-function errorOf({ code = "execution_failed", message, retryable, hint }: StubError): ToolError {
-  return new ToolError(code, message, omitUndefined({ retryable, hint }));
 }
 
 /** Why each of the stubs does not answer, the nearest first. */

@@ -1,6 +1,6 @@
 /** Keeps what enrichments worked out on the disk, tool by tool, so that only what changed is worked out again. */
-import { createHash } from "node:crypto";
-import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { hash } from "node:crypto";
+import { mkdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
@@ -9,8 +9,8 @@ import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
+import { replaceFile } from "../documents/replace-file.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
-import { systemPorts } from "../core/system-ports.ts";
 
 /** Where an enrichment keeps its answers, and whether it asks again. */
 export interface EnrichmentCacheOptions {
@@ -45,7 +45,7 @@ export class EnrichmentCache {
   readonly #log: Log;
 
   constructor({ cache, label = "", force = false }: EnrichmentCacheOptions, { type, version }: Entries, log: Log) {
-    const name = sha256(canonicalJson({ type, version, label }));
+    const name = hash("sha256", canonicalJson({ type, version, label }));
     this.#path = cache === undefined ? undefined : join(cache, "enrichments", type, `${name}.json`);
     this.#force = force;
     this.#log = log;
@@ -60,14 +60,11 @@ export class EnrichmentCache {
   async add(entries: ReadonlyMap<string, JsonValue>): Promise<void> {
     const path = this.#path;
     if (path === undefined || entries.size === 0) return;
-    const temporary = `${path}.${systemPorts.ids.next("part")}`;
     try {
       const merged = new Map([...(await this.#load()), ...entries]);
       await mkdir(dirname(path), { recursive: true });
-      await writeFile(temporary, JSON.stringify({ format: FORMAT, entries: Object.fromEntries(merged) }), { flag: "wx" });
-      await rename(temporary, path);
+      await replaceFile(path, JSON.stringify({ format: FORMAT, entries: Object.fromEntries(merged) }));
     } catch (error: unknown) {
-      await rm(temporary, { force: true }).catch(() => undefined);
       this.#log.warn(`The enrichment cache ${path} cannot be written: ${ToolError.fromUnknown(error).message}`);
     }
   }
@@ -97,12 +94,8 @@ async function exists(path: string): Promise<boolean> {
 export function toolKey({ name, description, inputSchema, outputSchema }: Tool): string | undefined {
   try {
     const known = { name, description, inputSchema, outputSchema: outputSchema ?? null };
-    return sha256(canonicalJson(copyJson(known, { maxDepth: SCHEMA_DEPTH }).value));
+    return hash("sha256", canonicalJson(copyJson(known, { maxDepth: SCHEMA_DEPTH }).value));
   } catch {
     return undefined;
   }
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

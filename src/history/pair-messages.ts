@@ -2,7 +2,6 @@
 import { ToolError } from "../core/error.ts";
 import type { CallMessage, ModelMessage, ResultMessage } from "../core/message.ts";
 import { groupRounds } from "../core/rounds.ts";
-import { firstResults } from "./replace-results.ts";
 
 /**
  * Puts calls and results in order: calls that one message of the model made stand together, then their results in call order.
@@ -12,7 +11,8 @@ import { firstResults } from "./replace-results.ts";
  * out, and so are a second call or result of the same id; the first result is final. Doing it again changes nothing.
  */
 export function pairMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
-  const results = new Map(firstResults(messages).map((message) => [message.callId, message]));
+  const results = new Map<string, ResultMessage>();
+  for (const message of messages) if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message);
   const paired: ModelMessage[] = [];
   for (const round of groupRounds(messages)) {
     if (round.said !== undefined) paired.push(round.said);

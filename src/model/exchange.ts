@@ -33,6 +33,7 @@ export class Exchange {
   readonly #forget: (() => void) | undefined;
   #cancelTimer: (() => void) | undefined;
   #aliveAt = 0;
+  #bytes = 0;
   /** Why we ended it ourselves. */
   #failure: ToolError | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
@@ -68,31 +69,30 @@ export class Exchange {
   }
 
   /**
-   * The body as it comes. Ends without an error where the connection breaks: see `broken`.
+   * The next piece of the body; undefined at its end, also where the connection breaks: see `broken`.
    *
    * @throws ToolError `timeout`, `cancelled`, `too_large`
    */
-  async *chunks({ body }: Response): AsyncGenerator<Uint8Array> {
-    if (body === null) return;
-    const { maxBytes, model } = this.#settings;
+  async read({ body }: Response): Promise<Uint8Array | undefined> {
+    if (this.#reader === undefined && body !== null) this.#take(body);
+    const value = this.#reader === undefined ? undefined : await this.#next(this.#reader);
+    if (this.#failure !== undefined) throw this.#failure;
+    if (value === undefined) {
+      this.#hasEnded = this.broken === undefined;
+      return undefined;
+    }
+    const { maxBytes, model, clock } = this.#settings;
+    if (this.#bytes === 0) this.#watchPieces();
+    this.#aliveAt = clock.now();
+    this.#bytes += value.byteLength;
+    if (this.#bytes > maxBytes) throw new ToolError("too_large", `The answer of ${model} is larger than ${maxBytes} bytes.`);
+    return value;
+  }
+
+  #take(body: ReadableStream<Uint8Array>): void {
     const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
     this.#reader = reader;
-    const cancel = (): void => void reader.cancel().catch(() => undefined);
-    this.#controller.signal.addEventListener("abort", cancel, { once: true });
-    let bytes = 0;
-    for (;;) {
-      const value = await this.#read(reader);
-      if (this.#failure !== undefined) throw this.#failure;
-      if (value === undefined) {
-        this.#hasEnded = this.broken === undefined;
-        return;
-      }
-      if (bytes === 0) this.#watchPieces();
-      this.#aliveAt = this.#settings.clock.now();
-      bytes += value.byteLength;
-      if (bytes > maxBytes) throw new ToolError("too_large", `The answer of ${model} is larger than ${maxBytes} bytes.`);
-      yield value;
-    }
+    this.#controller.signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true });
   }
 
   /** The beginning of a body as text, at most `maxBytes`; what of it came where the connection broke. */
@@ -100,7 +100,7 @@ export class Exchange {
     const decoder = new TextDecoder();
     let text = "";
     let bytes = 0;
-    for await (const chunk of this.chunks(response)) {
+    for (let chunk = await this.read(response); chunk !== undefined; chunk = await this.read(response)) {
       text += decoder.decode(chunk.subarray(0, maxBytes - bytes), { stream: true });
       bytes += chunk.byteLength;
       if (bytes >= maxBytes) break;
@@ -144,7 +144,7 @@ export class Exchange {
   }
 
   /** The next piece; undefined at the end, whatever kind of end. */
-  async #read(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  async #next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
     try {
       return (await reader.read()).value;
     } catch (thrown: unknown) {

@@ -7,12 +7,15 @@ import { RetryBudget } from "../policy/retry-budget.ts";
 import { checkRetry, retryDelay } from "../policy/retry.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import type { WireFormat, WireNote } from "../wire/wire-format.ts";
+import { requestText } from "../wire/written-once.ts";
 import { Exchange, cancelled } from "./exchange.ts";
 import type { ExchangeSettings, FetchFunction } from "./exchange.ts";
+import { EventStream } from "./event-stream.ts";
 import { modelPorts } from "./model-ports.ts";
 import type { ModelPorts } from "./model-ports.ts";
 import { RequestSecrets } from "./request-secrets.ts";
 import { readAnswer } from "./read-answer.ts";
+import type { AnswerEvents } from "./read-answer.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
 export interface HttpModelOptions {
@@ -77,6 +80,11 @@ export interface UnsignedRequest {
 
 export type SignatureHeaders = Readonly<Record<string, string>>;
 
+interface Encoded {
+  readonly body: string;
+  readonly toolNames: ReadonlyMap<string, string>;
+}
+
 /** A provider that asks for a longer wait than this is not waited for. */
 const MAX_WAIT_MS = 60_000;
 
@@ -122,15 +130,36 @@ class HttpModel implements Model {
     this.#budget = new RetryBudget({ clock });
   }
 
-  async *stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncGenerator<ModelEvent> {
+  stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncIterableIterator<ModelEvent> {
+    return new EventStream(this.#answer(request, signal));
+  }
+
+  /** Attempts, until one gives events or there is nothing left to try. */
+  async *#answer(request: ModelRequest, signal: AbortSignal | undefined): AsyncGenerator<readonly ModelEvent[], void> {
     const { meter } = this.#options;
     meter?.request(this.name);
     try {
-      for await (const events of this.#answer(request, signal)) {
-        for (const event of events) {
-          if (event.type === "reply-end") meter?.reply(this.name, event.reply.usage);
-          yield event;
+      const encoded = this.#encode(request);
+      this.#budget.requests++;
+      for (let attempt = 1; ; attempt++) {
+        const exchange = new Exchange(this.#exchange, signal);
+        let given = false;
+        let waitMs = 0;
+        try {
+          const answer = await this.#attempt(exchange, encoded);
+          for (let events = await answer.next(); events !== undefined; events = await answer.next()) {
+            given = true;
+            const last = events.at(-1);
+            if (last?.type === "reply-end") meter?.reply(this.name, last.reply.usage);
+            yield events;
+          }
+          return;
+        } catch (thrown: unknown) {
+          waitMs = this.#waitAfter(thrown, attempt, given);
+        } finally {
+          exchange.close();
         }
+        await this.#pause(waitMs, signal);
       }
     } catch (thrown: unknown) {
       meter?.failure(this.name);
@@ -138,34 +167,18 @@ class HttpModel implements Model {
     }
   }
 
-  /** Attempts, until one gives events or there is nothing left to try. */
-  async *#answer(request: ModelRequest, signal: AbortSignal | undefined): AsyncGenerator<readonly ModelEvent[]> {
-    const { body, toolNames } = this.#encode(request);
-    this.#budget.requests++;
-    for (let attempt = 1; ; attempt++) {
-      const exchange = new Exchange(this.#exchange, signal);
-      let given = false;
-      let waitMs = 0;
-      try {
-        for await (const events of await this.#attempt(exchange, body, toolNames)) {
-          given = true;
-          yield events;
-        }
-        return;
-      } catch (thrown: unknown) {
-        const error = this.#secrets.withhold(ToolError.fromUnknown(thrown, "model_failed"));
-        if (given || !this.#mayRetry(error, attempt)) throw error;
-        waitMs = retryDelay(error, attempt, this.#options.retry ?? {}, this.#ports.random);
-        this.#options.meter?.retry(this.name);
-        this.#options.onRetry?.({ attempt, error, waitMs });
-      } finally {
-        exchange.close();
-      }
-      await this.#pause(waitMs, signal);
-    }
+  /** How long to wait before another attempt. @throws ToolError what the attempt failed with, where there is to be none */
+  #waitAfter(thrown: unknown, attempt: number, given: boolean): number {
+    const error = this.#secrets.withhold(ToolError.fromUnknown(thrown, "model_failed"));
+    const { retry = {}, meter, onRetry } = this.#options;
+    if (given || !this.#mayRetry(error, attempt)) throw error;
+    const waitMs = retryDelay(error, attempt, retry, this.#ports.random);
+    meter?.retry(this.name);
+    onRetry?.({ attempt, error, waitMs });
+    return waitMs;
   }
 
-  async #attempt(exchange: Exchange, body: string, toolNames: ReadonlyMap<string, string>): Promise<AsyncGenerator<readonly ModelEvent[]>> {
+  async #attempt(exchange: Exchange, { body, toolNames }: Encoded): Promise<AnswerEvents> {
     const { format, stream = true, keyHint = "Give apiKey." } = this.#options;
     const response = await exchange.open(this.#url, { method: "POST", headers: await this.#headers(body), body });
     return readAnswer(response, { exchange, format, stream, toolNames, model: this.name, keyHint, clock: this.#ports.clock });
@@ -177,11 +190,11 @@ class HttpModel implements Model {
     return sign === undefined ? headers : { ...headers, ...(await sign({ method: "POST", url: this.#url, headers, body })) };
   }
 
-  #encode(request: ModelRequest): { readonly body: string; readonly toolNames: ReadonlyMap<string, string> } {
+  #encode(request: ModelRequest): Encoded {
     const { format, model, stream = true, strict = false, onNotes } = this.#options;
     const { body, toolNames, notes } = format.encodeRequest(request, { model, stream, strict });
     if (notes.length > 0) onNotes?.(notes);
-    return { body: JSON.stringify(body), toolNames };
+    return { body: requestText(body), toolNames };
   }
 
   #mayRetry(error: ToolError, attempt: number): boolean {

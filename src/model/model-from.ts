@@ -18,8 +18,8 @@ export interface ModelSpec extends Omit<HttpModelOptions, "format" | "model" | "
 }
 
 export interface ModelContext extends Pick<HttpModelOptions, "fetch" | "ports" | "meter" | "onRetry" | "onNotes"> {
-  /** Where keys and addresses are looked up: `process.env`. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Where keys and addresses are looked up. @default process.env */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
 /**
@@ -28,7 +28,7 @@ export interface ModelContext extends Pick<HttpModelOptions, "fetch" | "ports" |
  * @throws ToolError `invalid_argument` for a provider that is not known, naming the nearest; `invalid_config` where its key or its
  * address is missing, naming the variables
  */
-export function modelFrom(spec: string | ModelSpec, { environment, ...shared }: ModelContext): Model {
+export function modelFrom(spec: string | ModelSpec, { environment = process.env, ...shared }: ModelContext = {}): Model {
   if (typeof spec !== "string" && (typeof spec?.provider !== "string" || typeof spec.model !== "string"))
     throw new ToolError("invalid_argument", "A model is a string, provider/model, or { provider, model } with two strings.");
   const { provider: wanted, model, apiKey, baseUrl, headers, ...rest } = typeof spec === "string" ? splitSpec(spec) : spec;
@@ -53,6 +53,8 @@ export function modelFrom(spec: string | ModelSpec, { environment, ...shared }: 
   });
 }
 
+type Environment = NonNullable<ModelContext["environment"]>;
+
 /** `provider/model` in its two parts. @throws ToolError `invalid_argument` for a text that names no provider */
 export function splitSpec(spec: string): ModelSpec {
   const at = spec.indexOf("/");
@@ -71,7 +73,7 @@ function unknownProvider(wanted: string): ToolError {
   });
 }
 
-function keyOf({ keyVariables }: Provider, environment: ModelContext["environment"]): string | undefined {
+function keyOf({ keyVariables }: Provider, environment: Environment): string | undefined {
   return keyVariables.map((name) => valueOf(environment, name)).find((key) => key !== undefined);
 }
 
@@ -79,7 +81,7 @@ function keyHintOf({ keyVariables }: Provider): string {
   return `Set ${keyVariables.join(" or ")}, or give apiKey.`;
 }
 
-function baseUrlOf(name: string, { baseUrl, baseUrlVariable }: Provider, environment: ModelContext["environment"]): string {
+function baseUrlOf(name: string, { baseUrl, baseUrlVariable }: Provider, environment: Environment): string {
   const given = baseUrlVariable === undefined ? undefined : valueOf(environment, baseUrlVariable.name);
   if (given !== undefined) return extended(given, baseUrlVariable?.path ?? "");
   const hint = `Give baseUrl${baseUrlVariable === undefined ? "" : `, or set ${baseUrlVariable.name}`}.`;
@@ -98,7 +100,7 @@ function extended(address: string, path: string): string {
   return url.endsWith(path) ? url : `${url}${path}`;
 }
 
-function valueOf(environment: ModelContext["environment"], name: string): string | undefined {
+function valueOf(environment: Environment, name: string): string | undefined {
   const value = Object.hasOwn(environment, name) ? environment[name]?.trim() : undefined;
   return value === "" ? undefined : value;
 }

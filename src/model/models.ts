@@ -1,4 +1,20 @@
-/** The public names of `haft/model`, listed by hand: models behind providers, and what they cost. */
+/** The public names of `haft/model`, listed by hand: models behind providers, what is sent to them, and what they cost. */
+export {
+  type FinishReason,
+  type ModelCall,
+  type ModelEvent,
+  type ModelOptions,
+  type ModelReply,
+  type ModelRequest,
+  type ModelTool,
+  type ProviderCall,
+  type ReplyCandidate,
+  type ResponseFormat,
+  type TokenUsage,
+  type ToolChoice,
+  collectReply,
+  endedWell,
+} from "../core/model.ts";
 export type { FetchFunction } from "./exchange.ts";
 export {
   type HttpModelOptions,

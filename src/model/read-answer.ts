@@ -26,13 +26,19 @@ export interface AnswerReader {
 /** So much of an error's body is read. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/**
- * Never an empty list.
- *
- * @throws ToolError what the provider answered, or the format found in the stream; `network_error` where the connection broke before
- * there was anything to give
- */
-export async function* readAnswer(response: Response, reader: AnswerReader): AsyncGenerator<readonly ModelEvent[]> {
+/** The events of an answer, as many at a time as a piece of it brings. */
+export interface AnswerEvents {
+  /**
+   * Never an empty list; undefined when there are no more.
+   *
+   * @throws ToolError what the provider answered, or the format found in the stream; `network_error` where the connection broke before
+   * there was anything to give
+   */
+  next(): Promise<readonly ModelEvent[] | undefined>;
+}
+
+/** Looks at what the answer is. @throws ToolError what the provider answered in place of a reply. By rejecting */
+export async function readAnswer(response: Response, reader: AnswerReader): Promise<AnswerEvents> {
   const { exchange, format, stream, model, keyHint, clock } = reader;
   const { status, headers, type } = response;
   if (type === "opaqueredirect" || (status >= 300 && status < 400)) throw redirected(model, status);
@@ -43,76 +49,117 @@ export async function* readAnswer(response: Response, reader: AnswerReader): Asy
   const mediaType = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (mediaType === "text/html") throw notAnAnswer(model, await exchange.text(response, MAX_ERROR_BYTES));
   const isWhole = !stream || (mediaType === "application/json" && format.framing !== "json-lines");
-  if (isWhole) yield await readWhole(response, reader);
-  else yield* readPieces(response, reader);
+  return isWhole ? new WholeAnswer(response, reader) : new StreamedAnswer(response, reader);
 }
 
-async function readWhole(response: Response, { exchange, format, toolNames, model }: AnswerReader): Promise<readonly ModelEvent[]> {
-  const text = await exchange.text(response, Infinity);
-  if (exchange.broken !== undefined) throw exchange.broken;
-  const body = text.trim() === "" ? undefined : readWireJson(text);
-  if (body === undefined) throw notAnAnswer(model, text);
-  return replyEvents(format.decodeReply(body, { toolNames }));
-}
+class WholeAnswer implements AnswerEvents {
+  readonly #response: Response;
+  readonly #reader: AnswerReader;
+  #isRead = false;
 
-async function* readPieces(
-  response: Response,
-  { exchange, format, toolNames, model }: AnswerReader,
-): AsyncGenerator<readonly ModelEvent[]> {
-  const stream = new StreamReader(format, toolNames);
-  for await (const chunk of exchange.chunks(response)) {
-    const events = stream.read((frames) => frames.push(chunk));
-    if (!stream.isUnderstood) stream.keep(chunk);
-    if (events.length > 0) yield events;
-    if (stream.failure !== undefined) throw stream.failure;
-    if (stream.decoder.isOver === true) {
-      exchange.isWhole = true;
-      break;
-    }
+  constructor(response: Response, reader: AnswerReader) {
+    this.#response = response;
+    this.#reader = reader;
   }
-  if (exchange.broken !== undefined && !stream.hasGiven) throw exchange.broken;
-  const events = stream.read((frames) => frames.end());
-  if (events.length > 0) yield events;
-  if (stream.failure !== undefined) throw stream.failure;
-  if (!stream.isUnderstood) throw notAnAnswer(model, stream.beginning);
-  const rest = stream.decoder.end();
-  if (rest.length > 0) yield rest;
+
+  async next(): Promise<readonly ModelEvent[] | undefined> {
+    if (this.#isRead) return undefined;
+    this.#isRead = true;
+    const { exchange, format, toolNames, model } = this.#reader;
+    const text = await exchange.text(this.#response, Infinity);
+    if (exchange.broken !== undefined) throw exchange.broken;
+    const body = text.trim() === "" ? undefined : readWireJson(text);
+    if (body === undefined) throw notAnAnswer(model, text);
+    return replyEvents(format.decodeReply(body, { toolNames }));
+  }
 }
 
-/** From bytes to events; all that one chunk brings is given at once. */
-class StreamReader {
-  readonly decoder: StreamDecoder;
+class StreamedAnswer implements AnswerEvents {
+  readonly #response: Response;
+  readonly #exchange: Exchange;
+  readonly #model: string;
   readonly #frames: FrameReader;
-  readonly #text = new TextDecoder();
+  readonly #decoder: StreamDecoder;
   /** JSON came. */
-  isUnderstood = false;
-  hasGiven = false;
-  /** What reading came to grief with, after the events that were given. */
-  failure: ToolError | undefined;
-  /** What came before there was any JSON. */
-  beginning = "";
+  #isUnderstood = false;
+  #hasGiven = false;
+  /** What reading failed with, after the events that were given. */
+  #failure: ToolError | undefined;
+  #beginning: Beginning | undefined;
+  /** What is to be read next: pieces of the body, the last frame, what the decoder has left, nothing. */
+  #state: "pieces" | "frames" | "rest" | "over" = "pieces";
 
-  constructor(format: WireFormat, toolNames: ReadonlyMap<string, string>) {
-    this.decoder = format.decodeStream({ toolNames });
+  constructor(response: Response, { exchange, format, toolNames, model }: AnswerReader) {
+    this.#response = response;
+    this.#exchange = exchange;
+    this.#model = model;
+    this.#decoder = format.decodeStream({ toolNames });
     this.#frames = frameReader(format.framing);
   }
 
-  read(take: (frames: FrameReader) => readonly JsonValue[]): readonly ModelEvent[] {
-    const events: ModelEvent[] = [];
-    try {
-      for (const piece of take(this.#frames)) {
-        if (typeof piece !== "string") this.isUnderstood = true;
-        for (const event of this.decoder.push(piece)) events.push(event);
-      }
-    } catch (thrown: unknown) {
-      this.failure = ToolError.fromUnknown(thrown, "model_failed");
+  async next(): Promise<readonly ModelEvent[] | undefined> {
+    while (this.#state === "pieces") {
+      if (this.#failure !== undefined) throw this.#failure;
+      const events = this.#decoder.isOver === true ? this.#leave() : await this.#nextPiece();
+      if (events.length > 0) return events;
     }
-    if (events.length > 0) this.hasGiven = true;
+    return this.#last();
+  }
+
+  /** The reply is whole, whatever of its body is still to come. */
+  #leave(): readonly ModelEvent[] {
+    this.#exchange.isWhole = true;
+    this.#state = "frames";
+    return [];
+  }
+
+  async #nextPiece(): Promise<readonly ModelEvent[]> {
+    const chunk = await this.#exchange.read(this.#response);
+    if (chunk === undefined) {
+      if (this.#exchange.broken !== undefined && !this.#hasGiven) throw this.#exchange.broken;
+      this.#state = "frames";
+      return [];
+    }
+    const events = this.#read(() => this.#frames.push(chunk));
+    if (!this.#isUnderstood) (this.#beginning ??= new Beginning()).add(chunk);
     return events;
   }
 
-  keep(chunk: Uint8Array): void {
-    if (this.beginning.length < MAX_ERROR_BYTES) this.beginning += this.#text.decode(chunk, { stream: true });
+  #last(): readonly ModelEvent[] | undefined {
+    if (this.#state === "frames") {
+      this.#state = "rest";
+      const events = this.#read(() => this.#frames.end());
+      if (events.length > 0) return events;
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+    if (!this.#isUnderstood) throw notAnAnswer(this.#model, this.#beginning?.text ?? "");
+    const rest = this.#state === "rest" ? this.#decoder.end() : [];
+    this.#state = "over";
+    return rest.length > 0 ? rest : undefined;
+  }
+
+  #read(take: () => readonly JsonValue[]): readonly ModelEvent[] {
+    const events: ModelEvent[] = [];
+    try {
+      for (const piece of take()) {
+        if (typeof piece !== "string") this.#isUnderstood = true;
+        for (const event of this.#decoder.push(piece)) events.push(event);
+      }
+    } catch (thrown: unknown) {
+      this.#failure = ToolError.fromUnknown(thrown, "model_failed");
+    }
+    if (events.length > 0) this.#hasGiven = true;
+    return events;
+  }
+}
+
+/** What came before there was any JSON. */
+class Beginning {
+  text = "";
+  readonly #decoder = new TextDecoder();
+
+  add(chunk: Uint8Array): void {
+    if (this.text.length < MAX_ERROR_BYTES) this.text += this.#decoder.decode(chunk, { stream: true });
   }
 }
 

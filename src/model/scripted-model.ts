@@ -20,6 +20,7 @@ import type { Clock } from "../core/ports.ts";
 import { onAbort } from "../policy/deadline.ts";
 import { cancelled } from "./exchange.ts";
 import { modelPorts } from "./model-ports.ts";
+import { EventStream } from "./event-stream.ts";
 import { replyEvents } from "./reply-events.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
@@ -83,17 +84,27 @@ class Scripted implements ScriptedModel {
     this.#clock = modelPorts(clock === undefined ? {} : { clock }).clock;
   }
 
-  async *stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncGenerator<ModelEvent> {
+  stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncIterableIterator<ModelEvent> {
+    return new EventStream(this.#say(request, signal), () => this.#checkCalledOff(signal));
+  }
+
+  async *#say(request: ModelRequest, signal: AbortSignal | undefined): AsyncGenerator<readonly ModelEvent[], void> {
     this.#checkCalledOff(signal);
     const index = this.requests.push(request) - 1;
     const script = await this.#replyFor(request, index);
     const { delayMs = 0, error } = script;
-    for (const event of this.#events(script)) {
-      if (delayMs > 0) await this.#pause(delayMs, signal);
-      this.#checkCalledOff(signal);
-      if (event.type === "reply-end" && error !== undefined) throw error;
-      yield event;
-    }
+    const events = this.#events(script);
+    const said = error === undefined ? events : events.filter(({ type }) => type !== "reply-end");
+    if (delayMs === 0) yield said;
+    else
+      for (const event of said) {
+        await this.#pause(delayMs, signal);
+        yield [event];
+      }
+    if (error === undefined) return;
+    if (delayMs > 0) await this.#pause(delayMs, signal);
+    this.#checkCalledOff(signal);
+    throw error;
   }
 
   #replyFor(request: ModelRequest, index: number): ScriptedReply | Promise<ScriptedReply> {

@@ -15,9 +15,9 @@ export class ApprovalRules {
 
   /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
   constructor({ always, never }: { readonly always?: readonly string[]; readonly never?: readonly string[] }) {
-    this.#always = always === undefined ? undefined : nameMatcher(always, "always");
+    this.#always = always === undefined ? undefined : nameMatcher(always, "always", { bareNames: "default" });
     this.mayAsk = this.#always !== undefined;
-    this.#never = never === undefined ? undefined : nameMatcher(never, "never");
+    this.#never = never === undefined ? undefined : nameMatcher(never, "never", { bareNames: "default" });
   }
 
   /** As `Approvals.needed`. */

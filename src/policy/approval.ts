@@ -12,7 +12,7 @@ import { ApprovalRules } from "./approval-rules.ts";
 export interface ApprovalSettings {
   /** Answers the questions. Left out = every call that needs approval ends with `approval_required`. */
   readonly approve?: Approver;
-  /** Patterns over qualified names that are asked for besides destructive tools: `mail::*`, `*`. */
+  /** Patterns over qualified names that are asked for besides destructive tools: `mail::*`, `*`. A name without `::` is one of the toolset `default`. */
   readonly always?: readonly string[];
   /** Patterns that are never asked for; wins over `always` and over destructive. */
   readonly never?: readonly string[];

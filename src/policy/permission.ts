@@ -1,8 +1,9 @@
 /** Which tools there are for models and clients, by patterns over their qualified names. */
+import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { typeInWords } from "../core/base/wording.ts";
 
-/** Patterns over qualified names; `*` stands for any text: `files::*`, `*::delete`, `*`. */
+/** Patterns over qualified names; `*` stands for any text: `files::*`, `*::delete`, `*`. A name without `::` is one of the toolset `default`. */
 export interface PermissionRules {
   /** When given, every tool that fits none of these is denied; an empty list denies everything. */
   readonly allow?: readonly string[];
@@ -39,27 +40,40 @@ export function permissionOf(rules: PermissionRules): Permission {
 /**
  * Compiles patterns over qualified names. Matching takes time linear in the name for each pattern.
  *
- * A pattern without `::` and `*` is refused: it fits no qualified name, and would silently do nothing.
+ * A pattern without `::` and `*` names a tool of the toolset `default`, or is refused.
  *
  * @throws ToolError `invalid_argument`
  */
-export function nameMatcher(patterns: readonly string[], where: string): NameMatcher {
+export function nameMatcher(
+  patterns: readonly string[],
+  where: string,
+  { bareNames = "refuse" }: { readonly bareNames?: "refuse" | "default" } = {},
+): NameMatcher {
   if (!Array.isArray(patterns))
     throw new ToolError("invalid_argument", `"${where}" is an array of name patterns, not ${typeInWords(patterns)}.`);
-  const compiled = patterns.map((pattern: unknown) => compile(pattern, where));
+  const compiled = patterns.map((pattern: unknown) => compile(pattern, where, bareNames === "default"));
   return (qualifiedName) => compiled.find((pattern) => fits(qualifiedName, pattern.pieces))?.text;
 }
 
 /** As `nameMatcher`; whole names, of which there may be thousands, are looked up, and only patterns tried one after the other. */
 export function quickMatcher(patterns: readonly string[], where: string): NameMatcher {
-  const matches = nameMatcher(patterns, where);
-  const names: ReadonlySet<string> = new Set(patterns.filter((pattern) => !pattern.includes("*")));
+  const matches = nameMatcher(patterns, where, { bareNames: "default" });
+  const names = new Map(patterns.filter((pattern) => !pattern.includes("*")).map((name) => [isBare(name) ? inDefault(name) : name, name]));
   if (names.size === 0) return matches;
   const inPattern = nameMatcher(
     patterns.filter((pattern) => pattern.includes("*")),
     where,
   );
-  return (name) => (names.has(name) ? name : inPattern(name));
+  return (name) => names.get(name) ?? inPattern(name);
+}
+
+/** True for a pattern that is the name of a tool without its toolset. */
+export function isBare(pattern: string): boolean {
+  return !pattern.includes("::") && !pattern.includes("*");
+}
+
+function inDefault(name: string): string {
+  return qualifiedName(DEFAULT_NAMESPACE, name);
 }
 
 interface NamePattern {
@@ -68,7 +82,7 @@ interface NamePattern {
   readonly pieces: readonly string[];
 }
 
-function compile(pattern: unknown, where: string): NamePattern {
+function compile(pattern: unknown, where: string, takesBareNames: boolean): NamePattern {
   if (typeof pattern !== "string" || pattern === "")
     throw new ToolError("invalid_argument", `"${where}" has a pattern that is not a string: ${String(pattern)}.`);
   if (pattern.length > MAX_PATTERN_LENGTH) {
@@ -77,7 +91,8 @@ function compile(pattern: unknown, where: string): NamePattern {
       `"${where}" has a pattern of ${pattern.length} characters; ${MAX_PATTERN_LENGTH} is the limit.`,
     );
   }
-  if (!pattern.includes("::") && !pattern.includes("*")) {
+  if (isBare(pattern)) {
+    if (takesBareNames) return { text: pattern, pieces: [inDefault(pattern)] };
     throw new ToolError(
       "invalid_argument",
       `"${where}" has the pattern ${JSON.stringify(pattern)}, which fits no tool: names are toolset::tool.`,

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { statSync } from "node:fs";
+import { systemCode } from "../core/base/system-code.ts";
 import type { Clock } from "../core/ports.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
 import { pause } from "./pause.ts";
@@ -72,11 +73,11 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
 
 /** What went wrong when the program could not be started, in words. */
 export function startProblem(server: ServerCommand, error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = systemCode(error);
   if (server.cwd !== undefined && !isFolder(server.cwd)) return `its folder ${JSON.stringify(server.cwd)} does not exist`;
   if (code === "ENOENT") return `the command ${JSON.stringify(server.command)} was not found`;
   if (code === "EACCES") return `the command ${JSON.stringify(server.command)} may not be executed`;
-  return `the command ${JSON.stringify(server.command)} could not be run (${String(code ?? error)})`;
+  return `the command ${JSON.stringify(server.command)} could not be run (${code ?? String(error)})`;
 }
 
 function isRunning(child: ChildProcessWithoutNullStreams): boolean {

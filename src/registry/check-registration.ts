@@ -2,30 +2,38 @@
 import { checkName } from "../core/call.ts";
 import { checkMs, checkSettings, setsAny } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
+import { TOOLSET_FIELDS } from "../core/toolset.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { checkCache } from "./check-cache.ts";
-import { MODEL_FIELDS } from "./check-tool-fields.ts";
+import { keyTemplateFault } from "./check-key-templates.ts";
+import { checkAllFields, isPlainObject, MODEL_FIELDS, plainTool } from "./check-tool-fields.ts";
 import { faultsOf } from "./toolset-faults.ts";
 
 /** A program may be written in JavaScript, and an engine may pass on what a stranger sent. */
 type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
 
 /**
- * Checks the fields a tool cannot do without, and type and range of those the registry itself reads. What a
- * schema says is left for its first use.
+ * Checks every field of a tool that a program gives, whether `defineTool` made it or not. What a schema says is left for its first use.
  *
- * @throws ToolError `invalid_argument`, listing everything that is missing
+ * @returns the tool as a plain object
+ * @throws ToolError `invalid_argument`, listing everything that is missing, or naming the field that is wrong
  */
-export function checkTool(tool: Tool): void {
-  checkIsObject(tool, "A tool is an object with name, description and inputSchema.");
-  if (tool.inputSchema === undefined) throw incomplete(tool);
-  checkBroughtTool(tool);
+export function checkTool(given: Tool): Tool {
+  checkIsObject(given, "A tool is an object with name, description and inputSchema.");
+  if (given.inputSchema === undefined) throw incomplete(given);
+  const tool = checkBroughtTool(given);
+  checkAllFields(tool);
+  const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
+  if (fault !== undefined) throw fault;
+  return tool;
 }
 
 /** As `checkTool`, for a tool that an engine brought: without a schema it is quarantined, not refused. */
-export function checkBroughtTool(tool: Tool): void {
-  checkIsObject(tool, "A tool is an object with name, description and inputSchema.");
+export function checkBroughtTool(given: Tool): Tool {
+  checkIsObject(given, "A tool is an object with name, description and inputSchema.");
+  const tool = plainTool(given);
   const { name, description, title, tags, execute }: Unchecked<Tool> = tool;
   if (name === undefined || typeof description !== "string") throw incomplete(tool);
   checkName(name, "tool");
@@ -37,6 +45,7 @@ export function checkBroughtTool(tool: Tool): void {
     checkModelFields(name, tool);
   checkCache(name, tool);
   if (setsAny(tool) || tool.maxConcurrent !== undefined) checkSettings(tool, `tool ${JSON.stringify(name)}`);
+  return tool;
 }
 
 function checkModelFields(name: string, tool: Tool): void {
@@ -55,6 +64,7 @@ function checkModelFields(name: string, tool: Tool): void {
  */
 export function checkToolset(toolset: Toolset): void {
   checkIsObject(toolset, "A toolset is an object with a name.");
+  if (isPlainObject(toolset)) checkKnownKeys(toolset, TOOLSET_FIELDS, `The toolset ${JSON.stringify(toolset.name)}`);
   const { name, engine, promptContribution }: Unchecked<Toolset> = toolset;
   checkName(name, "toolset");
   if (name.endsWith(":"))

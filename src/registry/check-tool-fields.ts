@@ -7,7 +7,9 @@ import { CALL_SETTINGS } from "../core/call-settings.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { typeInWords } from "../core/base/wording.ts";
+import { own } from "../core/base/own.ts";
 import { checkCache } from "./check-cache.ts";
+import { nearNames } from "../core/base/near-names.ts";
 
 /** What a field must be. */
 export interface Claim {
@@ -26,8 +28,8 @@ const schema: Claim = {
   expected: "a JSON Schema or a schema of a library with Standard Schema",
 };
 const resourceKeys: Claim = {
-  holds: (value) => typeof value === "function" || isTextList(value),
-  expected: "an array of strings or a function that returns one",
+  holds: (value) => typeof value === "function" || typeof value === "string" || isTextList(value),
+  expected: 'a key or a template such as "stock:{item}", an array of them, or a function that returns them',
 };
 
 const contribution: Claim = {
@@ -39,8 +41,8 @@ const declarations: Claim = {
   expected: "an object with one object of plain JSON for each wire format",
 };
 
-/** By a check of its own, which looks at other fields as well. */
-const checkedAsAWhole: Claim = { holds: () => true, expected: "anything" };
+/** By a check of its own, which looks at other fields as well, or at its first use. */
+const checkedElsewhere: Claim = { holds: () => true, expected: "anything" };
 
 function oneOf(...words: readonly string[]): Claim {
   return {
@@ -97,7 +99,7 @@ const FIELDS = {
   category: oneOf("SAFE_CHAIN", "TERMINAL", "DANGEROUS", "ASYNC_REQUIRED"),
   providerExecuted: flag,
   unknownKeys: oneOf("drop", "refuse"),
-  cache: checkedAsAWhole,
+  cache: checkedElsewhere,
   supersedes: handler,
   reducer: handler,
   requires: textList,
@@ -123,8 +125,10 @@ const EFFECTS = {
   reconcile: handler,
 } as const satisfies Record<keyof NonNullable<Tool["effects"]>, Claim>;
 
-/** The two fields a definition cannot set: they follow from its schemas. */
-const DERIVED: readonly string[] = ["parseInput", "parseOutput"];
+const REGISTERED_FIELDS: Readonly<Record<string, Claim>> = { ...FIELDS, inputSchema: checkedElsewhere, outputSchema: checkedElsewhere };
+
+/** Without the two that follow from the schemas. */
+const DEFINITION_FIELDS = Object.fromEntries(Object.entries(FIELDS).filter(([field]) => field !== "parseInput" && field !== "parseOutput"));
 
 /**
  * Checks name, description, and the type and range of every field that is set.
@@ -137,30 +141,66 @@ export function checkToolFields(definition: unknown): asserts definition is Tool
   const fields = definition;
   checkName(fields["name"], "tool");
   if (fields["description"] === undefined) throw wrong(fields["name"], "description", undefined, "a string: it is what the model reads");
-  checkFields(fields["name"], "", fields, new Map(Object.entries(FIELDS).filter(([field]) => !DERIVED.includes(field))));
-  if (fields["effects"] !== undefined) checkFields(fields["name"], "effects.", fields["effects"], new Map(Object.entries(EFFECTS)));
+  checkFields(fields["name"], "", fields, DEFINITION_FIELDS);
+  if (fields["effects"] !== undefined) checkFields(fields["name"], "effects.", fields["effects"], EFFECTS);
   checkCache(fields["name"], fields);
 }
 
-/** Not an instance of a class: what its prototype has would be lost. */
-function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+/**
+ * Checks the type and range of every field that is set, and refuses fields that a tool does not have. Schemas are not looked at: one that
+ * cannot be used quarantines its tool.
+ *
+ * @param tool a plain object with a name that was checked
+ * @throws ToolError `invalid_argument` naming the tool, the field and what it must be.
+ */
+export function checkAllFields(tool: Tool): void {
+  checkFields(tool.name, "", tool, REGISTERED_FIELDS);
+  if (tool.effects !== undefined) checkFields(tool.name, "effects.", tool.effects, EFFECTS);
+}
+
+const PLAIN_TOOLS = new WeakMap<Tool, Tool>();
+
+/**
+ * A tool as a plain object, the same one each time. An instance of a class may have fields of its own beside those of a tool; what its
+ * prototype has is kept, and its methods are bound to it.
+ */
+export function plainTool(tool: Tool): Tool {
+  if (isPlainObject(tool)) return tool;
+  let plain = PLAIN_TOOLS.get(tool);
+  if (plain === undefined) {
+    const fields = Object.keys(FIELDS).flatMap((field) => {
+      const value: unknown = Reflect.get(tool, field);
+      return value === undefined ? [] : [[field, typeof value === "function" ? (value.bind(tool) as unknown) : value] as const];
+    });
+    plain = Object.fromEntries(fields) as unknown as Tool; // checked by its caller, as the instance would be
+    PLAIN_TOOLS.set(tool, plain);
+  }
+  return plain;
+}
+
+/** Not an instance of a class. */
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   if (!isJsonObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-function checkFields(tool: string, prefix: string, fields: unknown, claims: ReadonlyMap<string, Claim>): void {
+function checkFields(tool: string, prefix: string, fields: unknown, claims: Readonly<Record<string, Claim>>): void {
   if (!isJsonObject(fields)) return;
-  for (const [field, value] of Object.entries(fields)) {
+  for (const field of Object.keys(fields)) {
+    const value = fields[field];
     if (value === undefined) continue;
-    const claim = claims.get(field);
-    if (claim === undefined) {
-      throw new ToolError("invalid_argument", `Tool ${JSON.stringify(tool)} has an unknown field ${JSON.stringify(prefix + field)}.`, {
-        hint: `Fields: ${[...claims.keys()].join(", ")}.`,
-      });
-    }
+    const claim = own(claims, field);
+    if (claim === undefined) throw unknownField(tool, prefix, field, Object.keys(claims));
     if (!claim.holds(value)) throw wrong(tool, prefix + field, value, claim.expected);
   }
+}
+
+function unknownField(tool: string, prefix: string, field: string, known: readonly string[]): ToolError {
+  const [near] = nearNames(field, known, 1);
+  return new ToolError("invalid_argument", `Tool ${JSON.stringify(tool)} has an unknown field ${JSON.stringify(prefix + field)}.`, {
+    hint: near === undefined ? `Fields: ${known.join(", ")}.` : `Did you mean ${JSON.stringify(prefix + near)}?`,
+  });
 }
 
 function wrong(tool: string, field: string, value: unknown, expected: string): ToolError {

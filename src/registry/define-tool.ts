@@ -2,13 +2,16 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
 import { declaresNoWrites } from "../core/effects.ts";
+import type { Effects } from "../core/effects.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema, ParsedInput, Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import type { InferInput, InferReturn, InferSent } from "../schema/infer-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { fromStandardSchema, isStandardSchema, withStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
+import { keyTemplateFault } from "./check-key-templates.ts";
 import { checkToolFields } from "./check-tool-fields.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
@@ -22,10 +25,14 @@ export interface ToolOptions<
   Input extends SchemaSource = AnyObject,
   Output extends SchemaSource = JsonSchema,
   Result extends HandlerResult<Output> = HandlerResult<Output>,
-> extends Omit<Tool, "inputSchema" | "outputSchema" | "execute" | "parseInput" | "parseOutput"> {
+> extends Omit<Tool, "inputSchema" | "outputSchema" | "effects" | "validate" | "execute" | "parseInput" | "parseOutput"> {
   /** @default an object of any keys */
   readonly inputSchema?: Input;
   readonly outputSchema?: Output;
+  /** Left out = writes everything of its toolset and may not be repeated. Its functions are given the JSON that was sent, after the schema. */
+  readonly effects?: Effects<InferSent<Input>>;
+  /** The tool's own rules, after its schema, for the JSON that was sent: one message per problem. */
+  readonly validate?: (input: InferSent<Input>) => readonly string[];
   /** Runs the call, given what the schema made of its input. Left out = the toolset's engine answers. */
   readonly execute?: (input: InferInput<Input>, context: ToolContext) => Result;
 }
@@ -66,6 +73,8 @@ export function defineTool<
   checkToolFields(definition);
   const { inputSchema, outputSchema, effects, cache, ...fields } = definition;
   const input = useSchema(inputSchema ?? { type: "object" }, "input", definition);
+  const fault = keyTemplateFault(definition.name, effects, input.jsonSchema);
+  if (fault !== undefined) throw fault;
   const output = outputSchema === undefined ? undefined : useSchema(outputSchema, "output", definition);
   const tool = {
     ...fields,
@@ -92,6 +101,7 @@ function useSchema(
 ): { readonly jsonSchema: StandardJsonSchema; readonly parse: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined } {
   try {
     const parsing = isStandardSchema(source) && !isOwn(source) ? fromStandardSchema(source, direction) : undefined;
+    if (direction === "input") checkTakesObjects(parsing?.jsonSchema ?? source);
     const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source), { formats: direction === "input" && parsing === undefined });
     const facade =
       direction === "input"
@@ -109,6 +119,15 @@ function useSchema(
       cause: error,
     });
   }
+}
+
+/** Every provider and protocol sends the input of a tool as an object. */
+function checkTakesObjects(schema: unknown): void {
+  const type: unknown = isJsonObject(schema) ? schema["type"] : undefined;
+  if (type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"))) return;
+  throw new ToolError("invalid_schema", `type is ${JSON.stringify(type)}; the input of a tool is an object.`, {
+    hint: 'Give it a property: { type: "object", properties: { value: … } }.',
+  });
 }
 
 /** A schema of another defined tool is plain JSON Schema with our own `~standard` on it. */

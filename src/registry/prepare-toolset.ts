@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
+import { keyTemplateFault } from "./check-key-templates.ts";
 import { checkBroughtTool, checkList, checkTool, checkToolset } from "./check-registration.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { ToolsetEntry } from "./toolset-entry.ts";
@@ -43,14 +44,16 @@ export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): To
   const entry = new ToolsetEntry(toolset, options);
   const overload = toolset.overloads ?? options.overloads;
   for (const registered of options.before?.registeredByHand ?? []) entry.addByHand(registered);
-  for (const tool of tools) {
-    checkTool(tool);
+  for (const each of tools) {
+    const tool = checkTool(each);
     addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isBrought: false });
   }
-  for (const tool of brought) {
+  for (const each of brought) {
     try {
-      checkBroughtTool(tool);
+      const tool = checkBroughtTool(each);
       addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isBrought: true });
+      const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
+      if (fault !== undefined) options.warn(`${[fault.message, fault.hint].join(" ").trim()} Its calls count as undeclared.`);
     } catch (error: unknown) {
       options.warn(
         `A tool that the engine of ${JSON.stringify(toolset.name)} brought is left out: ${ToolError.fromUnknown(error).message}`,

@@ -92,8 +92,8 @@ export class Registry implements Iterable<RegisteredTool> {
    * @throws ToolError `duplicate` for a name in use, unless overloads are allowed and the input schemas differ;
    * `invalid_argument` for a tool that is incomplete
    */
-  register(tool: Tool, namespace: string = DEFAULT_NAMESPACE, options: RegisterOptions = {}): RegisteredTool {
-    checkTool(tool);
+  register(given: Tool, namespace: string = DEFAULT_NAMESPACE, options: RegisterOptions = {}): RegisteredTool {
+    const tool = checkTool(given);
     const entry = this.#names.entries.get(namespace) ?? this.#makeEntry({ name: namespace });
     const registered = entry.makeTool(tool);
     refuseDuplicate(registered, entry.families.get(tool.name), options.overload ?? this.#allowsOverloads(entry));
@@ -181,9 +181,9 @@ export class Registry implements Iterable<RegisteredTool> {
     const entry = this.#names.requireToolset(toolset);
     let adopted = 0;
     checkList(tools, "addTools() takes an array of tools.");
-    for (const tool of tools) {
+    for (const each of tools) {
       try {
-        checkBroughtTool(tool);
+        const tool = checkBroughtTool(each);
         const registered = entry.makeTool(tool, undefined, true);
         refuseDuplicate(registered, entry.families.get(tool.name), this.#allowsOverloads(entry));
         this.#publish(entry.add(registered), [registered]);

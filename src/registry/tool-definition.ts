@@ -6,6 +6,7 @@ import type { Effects } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
+import { keyTemplateFault } from "./check-key-templates.ts";
 import { checkToolFields } from "./check-tool-fields.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
@@ -125,6 +126,8 @@ export function toolFromJson(json: unknown, namespace: string = DEFAULT_NAMESPAC
     ...(isEmpty(metadata) ? {} : { metadata }),
   };
   checkToolFields(tool);
+  const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
+  if (fault !== undefined) throw fault;
   return { tool, namespace: own };
 }
 
@@ -138,7 +141,7 @@ function plainFields(from: Tool | Readonly<Record<string, unknown>>): Pick<Tool,
 }
 
 function plainEffects(effects: Effects): Omit<Effects, "undo"> {
-  const computed = typeof effects.reads === "function" || typeof effects.writes === "function";
+  const computed = typeof effects.reads === "function" || typeof effects.writes === "function"; // templates are plain
   const left = computed ? ["undo", "reads", "writes"] : ["undo"];
   return Object.fromEntries(Object.entries(effects).filter(([field, value]) => value !== undefined && !left.includes(field)));
 }

@@ -6,7 +6,7 @@ import { isMarked, providerName, qualifiedNameOf } from "../wire/provider-name.t
 import { BareNames } from "./bare-names.ts";
 import { ConfusableNames, spell } from "./confusable-names.ts";
 import { ambiguousTool, hiddenTool, missingTool, missingToolset } from "./missing-tool.ts";
-import { nearNames } from "./near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { ToolFamily, ToolsetEntry } from "./toolset-entry.ts";
 

@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import { ambiguousTool, hiddenTool, missingTool } from "./missing-tool.ts";
-import { nearNames } from "./near-names.ts";
+import { nearNames } from "../core/base/near-names.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { Registry } from "./registry.ts";
 

@@ -1,9 +1,10 @@
 /** What a program may give createRuntime, and its checks. */
-import { checkMs, checkSettings } from "../core/call-settings.ts";
+import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts";
+import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { Hook } from "../core/hook.ts";
 import { checkRetry } from "../policy/retry.ts";
-import { checkKnownKeys } from "../registry/known-keys.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { Ask } from "../core/ask.ts";
 import type { EventListener } from "../core/event.ts";
@@ -20,14 +21,21 @@ import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ApprovalSettings } from "../policy/approval.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
+import { isBare } from "../policy/permission.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
+import { Registry } from "../registry/registry.ts";
 import type { LadderOptions } from "../call/ladder.ts";
 
 export interface RuntimeOptions extends CallSettings {
   /** Tools of the namespace `default`. */
   readonly tools?: readonly Tool[];
+  /**
+   * Where the tools are kept: one that has tools and toolsets already, with settings and permission rules of its own. `open` opens its
+   * toolsets too. It serves one runtime. @default a new one
+   */
+  readonly registry?: Registry;
   readonly toolsets?: readonly Toolset[];
   /** Where more toolsets come from; read by `open` and at each `refresh`. */
   readonly sources?: readonly ToolSource[];
@@ -83,6 +91,7 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   maxAttempts: true,
   maxResultBytes: true,
   tools: true,
+  registry: true,
   toolsets: true,
   sources: true,
   pins: true,
@@ -140,10 +149,41 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
     throw new ToolError("invalid_argument", `keepEvents of the runtime is ${String(keepEvents)}; it takes an integer of at least 1.`);
   for (const name of SEAMS) checkMethods(options[name], name);
+  if (options.registry !== undefined) checkRegistry(options);
   if (options.approvals !== undefined && options.approval !== undefined)
     throw new ToolError("invalid_argument", 'createRuntime() takes "approval" or "approvals", not both: "approvals" has rules of its own.');
   if (durability !== "sync" && durability !== "async")
     throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
+}
+
+/** One warning for each name without a toolset in the rules that is no tool of the toolset `default`: the rule would do nothing. */
+export function unknownBareNames({ permission, approval }: RuntimeOptions, registry: Registry): readonly string[] {
+  const rules = {
+    "permission.allow": permission?.allow,
+    "permission.deny": permission?.deny,
+    "approval.always": approval?.always,
+    "approval.never": approval?.never,
+  };
+  return Object.entries(rules).flatMap(([where, names = []]) =>
+    names
+      .filter((name) => isBare(name) && !registry.has(qualifiedName(DEFAULT_NAMESPACE, name)))
+      .map((name) => {
+        const tool = JSON.stringify(name);
+        return `${where} has ${tool}, and the toolset "default" has no tool of that name. Write "toolset::${name}", or "*::${name}" for every toolset.`;
+      }),
+  );
+}
+
+function checkRegistry(options: RuntimeOptions): void {
+  if (!(options.registry instanceof Registry))
+    throw new ToolError("invalid_argument", 'The option "registry" of createRuntime() is no Registry.', {
+      hint: "Give it new Registry().",
+    });
+  const own = ["permission", ...Object.keys(CALL_SETTINGS)].find((name) => Reflect.get(options, name) !== undefined);
+  if (own === undefined) return;
+  throw new ToolError("invalid_argument", `createRuntime() takes ${JSON.stringify(own)} or a registry, not both: a registry has its own.`, {
+    hint: own === "permission" ? "Give it to new Registry({ permission })." : `Give it to new Registry({ defaults: { ${own} } }).`,
+  });
 }
 
 function checkHook({ name, timeoutMs = 1, onFailure = "skip" }: Hook): void {

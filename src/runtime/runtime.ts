@@ -7,6 +7,7 @@ import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Engine } from "../core/engine.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { Toolset } from "../core/toolset.ts";
 import type { Slots } from "../core/slots.ts";
 import { localEngine } from "../engine/local.ts";
 import { ApprovalGate } from "../policy/approval.ts";
@@ -15,8 +16,8 @@ import { Limits } from "../policy/limits.ts";
 import { ResultCache } from "../policy/result-cache.ts";
 import { ResultKeeper } from "../policy/result-keeper.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "../call/call-run.ts";
-import { checkKnownKeys } from "../registry/known-keys.ts";
-import { checkRuntimeOptions } from "./runtime-options.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
+import { checkRuntimeOptions, unknownBareNames } from "./runtime-options.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions } from "../call/execute-options.ts";
@@ -83,13 +84,11 @@ export class Runtime {
     this.#runner = new CallRunner({ ...options, ladder: this.#ladder, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
-    this.registry = new Registry({
-      defaults: options,
-      onWarning: (message) => this.#ports.log.warn(message),
-      ...(options.permission === undefined ? {} : { permission: options.permission }),
-    });
+    this.registry = options.registry ?? this.#newRegistry();
+    const kept = toolsetsOf(this.registry);
     this.#parts = this.#makeParts();
     this.#lifecycle = new ToolsetLifecycle(options.toolsets ?? [], {
+      kept,
       registry: this.registry,
       ports: this.#ports,
       emit: (event) => this.#emit(event),
@@ -102,6 +101,8 @@ export class Runtime {
     this.registry.addToolset(readResultToolset(this.#parts.keeper, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)));
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
+    TAKEN.add(this.registry);
+    for (const warning of unknownBareNames(options, this.registry)) this.#ports.log.warn(warning);
   }
 
   /** Opens every toolset that needs it; the report names those that failed, and the others work. */
@@ -230,6 +231,12 @@ export class Runtime {
     await this.close();
   }
 
+  #newRegistry(): Registry {
+    const { permission } = this.#options;
+    const onWarning = (message: string): void => this.#ports.log.warn(message);
+    return new Registry({ defaults: this.#options, onWarning, ...(permission === undefined ? {} : { permission }) });
+  }
+
   #makeSessions(): Sessions {
     const { store, durability = "sync", keepEvents = DEFAULT_KEEP_EVENTS } = this.#options;
     return new Sessions({
@@ -297,6 +304,17 @@ export class Runtime {
   #emit(event: RuntimeEvent): void {
     this.#listeners.tell(event);
   }
+}
+
+const TAKEN = new WeakSet<Registry>();
+
+/** The toolsets that a registry has already, for a runtime that is being made. @throws ToolError `invalid_argument` for one that serves another runtime */
+function toolsetsOf(registry: Registry): readonly Toolset[] {
+  if (TAKEN.has(registry))
+    throw new ToolError("invalid_argument", "This registry serves another runtime.", {
+      hint: "Make one for each runtime; they may have the same tools and toolsets.",
+    });
+  return registry.toolsets();
 }
 
 function nothingToCommitTo(): ToolError {

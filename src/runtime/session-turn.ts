@@ -5,7 +5,7 @@ import { onAbort } from "../policy/deadline.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallOptions } from "../call/call-run.ts";
 import { Round } from "./round.ts";
-import { unknownKey } from "../registry/known-keys.ts";
+import { unknownKey } from "../core/known-keys.ts";
 import type { RoundOptions } from "./round.ts";
 import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";

@@ -1,5 +1,5 @@
 /** What a tool's definition is made of, as a model and the runtime see it, and the identity of the whole. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Effects } from "../core/effects.ts";
 import { describeThrown } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
@@ -68,16 +68,12 @@ export function definitionFingerprint(tool: Tool): string {
 
 /** The SHA-256 of one part of a definition, in hex. */
 export function fieldHash(value: JsonValue): string {
-  return sha256(canonicalJson(value));
+  return hash("sha256", canonicalJson(value));
 }
 
 /** The fingerprint of a definition of which only the hashes of its parts are known. */
 export function fingerprintOf(name: string, hashes: ReadonlyMap<string, string>): string {
-  return sha256(canonicalJson({ name, fields: Object.fromEntries(hashes) }));
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", canonicalJson({ name, fields: Object.fromEntries(hashes) }));
 }
 
 function rawField(tool: Tool, field: DefinitionField): unknown {

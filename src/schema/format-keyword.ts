@@ -2,7 +2,7 @@
 import type { Rule, SchemaNode } from "./compiled-schema.ts";
 import { KNOWN_FORMATS } from "./format/known-formats.ts";
 import { own } from "../core/base/own.ts";
-import { type KeywordTable, type SubschemaCompiler } from "./keyword.ts";
+import type { KeywordTable, SubschemaCompiler } from "./keyword.ts";
 import { showValue } from "./schema-problem.ts";
 
 const CHARACTERS_PER_STEP = 16;

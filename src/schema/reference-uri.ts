@@ -17,7 +17,8 @@ export function splitUri(uri: string): UriParts {
   return { base: uri.slice(0, at), fragment: decode(uri.slice(at + 1)) };
 }
 
-function decode(text: string): string {
+/** Text with its percent encoding undone, or as it is where that is broken. */
+export function decode(text: string): string {
   if (!text.includes("%")) return text;
   try {
     return decodeURIComponent(text);

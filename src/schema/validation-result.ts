@@ -1,4 +1,4 @@
-/** Strict checks of a value against a schema, without a tool or a runtime, in the words of seed 002. */
+/** Strict checks of a value against a schema, without a tool or a runtime. */
 import { ToolError } from "../core/error.ts";
 import { compileSchema } from "./compile-schema.ts";
 

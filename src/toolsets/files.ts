@@ -1,6 +1,7 @@
 /** A workspace folder as a toolset: read, list, search and, unless told otherwise, change its files. */
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { editTool, multiEditTool } from "./files/edit-file.ts";
@@ -33,6 +34,15 @@ export interface FilesOptions {
   readonly unchangedReads?: boolean;
 }
 
+const OPTIONS: Readonly<Record<keyof FilesOptions, true>> = {
+  root: true,
+  name: true,
+  guard: true,
+  readOnly: true,
+  allowSensitive: true,
+  protect: true,
+  unchangedReads: true,
+};
 const GUARDS: ReadonlySet<unknown> = new Set(["block", "warn", "off"] satisfies PathGuard[]);
 
 /**
@@ -48,6 +58,7 @@ const GUARDS: ReadonlySet<unknown> = new Set(["block", "warn", "off"] satisfies 
  * @throws ToolError `invalid_config` when the root is not a folder that can be read, `invalid_argument` for other options
  */
 export function filesToolset(options: FilesOptions): Toolset {
+  checkKnownKeys(options, Object.keys(OPTIONS), "filesToolset()");
   const { root, name = "files", guard = "block", readOnly = false, allowSensitive = [], protect = [], unchangedReads = false } = options;
   checkName(name, "toolset");
   if (typeof root !== "string" || root === "")

@@ -3,14 +3,14 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { documentationOf } from "../registry/documentation.ts";
 import type { DocumentationOverrides } from "../registry/documentation.ts";
 import { INFO_TOOL, MANUAL_TOOLSET } from "../call/manual-reading.ts";
-import type { Registry } from "../registry/registry.ts";
-import { callerVisibility, messageOf } from "../call/tool-context.ts";
+import { callerVisibility, messageOf, registryOf } from "../call/tool-context.ts";
 import { qualifiedNameOf } from "../wire/provider-name.ts";
 
 export interface InfoOptions {
@@ -22,11 +22,14 @@ export interface InfoOptions {
 }
 
 /**
- * A toolset `manual` with the tool `info`, which a runtime is given by `registry.addToolset(infoToolset(registry))`.
+ * A toolset `manual` with the tool `info`, which reads out the documentation of every tool of the runtime that it is given to:
+ * `createRuntime({ toolsets: [infoToolset()] })`.
  *
  * Reading unlocks, for the session it is read in, a tool with `requiresReading`. Tools that are hidden from the caller are hidden here too.
  */
-export function infoToolset(registry: Registry, { overrides }: InfoOptions = {}): Toolset {
+export function infoToolset(options: InfoOptions = {}): Toolset {
+  checkKnownKeys(options, ["overrides"], "infoToolset()");
+  const { overrides } = options;
   const info = defineTool({
     name: INFO_TOOL,
     description: "Shows the full documentation of a tool. Some tools can be called only after it was read.",
@@ -39,6 +42,7 @@ export function infoToolset(registry: Registry, { overrides }: InfoOptions = {})
     effects: { reads: [], writes: [], idempotent: true },
     tags: ["haft"],
     execute: ({ name }: { readonly name: string }, context: ToolContext) => {
+      const registry = registryOf(context);
       const texts = typeof overrides === "function" ? overrides(context) : overrides;
       const found = documentationOf(registry, registry.has(name) ? name : qualifiedNameOf(name, NO_NAMES), {
         overrides: texts,

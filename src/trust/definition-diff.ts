@@ -65,7 +65,7 @@ function firstDifference(before: string, after: string): number {
 }
 
 /** `["inputSchema", "properties", "a b"]` → `inputSchema.properties["a b"]`. */
-function spell(path: Path): string {
+export function spell(path: Path): string {
   const text = jsonPath(path).slice(1);
   return visibleJson(text.startsWith(".") ? text.slice(1) : text);
 }

@@ -4,13 +4,14 @@
  * A heuristic: it knows the words that published attacks use, and whoever knows it can write around it. It is there to make a person
  * look. It blocks nothing, and a definition that it finds nothing in is not safe because of that.
  */
-import { isJsonArray, isJsonObject, jsonPath } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { readDefinition } from "../schema/definition-fingerprint.ts";
+import { spell } from "./definition-diff.ts";
 import { CHARACTER_RULES, NAME_RULES, WORD_RULES } from "./suspicious-patterns.ts";
 import type { SuspiciousPattern } from "./suspicious-patterns.ts";
-import { quoted, visibleJson } from "../core/base/visible-text.ts";
+import { quoted } from "../core/base/visible-text.ts";
 
 const MAX_FINDINGS = 10;
 /** More strings of a definition than this are not looked at, which is a finding itself. */
@@ -107,9 +108,4 @@ function plain(text: string): string {
 /** The words of an identifier: `contentOf_id_rsa` → `content Of id rsa`. */
 function spaced(name: string): string {
   return name.replaceAll(/(?<=[a-z])(?=[A-Z])|[_-]/gu, " ");
-}
-
-function spell(path: Place["path"]): string {
-  const text = jsonPath(path).slice(1);
-  return visibleJson(text.startsWith(".") ? text.slice(1) : text);
 }

@@ -18,6 +18,7 @@ import {
   nativeBlocks,
 } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep } from "./conversation-steps.ts";
+import { writtenOnce } from "./written-once.ts";
 
 export interface AnthropicConversation {
   /** The `system` of a request: what every system message said, wherever it stood. Left out when there is none. */
@@ -49,20 +50,18 @@ export function toAnthropicMessages(messages: readonly ModelMessage[]): Anthropi
   const system: JsonObject[] = [];
   const turns = new AlternatingTurns({ type: "text", text: OPENING_TEXT });
   for (const step of steps) {
-    if (step.kind === "assistant") writeAssistant(step, turns);
-    else if (step.kind === "system") system.push(...textBlock(contentText(step.content)));
-    else turns.add("user", spokenBlocks(step));
+    if (step.kind === "assistant") {
+      turns.add("assistant", writeAssistant(step));
+      turns.add("user", writeResults(step));
+    } else if (step.kind === "system") system.push(...textBlock(contentText(step.content)));
+    else turns.add("user", writeSpoken(step));
   }
   return { ...(system.length === 0 ? {} : { system }), messages: turns.written, toolNames };
 }
 
-function writeAssistant(step: AssistantStep, turns: AlternatingTurns): void {
-  turns.add("assistant", nativeBlocks(step, ANTHROPIC, callIdOf)?.filter(isSendable) ?? ownBlocks(step));
-  turns.add(
-    "user",
-    step.calls.map(({ id, result }) => toolResultBlock(id, result)),
-  );
-}
+const writeAssistant = writtenOnce((step: AssistantStep) => nativeBlocks(step, ANTHROPIC, callIdOf)?.filter(isSendable) ?? ownBlocks(step));
+const writeResults = writtenOnce(({ calls }: AssistantStep) => calls.map(({ id, result }) => toolResultBlock(id, result)));
+const writeSpoken = writtenOnce(spokenBlocks);
 
 function ownBlocks({ content, calls }: AssistantStep): readonly JsonObject[] {
   return [

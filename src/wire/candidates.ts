@@ -52,7 +52,7 @@ export class Candidates {
 
   /** In the provider's order; undefined where only the first was told of. */
   list(firstText: string): readonly ReplyCandidate[] | undefined {
-    if (![...this.#parts.keys()].some((index) => index > 0)) return undefined;
+    if (this.#parts.size === 0 || ![...this.#parts.keys()].some((index) => index > 0)) return undefined;
     this.#at(0);
     return [...this.#parts]
       .toSorted(([one], [other]) => one - other)

@@ -16,7 +16,7 @@ import {
   shownAnswer,
   wellFormed,
 } from "./conversation-steps.ts";
-import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
@@ -32,6 +32,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
+import { writtenOnce } from "./written-once.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
@@ -66,8 +67,10 @@ function encodeTools(tools: readonly ModelTool[]): EncodedTools {
 
 function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
   const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ANY_ID);
-  return { messages: steps.flatMap((step) => (step.kind === "assistant" ? writeAssistant(step) : [writeSpoken(step)])), toolNames };
+  return { messages: steps.flatMap((step) => writeStep(step)), toolNames };
 }
+
+const writeStep = writtenOnce((step: ConversationStep) => (step.kind === "assistant" ? writeAssistant(step) : [writeSpoken(step)]));
 
 function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
   if (kind === "system") return { role: "system", content: contentText(content) };

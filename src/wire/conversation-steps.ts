@@ -1,13 +1,16 @@
 /** A conversation in the steps that every provider wants: what was said, and calls with their results right behind them. */
 import { hash } from "node:crypto";
 import type { ContentPart } from "../core/content.ts";
+import { isDeepFrozen } from "../core/base/frozen.ts";
 import { isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { CallMessage, ModelMessage, NativeMessage } from "../core/message.ts";
 import { partText, resultText } from "../core/result.ts";
 import type { OfferedName, ToolResult } from "../core/result.ts";
-import { groupRounds } from "../core/rounds.ts";
+import { RoundGroups } from "../core/rounds.ts";
+import type { Round } from "../core/rounds.ts";
 import { ProviderNames, providerName } from "./provider-name.ts";
+import { settle } from "./written-once.ts";
 
 export interface SpokenStep {
   readonly kind: "user" | "system" | "document";
@@ -56,23 +59,99 @@ export interface IdRule {
  * Calls that stand next to each other and are of one turn are one message with what the assistant said before them, their results
  * wherever those stood. A result without a call is left out, and so is a message without content; a call that is there twice, or has two
  * results, counts the first time.
+ *
+ * Of a conversation that goes on where the last one of the same first message ended, the same steps are given again, and only what is
+ * new is looked at: see `GrowingSteps`.
  */
 export function conversationSteps(messages: readonly ModelMessage[], idRule: IdRule): ConversationSteps {
-  const results = new Map<string, ToolResult>();
-  for (const message of messages)
-    if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message.result);
-  const names = new ProviderNames();
-  const ids = new WireIds(idRule);
-  const steps = groupRounds(messages).map((round): ConversationStep => {
-    if (round.by !== "assistant") return { kind: round.by, content: withoutEmpty(round.said.content), title: round.said.title };
+  const [first] = messages;
+  const kept = keptFor(idRule);
+  const known = first === undefined ? undefined : kept.get(first);
+  if (first !== undefined) kept.delete(first);
+  const growing = known?.isBeginningOf(messages) === true ? known : new GrowingSteps(idRule);
+  growing.grow(messages);
+  if (first !== undefined && growing.isSettled) kept.set(first, growing);
+  return { steps: growing.steps.filter(saysSomething), toolNames: growing.toolNames };
+}
+
+/** By the first message of a conversation, its steps; they go when it does. */
+type Kept = WeakMap<ModelMessage, GrowingSteps>;
+const KEPT = new WeakMap<IdRule, Kept>();
+
+function keptFor(idRule: IdRule): Kept {
+  let kept = KEPT.get(idRule);
+  if (kept === undefined) KEPT.set(idRule, (kept = new WeakMap()));
+  return kept;
+}
+
+/** The steps of one conversation, to which later messages are added. */
+class GrowingSteps {
+  /** One for each round. */
+  readonly steps: ConversationStep[] = [];
+  /** Nothing that comes later changes what is here but the calls of the last step: messages are frozen, every call has its result. */
+  isSettled = true;
+  #messages: readonly ModelMessage[] = [];
+  readonly #groups = new RoundGroups();
+  readonly #results = new Map<string, ToolResult>();
+  readonly #names = new ProviderNames();
+  readonly #ids: WireIds;
+
+  constructor(idRule: IdRule) {
+    this.#ids = new WireIds(idRule);
+  }
+
+  get toolNames(): ReadonlyMap<string, string> {
+    return new Map(this.#names.decoded);
+  }
+
+  isBeginningOf(messages: readonly ModelMessage[]): boolean {
+    if (this.#messages.length > messages.length) return false;
+    for (let index = 0; index < this.#messages.length; index++) if (this.#messages[index] !== messages[index]) return false;
+    return true;
+  }
+
+  grow(messages: readonly ModelMessage[]): void {
+    for (let index = this.#messages.length; index < messages.length; index++) {
+      const message = messages[index];
+      if (message === undefined) continue;
+      if (message.role === "result" && !this.#results.has(message.callId)) this.#results.set(message.callId, message.result);
+      this.#groups.add(message);
+      this.isSettled &&= isDeepFrozen(message);
+    }
+    this.#messages = [...messages];
+    const { rounds } = this.#groups;
+    const first = Math.max(0, this.steps.length - 1);
+    for (let index = first; index < rounds.length; index++) {
+      const round = rounds[index];
+      if (round !== undefined) this.steps[index] = this.#step(round, this.steps[index]);
+    }
+    if (this.isSettled) this.steps.slice(first).forEach(settle);
+  }
+
+  /** @param known the step so far, where the round had one: itself, unless calls have joined it */
+  #step(round: Round, known: ConversationStep | undefined): ConversationStep {
+    if (round.by !== "assistant") return known ?? { kind: round.by, content: withoutEmpty(round.said.content), title: round.said.title };
+    const calls = known?.kind === "assistant" ? known.calls : [];
+    if (known !== undefined && calls.length === round.calls.length) return known;
     return {
       kind: "assistant",
       content: withoutEmpty(round.said?.content ?? ""),
       native: round.said?.native,
-      calls: round.calls.map((message) => wireCall(message, results.get(message.callId), { names, ids })),
+      calls: [...calls, ...round.calls.slice(calls.length).map((message) => this.#call(message))],
     };
-  });
-  return { steps: steps.filter(saysSomething), toolNames: names.decoded };
+  }
+
+  #call({ callId, call }: CallMessage): WireCall {
+    const result = this.#results.get(callId);
+    if (result === undefined) this.isSettled = false;
+    return {
+      id: this.#ids.take(call.id ?? callId, callId),
+      providerId: call.id,
+      name: this.#names.encode(result?.name ?? call.name),
+      input: wellFormed((call.input ?? {}) as JsonValue), // a recorded call is JSON
+      result,
+    };
+  }
 }
 
 function withoutEmpty(content: string | readonly ContentPart[]): string | readonly ContentPart[] {
@@ -83,21 +162,6 @@ function withoutEmpty(content: string | readonly ContentPart[]): string | readon
 function saysSomething(step: ConversationStep): boolean {
   if (step.kind === "assistant" && (step.calls.length > 0 || step.native !== undefined)) return true;
   return contentParts(step.content).some((part) => part.type !== "text" || part.text.trim() !== "");
-}
-
-interface Encoders {
-  readonly names: ProviderNames;
-  readonly ids: WireIds;
-}
-
-function wireCall({ callId, call }: CallMessage, result: ToolResult | undefined, { names, ids }: Encoders): WireCall {
-  return {
-    id: ids.take(call.id ?? callId, callId),
-    providerId: call.id,
-    name: names.encode(result?.name ?? call.name),
-    input: wellFormed((call.input ?? {}) as JsonValue), // a recorded call is JSON
-    result,
-  };
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   wellFormed,
 } from "./conversation-steps.ts";
 import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import { writtenOnce } from "./written-once.ts";
 
 export interface GeminiConversation {
   /** What every system message said, wherever it stood. Left out when there is none. */
@@ -46,6 +47,8 @@ export const GEMINI = "gemini-generateContent";
 
 const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 
+const PLAIN: GeminiOptions = Object.freeze({});
+
 /**
  * Writes a conversation as Gemini takes it.
  *
@@ -55,14 +58,14 @@ const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
  *
  * @see https://ai.google.dev/gemini-api/docs/function-calling
  */
-export function toGeminiContents(messages: readonly ModelMessage[], options: GeminiOptions = {}): GeminiConversation {
+export function toGeminiContents(messages: readonly ModelMessage[], options: GeminiOptions = PLAIN): GeminiConversation {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
   const contents = new Contents();
   for (const step of steps) {
     if (step.kind === "assistant") writeAssistant(step, contents, options);
     else if (step.kind === "system") system.push(...textPart(contentText(step.content)));
-    else contents.add("user", spokenParts(step));
+    else contents.add("user", writeSpoken(step));
   }
   return { ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }), contents: contents.written, toolNames };
 }
@@ -84,18 +87,19 @@ class Contents {
 }
 
 function writeAssistant(step: AssistantStep, contents: Contents, options: GeminiOptions): void {
-  const { content, calls } = step;
-  const spoken = nativeParts(step) ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
-  contents.add("model", signed(spoken, options));
-  contents.add(
-    "user",
-    calls.map((call) => responsePart(call, options)),
-  );
-  contents.add(
-    "user",
-    calls.flatMap((call) => mediaParts(call, options)),
-  );
+  contents.add("model", writeSaid(step, options));
+  contents.add("user", writeResponses(step, options));
+  contents.add("user", writeMedia(step, options));
 }
+
+const writeSpoken = writtenOnce(spokenParts);
+const writeSaid = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
+  const { content, calls } = step;
+  const said = nativeParts(step) ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
+  return signed(said, options);
+});
+const writeResponses = writtenOnce(({ calls }: AssistantStep, options: GeminiOptions) => calls.map((call) => responsePart(call, options)));
+const writeMedia = writtenOnce(({ calls }: AssistantStep, options: GeminiOptions) => calls.flatMap((call) => mediaParts(call, options)));
 
 function callPart(call: WireCall, options: GeminiOptions): JsonObject {
   return { functionCall: { ...idOf(call, options), name: call.name, args: inputObject(call.input) } };

@@ -81,8 +81,21 @@ function encodeTools(tools: readonly ModelTool[], { schemaField = "parametersJso
   return { ...encoded, tools: [...(functionDeclarations.length === 0 ? [] : [{ functionDeclarations }]), ...own] };
 }
 
-function conversationOptions({ foreignSignature }: GeminiFormatOptions, model: string | undefined): GeminiOptions {
-  const isNew = model !== undefined && NEW_MODEL.test(model);
+interface OfModels {
+  readonly old: GeminiOptions;
+  readonly new: GeminiOptions;
+}
+
+/** The same objects for each request of a format: what was written by them is known by them. */
+const CONVERSATIONS = new WeakMap<GeminiFormatOptions, OfModels>();
+
+function conversationOptions(options: GeminiFormatOptions, model: string | undefined): GeminiOptions {
+  let known = CONVERSATIONS.get(options);
+  if (known === undefined) CONVERSATIONS.set(options, (known = { old: optionsFor(options, false), new: optionsFor(options, true) }));
+  return model !== undefined && NEW_MODEL.test(model) ? known.new : known.old;
+}
+
+function optionsFor({ foreignSignature }: GeminiFormatOptions, isNew: boolean): GeminiOptions {
   const thoughtSignature = foreignSignature ?? (isNew ? SKIP_SIGNATURE : undefined);
   return { ids: "given", mediaInResponses: isNew, ...(thoughtSignature === undefined ? {} : { thoughtSignature }) };
 }

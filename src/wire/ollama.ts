@@ -4,7 +4,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { answerText, contentParts, contentText, conversationSteps, documentHeading, inputObject } from "./conversation-steps.ts";
-import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { FORMAT, OllamaReader } from "./ollama/ollama-reader.ts";
@@ -23,6 +23,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
+import { writtenOnce } from "./written-once.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
@@ -57,8 +58,10 @@ function encodeTools(tools: readonly ModelTool[]): EncodedTools {
 
 function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
   const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ANY_ID);
-  return { messages: steps.flatMap((step) => (step.kind === "assistant" ? writeAssistant(step) : [writeSpoken(step)])), toolNames };
+  return { messages: steps.flatMap((step) => writeStep(step)), toolNames };
 }
+
+const writeStep = writtenOnce((step: ConversationStep) => (step.kind === "assistant" ? writeAssistant(step) : [writeSpoken(step)]));
 
 function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
   const text = contentText(content);

@@ -9,9 +9,10 @@ import type { ToolResult } from "../core/result.ts";
 import { PLAIN_CHAT } from "./chat-variants.ts";
 import type { ChatVariant } from "./chat-variants.ts";
 import { IMAGE_TYPES, contentParts, contentText, conversationSteps, documentHeading, shownAnswer } from "./conversation-steps.ts";
-import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";
 import { spacedJson } from "./spaced-json.ts";
+import { writtenOnce } from "./written-once.ts";
 
 export interface OpenAiConversation {
   /** The `messages` of a request. */
@@ -33,14 +34,16 @@ export function toOpenAiMessages(messages: readonly ModelMessage[], variant: Cha
   const { steps, toolNames } = conversationSteps(messages, variant.ids);
   const written: JsonObject[] = [];
   for (const step of steps) {
-    if (step.kind === "assistant") written.push(...writeAssistant(step, variant));
-    else {
-      if (variant.answersResults && step.kind !== "system" && written.at(-1)?.["role"] === "tool") written.push(ACKNOWLEDGEMENT);
-      written.push(writeSpoken(step, variant));
-    }
+    if (variant.answersResults && step.kind !== "assistant" && step.kind !== "system" && written.at(-1)?.["role"] === "tool")
+      written.push(ACKNOWLEDGEMENT);
+    for (const message of writeStep(step, variant)) written.push(message);
   }
   return { messages: written, toolNames };
 }
+
+const writeStep = writtenOnce((step: ConversationStep, variant: ChatVariant) =>
+  step.kind === "assistant" ? writeAssistant(step, variant) : [writeSpoken(step, variant)],
+);
 
 const ACKNOWLEDGEMENT: JsonObject = { role: "assistant", content: "(The results are read.)" };
 

@@ -34,6 +34,7 @@ export function qualifiedNameOf(name: string, given: ReadonlyMap<string, string>
   const bare = name.startsWith("functions.") && !given.has(name) ? name.slice("functions.".length) : name;
   const known = given.get(bare);
   if (known !== undefined) return known;
+  if (!bare.includes("__")) return bare;
   return ALLOWED.test(bare) && !MARKED.test(bare) ? bare.replace(/^([^]+?)__(?=[^])/u, "$1::") : bare;
 }
 

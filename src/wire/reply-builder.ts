@@ -12,7 +12,6 @@ import { Candidates } from "./candidates.ts";
 import { expandParallel } from "./parallel-calls.ts";
 import { qualifiedNameOf } from "./provider-name.ts";
 import type { DecodeOptions } from "./wire-format.ts";
-import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;
 const MAX_CALLS = 4_096;
@@ -73,7 +72,8 @@ export class ReplyBuilder {
   #usage: Partial<TokenUsage> = {};
   #native: NativeMessage | undefined;
   #expanded = false;
-  #about: Pick<ModelReply, "id" | "model"> = {};
+  #id: string | undefined;
+  #model: string | undefined;
   #candidates = new Candidates();
   #ended: ModelReply | undefined;
 
@@ -207,8 +207,8 @@ export class ReplyBuilder {
   }
 
   about(about: { readonly id?: string | undefined; readonly model?: string | undefined }): void {
-    const { id = this.#about.id, model = this.#about.model } = about;
-    this.#about = omitUndefined({ id, model });
+    this.#id = about.id ?? this.#id;
+    this.#model = about.model ?? this.#model;
   }
 
   /** The message as the provider has it; only for what our words leave out. */
@@ -235,7 +235,8 @@ export class ReplyBuilder {
     this.#native = undefined;
     this.#expanded = false;
     this.#candidates = new Candidates();
-    this.#about = {};
+    this.#id = undefined;
+    this.#model = undefined;
   }
 
   /** Ends the message: the first time with `reply-end`. */
@@ -261,7 +262,8 @@ export class ReplyBuilder {
       ...(this.#native === undefined || this.#expanded || !endedOrPaused(finish) ? {} : { native: this.#native }),
       ...(candidates === undefined ? {} : { candidates }),
       ...(this.#warnings.length === 0 ? {} : { warnings: [...this.#warnings] }),
-      ...this.#about,
+      ...(this.#id === undefined ? {} : { id: this.#id }),
+      ...(this.#model === undefined ? {} : { model: this.#model }),
     };
     this.#tell({ type: "reply-end", reply });
     this.#ended = reply;

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { external, isInside, pure, readOnly } from "../../src/core/effects.ts";
-import type { ResolvedEffects, Effects, ResourceKeys } from "../../src/core/effects.ts";
+import type { ResolvedEffects, Effects } from "../../src/core/effects.ts";
+import type { ResourceKeys } from "../../src/core/resource-keys.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import type { Tool } from "../../src/core/tool.ts";
@@ -54,7 +55,20 @@ describe("keys that cannot be used", () => {
     ],
     ["a promise", unchecked(async () => ["file:/a"]), '"reads" gave a promise'],
     ["a promise that rejects", unchecked(async () => Promise.reject(new Error("late"))), '"reads" gave a promise'],
-    ["a string", unchecked("file:/a"), '"reads" gave a value of type string where an array belongs'],
+    ["a number", unchecked(5), '"reads" gave a value of type number where an array belongs'],
+    ["a template without an end", "stock:{item", '"reads" threw: The resource key "stock:{item" cannot be read: "{" stands alone.'],
+    ["a template without a name", ["a:", "stock:{}"], '"reads" threw: The resource key "stock:{}" cannot be read: "{}" names no property.'],
+    ["a template without a value", "stock:{item}", '"reads" threw: the input has no text for "{item}"'],
+    [
+      "a key made of what is not there",
+      (input) => `stock:${String(input["item"])}`,
+      '"reads" gave the key "stock:undefined", which was made from a missing value',
+    ],
+    [
+      "a key made of an object",
+      () => [`file:/a/${String({})}/b`],
+      '"reads" gave the key "file:/a/[object Object]/b", which was made from a missing value',
+    ],
     ["null", unchecked(null), '"reads" gave null where an array belongs'],
     ["undefined", unchecked(() => undefined), '"reads" gave a value of type undefined where an array belongs'],
     ["a key that is no string", unchecked(["a:", 5]), '"reads" gave a key of type number'],
@@ -73,7 +87,7 @@ describe("keys that cannot be used", () => {
     expect(resolve({})).toEqual(UNDECLARED);
     expect(warnings).toEqual([
       `The effects of tool "files::act" could not be used: ${reason}. Such a call counts as undeclared, so it waits for every call of its toolset. ` +
-        "Give an array of at most 64 keys, each a string of 1 to 1024 characters, or a function that returns one at once.",
+        "Give at most 64 keys, each a string of 1 to 1024 characters made from values that the input has, or a function that returns them at once.",
     ]);
     await settle(); // a rejected promise left alone would fail the run here
   });
@@ -349,3 +363,36 @@ function mustWait(one: ResolvedEffects, other: ResolvedEffects, sameToolset: boo
   if (overlap(one.writes, other.writes) && !(one.commutative && other.commutative)) return true;
   return overlap(one.writes, other.reads) || overlap(one.reads, other.writes);
 }
+
+describe("keys as templates", () => {
+  test.each<[ResourceKeys, JsonObject, readonly string[]]>([
+    ["stock:{item}", { item: "bolt" }, ["stock:bolt"]],
+    ["stock:{ item }/{count}", { item: "a/b", count: 3 }, ["stock:a/b/3"]],
+    ["order:{order.id}", { order: { id: 7 } }, ["order:7"]],
+    [["flag:{on}", "fixed:"], { on: false }, ["flag:false", "fixed:"]],
+    ["file:{paths}", { paths: ["/a", "/b/"] }, ["file:/a", "file:/b"]],
+    ["{folder}/{names}", { folder: "/a", names: ["x", "y"] }, ["/a/x", "/a/y"]],
+    ["file:{paths}", { paths: [] }, []],
+    ["a{{b}}", {}, ["a{b}"]],
+    ["{text}", { text: "{other}" }, ["{other}"]],
+    [({ item }) => `stock:${String(item)}`, { item: "nut" }, ["stock:nut"]],
+  ])("%j with %j writes %j", (writes, input, keys) => {
+    const { resolve, warnings } = resolverOf({ reads: [], writes });
+    expect(resolve(input)).toMatchObject({ undeclared: false, writes: keys });
+    expect(warnings).toEqual([]);
+  });
+
+  test.each<[ResourceKeys, JsonObject]>([
+    ["stock:{item}", {}],
+    ["stock:{item}", { item: null }],
+    ["stock:{item}", { item: { id: 1 } }],
+    ["stock:{item.id}", { item: "id" }],
+    ["stock:{toString}", {}],
+    ["file:{paths}", { paths: ["/a", null] }],
+    ["{a}{a}{a}", { a: Array.from({ length: 60 }, (_, index) => index) }],
+  ])("%j with %j counts as undeclared and warns", (writes, input) => {
+    const { resolve, warnings } = resolverOf({ writes });
+    expect(resolve(input)).toEqual(UNDECLARED);
+    expect(warnings).toHaveLength(1);
+  });
+});

@@ -177,7 +177,7 @@ describe("a result that is left out of the history", () => {
   test("F1.7 is no documentation that was read", async () => {
     const guarded = tool("guarded", () => "ran", { requiresReading: true, documentation: "Mind the gap." });
     const { runtime, model } = world({ toolsets: [{ name: "t", tools: [guarded] }] });
-    runtime.registry.addToolset(infoToolset(runtime.registry));
+    runtime.registry.addToolset(infoToolset());
     const info = { call: call("manual::info", { name: "t::guarded" }) };
     const run = { call: call("t::guarded", {}) };
     const session = runtime.session();

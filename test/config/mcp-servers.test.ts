@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { LoadedConfig } from "../../src/config/load-config.ts";
-import { withoutComments } from "../../src/documents/json-comments.ts";
+import { withoutComments } from "../../src/documents/parse-json-file.ts";
 import { configError, configFolder, problemsOf } from "./config-folder.ts";
 
 async function read(path: string, value: unknown, environment: Readonly<Record<string, string>> = {}): Promise<LoadedConfig> {

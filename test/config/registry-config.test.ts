@@ -474,7 +474,7 @@ command = "server"
 cwd = "inner"
 include = ["read_*"]
 exclude = ["read_all"]
-effects = { "read_*" = "readOnly", other = { writes = ["m:all"], destructive = true } }
+effects = { "read_*" = "readOnly", other = { reads = "m:{id}", writes = ["m:all"], destructive = true } }
 `;
   const { config } = await load("haft.toml", text);
 
@@ -482,13 +482,17 @@ effects = { "read_*" = "readOnly", other = { writes = ["m:all"], destructive = t
     cwd: "inner",
     include: ["read_*"],
     exclude: ["read_all"],
-    effects: { "read_*": { writes: [] }, other: { writes: ["m:all"], destructive: true } },
+    effects: { "read_*": { writes: [] }, other: { reads: "m:{id}", writes: ["m:all"], destructive: true } },
   });
   expect(
-    await problemsOf("haft.toml", '[toolsets.m]\ntype = "mcp"\ncommand = "x"\ninclude = [""]\neffects = { a = "readonly" }\n'),
+    await problemsOf(
+      "haft.toml",
+      '[toolsets.m]\ntype = "mcp"\ncommand = "x"\ninclude = [""]\neffects = { a = "readonly", b = { writes = "x:{" } }\n',
+    ),
   ).toEqual([
     "haft.toml:4:12: toolsets.m.include[0]: must not be empty: the name of a tool, * for any characters.",
     'haft.toml:5:13: toolsets.m.effects.a: must be one of "pure", "readOnly", "external", not "readonly". Did you mean "readOnly"?',
+    'haft.toml:5:35: toolsets.m.effects.b.writes: The resource key "x:{" cannot be read: "{" stands alone. Write the name of a property in braces, as in "stock:{item}", and "{{" or "}}" for a brace itself.',
   ]);
 });
 

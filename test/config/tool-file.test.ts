@@ -184,7 +184,8 @@ describe("one tool", () => {
   - { name: good, description: G }
   - { name: "", description: no name }
   - { name: slow, description: S, timeoutMs: soon }
-  - { name: wild, description: W, effects: { writes: all } }
+  - { name: wild, description: W, effects: { writes: 3 } }
+  - { name: stray, description: W, effects: { writes: "stock:{itme}" }, parameters: { type: object, properties: { item: { type: string } } } }
   - { name: typo, description: T, effects: { destructve: true } }
   - { name: twice, description: T, parameters: {}, inputSchema: {} }
   - { name: number, description: 3 }
@@ -197,12 +198,13 @@ describe("one tool", () => {
     expect(result.problems).toEqual([
       "tools.yaml:3:5: api[1]: A tool needs a name: a string that is not empty.",
       'tools.yaml:4:5: api[2]: timeoutMs of tool "slow" is "soon"; it must be a number from 0 to 315576000000 (0 = no limit).',
-      'tools.yaml:5:5: api[3]: effects.writes of tool "wild" is "all"; it must be an array of strings or a function that returns one.',
-      'tools.yaml:6:5: api[4]: Tool "typo" has an unknown field "effects.destructve". Fields: reads, writes, idempotent, external, destructive, commutative, undo, reconcile.',
-      "tools.yaml:7:5: api[5]: inputSchema and parameters are words for the same schema; keep one.",
-      'tools.yaml:8:5: api[6]: description of tool "number" is 3; it must be a string.',
-      'tools.yaml:9:5: api[7]: a tool of type "custom" is not read; a definition is of type "function".',
-      'tools.yaml:10:5: api[8]: maxAttempts of tool "often" is 1000; it must be an integer from 1 to 100.',
+      'tools.yaml:5:5: api[3]: effects.writes of tool "wild" is 3; it must be a key or a template such as "stock:{item}", an array of them, or a function that returns them.',
+      'tools.yaml:6:5: api[4]: effects.writes of tool "stray" names "{itme}", and the input has no property "itme". Did you mean "{item}"?',
+      'tools.yaml:7:5: api[5]: Tool "typo" has an unknown field "effects.destructve". Did you mean "effects.destructive"?',
+      "tools.yaml:8:5: api[6]: inputSchema and parameters are words for the same schema; keep one.",
+      'tools.yaml:9:5: api[7]: description of tool "number" is 3; it must be a string.',
+      'tools.yaml:10:5: api[8]: a tool of type "custom" is not read; a definition is of type "function".',
+      'tools.yaml:11:5: api[9]: maxAttempts of tool "often" is 1000; it must be an integer from 1 to 100.',
     ]);
   });
 

@@ -28,6 +28,7 @@ const RULES: HouseRules = {
     config: 8,
     generate: 8,
     server: 9,
+    public: 9,
     "index.ts": 9,
     cli: 10,
     dashboard: 10,

@@ -96,7 +96,7 @@ async function worldOf(permission: PermissionRules): Promise<Runtime> {
     ],
     tools: [named("eraser"), named("note")],
   });
-  runtime.registry.addToolset(infoToolset(runtime.registry));
+  runtime.registry.addToolset(infoToolset());
   return runtime;
 }
 

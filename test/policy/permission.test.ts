@@ -52,8 +52,20 @@ test("a pattern of a thousand stars is matched without delay", () => {
   expect(performance.now() - startedAt).toBeLessThan(100);
 });
 
+test("a name without a toolset is one of the toolset default, and of no other", () => {
+  const allow = permissionOf({ allow: ["read", "files::*"] });
+  expect(["default::read", "files::x", "mail::read", "default::reader"].map((name) => allow(name) === undefined)).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  const deny = permissionOf({ deny: ["read"] });
+  expect(deny("default::read")).toBe('The permission rules deny default::read by the pattern "read".');
+  expect(deny("mail::read")).toBeUndefined();
+});
+
 test.each<[unknown, string]>([
-  [{ allow: ["read"] }, '"allow" has the pattern "read", which fits no tool: names are toolset::tool.'],
   [{ deny: [""] }, '"deny" has a pattern that is not a string: .'],
   [{ deny: [5] }, '"deny" has a pattern that is not a string: 5.'],
   [{ deny: "files::*" }, '"deny" is an array of name patterns, not a string.'],

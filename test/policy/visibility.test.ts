@@ -14,7 +14,6 @@ test.each<[what: string, rules: unknown, message: string]>([
   ["an unknown key", { allowed: ["files::*"] }, 'A layer of rules has the unknown key "allowed".'],
   ["nothing", null, 'A layer of rules is an object with "allow" or "deny", not null.'],
   ["text", "files::*", 'A layer of rules is an object with "allow" or "deny", not files::*.'],
-  ["a bare name", { allow: ["read"] }, '"allow" has the pattern "read", which fits no tool: names are toolset::tool.'],
   ["a pattern alone", { allow: "files::*" }, '"allow" is an array of name patterns, not a string.'],
   ["a wrong layer behind a right one", [{ allow: ["*"] }, { deny: [5] }], '"deny" has a pattern that is not a string: 5.'],
 ])("F3.37 %s is refused, and never taken for rules that allow everything", (_, rules, message) => {
@@ -27,6 +26,7 @@ test.each<[what: string, rules: VisibilityRules | undefined, expected: readonly 
   ["no layers allow everything", [], NAMES],
   ["an empty list allows nothing", { allow: [] }, []],
   ["whole names are looked up", { allow: ["files::read", "default::__proto__"] }, ["files::read", "default::__proto__"]],
+  ["a name without a toolset is one of default", { allow: ["__proto__", "read"] }, ["default::__proto__"]],
   ["names and patterns go together", { allow: ["journal::add", "files::*"], deny: ["files::write"] }, ["files::read", "journal::add"]],
   ["a layer that is missing says nothing", [undefined, { allow: ["journal::*"] }], ["journal::add"]],
   ["an inner layer narrows an outer one", [{ allow: ["files::*"] }, { allow: ["*::read"] }], ["files::read"]],

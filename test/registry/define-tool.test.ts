@@ -55,7 +55,7 @@ describe("a mistake is found when the tool is defined", () => {
   });
 
   test.each<[string, unknown]>([
-    ["reads", "file"],
+    ["reads", 5],
     ["writes", [1]],
     ["idempotent", 1],
     ["destructive", "yes"],
@@ -98,6 +98,16 @@ describe("a mistake is found when the tool is defined", () => {
   test.each(["", 5, "a\u0000", "x".repeat(257), undefined])("F4.1 %j is no name", (name) => {
     expect(refusal({ name }).code).toBe("invalid_argument");
   });
+
+  test.each([{ type: "string" }, { type: ["array", "null"] }, z.string(), type("number")])(
+    "an input that is no object is refused: %j",
+    (inputSchema) => {
+      expect(refusal({ inputSchema })).toEqual({
+        code: "invalid_schema",
+        message: expect.stringMatching(/^The input schema of tool "add": type is .*; the input of a tool is an object\.$/u),
+      });
+    },
+  );
 
   test("F4.1 a schema that cannot be used names tool and side", () => {
     expect(refusal({ inputSchema: { type: "strnig" } })).toEqual({

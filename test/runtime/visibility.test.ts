@@ -131,7 +131,7 @@ describe("a tool whose documentation must be read", () => {
 
   function gated(options: RuntimeOptions = {}): TestRuntime {
     const made = testRuntime({ tools: [edit], ...options });
-    made.runtime.registry.addToolset(infoToolset(made.runtime.registry));
+    made.runtime.registry.addToolset(infoToolset());
     return made;
   }
 

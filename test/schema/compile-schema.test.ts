@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import { canonicalJson } from "../../src/core/base/canonical-json.ts";
-import { type JsonValue } from "../../src/core/base/json.ts";
+import type { JsonValue } from "../../src/core/base/json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 import { inCI } from "../ci.ts";
 

@@ -26,7 +26,7 @@ function make(name: string, more: Partial<Tool> = {}): Tool {
 
 function withInfo(tools: readonly Tool[], options?: InfoOptions): Runtime {
   const runtime = createRuntime({ tools });
-  runtime.registry.addToolset(infoToolset(runtime.registry, options));
+  runtime.registry.addToolset(infoToolset(options));
   return runtime;
 }
 
@@ -78,7 +78,7 @@ describe("info", () => {
   test("F1.45 takes the name that a provider was given", async () => {
     const runtime = createRuntime({ toolsets: [{ name: "files", tools: [make("edit", { documentation: "How." })] }] });
     await runtime.open();
-    runtime.registry.addToolset(infoToolset(runtime.registry));
+    runtime.registry.addToolset(infoToolset());
     expect((await runtime.execute(info("files__edit"))).output).toBe("How.");
   });
 

@@ -1,5 +1,5 @@
 /** The lines of a talk that are for haft itself. */
-import { nearNames } from "../../registry/near-names.ts";
+import { nearNames } from "../../core/base/near-names.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { columnFor, oneLine, safeText } from "../terminal-text.ts";
 import { columnsOf, padColumns } from "../text-width.ts";

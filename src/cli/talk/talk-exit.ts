@@ -22,6 +22,7 @@ const FAILURES = {
   "nothing-pending": "invalid_argument",
   "emergency-stop": "limit_exceeded",
   "already-running": "resource_busy",
+  "invalid-output": "invalid_output",
   disabled: "unavailable",
 } as const satisfies Readonly<Record<StopReason, ErrorCode | undefined>>;
 

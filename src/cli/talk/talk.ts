@@ -178,7 +178,7 @@ function addManual(registry: Registry): void {
   const tools = registry.list();
   const hasOwn = tools.some(({ toolset }) => toolset.name === MANUAL_TOOLSET);
   if (!hasOwn && tools.some(({ tool }) => (tool.documentation ?? "") !== "" || tool.requiresReading === true))
-    registry.addToolset(infoToolset(registry));
+    registry.addToolset(infoToolset());
 }
 
 /**

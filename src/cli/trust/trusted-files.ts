@@ -6,7 +6,7 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { replaceFile } from "../../config/replace-file.ts";
+import { replaceFile } from "../../documents/replace-file.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;

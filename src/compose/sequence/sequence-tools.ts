@@ -3,7 +3,7 @@ import { declaresNoWrites } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Tool } from "../../core/tool.ts";
 import { missingTool } from "../../registry/missing-tool.ts";
-import { nearNames } from "../../registry/near-names.ts";
+import { nearNames } from "../../core/base/near-names.ts";
 import { Registry } from "../../registry/registry.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";
 import type { Validator } from "../../schema/compile-schema.ts";

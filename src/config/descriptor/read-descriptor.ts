@@ -1,4 +1,4 @@
-/** Reads one TOML descriptor in the words of seed 004, which leaves open what stands in which file. */
+/** Reads one TOML descriptor, of a format that leaves open what stands in which file. */
 import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import { Problems } from "../../documents/problems.ts";
@@ -132,7 +132,7 @@ export function readMcpTables(table: TableReader | undefined, variables: Variabl
     if (entry === undefined) continue;
     const before = problems.count;
     const enabled = readEnabled(entry);
-    const server = readMcpServer(entry, { variables: enabled ? variables : variables.untouched(), problems, seed: true });
+    const server = readMcpServer(entry, { variables: enabled ? variables : variables.untouched(), problems, otherWords: true });
     entry.finish();
     servers.push({ name, enabled, server: problems.count === before ? server : undefined });
   }

@@ -1,19 +1,13 @@
 /** `type = "files"`: the toolset that works on the files of a folder. */
 import { resolve } from "node:path";
-import { filesToolset } from "../../toolsets/files.ts";
+import { filesToolset, type FilesOptions } from "../../toolsets/files.ts";
 import type { PathGuard } from "../../toolsets/files/workspace-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
-export interface FilesConfig extends CommonConfig {
+/** `root` is relative to the configuration file. */
+export interface FilesConfig extends CommonConfig, Omit<FilesOptions, "name" | "protect"> {
   readonly type: "files";
-  /** The workspace folder, relative to the configuration file. */
-  readonly root: string;
-  /** What happens to paths outside the workspace. */
-  readonly guard?: PathGuard;
-  readonly readOnly?: boolean;
-  readonly allowSensitive?: readonly string[];
-  readonly unchangedReads?: boolean;
 }
 
 const GUARDS = ["block", "warn", "off"] as const satisfies readonly PathGuard[];

@@ -6,31 +6,23 @@ import type { JsonObject } from "../../core/base/json.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { knownTools } from "../../engine/known-tools.ts";
 import { mcpEngine } from "../../engine/mcp.ts";
-import type { McpAuth, McpOptions } from "../../engine/mcp/options.ts";
+import type { McpCommonOptions, McpOptions, McpUrlOptions } from "../../engine/mcp/options.ts";
 import { perSession } from "../../engine/per-session.ts";
-import type { Effects } from "../../core/effects.ts";
 import { readMcpAuth } from "../auth-config.ts";
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { readRename } from "../rename-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
+import { renameProblems } from "../../engine/renamed-tools.ts";
+import type { Rename } from "../../engine/renamed-tools.ts";
 
 export type McpConfig = CommonConfig & ConnectionConfig & McpServer & { readonly type: "mcp" };
 
 /** How a server is reached. */
-export type McpServer = (McpCommand | McpAddress) & {
-  readonly trustAnnotations: boolean;
-  /** Patterns over the names of its tools. */
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
-  readonly effects?: Readonly<Record<string, Effects>>;
-  readonly rename?: Readonly<Record<string, string>>;
-  readonly maxTools?: number;
-  readonly protocol?: "auto" | "legacy" | "modern";
-};
+export type McpServer = (McpCommand | McpAddress) &
+  Omit<McpCommonOptions, "trustAnnotations" | "roots" | "sampling"> & { readonly trustAnnotations: boolean };
 
 interface McpCommand {
   readonly command: string;
@@ -41,20 +33,14 @@ interface McpCommand {
   readonly url?: never;
 }
 
-interface McpAddress {
+/** `ca` is the path of a file. */
+interface McpAddress extends Pick<McpUrlOptions, "command" | "transport" | "auth" | "allowPrivate" | "verifyTls" | "ca"> {
   readonly url: string;
-  readonly command?: never;
-  readonly transport?: "auto" | "http" | "sse";
   readonly headers: Readonly<Record<string, string>>;
-  readonly auth?: McpAuth;
-  readonly allowPrivate?: readonly string[];
-  readonly verifyTls?: boolean;
-  /** The path of a file of certificate authorities in PEM. */
-  readonly ca?: string;
 }
 
 const TRANSPORTS = ["auto", "http", "sse"] as const;
-const SEED_TRANSPORTS = ["stdio", ...TRANSPORTS] as const;
+const OTHER_TRANSPORTS = ["stdio", ...TRANSPORTS] as const;
 const PROTOCOLS = ["auto", "legacy", "modern"] as const;
 const STARTS = ["eager", "lazy"] as const;
 
@@ -82,7 +68,7 @@ export function readConnection(table: TableReader): ConnectionConfig {
 
 /** The keys of a server, also where they stand in an engine. Reports when neither command nor url is there. */
 export function readMcpServer(table: TableReader, context: ReadContext): McpServer | undefined {
-  const isCommand = table.has("command") || !(table.has("url") || (context.seed && table.has("base_url")));
+  const isCommand = table.has("command") || !(table.has("url") || (context.otherWords && table.has("base_url")));
   const server = isCommand ? readCommand(table, context) : readAddress(table, context);
   const common = {
     trustAnnotations: table.flag("trustAnnotations") ?? false,
@@ -103,16 +89,16 @@ function emptyName(name: string): string | undefined {
 }
 
 function readCommand(table: TableReader, context: ReadContext): McpCommand | undefined {
-  const { variables, seed } = context;
+  const { variables, otherWords } = context;
   const both = table.has("url");
   if (both) table.report("url", "a server has a command or a url, not both.");
-  if (both || seed) table.value("url");
-  table.choice(transportKey(table, seed), ["stdio"]);
-  const [command, ...first] = readProgram(table, seed);
+  if (both || otherWords) table.value("url");
+  table.choice(transportKey(table, otherWords), ["stdio"]);
+  const [command, ...first] = readProgram(table, otherWords);
   const written = [...first, ...(table.texts("args") ?? [])];
   const argsKey = first.length > 0 ? "command" : "args";
   const args = written.map((text, index) => variables.value(text, [...table.path, argsKey, first.length > 0 ? index + 1 : index]));
-  const envKey = seed && table.has("environment") ? "environment" : "env";
+  const envKey = otherWords && table.has("environment") ? "environment" : "env";
   const env = variables.values(table.textTable(envKey) ?? {}, [...table.path, envKey]);
   const cwd = table.text("cwd");
   if (command === undefined) return undefined;
@@ -120,14 +106,14 @@ function readCommand(table: TableReader, context: ReadContext): McpCommand | und
 }
 
 /** Where there is no type of toolset, `type` is another word for `transport`, as in the files of other clients. */
-function transportKey(table: TableReader, seed: boolean): "transport" | "type" {
-  return seed && !table.has("transport") && table.has("type") && table.value("type") !== "mcp" ? "type" : "transport";
+function transportKey(table: TableReader, otherWords: boolean): "transport" | "type" {
+  return otherWords && !table.has("transport") && table.has("type") && table.value("type") !== "mcp" ? "type" : "transport";
 }
 
-/** Seed 004 has the program and its arguments in one list. */
-function readProgram(table: TableReader, seed: boolean): readonly string[] {
+/** A descriptor may have the program and its arguments in one list. */
+function readProgram(table: TableReader, otherWords: boolean): readonly string[] {
   const meaning = "the program that runs the server; its arguments go in args";
-  if (seed && Array.isArray(table.value("command"))) {
+  if (otherWords && Array.isArray(table.value("command"))) {
     const list = table.texts("command") ?? [];
     if (list.length === 0) table.report("command", `must not be empty: ${meaning}.`);
     return list;
@@ -137,12 +123,12 @@ function readProgram(table: TableReader, seed: boolean): readonly string[] {
 }
 
 function readAddress(table: TableReader, context: ReadContext): McpAddress | undefined {
-  const { variables, seed } = context;
-  const key = seed && !table.has("url") ? "base_url" : "url";
+  const { variables, otherWords } = context;
+  const key = otherWords && !table.has("url") ? "base_url" : "url";
   const written = table.requiredText(key, "the address of the server");
   const url = written === undefined ? undefined : variables.sentValue(written, [...table.path, key]);
-  const way = transportKey(table, seed);
-  const transport = seed ? table.choice(way, SEED_TRANSPORTS) : table.choice(way, TRANSPORTS);
+  const way = transportKey(table, otherWords);
+  const transport = otherWords ? table.choice(way, OTHER_TRANSPORTS) : table.choice(way, TRANSPORTS);
   if (transport === "stdio") table.report(way, 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');
   const headers = variables.sentValues(table.textTable("headers") ?? {}, [...table.path, "headers"]);
   const tls = readTls(table, context);
@@ -156,10 +142,13 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   };
 }
 
-/** `verifyTls` and `ca`, or `verify` of seed 000, which is either. */
-export function readTls(table: TableReader, { variables, seed }: ReadContext): { readonly verifyTls?: boolean; readonly ca?: string } {
-  const key = seed && typeof table.value("verify") === "string" ? "verify" : "ca";
-  const flag = seed && typeof table.value("verify") === "boolean" ? "verify" : "verifyTls";
+/** `verifyTls` and `ca`, or `verify` of other systems, which is either. */
+export function readTls(
+  table: TableReader,
+  { variables, otherWords }: ReadContext,
+): { readonly verifyTls?: boolean; readonly ca?: string } {
+  const key = otherWords && typeof table.value("verify") === "string" ? "verify" : "ca";
+  const flag = otherWords && typeof table.value("verify") === "boolean" ? "verify" : "verifyTls";
   const written = table.text(key);
   const ca = written === undefined ? undefined : variables.path(written, [...table.path, key]);
   return omitUndefined({ verifyTls: table.flag(flag), ca });
@@ -204,4 +193,13 @@ function readAuthorities(path: string): string {
 function identityOf(options: McpOptions): JsonObject {
   const { value } = copyJson(options);
   return isJsonObject(value) ? value : {};
+}
+
+/** Undefined where there is none. What no source could make right is reported where it stands. */
+export function readRename(table: TableReader): Rename | undefined {
+  const rename = table.textTable("rename");
+  if (rename === undefined) return undefined;
+  const at = table.table("rename");
+  for (const { from, problem } of renameProblems(rename)) at?.report(from, problem);
+  return rename;
 }

@@ -1,4 +1,4 @@
-/** `type = "openapi"`, and `rest` in the words of seed 000: the operations of a REST service. */
+/** `type = "openapi"`, and `rest` in the words of other systems: the operations of a REST service. */
 import type { Engine } from "../../core/engine.ts";
 import type { OperationFilter } from "../../engine/openapi/import-openapi.ts";
 import type { RestOptions } from "../../engine/rest/rest-options.ts";
@@ -7,7 +7,7 @@ import { COUNT, MILLISECONDS, SIZE } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { readRename } from "../rename-config.ts";
+import { readRename } from "./mcp.ts";
 import type { TableReader } from "../table-reader.ts";
 import { variablesIn } from "../variables.ts";
 import type { Variables } from "../variables.ts";
@@ -32,7 +32,7 @@ export const openApiType: ToolsetType<OpenApiConfig> = {
     const service = readRestService(table, common.enabled ? context : { ...context, variables: context.variables.untouched() });
     const openTimeoutMs = table.number("openTimeoutMs", MILLISECONDS);
     if (service.document === undefined) {
-      const key = context.seed ? "spec" : "document";
+      const key = context.otherWords ? "spec" : "document";
       if (!table.has(key)) table.report(undefined, `"${key}" is missing: the OpenAPI document, a file or an address.`);
       return undefined;
     }
@@ -46,11 +46,11 @@ export const openApiType: ToolsetType<OpenApiConfig> = {
 
 /** The keys of a service, also where they stand in an engine. */
 export function readRestService(table: TableReader, context: ReadContext): RestService {
-  const { variables, seed } = context;
-  const baseKey = seed && table.has("base_url") ? "base_url" : "baseUrl";
+  const { variables, otherWords } = context;
+  const baseKey = otherWords && table.has("base_url") ? "base_url" : "baseUrl";
   const baseUrl = table.text(baseKey);
-  const documentKey = seed && table.has("spec") ? "spec" : "document";
-  const operations = seed ? table.texts("operation_ids") : undefined;
+  const documentKey = otherWords && table.has("spec") ? "spec" : "document";
+  const operations = otherWords ? table.texts("operation_ids") : undefined;
   const headers = table.textTable("headers");
   const documentHeaders = table.textTable("documentHeaders");
   return omitUndefined({

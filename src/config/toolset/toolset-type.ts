@@ -12,13 +12,9 @@ import type { TableReader } from "../table-reader.ts";
 import type { Environment, Variables } from "../variables.ts";
 
 /** What every toolset of a configuration may have. */
-export interface CommonConfig extends CallSettings {
+export interface CommonConfig extends CallSettings, Pick<Toolset, "description" | "maxConcurrent" | "checkFormats"> {
   /** False = not built, not started, not imported. @default true */
   readonly enabled: boolean;
-  readonly description?: string;
-  readonly maxConcurrent?: number;
-  /** Whether inputs are checked against `format`. */
-  readonly checkFormats?: boolean;
   /** The name of an engine under `engines`, which answers the calls. */
   readonly engine?: string;
 }
@@ -36,8 +32,8 @@ export interface ConnectionConfig {
 export interface ReadContext {
   readonly variables: Variables;
   readonly problems: Problems;
-  /** The entry is written in the words of seed 000 or 004, such as `bearer_token`. */
-  readonly seed: boolean;
+  /** Words of other systems count as well, such as `bearer_token`. */
+  readonly otherWords: boolean;
 }
 
 export interface BuildContext {

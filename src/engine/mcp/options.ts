@@ -3,8 +3,10 @@ import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { checkRename } from "../renamed-tools.ts";
+import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/process.ts";
 
 export type McpOptions = McpCommandOptions | McpUrlOptions;
@@ -15,7 +17,7 @@ export interface McpCommandOptions extends ServerCommand, McpCommonOptions {
 }
 
 /** A server that is reached over HTTP. */
-export interface McpUrlOptions extends McpCommonOptions {
+export interface McpUrlOptions extends McpCommonOptions, Pick<HttpClientOptions, "verifyTls" | "ca"> {
   readonly command?: never;
   /**
    * http or https. A name and password in it are sent as basic authentication. A private address, or `localhost`, is allowed
@@ -29,10 +31,6 @@ export interface McpUrlOptions extends McpCommonOptions {
   readonly auth?: McpAuth;
   /** See `HttpClientOptions.allowPrivate`; an authorization server is reached by the same rules. */
   readonly allowPrivate?: readonly string[];
-  /** @default true */
-  readonly verifyTls?: boolean;
-  /** Certificate authorities in PEM, instead of those of the system. */
-  readonly ca?: string;
 }
 
 export interface McpCommonOptions {
@@ -123,8 +121,32 @@ export interface McpOAuth {
   readonly callback?: (signal: AbortSignal) => Promise<URLSearchParams>;
 }
 
+const OPTIONS: Readonly<Record<keyof McpCommandOptions | keyof McpUrlOptions, true>> = {
+  command: true,
+  args: true,
+  env: true,
+  cwd: true,
+  url: true,
+  transport: true,
+  headers: true,
+  auth: true,
+  allowPrivate: true,
+  verifyTls: true,
+  ca: true,
+  trustAnnotations: true,
+  include: true,
+  exclude: true,
+  effects: true,
+  rename: true,
+  maxTools: true,
+  roots: true,
+  sampling: true,
+  protocol: true,
+};
+
 /** @throws ToolError `invalid_argument` for options that cannot work; what is secret is not quoted */
 export function checkOptions(options: McpOptions): void {
+  checkKnownKeys(options, Object.keys(OPTIONS), "an MCP server");
   if (options.url === undefined) checkCommand(options);
   else checkUrl(options);
   const { maxTools, roots = [], sampling, protocol = "auto" } = options;

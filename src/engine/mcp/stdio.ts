@@ -9,7 +9,6 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { LastWords } from "../../processes/stderr-tail.ts";
 import { LineReader, MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
-import { parseMessage } from "./message.ts";
 import { errorInstead, shallowList } from "./oversize-answer.ts";
 import type { ServerCommand } from "../../processes/process.ts";
 import { endServer, startProblem, startServer } from "../../processes/process.ts";
@@ -17,6 +16,8 @@ import type { Clock } from "../../core/ports.ts";
 import type { Redact } from "../../core/base/redact.ts";
 import { CLOSED } from "./wire.ts";
 import type { Wire } from "./wire.ts";
+import { isJsonObject } from "../../core/base/json.ts";
+import { LONG_INTEGER, endOfString, keepDigits } from "../../core/base/parse-json.ts";
 
 /** How long the last output of a server that has exited is waited for, when something else holds its pipe. */
 const LAST_OUTPUT_MS = 250;
@@ -172,4 +173,53 @@ const PROBE_ID = "server-discover-probe";
 /** The SDK numbers its requests, but for its version probe, and would take an answer to "1" for one to 1. */
 function isMisnumbered(message: JSONRPCMessage): boolean {
   return !("method" in message) && typeof message.id === "string" && !message.id.startsWith(PROBE_ID);
+}
+
+const MAX_DEPTH = 256;
+const MAX_VALUES = 500_000;
+
+/**
+ * The message in a line, or undefined when the line is none (a banner, a stray print, a torn message).
+ *
+ * Of repeated keys the last one counts, and an integer that would lose digits comes as a string of them:
+ * refusing a whole answer for one would leave its call without any.
+ *
+ * @throws ToolError `too_large` for a line that nests too deep or holds too many values
+ */
+export function parseMessage(line: string): JSONRPCMessage | undefined {
+  if (!line.startsWith("{")) return undefined;
+  checkCost(line);
+  let message: unknown;
+  try {
+    // oxlint-disable-next-line no-restricted-properties -- read as leniently as the sender means it, see above
+    message = JSON.parse(line, LONG_INTEGER.test(line) ? keepDigits : undefined);
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0") return undefined;
+  return message as unknown as JSONRPCMessage; // the SDK checks every field that it uses
+}
+
+function checkCost(line: string): void {
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < line.length; at++) {
+    switch (line.charCodeAt(at)) {
+      case 0x22: // a string: on to its closing quote
+        at = endOfString(line, at + 1);
+        break;
+      case 0x2c:
+        values++;
+        break;
+      case 0x5b:
+      case 0x7b:
+        values++;
+        if (++depth > MAX_DEPTH) throw new ToolError("too_large", `it sent a message that nests deeper than ${MAX_DEPTH} levels`);
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+    }
+  }
+  if (values > MAX_VALUES) throw new ToolError("too_large", `it sent a message of more than ${MAX_VALUES} values`);
 }

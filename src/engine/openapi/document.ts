@@ -3,6 +3,7 @@ import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { decode } from "../../schema/reference-uri.ts";
 import { ROOT, Warnings, below, quote } from "./warnings.ts";
 import type { Place } from "./warnings.ts";
 
@@ -145,15 +146,6 @@ export function ownText(object: JsonObject, key: string): string | undefined {
 export function ownTexts(object: JsonObject, key: string): readonly string[] | undefined {
   const value = own(object, key);
   return isJsonArray(value) ? value.slice(0, MAX_TEXTS).filter((item) => typeof item === "string") : undefined;
-}
-
-function decode(step: string): string {
-  if (!step.includes("%")) return step;
-  try {
-    return decodeURIComponent(step);
-  } catch {
-    return step;
-  }
 }
 
 /** YAML reads `swagger: 2.0` as the number 2. */

@@ -45,13 +45,9 @@ export function operationEffects(rules: EffectRules, declared: JsonValue | undef
   return isTrusted ? { ...byMethod, ...claims } : cautious(byMethod, claims, rules);
 }
 
-interface Claims {
+interface Claims extends Pick<Effects, "idempotent" | "external" | "destructive" | "commutative"> {
   readonly reads?: readonly string[];
   readonly writes?: readonly string[];
-  readonly idempotent?: boolean;
-  readonly external?: boolean;
-  readonly destructive?: boolean;
-  readonly commutative?: boolean;
 }
 
 function cautious(byMethod: Effects, claims: Claims, { key, warn }: EffectRules): Effects {

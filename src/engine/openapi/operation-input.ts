@@ -3,8 +3,6 @@ import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { HttpBody, HttpParameter } from "../rest/http-operation.ts";
-import { inputKeys } from "./input-keys.ts";
-import type { Named } from "./input-keys.ts";
 import { exampleOf } from "./parameters.ts";
 import type { Parameters, ReadParameter } from "./parameters.ts";
 import type { ReadBody } from "./request-bodies.ts";
@@ -13,6 +11,7 @@ import type { SchemaPart } from "./schema-converter.ts";
 import { note } from "./schema-keywords.ts";
 import type { ToolSchemas } from "./tool-schema.ts";
 import { cutText } from "./warnings.ts";
+import { hash } from "node:crypto";
 
 export interface OperationInput {
   readonly inputSchema: JsonSchema;
@@ -154,4 +153,57 @@ function httpBody(body: ReadBody, keys: readonly string[]): HttpBody {
     ...(binary === true ? { binary: true } : {}),
     ...(encoding === undefined || Object.keys(encoding).length === 0 ? {} : { encoding }),
   };
+}
+
+interface Named {
+  /** On the wire. */
+  readonly name: string;
+  /** `path`, `query`, `header`, `cookie` or `body`. */
+  readonly in: string;
+}
+
+const PLACE_NAMES = Object.keys(PLACES);
+/** What every provider allows as the name of a property. */
+const ALLOWED = /^[A-Za-z0-9_.-]{1,64}$/u;
+
+/**
+ * A key for each, all different, in the order given: a pure function of the operation.
+ *
+ * The name itself where that can be; of several with one name, the first by place (path, query, header, cookie, body) keeps it and the
+ * others are called `name__query`, `name__body`. Characters that providers refuse become `_`.
+ */
+function inputKeys(all: readonly Named[]): readonly string[] {
+  const keys = new Map<Named, string>();
+  const taken = new Set<string>();
+  const inOrder = all.toSorted((one, other) => PLACE_NAMES.indexOf(one.in) - PLACE_NAMES.indexOf(other.in));
+  // Names that are fit as they are come first, so that one that is made fit never takes theirs.
+  for (const isFitting of [true, false]) {
+    for (const named of inOrder) {
+      if (isAllowed(named.name) !== isFitting) continue;
+      const key = isFitting && !taken.has(named.name) ? named.name : freeKey(named, taken);
+      taken.add(key);
+      keys.set(named, key);
+    }
+  }
+  return all.map((named) => keys.get(named) ?? named.name);
+}
+
+function isAllowed(name: string): boolean {
+  return ALLOWED.test(name) && name !== "__proto__";
+}
+
+function freeKey({ name, in: place }: Named, taken: ReadonlySet<string>): string {
+  const fit = isAllowed(name) ? name : madeFit(name);
+  const digest = hash("sha256", JSON.stringify([place, name])).slice(0, 8);
+  const candidates = [...(fit.length <= 64 ? [fit] : []), `${fit.slice(0, 56)}__${place}`, `${fit.slice(0, 54)}__${digest}`];
+  return candidates.find((candidate) => !taken.has(candidate)) ?? candidates.join("_");
+}
+
+/** `expand[]` is `expand`, `filter[name]` is `filter_name`. */
+function madeFit(name: string): string {
+  const fit = name
+    .slice(0, 200)
+    .replaceAll(/[^A-Za-z0-9_.-]+/gu, "_")
+    .replace(/(?<=.)_$/u, "");
+  return isAllowed(fit) || fit.length > 64 ? fit : "value";
 }

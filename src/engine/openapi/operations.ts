@@ -2,23 +2,19 @@
 import { describeThrown } from "../../core/error.ts";
 import { ownText, ownTexts } from "./document.ts";
 import type { Found, OpenApiDocument } from "./document.ts";
+import type { Filtered } from "./operation-filter.ts";
 import { readExtension } from "./tool-extension.ts";
 import type { ToolExtension } from "./tool-extension.ts";
 import { ROOT, below, quote } from "./warnings.ts";
 import { hash } from "node:crypto";
 
 /** An operation as it stands in the document. */
-export interface ListedOperation {
-  readonly method: string;
-  readonly path: string;
-  readonly operationId: string | undefined;
-  readonly tags: readonly string[];
+/** Its name is unique in the document. */
+export interface ListedOperation extends Filtered {
   /** The path item. */
   readonly item: Found;
   readonly operation: Found;
   readonly extension: ToolExtension;
-  /** Unique in the document. */
-  readonly name: string;
 }
 
 const METHODS: ReadonlySet<string> = new Set(["get", "put", "post", "delete", "options", "head", "patch", "trace"]);
@@ -89,12 +85,8 @@ function keeperOf(name: string, same: readonly ListedOperation[]): ListedOperati
   return called.length === 1 ? called[0] : undefined;
 }
 
-interface NamedBy {
-  /** Upper case. */
-  readonly method: string;
-  readonly path: string;
-  readonly operationId: string | undefined;
-}
+/** The method is in upper case. */
+type NamedBy = Pick<Filtered, "method" | "path" | "operationId">;
 
 const MAX_LENGTH = 64;
 const ALLOWED = /^[A-Za-z0-9_-]{1,64}$/u;

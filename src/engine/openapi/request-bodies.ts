@@ -1,7 +1,7 @@
 /** Reads what an operation takes as its body, of any version. */
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import type { BodyEncoding, HttpParameter } from "../rest/http-operation.ts";
+import type { BodyEncoding, HttpBody, HttpParameter } from "../rest/http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "../rest/media-type.ts";
 import { fieldsOf } from "./body-fields.ts";
 import { own } from "../../core/base/own.ts";
@@ -16,18 +16,13 @@ import { below, quote } from "./warnings.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /** A body before its fields have keys. */
-export interface ReadBody {
-  readonly required: boolean;
-  readonly mediaType: string;
-  readonly mediaTypes: readonly string[];
+export interface ReadBody extends Pick<HttpBody, "required" | "mediaType" | "mediaTypes" | "binary"> {
   /** Undefined when the body is one value. */
   readonly fields: readonly ReadField[] | undefined;
   /** Of the one value. */
   readonly whole: SchemaPart;
   readonly description: string | undefined;
   readonly encoding: Readonly<Record<string, BodyEncoding>> | undefined;
-  /** Its one value is base64, although the media type is one of text. */
-  readonly binary?: boolean;
 }
 
 export interface ReadField {

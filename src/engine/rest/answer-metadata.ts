@@ -6,7 +6,9 @@ import type { Secrets } from "./secrets.ts";
 
 export interface MetadataContext {
   readonly secrets: Secrets;
+  /** Of the API: addresses elsewhere are told without their query. */
   readonly origin: string;
+  /** Query parameters that hold credentials. */
   readonly secretQuery: readonly string[];
   readonly output: JsonValue | undefined;
 }

@@ -8,19 +8,15 @@ import { findJsonFault } from "../../core/base/json-fault.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import { answerMetadata } from "./answer-metadata.ts";
+import type { MetadataContext } from "./answer-metadata.ts";
 import { decodeText, decodeUtf8, excerpt } from "./answer-text.ts";
 import type { HttpOperation } from "./http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";
 import type { MediaType } from "./media-type.ts";
 import type { Secrets } from "./secrets.ts";
 
-export interface AnswerContext {
+export interface AnswerContext extends Omit<MetadataContext, "output"> {
   readonly operation: HttpOperation;
-  readonly secrets: Secrets;
-  /** Of the API: addresses elsewhere are told without their query. */
-  readonly origin: string;
-  /** Query parameters that hold credentials. */
-  readonly secretQuery: readonly string[];
 }
 
 interface Answered {

@@ -2,11 +2,13 @@
 import { checkMs } from "../../core/call-settings.ts";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
+import { checkKnownKeys } from "../../core/known-keys.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
+import type { HttpClientOptions } from "../../net/http-request.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import { checkRename } from "../renamed-tools.ts";
-import type { OperationFilter } from "../openapi/import-openapi.ts";
+import type { ImportOptions } from "../openapi/import-openapi.ts";
 
 /** How calls are let in. */
 export type RestAuth =
@@ -40,15 +42,14 @@ export interface OAuthClient {
   readonly send?: "basic" | "body";
 }
 
-export interface RestOptions {
+export interface RestOptions
+  extends
+    Pick<HttpClientOptions, "maxBytes" | "maxRedirects" | "verifyTls">,
+    Pick<ImportOptions, "include" | "exclude" | "trustExtensions"> {
   /** The OpenAPI document (2.0, 3.0, 3.1): the path of a file, an http(s) address, or the document itself. JSON, or YAML up to about 16 MB. */
   readonly document: string | JsonObject;
   /** Where paths begin. Wins over what the document says. @default the first server of the document */
   readonly baseUrl?: string;
-  /** Take only operations that all given filters let through. @default all */
-  readonly include?: OperationFilter;
-  /** Leave out operations that any given filter names. @default none */
-  readonly exclude?: OperationFilter;
   /**
    * How calls are let in: one way for every operation, or one for each security scheme of the document, by its name. Sent to the
    * origin of `baseUrl` only, and not to operations that the document says need nothing. Without `baseUrl`, a refresh of a fetched
@@ -65,21 +66,10 @@ export interface RestOptions {
    */
   readonly rename?: Readonly<Record<string, string>>;
   /**
-   * Believe what the document's `x-haft` says where it takes caution away: a POST that only reads, a call that may be repeated.
-   * @default false
-   */
-  readonly trustExtensions?: boolean;
-  /**
    * Hosts that may have private addresses: `localhost:8080`, `billing.corp.example`, `10.0.0.0/8`. A literal private address in
    * `baseUrl`, `document` or a token address is allowed by itself.
    */
   readonly allowPrivate?: readonly string[];
-  /** Most bytes of an answer. @default 10 MiB */
-  readonly maxBytes?: number;
-  /** Most redirects followed. @default 5 */
-  readonly maxRedirects?: number;
-  /** False = certificates are not checked. @default true */
-  readonly verifyTls?: boolean;
   /** Certificate authorities, instead of those of the system: PEM text, or the path of a file. */
   readonly ca?: string;
   /** Sent when the document is fetched, and only then. Taken for secrets. */
@@ -90,12 +80,33 @@ export interface RestOptions {
   readonly secrets?: Readonly<Record<string, string>>;
 }
 
+const OPTIONS: Readonly<Record<keyof RestOptions, true>> = {
+  document: true,
+  baseUrl: true,
+  include: true,
+  exclude: true,
+  auth: true,
+  headers: true,
+  effects: true,
+  rename: true,
+  trustExtensions: true,
+  allowPrivate: true,
+  maxBytes: true,
+  maxRedirects: true,
+  verifyTls: true,
+  ca: true,
+  documentHeaders: true,
+  idempotencyHeader: true,
+  secrets: true,
+};
+
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/u;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/u;
 const COOKIE_VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/u;
 
 /** @throws ToolError `invalid_argument` for options that cannot work; it names no value that may be a secret */
 export function checkRestOptions(options: RestOptions): void {
+  checkKnownKeys(options, Object.keys(OPTIONS), "a REST engine");
   checkRename(options.rename);
   const { document, baseUrl, idempotencyHeader } = options;
   if (typeof document === "string" ? document === "" : !isJsonObject(document)) {

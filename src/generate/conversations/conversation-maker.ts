@@ -11,27 +11,23 @@ import type { CatalogTool } from "../catalog.ts";
 import { enrich } from "../enrich.ts";
 import { randomSampler } from "../random-sampler.ts";
 import { DEFAULT_CALLS } from "./conversation-plan.ts";
-import type { ConversationPlan, SampledPlan } from "./conversation-plan.ts";
+import type { SampledPlan } from "./conversation-plan.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
 import { KnownIds } from "./known-ids.ts";
 import { playSampled, playScripted, playWithModel } from "./play-conversation.ts";
 import type { ConversationEnd, ConversationPlace } from "./play-conversation.ts";
 import { planFingerprint } from "./plan-fingerprint.ts";
+import type { PlanFingerprintParts } from "./plan-fingerprint.ts";
 import { sampledCalls } from "./sampled-calls.ts";
 import { withPlainIds } from "./trajectory.ts";
 import type { Trajectory } from "./trajectory.ts";
-import type { TrajectoryFormat } from "./trajectory-formats.ts";
 import { modelTools } from "../../compose/prompt/model-tools.ts";
 import type { Random } from "../../core/ports.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Registry } from "../../registry/registry.ts";
 
-export interface ConversationMakerOptions {
+export interface ConversationMakerOptions extends Omit<PlanFingerprintParts, "tools" | "label"> {
   readonly runtime: Runtime;
-  readonly plan: ConversationPlan;
-  readonly seed: string;
-  readonly format: TrajectoryFormat;
-  readonly maxTools: number;
   readonly allow?: VisibilityRules;
   readonly label?: string;
 }

@@ -1,5 +1,5 @@
 /** What tells the conversations of one plan from those of another. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
@@ -25,7 +25,7 @@ const MAX_DEPTH = 1_000;
 export function planFingerprint({ plan, tools, ...rest }: PlanFingerprintParts): string {
   const content = { version: VERSION, ...rest, tools: tools.map(toolParts), plan: planParts(plan) };
   const text = canonicalJson(copyJson(content, { maxDepth: MAX_DEPTH, maxNodes: Infinity, maxChars: Infinity }).value);
-  return createHash("sha256").update(text).digest("hex").slice(0, LENGTH);
+  return hash("sha256", text).slice(0, LENGTH);
 }
 
 function toolParts({ name, description, inputSchema, outputSchema }: ModelTool): object {

@@ -16,6 +16,8 @@ import { ToolSources } from "./tool-sources.ts";
 
 export interface LifecycleOptions {
   readonly registry: Registry;
+  /** Toolsets that the registry has already; they are opened and closed with the others. @default none */
+  readonly kept?: readonly Toolset[];
   readonly ports: Ports;
   readonly emit: (event: ToolsetEvent) => void;
   /** One failure closes all and rejects. @default false */
@@ -69,15 +71,15 @@ export class ToolsetLifecycle {
   constructor(toolsets: readonly Toolset[], options: LifecycleOptions) {
     const { registry, ports } = options;
     this.#options = options;
-    this.#declared = toolsets;
-    for (const toolset of toolsets) {
-      registry.addToolset(toolset);
-      if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
-    }
-    this.#toolsets = toolsets;
+    for (const toolset of toolsets) registry.addToolset(toolset);
+    // What a registry has of toolsets without an engine to open is its own affair.
+    const kept = (options.kept ?? []).filter((toolset) => toolset.engine?.open !== undefined);
+    this.#declared = [...kept, ...toolsets];
+    for (const toolset of this.#declared) if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
+    this.#toolsets = this.#declared;
     this.#sources = new ToolSources(options.sources ?? [], ports);
     this.#lives = new EngineLives(ports, (life) => this.#relist(life));
-    this.#lives.serve(toolsets.filter(isEnabled));
+    this.#lives.serve(this.#declared.filter(isEnabled));
   }
 
   engineOf(toolset: Toolset): Engine {

@@ -3,7 +3,7 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { compilePattern } from "../pattern.ts";
 import { agree } from "./agree.ts";
 import { own } from "../../core/base/own.ts";
-import { type Demand, type Part } from "./demand.ts";
+import type { Demand, Part } from "./demand.ts";
 import type { Drawing, Manner, Place } from "./drawing.ts";
 import { isCarrier, isNextPage, isOfPages } from "./given.ts";
 import { patternText } from "./pattern-text.ts";

@@ -1,5 +1,5 @@
 /** Answers requests that may ask the client something first: begins the work, puts it aside, takes it up again. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
@@ -53,7 +53,5 @@ export async function serveExchange<T>(
 function digestOf({ params = {} }: McpRequest, { mcpReq }: ServerContext): string {
   const { name, uri, arguments: args } = params;
   const subject = { method: mcpReq.method, name, uri, arguments: args ?? {} };
-  return createHash("sha256")
-    .update(canonicalJson(copyJson(subject).value))
-    .digest("hex");
+  return hash("sha256", canonicalJson(copyJson(subject).value));
 }

@@ -1,5 +1,6 @@
 /** Serves one client over standard input and output. */
-import type { Readable, Transform, Writable } from "node:stream";
+import { Transform } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -8,10 +9,10 @@ import { Gateway } from "./gateway.ts";
 import { HeardTransport } from "./heard-transport.ts";
 import { requestId } from "../../engine/mcp/oversize-answer.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { MAX_LINE_BYTES, lineGate } from "./line-gate.ts";
 import { Listened } from "./listened.ts";
 import type { McpServerOptions } from "./options.ts";
 import { loadServer, loadStdio } from "./sdk.ts";
+import { LineReader } from "../../processes/line-reader.ts";
 
 export interface McpStdioOptions extends McpServerOptions {
   /** @default standard input */
@@ -123,4 +124,30 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
       await closed;
     },
   };
+}
+
+/** The longest line that is taken from a client, in bytes: less than what the SDK takes at once. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
+
+interface LineGateOptions {
+  /** Called with the beginning and the end of a line that was too long. */
+  readonly onLongLine: (edges: string) => void;
+  /** Called when what comes is no message and has no end. */
+  readonly onNoise: () => void;
+}
+
+function lineGate({ onLongLine, onNoise }: LineGateOptions): Transform {
+  const lines: string[] = [];
+  const reader = new LineReader({ line: (line) => void lines.push(line), longLine: onLongLine }, MAX_LINE_BYTES);
+  let isNoise = false;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (!isNoise && !reader.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk)) {
+        isNoise = true;
+        onNoise();
+      }
+      for (const line of lines.splice(0)) this.push(`${line}\n`);
+      done();
+    },
+  });
 }

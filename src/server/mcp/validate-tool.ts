@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../core/base/json.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
-import { nearNames } from "../../registry/near-names.ts";
+import { nearNames } from "../../core/base/near-names.ts";
 import { ValidationResult, validateInput } from "../../schema/validation-result.ts";
 import type { CallAnswer } from "./call-result.ts";
 

@@ -7,8 +7,8 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { HEAD_BYTES, refuseBinary } from "./binary.ts";
 import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, readWhole, tooLargeFile } from "./file-bytes.ts";
-import { fileError, systemCode } from "./file-error.ts";
-import { inTurn } from "./file-queue.ts";
+import { systemCode } from "../../core/base/system-code.ts";
+import { fileError } from "./file-error.ts";
 import { type OpenFolder, childPath, openFile, openParent } from "./open-place.ts";
 import { checkRead, recordChange, recordRead, stale } from "./read-record.ts";
 import type { Place, Workspace } from "./workspace-path.ts";
@@ -174,5 +174,26 @@ async function lstatIfThere(path: string): Promise<Stats | undefined> {
   } catch (thrown: unknown) {
     if (systemCode(thrown) === "ENOENT") return undefined;
     throw thrown;
+  }
+}
+
+const lastOf = new Map<string, Promise<void>>();
+
+/**
+ * Runs `work` when everything queued before for the same real path has ended.
+ *
+ * The runtime's locks know paths as they are spelled; two spellings that meet through a link meet here.
+ * Holds for all toolsets of the process.
+ */
+async function inTurn<T>(realPath: string, work: () => Promise<T>): Promise<T> {
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const before = lastOf.get(realPath);
+  lastOf.set(realPath, ended);
+  try {
+    await before;
+    return await work();
+  } finally {
+    end();
+    if (lastOf.get(realPath) === ended) lastOf.delete(realPath);
   }
 }

@@ -1,12 +1,7 @@
 /** Turns what the file system throws into errors a model can act on. */
 import { ToolError } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
-
-/** The system's code of an error (`ENOENT`), or undefined when it is no system error. */
-export function systemCode(thrown: unknown): string | undefined {
-  if (!(thrown instanceof Error) || !("code" in thrown)) return undefined;
-  return typeof thrown.code === "string" ? thrown.code : undefined;
-}
+import { systemCode } from "../../core/base/system-code.ts";
 
 interface Explanation {
   readonly code: ErrorCode;

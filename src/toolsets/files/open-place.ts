@@ -4,7 +4,8 @@ import type { Stats } from "node:fs";
 import { constants, mkdir, open, readlink, realpath, stat } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { fileError, refusal, systemCode } from "./file-error.ts";
+import { systemCode } from "../../core/base/system-code.ts";
+import { fileError, refusal } from "./file-error.ts";
 import type { Place } from "./workspace-path.ts";
 
 /** Where the system says which file a handle holds; elsewhere the path is resolved and compared again after opening. */

@@ -5,7 +5,8 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "nod
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { fileError, refusal, systemCode } from "./file-error.ts";
+import { systemCode } from "../../core/base/system-code.ts";
+import { fileError, refusal } from "./file-error.ts";
 import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";
 

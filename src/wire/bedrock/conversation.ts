@@ -23,6 +23,7 @@ import {
 import type { AssistantStep, SpokenStep } from "../conversation-steps.ts";
 import { asTextNotes } from "../text-notes.ts";
 import type { EncodeMessagesOptions, EncodedMessages } from "../wire-format.ts";
+import { isSettled, settle, writtenOnce } from "../written-once.ts";
 
 /** What `NativeMessage.format` of its messages says, and `ModelTool.providers`. */
 export const BEDROCK = "bedrock-converse";
@@ -43,7 +44,9 @@ const JSON_ONLY = /(?:^|[./])mistral\./u;
 export function toConverseMessages(messages: readonly ModelMessage[], options: EncodeMessagesOptions = {}): EncodedMessages {
   const { tools = true, model } = options;
   const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ID_RULE);
-  const writer = new ConverseWriter(model);
+  const jsonOnly = JSON_ONLY.test(model ?? "");
+  const rules = tools ? RULES[jsonOnly ? "jsonWithTools" : "withTools"] : RULES[jsonOnly ? "json" : "plain"];
+  const writer = new ConverseWriter(rules);
   const system: JsonObject[] = [];
   const turns = new AlternatingTurns({ text: OPENING_TEXT });
   const ownIds = new OwnIds();
@@ -52,11 +55,10 @@ export function toConverseMessages(messages: readonly ModelMessage[], options: E
     else if (step.kind !== "assistant") turns.add("user", writer.spoken(step));
     else {
       const own = ownIds.restore(step);
-      turns.add("assistant", nativeBlocks(own, BEDROCK, callIdOf)?.filter((block) => isSendable(block, tools)) ?? ownBlocks(own));
-      turns.add(
-        "user",
-        own.calls.map(({ id, result }) => writer.result(id, result)),
-      );
+      turns.add("assistant", writeAssistant(own, rules));
+      // documents bear names that depend on those before them
+      const hasFiles = own.calls.some(({ result }) => result?.content?.some(({ type }) => type === "file"));
+      turns.add("user", hasFiles ? own.calls.map(({ id, result }) => writer.result(id, result)) : writeResults(own, rules));
     }
   }
   for (const { role, content } of turns.written)
@@ -64,20 +66,57 @@ export function toConverseMessages(messages: readonly ModelMessage[], options: E
   return { messages: turns.written, ...(system.length === 0 ? {} : { system }), toolNames };
 }
 
+interface ConverseRules {
+  readonly tools: boolean;
+  /** Results are JSON objects only. */
+  readonly jsonOnly: boolean;
+}
+
+/** The same objects for each request: what was written by them is known by them. */
+const RULES = {
+  plain: { tools: false, jsonOnly: false },
+  json: { tools: false, jsonOnly: true },
+  withTools: { tools: true, jsonOnly: false },
+  jsonWithTools: { tools: true, jsonOnly: true },
+} as const satisfies Record<string, ConverseRules>;
+
+const writeAssistant = writtenOnce(
+  (own: AssistantStep, { tools }: ConverseRules) =>
+    nativeBlocks(own, BEDROCK, callIdOf)?.filter((block) => isSendable(block, tools)) ?? ownBlocks(own),
+);
+const writeResults = writtenOnce(({ calls }: AssistantStep, rules: ConverseRules) => {
+  const writer = new ConverseWriter(rules);
+  return calls.map(({ id, result }) => writer.result(id, result));
+});
+
+/** What came of settled steps: it depends on them and those before them, which stay the same. */
+const RESTORED = new WeakMap<AssistantStep, AssistantStep>();
+
 /** Ids that the API gave itself go back to it, though it would not take them from others. */
 class OwnIds {
   readonly #used = new Set<string>();
 
   restore(step: AssistantStep): AssistantStep {
+    const known = RESTORED.get(step) ?? this.#restored(step);
+    for (const { id } of known.calls) this.#used.add(id);
+    return known;
+  }
+
+  #restored(step: AssistantStep): AssistantStep {
     const given = new Set(step.native?.format === BEDROCK ? step.native.blocks.map(callIdOf) : []);
+    const used = new Set<string>();
     const calls = step.calls.map((call) => {
       const { providerId } = call;
-      const isOwn = providerId !== undefined && given.has(providerId) && !this.#used.has(providerId);
+      const isOwn = providerId !== undefined && given.has(providerId) && !this.#used.has(providerId) && !used.has(providerId);
       const restored = isOwn ? { ...call, id: providerId } : call;
-      this.#used.add(restored.id);
+      used.add(restored.id);
       return restored;
     });
-    return { ...step, calls };
+    if (!isSettled(step)) return { ...step, calls };
+    const restored = calls.every((call, index) => call === step.calls[index]) ? step : { ...step, calls };
+    settle(restored);
+    RESTORED.set(step, restored);
+    return restored;
   }
 }
 
@@ -106,8 +145,8 @@ export class ConverseWriter {
   readonly #jsonOnly: boolean;
   readonly #names = new DocumentNames();
 
-  constructor(model = "") {
-    this.#jsonOnly = JSON_ONLY.test(model);
+  constructor({ jsonOnly }: Pick<ConverseRules, "jsonOnly"> = { jsonOnly: false }) {
+    this.#jsonOnly = jsonOnly;
   }
 
   spoken({ kind, content, title }: SpokenStep): readonly JsonObject[] {

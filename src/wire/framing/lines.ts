@@ -26,6 +26,21 @@ export class Lines {
   }
 
   #split(text: string): readonly string[] {
+    return this.#afterReturn || text.includes("\r") ? this.#splitAtAnyEnd(text) : this.#splitAtFeeds(text);
+  }
+
+  #splitAtFeeds(text: string): readonly string[] {
+    const lines: string[] = [];
+    let start = 0;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
+      lines.push(this.#finishLine(text.slice(start, end)));
+      start = end + 1;
+    }
+    this.#keep(text.slice(start));
+    return lines;
+  }
+
+  #splitAtAnyEnd(text: string): readonly string[] {
     const lines: string[] = [];
     let start = 0;
     LINE_END.lastIndex = 0;

@@ -15,9 +15,9 @@ export function serverSentEvents(): FrameReader {
   const lines = new Lines();
   const events = new Events();
   return {
-    push: (bytes) => lines.push(bytes).flatMap((line) => events.line(line)),
+    push: (bytes) => events.read(lines.push(bytes)),
     end: () => {
-      const pieces = lines.end().flatMap((line) => events.line(line));
+      const pieces = events.read(lines.end());
       const last = events.data();
       const value = last === undefined ? undefined : readWireJson(last);
       return value === undefined ? pieces : [...pieces, value];
@@ -26,30 +26,35 @@ export function serverSentEvents(): FrameReader {
 }
 
 class Events {
-  #data: string[] = [];
-  #chars = 0;
+  /** The lines of data of the open event, joined; undefined while it has none. */
+  #data: string | undefined;
 
-  line(line: string): readonly JsonValue[] {
-    if (line === "") {
-      const text = this.data();
-      if (text === undefined) return [];
-      return [text === "[DONE]" ? text : (readWireJson(text) ?? text)];
+  /** The pieces that these lines complete. */
+  read(lines: readonly string[]): readonly JsonValue[] {
+    const pieces: JsonValue[] = [];
+    for (const line of lines) {
+      if (line !== "") this.#add(line);
+      else {
+        const text = this.data();
+        if (text !== undefined) pieces.push(text === "[DONE]" ? text : (readWireJson(text) ?? text));
+      }
     }
+    return pieces;
+  }
+
+  #add(line: string): void {
     const value = dataOf(line);
-    if (value === undefined) return [];
-    this.#data.push(value);
-    this.#chars += value.length + 1;
-    if (this.#chars > MAX_FRAME) throw new ToolError("too_large", `The provider sent an event of more than ${MAX_FRAME} characters.`);
-    return [];
+    if (value === undefined) return;
+    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+    if (this.#data.length >= MAX_FRAME)
+      throw new ToolError("too_large", `The provider sent an event of more than ${MAX_FRAME} characters.`);
   }
 
   /** What the open event holds; it is over then. */
   data(): string | undefined {
-    if (this.#data.length === 0) return undefined;
-    const text = this.#data.join("\n");
-    this.#data = [];
-    this.#chars = 0;
-    return text.trim() === "" ? undefined : text;
+    const text = this.#data;
+    this.#data = undefined;
+    return text === undefined || text.trim() === "" ? undefined : text;
   }
 }
 

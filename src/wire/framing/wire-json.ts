@@ -6,7 +6,12 @@ import { ToolError } from "../../core/error.ts";
 
 /** Most characters, or bytes, of one frame. */
 export const MAX_FRAME = 16 * 1024 * 1024;
-const LIMITS: JsonLimits = { maxDepth: 256 };
+const MAX_DEPTH = 256;
+const LIMITS: JsonLimits = { maxDepth: MAX_DEPTH };
+/** JSON of no more characters cannot nest too deep: every level takes two. */
+const SHORT_CHARS = 2 * MAX_DEPTH;
+/** What may be a number whose digits a double cannot keep, or one too large for it. */
+const UNUSUAL_NUMBER = /\d{16}|\d[eE]\+?\d{3}/u;
 
 /**
  * The JSON of a body or a frame; undefined for text that is none. Of repeated keys the last one counts, and an integer that would lose
@@ -15,6 +20,20 @@ const LIMITS: JsonLimits = { maxDepth: 256 };
  * @throws ToolError `too_large` for what nests too deep or holds too much
  */
 export function readWireJson(text: string): JsonValue | undefined {
+  return text.length <= SHORT_CHARS && !UNUSUAL_NUMBER.test(text) ? readShort(text) : readChecked(text);
+}
+
+/** Nothing of it can be too deep, too large or changed by being read; most frames are such. */
+function readShort(text: string): JsonValue | undefined {
+  try {
+    // oxlint-disable-next-line no-restricted-properties -- see above; of repeated keys the last one counts
+    return JSON.parse(text) as JsonValue; // what JSON.parse returns is JSON by definition
+  } catch {
+    return readChecked(text);
+  }
+}
+
+function readChecked(text: string): JsonValue | undefined {
   try {
     return parseJson(text, LIMITS);
   } catch (thrown: unknown) {

@@ -15,9 +15,10 @@ import {
   isErrorAnswer,
   nativeBlocks,
 } from "../conversation-steps.ts";
-import type { AssistantStep, SpokenStep, WireCall } from "../conversation-steps.ts";
+import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "../conversation-steps.ts";
 import { inlineMedia } from "../gemini-conversation.ts";
 import type { EncodedMessages } from "../wire-format.ts";
+import { writtenOnce } from "../written-once.ts";
 
 /** The name of the wire format. */
 export const INTERACTIONS = "gemini-interactions";
@@ -30,12 +31,15 @@ export function toInteractionSteps(messages: readonly ModelMessage[]): EncodedMe
   const system: JsonObject[] = [];
   const written: JsonObject[] = [];
   for (const step of steps) {
-    if (step.kind === "assistant") written.push(...assistantSteps(step));
-    else if (step.kind === "system") system.push(...textContent(contentText(step.content)));
-    else written.push(...userStep(spokenContent(step)));
+    if (step.kind === "system") system.push(...textContent(contentText(step.content)));
+    else for (const one of writeStep(step)) written.push(one);
   }
   return { messages: written, ...(system.length === 0 ? {} : { system }), toolNames };
 }
+
+const writeStep = writtenOnce((step: ConversationStep) =>
+  step.kind === "assistant" ? assistantSteps(step) : userStep(spokenContent(step)),
+);
 
 function assistantSteps(step: AssistantStep): readonly JsonObject[] {
   const { content, calls } = step;

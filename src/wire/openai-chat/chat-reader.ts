@@ -13,7 +13,6 @@ import type { ContentSink } from "./chat-content.ts";
 import { chatError } from "./chat-error.ts";
 import { finishReason } from "./finish-reason.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
-import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**
  * One reply, once.
@@ -217,7 +216,9 @@ function readUsage(usage: JsonObject): Partial<TokenUsage> {
     ...(input === undefined ? {} : { inputTokens: input }),
     // xAI and Gemini count reasoning in the total only
     ...(written === undefined ? {} : { outputTokens: Math.max(written, total - (input ?? total)) }),
-    ...omitUndefined({ cachedInputTokens: cached, cacheWriteTokens: cacheWrite, reasoningTokens: reasoning }),
+    ...(cached === undefined ? {} : { cachedInputTokens: cached }),
+    ...(cacheWrite === undefined ? {} : { cacheWriteTokens: cacheWrite }),
+    ...(reasoning === undefined ? {} : { reasoningTokens: reasoning }),
   };
 }
 

@@ -3,11 +3,12 @@ import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { contentText, conversationSteps, documentHeading, nativeBlocks } from "../conversation-steps.ts";
-import type { AssistantStep, SpokenStep, WireCall } from "../conversation-steps.ts";
+import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "../conversation-steps.ts";
 import { asTextNotes } from "../text-notes.ts";
 import type { EncodedMessages } from "../wire-format.ts";
 import { itemId, itemRole, itemType } from "./items.ts";
 import { inputParts, inputText, isMedia, resultItem } from "./result-items.ts";
+import { writtenOnce } from "../written-once.ts";
 
 export const FORMAT = "openai-responses";
 
@@ -31,11 +32,20 @@ export interface InputOptions {
  */
 export function toInputItems(messages: readonly ModelMessage[], { tools = true, stored = true }: InputOptions = {}): EncodedMessages {
   const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ID_RULE);
-  const items = steps.flatMap((step): readonly JsonObject[] =>
-    step.kind === "assistant" ? (ownItems(step, stored) ?? writtenItems(step)) : [spokenItem(step)],
-  );
-  return { messages: items, toolNames };
+  const kept = stored ? STORED : NOT_STORED;
+  return { messages: steps.flatMap((step) => writeStep(step, kept)), toolNames };
 }
+
+interface Keeping {
+  readonly stored: boolean;
+}
+
+const STORED: Keeping = Object.freeze({ stored: true });
+const NOT_STORED: Keeping = Object.freeze({ stored: false });
+
+const writeStep = writtenOnce((step: ConversationStep, { stored }: Keeping) =>
+  step.kind === "assistant" ? (ownItems(step, stored) ?? writtenItems(step)) : [spokenItem(step)],
+);
 
 function spokenItem({ kind, content, title }: SpokenStep): JsonObject {
   if (kind === "system") return { type: "message", role: "system", content: contentText(content) };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toToolOutput } from "../../../src/engine/mcp/result.ts";
+import { toToolOutput } from "../../../src/engine/mcp/call-tool.ts";
 
 test.each([
   ["in words", { content: [{ type: "text", text: "no such file" }], structuredContent: { code: 2 } }, "no such file"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nearNames } from "../../src/registry/near-names.ts";
+import { nearNames } from "../../../src/core/base/near-names.ts";
 
 test("names that are not near are not given", () => {
   expect(nearNames("weather", ["mail", "search", "w"])).toEqual([]);

@@ -1,6 +1,6 @@
 /** Refuses options by names that mean nothing: a misspelt limit is no limit. */
-import { ToolError } from "../core/error.ts";
-import { nearNames } from "./near-names.ts";
+import { ToolError } from "./error.ts";
+import { nearNames } from "./base/near-names.ts";
 
 /** Refuses what is no object, and keys that mean nothing. @param owner for example `session()` @throws ToolError `invalid_argument` */
 export function checkKnownKeys(options: unknown, known: readonly string[], owner: string): void {

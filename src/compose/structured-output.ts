@@ -1,0 +1,72 @@
+/** The answer of a loop as a value of a schema: how the model is asked for it, and how its words are read. */
+import { ToolError } from "../core/error.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import type { ResponseFormat } from "../core/model.ts";
+import { faultOf, readReply } from "../engine/lm/read-reply.ts";
+import type { SchemaSource } from "../registry/define-tool.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import type { Validator } from "../schema/compile-schema.ts";
+import { copySchema } from "../schema/import-schema.ts";
+import { fitInput } from "../schema/repair-input.ts";
+import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
+import type { ParsingSchema } from "../schema/standard-schema.ts";
+
+/** How often a model is asked again for an answer that does not fit. */
+export const MAX_OUTPUT_REPAIRS = 2;
+const MAX_PROBLEMS = 10;
+
+/** What an answer came to. */
+export type OutputReading = { readonly value: unknown } | { readonly problems: readonly string[] };
+
+/**
+ * Reads answers against one schema.
+ *
+ * A reply may hold its object alone, in a fence or among prose; of several the first that fits counts. Form that is broken is mended, and
+ * values are repaired as those of a tool's input are. A Standard Schema then parses the object, so its transforms apply.
+ */
+export class StructuredOutput {
+  readonly responseFormat: ResponseFormat;
+  /** For the system prompt: a provider may know nothing of response formats, or not use them beside tools. */
+  readonly instruction: string;
+  readonly #validator: Validator;
+  readonly #parse: ParsingSchema["parse"] | undefined;
+
+  /** @throws ToolError `invalid_schema` for a schema that cannot be used, or that is not one of an object */
+  constructor(source: SchemaSource) {
+    const parsing = isStandardSchema(source) ? fromStandardSchema(source) : undefined;
+    const schema = isStandardSchema(source) ? parsing?.jsonSchema : source;
+    if (!isJsonObject(schema) || schema["type"] !== "object")
+      throw new ToolError("invalid_schema", "The output of a loop is an object: its schema has the type object.", {
+        hint: 'Give the value a property: { type: "object", properties: { items: … }, required: ["items"] }.',
+      });
+    this.#validator = compileSchema(copySchema(schema));
+    this.#parse = parsing?.parse;
+    this.responseFormat = { schema, name: "answer" };
+    this.instruction = `Give your final answer as one JSON object and nothing else. It must fit this JSON Schema:\n${JSON.stringify(schema)}`;
+  }
+
+  async read(text: string): Promise<OutputReading> {
+    const objects = readReply(text);
+    if (objects.length === 0) return { problems: [faultOf(text) ?? "the answer is no JSON object"] };
+    let problems: readonly string[] = [];
+    for (const object of objects) {
+      const fitted = fitInput(object, this.#validator, { dropUnknownKeys: true, allowGuesses: true });
+      if (fitted.ok) {
+        const parsed = (await this.#parse?.(fitted.value)) ?? { value: fitted.value };
+        if ("value" in parsed) return parsed;
+        problems = parsed.issues;
+      } else problems = fitted.problems.map(({ path, message }) => `${path}: ${message}`);
+    }
+    return { problems: problems.slice(0, MAX_PROBLEMS) };
+  }
+}
+
+/** What a model is told of an answer that does not fit. */
+export function correctionNote(problems: readonly string[]): string {
+  return `Your answer does not fit the JSON Schema:\n${problems.map((problem) => `- ${problem}`).join("\n")}\nAnswer again with the corrected JSON object and nothing else.`;
+}
+
+/** Why a run ends whose answer never fitted. */
+export function outputError(problems: readonly string[]): ToolError {
+  return new ToolError("invalid_output", "The model's answer does not fit the output schema.", { details: problems });
+}

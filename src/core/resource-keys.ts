@@ -1,0 +1,115 @@
+/** Names of what a call touches, fixed or made from its input. */
+import { ToolError } from "./error.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
+
+/**
+ * Names of what a call touches, such as `file:/a/b`. A key is a path of segments split at `/`, the scheme
+ * included in the first: `file:/a/b` is inside `file:/a`, and `file:/ab` is not.
+ *
+ * A string is a template: `stock:{item}` becomes `stock:bolt` where the input has `{ item: "bolt" }`, `{order.id}` reads a property of an
+ * object, and an array gives one key for each of its items. `{{` and `}}` stand for the braces themselves. A call whose input has no
+ * string, number or boolean there counts as undeclared, and so does one whose function makes a key with `undefined` in it.
+ *
+ * Keys that begin with `session:` name what lives in `context.state`: two sessions never share them, and a call that
+ * writes nothing else runs in a simulation as it does live, because the branch is dropped with its state.
+ */
+export type ResourceKeys<Input = JsonObject> = string | readonly string[] | ((input: Input) => string | readonly string[]);
+
+/** A literal text, or the path of the property whose value stands there. */
+type TemplatePart = string | readonly string[];
+
+const BRACES = /\{\{|\}\}|\{([^{}]*)\}|[{}]/g;
+const MAX_KEYS = 1_000;
+
+/**
+ * Fixed keys as an array, all others as one function of the input.
+ *
+ * @throws ToolError `invalid_argument` for a template that cannot be read; the function throws for an input without a value for it
+ */
+export function compileKeys(keys: ResourceKeys): readonly string[] | ((input: JsonObject) => unknown) {
+  if (typeof keys === "function") return keys;
+  const templates = (typeof keys === "string" ? [keys] : keys).map(readTemplate);
+  if (templates.every(isFixed)) return templates.map((parts) => parts.join(""));
+  const [only] = templates;
+  if (templates.length === 1 && only !== undefined) return (input) => fill(only, input);
+  return (input) => templates.flatMap((parts) => fill(parts, input));
+}
+
+/** Whether the keys depend on the input. */
+export function areComputed(keys: ResourceKeys | undefined): boolean {
+  if (keys === undefined || typeof keys === "function") return keys !== undefined;
+  try {
+    return typeof compileKeys(keys) === "function";
+  } catch {
+    return false; // unusable, whatever the input
+  }
+}
+
+/** The paths of the properties that templates name, each once: `[["item"], ["order", "id"]]`. @throws ToolError as `compileKeys` */
+export function pathsInTemplates(keys: ResourceKeys): readonly (readonly string[])[] {
+  if (typeof keys === "function") return [];
+  const paths = (typeof keys === "string" ? [keys] : keys).flatMap(readTemplate).filter((part) => typeof part !== "string");
+  return [...new Map(paths.map((path) => [path.join("."), path])).values()];
+}
+
+function isFixed(parts: readonly TemplatePart[]): boolean {
+  return parts.every((part) => typeof part === "string");
+}
+
+function readTemplate(template: string): readonly TemplatePart[] {
+  const parts: TemplatePart[] = [];
+  let at = 0;
+  for (const match of template.matchAll(BRACES)) {
+    const [found, name] = match;
+    if (match.index > at) parts.push(template.slice(at, match.index));
+    at = match.index + found.length;
+    if (name !== undefined && name.trim() !== "") parts.push(name.trim().split("."));
+    else if (found === "{{" || found === "}}") parts.push(found.charAt(0));
+    else throw unreadable(template, name === undefined ? `"${found}" stands alone` : '"{}" names no property');
+  }
+  if (at < template.length || parts.length === 0) parts.push(template.slice(at));
+  return parts;
+}
+
+function unreadable(template: string, reason: string): ToolError {
+  return new ToolError("invalid_argument", `The resource key ${JSON.stringify(template)} cannot be read: ${reason}.`, {
+    hint: 'Write the name of a property in braces, as in "stock:{item}", and "{{" or "}}" for a brace itself.',
+  });
+}
+
+/** One key, or one for each item where a value is an array. */
+function fill(parts: readonly TemplatePart[], input: JsonObject): string | readonly string[] {
+  let key = "";
+  for (const part of parts) {
+    if (typeof part === "string") key += part;
+    else {
+      const value = valueAt(part, input);
+      if (Array.isArray(value)) return fillEach(parts, input);
+      key += textOf(value, part);
+    }
+  }
+  return key;
+}
+
+function fillEach(parts: readonly TemplatePart[], input: JsonObject): readonly string[] {
+  let keys: readonly string[] = [""];
+  for (const part of parts) {
+    const value = typeof part === "string" ? part : valueAt(part, input);
+    const items: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (keys.length * items.length > MAX_KEYS) throw new ToolError("too_large", `the template makes more than ${MAX_KEYS} keys`);
+    keys = keys.flatMap((key) => items.map((item) => key + (typeof part === "string" ? part : textOf(item, part))));
+  }
+  return keys;
+}
+
+function valueAt(path: readonly string[], input: JsonObject): JsonValue | undefined {
+  let value: JsonValue | undefined = input;
+  for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return value;
+}
+
+function textOf(value: unknown, path: readonly string[]): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  throw new ToolError("invalid_input", `the input has no text for "{${path.join(".")}}"`);
+}

@@ -1,0 +1,80 @@
+/** The events of a reply one at a time, from lists of them: one that is there already costs no more than its promise. */
+import type { ModelEvent } from "../core/model.ts";
+
+type Step = IteratorResult<ModelEvent, undefined>;
+
+const OVER: Step = Object.freeze({ done: true, value: undefined });
+
+/** Gives what an async generator of the events would, in the order in which it is asked. Leaving it ends the generator of the lists. */
+export class EventStream implements AsyncIterableIterator<ModelEvent, undefined> {
+  readonly #lists: AsyncGenerator<readonly ModelEvent[], void>;
+  readonly #check: () => void;
+  #events: readonly ModelEvent[] = [];
+  #at = 0;
+  #isOver = false;
+  /** The last answer that is not there yet; later ones stand in line behind it. */
+  #waiting: Promise<Step> | undefined;
+
+  /** @param check throws where nothing more is to be given; called before each event */
+  constructor(lists: AsyncGenerator<readonly ModelEvent[], void>, check: () => void = () => {}) {
+    this.#lists = lists;
+    this.#check = check;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<Step> {
+    if (this.#waiting !== undefined) return this.#wait(this.#waiting.then(this.#take, this.#take));
+    return this.#at < this.#events.length ? this.#give() : this.#wait(this.#read());
+  }
+
+  async return(): Promise<Step> {
+    this.#end();
+    await this.#lists.return();
+    return OVER;
+  }
+
+  #give(): Promise<Step> {
+    const event = this.#events[this.#at++];
+    try {
+      this.#check();
+    } catch (thrown: unknown) {
+      return this.return().then(() => {
+        throw thrown;
+      });
+    }
+    return Promise.resolve(event === undefined ? OVER : { done: false, value: event });
+  }
+
+  #wait(step: Promise<Step>): Promise<Step> {
+    const forget = (): void => {
+      if (this.#waiting === step) this.#waiting = undefined;
+    };
+    this.#waiting = step;
+    step.then(forget, forget);
+    return step;
+  }
+
+  readonly #take = (): Promise<Step> => (this.#at < this.#events.length ? this.#give() : this.#read());
+
+  async #read(): Promise<Step> {
+    while (!this.#isOver) {
+      const { done, value } = await this.#lists.next();
+      if (done === true) break;
+      if (this.#isOver || value.length === 0) continue;
+      this.#events = value;
+      this.#at = 0;
+      return this.#give();
+    }
+    this.#end();
+    return OVER;
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#events = [];
+    this.#at = 0;
+  }
+}

@@ -1,0 +1,6 @@
+/** The public names of `haft/ports`, listed by hand: what a runtime takes from outside: time, randomness, ids, log, locks, slots and approvals. */
+export type { ApprovalQuestion, Approvals, PendingApproval } from "../core/approvals.ts";
+export type { AskRequest } from "../core/ask.ts";
+export type { LockRequest, Locks, LockTicket } from "../core/locks.ts";
+export type { Clock, Ids, Log, LogFields, Random } from "../core/ports.ts";
+export type { SlotLimit, Slots, SlotWaiter } from "../core/slots.ts";

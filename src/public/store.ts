@@ -1,0 +1,14 @@
+/** The public names of `haft/store`, listed by hand: the seam behind which sessions outlive their process. */
+export type {
+  CacheRecord,
+  CacheStore,
+  EventLog,
+  EventPage,
+  ListOptions,
+  LogDamage,
+  LogOptions,
+  ReadOptions,
+  Store,
+  StoredSession,
+} from "../core/store.ts";
+export { memoryStore } from "../store/memory-store.ts";

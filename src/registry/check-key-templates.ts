@@ -1,0 +1,61 @@
+/** Checks that the templates among a tool's resource keys name properties of its input. */
+import { ToolError } from "../core/error.ts";
+import type { Effects } from "../core/effects.ts";
+import { isJsonObject } from "../core/base/json.ts";
+import { own } from "../core/base/own.ts";
+import { pathsInTemplates } from "../core/resource-keys.ts";
+import { nearNames } from "../core/base/near-names.ts";
+
+/** Keywords beside which `properties` is not the whole list. */
+const OPEN_KEYWORDS = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"];
+
+/**
+ * The first fault of the templates in `reads` and `writes`: one that cannot be read, or that names a property the schema does not have.
+ *
+ * A schema that lists no properties, allows others or refers to other schemas may have any.
+ */
+export function keyTemplateFault(name: string, effects: Effects<never> | undefined, inputSchema: unknown): ToolError | undefined {
+  for (const field of ["reads", "writes"] as const) {
+    const keys = effects?.[field];
+    if (keys === undefined || typeof keys === "function") continue;
+    const where = `effects.${field} of tool ${JSON.stringify(name)}`;
+    try {
+      for (const path of pathsInTemplates(keys)) {
+        const fault = pathFault(path, inputSchema);
+        if (fault !== undefined) return new ToolError("invalid_argument", `${where} names ${fault.what}.`, { hint: fault.hint });
+      }
+    } catch (thrown: unknown) {
+      const cause = ToolError.fromUnknown(thrown);
+      return new ToolError("invalid_argument", `${where}: ${cause.message}`, cause.hint === undefined ? {} : { hint: cause.hint });
+    }
+  }
+  return undefined;
+}
+
+function pathFault(path: readonly string[], inputSchema: unknown): { readonly what: string; readonly hint: string } | undefined {
+  let schema = inputSchema;
+  for (const [index, name] of path.entries()) {
+    const properties = listedProperties(schema);
+    if (properties === undefined) return undefined;
+    if (!Object.hasOwn(properties, name)) {
+      const names = Object.keys(properties);
+      const [near] = nearNames(name, names, 1);
+      const known = names.length === 0 ? "It has none." : `It has ${names.slice(0, 20).join(", ")}.`;
+      return {
+        what: `"{${path.join(".")}}", and the input has no property ${JSON.stringify(path.slice(0, index + 1).join("."))}`,
+        hint: near === undefined ? known : `Did you mean ${JSON.stringify(`{${[...path.slice(0, index), near].join(".")}}`)}?`,
+      };
+    }
+    schema = properties[name];
+  }
+  return undefined;
+}
+
+/** Undefined where the input may have other properties than those listed. */
+function listedProperties(schema: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (!isJsonObject(schema) || OPEN_KEYWORDS.some((keyword) => Object.hasOwn(schema, keyword))) return undefined;
+  const additional = own(schema, "additionalProperties");
+  if (additional !== undefined && additional !== false) return undefined;
+  const properties = own(schema, "properties");
+  return isJsonObject(properties) ? properties : undefined;
+}

@@ -1,0 +1,162 @@
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { createRuntime } from "../../src/compose/loop-runtime.ts";
+import type { LoopEvent } from "../../src/compose/loop-event.ts";
+import type { LoopResult } from "../../src/compose/loop-result.ts";
+import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { gate, tool } from "../runtime/bench-runtime.ts";
+import { notes, testLoop } from "./bench-loop.ts";
+
+const add = tool("add", ({ a, b }) => Number(a) + Number(b));
+const CALL = { name: "add", input: { a: 1, b: 2 } };
+
+async function read(
+  events: AsyncGenerator<LoopEvent, LoopResult, undefined>,
+): Promise<{ readonly events: readonly LoopEvent[]; readonly result: LoopResult }> {
+  const seen: LoopEvent[] = [];
+  for (;;) {
+    const step = await events.next();
+    if (step.done === true) return { events: seen, result: step.value };
+    seen.push(step.value);
+  }
+}
+
+describe("loop.stream", () => {
+  test("gives what is said, called and answered in order, and last the result", async () => {
+    const { loop, events: told } = testLoop({ tools: [add], script: [{ text: "Let me see.", calls: [CALL] }, { text: "Three." }] });
+    const { events, result } = await read(loop.stream("1 + 2?"));
+    expect(events.map(({ type }) => type)).toEqual([
+      "round-start",
+      "text-delta",
+      "call-open",
+      "call-delta",
+      "call-seal",
+      "call-add",
+      "reply-end",
+      "round-end",
+      "round-start",
+      "text-delta",
+      "reply-end",
+      "round-end",
+      "stop",
+    ]);
+    expect(events.at(-1)).toEqual({ type: "stop", result });
+    expect(result).toMatchObject({ text: "Three.", reason: "answered", rounds: 2 });
+    expect(told).toEqual(events);
+  });
+
+  test("an event is there while the model still speaks, and leaving early cancels the run", async () => {
+    const waiting = gate();
+    const slow = tool("slow", async (_input, { signal }) => {
+      signal.addEventListener("abort", () => waiting.open());
+      await waiting.promise;
+    });
+    const { loop, session } = testLoop({ tools: [slow], script: [{ text: "On it.", calls: [{ name: "slow" }] }, { text: "Never." }] });
+    for await (const event of loop.stream("go")) if (event.type === "call-add") break;
+    expect(loop.running).toBe(false);
+    expect(session.history.map(({ result }) => result?.error?.code)).toEqual(["cancelled"]);
+    expect((await loop.run("again")).reason).toBe("answered");
+  });
+
+  test("what the run rejects with, the iteration throws", async () => {
+    const { loop, session } = testLoop({ script: [{ text: "x" }] });
+    await session.close();
+    await expect(read(loop.stream("go"))).rejects.toMatchObject({ code: "invalid_argument" });
+    await expect(loop.stream("go", { sgnal: 1 } as object).next()).rejects.toMatchObject({ hint: 'Did you mean "signal"?' });
+  });
+});
+
+const answer = z.object({ city: z.string(), degrees: z.number(), at: z.string().transform((text) => new Date(text)) });
+const GOOD = '{"city": "Oslo", "degrees": 4, "at": "2026-01-01T00:00:00Z"}';
+
+describe("a run with an output schema", () => {
+  test.each([
+    ["JSON alone", GOOD],
+    ["JSON in a fence", `Here it is:\n\`\`\`json\n${GOOD}\n\`\`\``],
+    ["JSON among prose, with a number as text", `I think ${GOOD.replace("4", '"4"')} is right.`],
+    ["broken form", GOOD.replace('"city"', "city").replace("}", ",}")],
+  ])("reads %s, and the result is typed by the schema", async (_, text) => {
+    const { loop, model } = testLoop({ tools: [add], system: "Be brief.", script: [{ calls: [CALL] }, { text }] });
+    const result = await loop.run("How warm?", { output: answer });
+    expectTypeOf(result.output).toEqualTypeOf<{ city: string; degrees: number; at: Date } | undefined>();
+    expect(result.output).toEqual({ city: "Oslo", degrees: 4, at: new Date("2026-01-01T00:00:00Z") });
+    expect(result.reason).toBe("answered");
+    expect(model.requests.map(({ responseFormat }) => responseFormat)).toEqual([undefined, undefined]);
+    expect(model.requests[0]?.system).toMatch(/^Be brief\.\n\nGive your final answer as one JSON object/u);
+  });
+
+  test("an answer that does not fit is asked for again, with what is wrong, without calls", async () => {
+    const { loop, model } = testLoop({
+      tools: [add],
+      script: [{ text: "It is 4 degrees." }, { text: '{"city": "Oslo"}' }, { text: GOOD }],
+    });
+    const result = await loop.run("How warm?", { output: answer });
+    expect(result.output?.degrees).toBe(4);
+    expect(result.rounds).toBe(3);
+    expect(notes(model.requests[1])[0]).toContain("the answer is no JSON object");
+    expect(notes(model.requests[2]).at(-1)).toContain("$.degrees: required field missing");
+    expect(model.requests.map(({ toolChoice, responseFormat }) => [toolChoice, responseFormat !== undefined])).toEqual([
+      [undefined, false],
+      ["none", true],
+      ["none", true],
+    ]);
+  });
+
+  test("an answer that never fits ends the run with what is wrong, and what it said", async () => {
+    const { loop } = testLoop({ script: (_request, index) => ({ text: `{"city": ${index}}` }) });
+    const result = await loop.run("How warm?", {
+      output: { type: "object", properties: { city: { type: "string" }, n: { type: "integer" } }, required: ["n"] },
+    });
+    expectTypeOf(result.output).toEqualTypeOf<{ readonly n: number; readonly city?: string } | undefined>();
+    expect(result).toMatchObject({ reason: "invalid-output", rounds: 3, text: '{"city": 2}', error: { code: "invalid_output" } });
+    expect(result.error?.details).toContain("$.n: required field missing");
+    expect("output" in result).toBe(false);
+  });
+
+  test("the number of rounds holds for corrections too", async () => {
+    const { loop } = testLoop({ script: () => ({ text: "no" }), limits: { maxRounds: 1 } });
+    expect(await loop.run("?", { output: answer })).toMatchObject({ reason: "invalid-output", rounds: 1 });
+  });
+
+  test("without tools the provider is told from the first request", async () => {
+    const model = scriptedModel([{ text: GOOD }]);
+    const runtime = createRuntime();
+    await runtime.loop({ model, tools: () => [] }).run("?", { output: answer });
+    await runtime.close();
+    expect(model.requests[0]?.responseFormat).toMatchObject({ name: "answer", schema: { type: "object" } });
+  });
+
+  test.each([{ type: "array" }, true, z.string()])("a schema of anything but an object is refused: %j", async (output) => {
+    const { loop, model } = testLoop({ script: [{ text: "x" }] });
+    await expect(loop.run("?", { output })).rejects.toMatchObject({ code: "invalid_schema" });
+    expect(model.requests).toEqual([]);
+  });
+
+  test("a run without one has no output", async () => {
+    const { loop } = testLoop({ script: [{ text: "x" }] });
+    const result = await loop.run("?");
+    expectTypeOf(result.output).toEqualTypeOf<undefined>();
+    expect("output" in result).toBe(false);
+  });
+});
+
+describe("runtime.loop", () => {
+  test("needs nothing but a model", async () => {
+    const runtime = createRuntime({ tools: [add] });
+    const loop = runtime.loop({ model: scriptedModel([{ calls: [CALL] }, { text: "Three." }]) });
+    const { text, results } = await loop.run("1 + 2?");
+    expect([text, results.map(({ output }) => output)]).toEqual(["Three.", [3]]);
+    await runtime.close();
+  });
+
+  test("takes the name of a model, and says what is wrong with it when it runs", async () => {
+    const runtime = createRuntime();
+    await expect(runtime.loop({ model: "opnai/gpt-5" }).run("?")).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining('Did you mean "openai"'),
+    });
+    expect(() => runtime.loop({} as { model: string })).toThrow("A loop needs a model");
+    expect(() => runtime.loop({ model: "openai/x", sesion: 1 } as { model: string })).toThrow('createLoop() has no option "sesion".');
+    await runtime.close();
+  });
+});

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import type { ModelEvent } from "../../src/core/model.ts";
+import { EventStream } from "../../src/model/event-stream.ts";
+
+const event = (text: string): ModelEvent => ({ type: "text-delta", text });
+const OVER = { done: true, value: undefined };
+
+async function* lists(...given: readonly (readonly ModelEvent[] | Error)[]): AsyncGenerator<readonly ModelEvent[], void> {
+  for (const one of given) {
+    if (one instanceof Error) throw one;
+    yield one;
+  }
+}
+
+test("events come in order, also to those who ask before the last answer is there", async () => {
+  const stream = new EventStream(lists([event("a"), event("b")], [], [event("c")]));
+  const steps = await Promise.all([0, 1, 2, 3, 4].map(() => stream.next()));
+  expect(steps).toEqual([...["a", "b", "c"].map((text) => ({ done: false, value: event(text) })), OVER, OVER]);
+});
+
+test("what the lists throw comes behind the events before it, once", async () => {
+  const stream = new EventStream(lists([event("a")], new Error("broken")));
+  await expect(stream.next()).resolves.toEqual({ done: false, value: event("a") });
+  await expect(stream.next()).rejects.toThrow("broken");
+  await expect(stream.next()).resolves.toEqual(OVER);
+});
+
+test("leaving it ends the lists, and gives nothing of what was there", async () => {
+  let ended = false;
+  const open = async function* (): AsyncGenerator<readonly ModelEvent[], void> {
+    try {
+      yield [event("a"), event("b")];
+    } finally {
+      ended = true;
+    }
+  };
+  const stream = new EventStream(open());
+  for await (const heard of stream) {
+    expect(heard).toEqual(event("a"));
+    break;
+  }
+  expect([ended, await stream.next()]).toEqual([true, OVER]);
+});
+
+test("a check that throws ends it", async () => {
+  let given = 0;
+  const stream = new EventStream(lists([event("a"), event("b")]), () => {
+    if (given++ > 0) throw new Error("cancelled");
+  });
+  await expect(stream.next()).resolves.toEqual({ done: false, value: event("a") });
+  await expect(stream.next()).rejects.toThrow("cancelled");
+  await expect(stream.next()).resolves.toEqual(OVER);
+});

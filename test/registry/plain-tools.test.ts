@@ -1,0 +1,88 @@
+import { describe, expect, test } from "vitest";
+import type { Tool } from "../../src/core/tool.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+
+const base = { name: "add", description: "Adds.", inputSchema: { type: "object" } };
+
+function refusalOf(make: () => unknown): unknown {
+  try {
+    make();
+  } catch (error: unknown) {
+    return error;
+  }
+  return "accepted";
+}
+
+describe("a tool that is written as a plain object is checked as defineTool checks it", () => {
+  test.each<[string, unknown]>([
+    ["exectue", () => 1],
+    ["__proto__x", 1],
+    ["category", "SAFE"],
+    ["effects", { destructve: true }],
+    ["effects", { writes: [1] }],
+    ["effects", { undo: "no" }],
+    ["effects", "pure"],
+    ["timeoutMs", -1],
+    ["unknownKeys", true],
+    ["metadata", []],
+    ["validate", "no"],
+    ["supersedes", true],
+  ])("%s = %j", (field, value) => {
+    const tool = { ...base, [field]: value } as Tool;
+    const defined = refusalOf(() => Reflect.apply(defineTool, undefined, [tool]));
+    expect(defined).toMatchObject({ code: "invalid_argument", message: expect.stringContaining(field) });
+    expect(refusalOf(() => createRuntime({ tools: [tool] }))).toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(field),
+    });
+  });
+
+  test("a misspelt field is told with the one that was meant", () => {
+    expect(refusalOf(() => createRuntime({ tools: [{ ...base, exectue: () => 1 } as Tool] }))).toMatchObject({
+      message: 'Tool "add" has an unknown field "exectue".',
+      hint: 'Did you mean "execute"?',
+    });
+  });
+});
+
+describe("a tool that is an instance of a class", () => {
+  class Counter {
+    readonly name = "count";
+    readonly description = "Counts.";
+    readonly inputSchema = { type: "object", properties: { by: { type: "integer" } }, required: ["by"] };
+    total = 0;
+    get effects(): { readonly writes: string } {
+      return { writes: "total:{by}" };
+    }
+    execute({ by }: { readonly by: number }): number {
+      return (this.total += by);
+    }
+    validate({ by }: { readonly by?: unknown }): readonly string[] {
+      return Number(by) > 5 ? [`At most 5, not ${String(by)}; the total is ${this.total}.`] : [];
+    }
+  }
+
+  test("runs its own methods with its own fields", async () => {
+    const runtime = createRuntime({ tools: [new Counter()] });
+    const results = await runtime.execute([
+      { name: "count", input: { by: 2 } },
+      { name: "count", input: { by: 3 } },
+    ]);
+    expect(results.map(({ output }) => output)).toEqual([2, 5]);
+    const refused = await runtime.execute({ name: "count", input: { by: 7 } });
+    expect(refused.error).toMatchObject({ code: "invalid_input", details: ["At most 5, not 7; the total is 5."] });
+  });
+
+  test("may have fields of its own, and those of a tool are checked wherever its class has them", () => {
+    class Bad extends Counter {
+      get category(): string {
+        return "SAFE";
+      }
+    }
+    expect(refusalOf(() => createRuntime({ tools: [new Bad() as unknown as Tool] }))).toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining('category of tool "count" is "SAFE"'),
+    });
+  });
+});
