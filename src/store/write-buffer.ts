@@ -53,7 +53,8 @@ export class WriteBuffer {
   #bytes = 0;
   #group: Promise<void> | undefined;
   #isDue = false;
-  #isDueLater = false;
+  /** Set while a group is due at the end of the event loop's turn. */
+  #later: NodeJS.Immediate | undefined;
   #problem: ToolError | undefined;
 
   constructor(options: WriteBufferOptions) {
@@ -126,15 +127,13 @@ export class WriteBuffer {
   }
 
   #scheduleLater(): void {
-    if (this.#isDueLater || this.#isDue || this.#group !== undefined) return;
-    this.#isDueLater = true;
-    setImmediate(() => {
-      this.#isDueLater = false;
-      this.#send();
-    });
+    if (this.#later !== undefined || this.#isDue || this.#group !== undefined) return;
+    this.#later = setImmediate(() => this.#send());
   }
 
   #send(): void {
+    clearImmediate(this.#later);
+    this.#later = undefined;
     if (this.#group !== undefined || this.#entries.length === 0) return;
     const group = this.#nextGroup();
     this.#group = this.#write(group).finally(() => {

@@ -48,7 +48,7 @@ test("what is written to known sessions, to new ones and to a branch of one in a
   const added = store.create("added", OPTIONS);
   for (const log of [branch, added]) log.append(messages(log.sessionId, log.length + 1, log.length + 2));
   known.append(messages("known", 6, 6));
-  await Promise.all([known, branch, added].map((log) => log.whenDurable()));
+  for (const log of [known, branch, added]) await log.whenDurable();
   expect((await store.read("known")).events).toEqual(messages("known", 1, 6));
   expect((await store.read("branch")).events).toEqual([...messages("known", 1, 5), ...messages("branch", 6, 7)]);
   expect((await store.read("added")).events).toEqual(messages("added", 1, 2));
