@@ -13,6 +13,7 @@ import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
 import { deniedTools, offeredTools } from "./listed-tools.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { TextIndex } from "./text-index.ts";
+import { LateOpenings } from "./late-openings.ts";
 import { ToolNames } from "./tool-names.ts";
 import { compareNames, searchTools } from "./tool-search.ts";
 import type { SearchQuery } from "./tool-search.ts";
@@ -47,6 +48,8 @@ const INSPECT = Symbol.for("nodejs.util.inspect.custom");
  * comes from a listing, a search or `resolve`.
  */
 export class Registry implements Iterable<RegisteredTool> {
+  /** @internal */
+  readonly late = new LateOpenings();
   readonly #settings: Required<CallSettings>;
   readonly #overloads: boolean;
   readonly #permission: Permission | undefined;
@@ -127,6 +130,12 @@ export class Registry implements Iterable<RegisteredTool> {
     }
     this.#put(entry);
     this.#changed();
+    this.late.begin(toolset);
+  }
+
+  /** Resolves when the toolset that a name may belong to is open; undefined when it is not being opened. @internal */
+  opening(name: string): Promise<unknown> | undefined {
+    return this.late.of(name, (known) => this.has(known));
   }
 
   /**
