@@ -2,7 +2,7 @@
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Turn } from "../session/turn.ts";
-import { passGates, resolveTool, routeCall } from "./admit-call.ts";
+import { passGates, resolveLater, resolveTool, routeCall } from "./admit-call.ts";
 import { askApproval } from "./ask-approval.ts";
 import { runAttempts } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
@@ -59,7 +59,7 @@ function executeOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
 /** Decides whether the call may run. The calls of a batch pass here one after another, in call order. */
 export function admitCall(run: CallRun): Phase<AdmittedCall> {
   const arrived = pass(run, run, rewrite);
-  const resolved = pass(run, arrived, resolveTool);
+  const resolved = pass(run, arrived, resolve);
   const open = pass(run, resolved, checkGates);
   const fitted = pass(run, open, fitCall);
   return follow(run, pass(run, fitted, routeCall), unlessCancelled);
@@ -84,6 +84,11 @@ function finish(run: CallRun, end: AdmittedCall | ToolError): Answer {
 
 function rewrite(run: CallRun): Phase<CallRun> {
   return run.options.rewriteInput === undefined && run.parts.beforeHooks.length === 0 ? run : rewriteCall(run);
+}
+
+function resolve(run: CallRun): Phase<ResolvedCall> {
+  const opening = run.parts.registry.opening(run.call.name);
+  return opening === undefined ? resolveTool(run) : resolveLater(run, opening);
 }
 
 function checkGates(run: ResolvedCall): Phase<ResolvedCall> {

@@ -17,7 +17,7 @@ import { ResultCache } from "../policy/result-cache.ts";
 import { ResultKeeper } from "../policy/result-keeper.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "../call/call-run.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { checkRuntimeOptions, unknownBareNames } from "./runtime-options.ts";
+import { checkRuntimeOptions, unansweredTools, unknownBareNames } from "./runtime-options.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions } from "../call/execute-options.ts";
@@ -102,7 +102,7 @@ export class Runtime {
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     TAKEN.add(this.registry);
-    for (const warning of unknownBareNames(options, this.registry)) this.#ports.log.warn(warning);
+    for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
   /** Opens every toolset that needs it; the report names those that failed, and the others work. */
