@@ -33,7 +33,7 @@ export interface Question {
 }
 
 /** `accept` carries what was filled in; `decline` is a no; `cancel` means that nobody decided. */
-export type Answer =
+export type QuestionAnswer =
   | { readonly action: "accept"; readonly content?: JsonObject }
   | { readonly action: "decline" }
   | { readonly action: "cancel" };
@@ -49,4 +49,4 @@ export interface AskRequest extends Question {
 }
 
 /** Puts a question to a person. Throwing counts as `cancel`. */
-export type Ask = (request: AskRequest) => Answer | Promise<Answer>;
+export type Ask = (request: AskRequest) => QuestionAnswer | Promise<QuestionAnswer>;

@@ -1,5 +1,5 @@
 /** What a handler is given besides its input. */
-import type { Answer, Question } from "./ask.ts";
+import type { QuestionAnswer, Question } from "./ask.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { JsonValue } from "./base/json.ts";
 import type { LogFields } from "./ports.ts";
@@ -47,7 +47,7 @@ export interface ToolContext {
    *
    * @param asker who asks, if not the tool itself
    */
-  readonly ask: (question: Question, asker?: string) => Promise<Answer>;
+  readonly ask: (question: Question, asker?: string) => Promise<QuestionAnswer>;
   /** Tells listeners how far the call is. Ignored after the call has ended. */
   readonly progress: (update: ProgressUpdate) => void;
   readonly log: (message: string, fields?: LogFields) => void;

@@ -53,7 +53,7 @@ const HAFT_VALUES = [
 ];
 
 const HAFT_TYPES = [
-  "Answer",
+  "QuestionAnswer",
   "ApprovalDecision",
   "ApprovalRequest",
   "ApprovalSettings",

@@ -1,12 +1,12 @@
 /** Who is behind the requests that are under way, so that a server's question reaches nobody else. */
-import type { Answer, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Clock } from "../../core/ports.ts";
 
 export interface Caller {
   /** Questions that could belong to calls of several sessions are answered by nobody. */
   readonly session: unknown;
   /** @default every question is declined */
-  readonly ask?: ((question: Question, asker: string) => Promise<Answer>) | undefined;
+  readonly ask?: ((question: Question, asker: string) => Promise<QuestionAnswer>) | undefined;
   readonly signal: AbortSignal;
   /** Its call only tries what would happen: no model is asked for it. @default false */
   readonly simulated?: boolean;

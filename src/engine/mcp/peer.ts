@@ -1,5 +1,5 @@
 /** What a connected MCP server offers beside its tools, for a gateway that passes it on: JSON in, JSON out. */
-import type { Answer, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolErrorOptions } from "../../core/error.ts";
@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 export interface PeerOptions {
   readonly signal: AbortSignal;
   /** Puts what the server asks while it answers to a person; see `ToolContext.ask`. @default every question is declined */
-  readonly ask?: (question: Question, asker: string) => Promise<Answer>;
+  readonly ask?: (question: Question, asker: string) => Promise<QuestionAnswer>;
 }
 
 /** Something a server said without being asked. */
