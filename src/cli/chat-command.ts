@@ -1,7 +1,7 @@
 /** `haft chat`: a person chats with a model that has the tools. */
 import type { Store } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
-import { keptSession } from "./begin-session.ts";
+import { openStoredSession } from "./begin-session.ts";
 import { personApprover } from "./ask-person.ts";
 import { noteBlocked } from "./blocked-tools.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -67,7 +67,11 @@ export const chatCommand: Command = {
     };
     return withRuntime(context, options, async (open) => {
       const chosen = chosenModel(context, open.config);
-      const session = await keptSession(context, { runtime: open.runtime, store, printer: context.options.json ? undefined : events });
+      const session = await openStoredSession(context, {
+        runtime: open.runtime,
+        store,
+        printer: context.options.json ? undefined : events,
+      });
       const { config } = open;
       const isKept = store !== undefined;
       chat = new Chat({

@@ -5,7 +5,7 @@ import { plural } from "../core/base/wording.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
 import { memoryStore } from "../store/memory-store.ts";
-import { copySession, keptSession } from "./begin-session.ts";
+import { copySession, openStoredSession } from "./begin-session.ts";
 import { recordedTo } from "./call-recorder.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -141,7 +141,7 @@ async function playLive(context: CommandContext, play: Play, recorder: CallRecor
   await withRuntime(context, options, async (open) => {
     sayOpen(context, play, open);
     const printer = context.options.json ? undefined : play.printer;
-    const session = await keptSession(context, { runtime: open.runtime, store, printer });
+    const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
     const chat = chatOf(context, { play, open, session, isKept: store !== undefined });
     await play.run({ session, registry: open.runtime.registry, keepsMessages: store !== undefined, chat });
   });

@@ -39,7 +39,7 @@ export interface WholeResult {
   readonly content: readonly ContentPart[] | undefined;
 }
 
-interface KeptResult extends WholeResult {
+interface StoredResult extends WholeResult {
   sessionId: string;
   readonly bytes: number;
 }
@@ -61,7 +61,7 @@ export class ResultKeeper {
   readonly #maxBytes: number;
   #bytes = 0;
   /** Oldest first. */
-  readonly #kept = new Map<string, KeptResult>();
+  readonly #kept = new Map<string, StoredResult>();
   readonly #handles = new Map<string, Set<string>>();
   /** Branches that were dropped: nobody reads what they kept, and it goes before anything else. */
   readonly #dropped = new Set<string>();
@@ -81,7 +81,7 @@ export class ResultKeeper {
   /** Keeps a result and returns the handle to read it by. */
   keep(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
     this.#drop(callId);
-    const kept: KeptResult = { sessionId, output, content, bytes: weighJson(output) + weighContent(content) };
+    const kept: StoredResult = { sessionId, output, content, bytes: weighJson(output) + weighContent(content) };
     this.#kept.set(callId, kept);
     this.#bytes += kept.bytes;
     let handles = this.#handles.get(sessionId);
@@ -161,7 +161,7 @@ export class ResultKeeper {
     for (const handle of this.#handles.get(sessionId) ?? []) this.#drop(handle);
   }
 
-  #mayRead(sessionId: string, kept: KeptResult): boolean {
+  #mayRead(sessionId: string, kept: StoredResult): boolean {
     if (this.#dropped.has(kept.sessionId)) return false;
     let reader: string | undefined = sessionId;
     while (reader !== undefined && reader !== kept.sessionId) reader = this.#parents.get(reader);
