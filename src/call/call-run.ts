@@ -18,7 +18,7 @@ import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
-import type { ResultKeeper } from "../policy/result-keeper.ts";
+import type { LargeResultStore } from "../policy/large-result-store.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
@@ -45,7 +45,7 @@ export interface CallParts {
   readonly afterHooks: readonly Hook[];
   /** Name of a hook that does not say what becomes of it in a simulation: none of a simulation's calls can be run. */
   readonly undecidedHook: string | undefined;
-  readonly keeper: ResultKeeper;
+  readonly largeResults: LargeResultStore;
   readonly cache: ResultCache;
   readonly retry: RetrySettings;
   readonly faults: Faults;

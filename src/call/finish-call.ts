@@ -208,5 +208,5 @@ function keepWhole(run: CallRun, { output, content }: Shown): string {
     session.recordOutput(event);
     run.emit(event);
   }
-  return run.parts.keeper.keep(session.id, run.callId, output, content);
+  return run.parts.largeResults.keep(session.id, run.callId, output, content);
 }

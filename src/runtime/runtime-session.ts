@@ -7,7 +7,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { WholeResult } from "../policy/result-keeper.ts";
+import type { WholeResult } from "../policy/large-result-store.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { isBatch } from "../call/read-call.ts";
@@ -146,7 +146,7 @@ export class RuntimeSession extends Session {
    * once it is gone from memory.
    */
   wholeResult(handle: string): WholeResult | undefined {
-    return this.#parts.keeper.whole(this.id, handle);
+    return this.#parts.largeResults.whole(this.id, handle);
   }
 
   /**

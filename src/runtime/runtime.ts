@@ -14,7 +14,7 @@ import { ApprovalGate } from "../policy/approval.ts";
 import { Limit } from "../policy/limit.ts";
 import { Limits } from "../policy/limits.ts";
 import { ResultCache } from "../policy/result-cache.ts";
-import { ResultKeeper } from "../policy/result-keeper.ts";
+import { LargeResultStore } from "../policy/large-result-store.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "../call/call-run.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { checkRuntimeOptions, unansweredTools, unknownBareNames } from "./runtime-options.ts";
@@ -98,7 +98,9 @@ export class Runtime {
       pins: options.pins,
       whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
     });
-    this.registry.addToolset(readResultToolset(this.#parts.keeper, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)));
+    this.registry.addToolset(
+      readResultToolset(this.#parts.largeResults, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)),
+    );
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     TAKEN.add(this.registry);
@@ -274,7 +276,7 @@ export class Runtime {
       toolNamed: (name) => this.registry.get(name)?.tool,
       beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
       afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
-      keeper: new ResultKeeper({}),
+      largeResults: new LargeResultStore({}),
       cache: new ResultCache(options.cache ?? {}, { clock: this.#ports.clock, log: this.#ports.log, store: options.store }),
       retry: options.retry ?? {},
       faults: new Faults(options.faults),

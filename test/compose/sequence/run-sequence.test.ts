@@ -158,7 +158,7 @@ describe("F0.60 a reference that has no value", () => {
   });
 
   test("is said of an output that was cut and is no longer kept, for what is left of it would be taken for the whole", async () => {
-    const forget = { name: "forget", description: "", inputSchema: {}, execute: () => partsOf(session).keeper.forget("s") };
+    const forget = { name: "forget", description: "", inputSchema: {}, execute: () => partsOf(session).largeResults.forget("s") };
     const { runtime } = world([forget]);
     const session = runtime.session("s");
     const { results } = await runSequence(session, [call("1", "big"), call("2", "forget"), call("3", "echo", { id: "$1.head", a: "$2" })]);

@@ -57,7 +57,7 @@ const MAX_PATH_LENGTH = 2_000;
  * Holds about `maxBytes` of memory and the text that was read last: the oldest results go first, whatever their
  * session; the newest is always kept. A handle is the call's id, so it never comes to mean another result.
  */
-export class ResultKeeper {
+export class LargeResultStore {
   readonly #maxBytes: number;
   #bytes = 0;
   /** Oldest first. */
@@ -74,7 +74,7 @@ export class ResultKeeper {
   constructor(options: { readonly maxBytes?: number } = {}) {
     const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
     if (!(maxBytes >= 0))
-      throw new ToolError("invalid_argument", `A result keeper's maxBytes is a number of at least 0, not ${String(maxBytes)}.`);
+      throw new ToolError("invalid_argument", `A large result store's maxBytes is a number of at least 0, not ${String(maxBytes)}.`);
     this.#maxBytes = maxBytes;
   }
 
