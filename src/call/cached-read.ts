@@ -103,7 +103,7 @@ function beginRead(run: AdmittedCall): CachedRead | undefined {
 function ownerOf(run: AdmittedCall, { scope }: CachePlan): object | undefined {
   const { turn, parts } = run;
   if ((scope === "runtime" || scope === "persistent") && readsWorld(run)) return parts.cache;
-  if (scope === "turn" || !turn.session.recorded) return turn.soleCall ? undefined : turn;
+  if (scope === "turn" || !turn.session.recorded) return turn.isSingleCall ? undefined : turn;
   return run.simulated && namesWhatItReads(run) ? simulatedSession(turn.session) : turn.session;
 }
 

@@ -64,7 +64,7 @@ export class CallRunner {
     if (misuse !== undefined) return Promise.reject(misuse);
     // Calls that are answered one after the other see the results before theirs.
     const recorded = (parts.registry.hasSequence || parts.ladder.hasSequence) && isBatch(calls);
-    const session = new Session({ ports: parts.ports, recorded, isBare: true, seedName: "" });
+    const session = new Session({ ports: parts.ports, recorded, isEphemeral: true, seedName: "" });
     const answer = this.#runTurn(parts, new Turn(session, parts.ports.ids), calls, options, undefined);
     return recorded || parts.registry.remembersSessions || parts.ladder.remembersSessions
       ? letGo(parts, session, answer)

@@ -21,7 +21,7 @@ import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ApprovalSettings } from "../policy/approval.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
-import { isBare } from "../policy/permission.ts";
+import { isUnqualified } from "../policy/permission.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
@@ -166,7 +166,7 @@ export function unknownBareNames({ permission, approval }: RuntimeOptions, regis
   };
   return Object.entries(rules).flatMap(([where, names = []]) =>
     names
-      .filter((name) => isBare(name) && !registry.has(qualifiedName(DEFAULT_NAMESPACE, name)))
+      .filter((name) => isUnqualified(name) && !registry.has(qualifiedName(DEFAULT_NAMESPACE, name)))
       .map((name) => {
         const tool = JSON.stringify(name);
         return `${where} has ${tool}, and the toolset "default" has no tool of that name. Write "toolset::${name}", or "*::${name}" for every toolset.`;

@@ -161,7 +161,7 @@ export class Runtime {
 
   /** As `RuntimeSession.simulate`, of a session that has only begun: there is nothing to commit to. */
   async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
-    const session = this.#sessions.passing();
+    const session = this.#sessions.ephemeral();
     try {
       const { results, diff } = await session.simulate(calls, options);
       return { results, diff, commit: () => Promise.reject(nothingToCommitTo()) };

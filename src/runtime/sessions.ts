@@ -53,7 +53,7 @@ export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
   readonly open = new OpenSessions();
-  #passing = 0;
+  #ephemeral = 0;
   /** How many sessions were begun without an id. */
   #nameless = 0;
 
@@ -280,9 +280,9 @@ export class Sessions implements SessionHost {
   }
 
   /** A session that only gives simulations something to be a branch of. */
-  passing(): RuntimeSession {
-    const session = this.#begin({ id: this.open.unusedId(() => `simulation${++this.#passing}`), seedName: "", isBare: true });
-    session.tally = this.#parts.faults.bareCalls; // as if its calls were of no session
+  ephemeral(): RuntimeSession {
+    const session = this.#begin({ id: this.open.unusedId(() => `simulation${++this.#ephemeral}`), seedName: "", isEphemeral: true });
+    session.tally = this.#parts.faults.ephemeralCalls; // as if its calls were of no session
     return session;
   }
 

@@ -36,7 +36,7 @@ export interface SessionOptions {
   /** False for a call without a session: nothing of it is kept. */
   readonly recorded: boolean;
   /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @default false */
-  readonly isBare?: boolean;
+  readonly isEphemeral?: boolean;
   /** What a seed knows it by. @default that of its parent, else its id */
   readonly seedName?: string | undefined;
   /** What it goes on from: its parent's head, or what a store had of it. */
@@ -70,7 +70,7 @@ export class Session implements TurnBounds {
   /** @internal */
   readonly recorded: boolean;
   /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @internal */
-  readonly isBare: boolean;
+  readonly isEphemeral: boolean;
   /** Set for a branch whose calls may not touch the world. @internal */
   readonly simulation: SimulationMode | undefined;
   /** The session that it is a branch of. */
@@ -102,7 +102,7 @@ export class Session implements TurnBounds {
     this.#id = options.id;
     this.#seedName = options.seedName;
     this.recorded = options.recorded;
-    this.isBare = options.isBare ?? false;
+    this.isEphemeral = options.isEphemeral ?? false;
     this.simulation = options.simulation;
     this.parent = options.parent;
     this.eventLog = options.eventLog;
@@ -136,7 +136,7 @@ export class Session implements TurnBounds {
 
   /** True while a later call of the session can read a result that was cut. @internal */
   get keepsResults(): boolean {
-    return this.recorded && !this.isBare && !this.#closed;
+    return this.recorded && !this.isEphemeral && !this.#closed;
   }
 
   /** @internal */
