@@ -31,7 +31,7 @@ export function lookUp(run: AdmittedCall): Found | Promise<Found> {
   const answer = read.stored === undefined ? cache.find(read.partition, read.key) : undefined;
   if (answer !== undefined) return take(run, answer);
   const flight = read.partition.flights.get(read.key);
-  if (flight !== undefined && flight !== read.flight && (!read.alone || flight.isLanding)) return follow(run, read, flight);
+  if (flight !== undefined && flight !== read.flight && (!read.alone || flight.isSettling)) return follow(run, read, flight);
   if (flight === undefined) {
     read.flight = new Flight();
     read.partition.flights.set(read.key, read.flight);
@@ -49,7 +49,7 @@ export function recall(run: AdmittedCall): Found | Promise<Found> {
 
 /** The handler has answered: what is left needs nothing that others hold, so equal calls may wait for it now. */
 export function readAnswered({ flight }: CachedRead): void {
-  if (flight !== undefined) flight.isLanding = true;
+  if (flight !== undefined) flight.isSettling = true;
 }
 
 /** Lets those that wait for this call go on without it: it failed, and may take its time to try again. */
