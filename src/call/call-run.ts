@@ -22,7 +22,7 @@ import type { LargeResultStore } from "../policy/large-result-store.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
-import type { Ladder } from "./ladder.ts";
+import type { FallbackChains } from "./fallback-chains.ts";
 import type { CachedRead } from "./cache-plan.ts";
 import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
@@ -55,7 +55,7 @@ export interface CallParts {
   /** Abandoned handlers that still run and hold something, by call id. */
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;
-  readonly ladder: Ladder;
+  readonly chains: FallbackChains;
   /** For engines that tell of earlier calls. */
   readonly toolNamed: (qualifiedName: string) => Tool | undefined;
   /** Somebody hears events; changes when listeners come and go. */

@@ -124,7 +124,7 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.letProcessEnd();
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;
-  const isWrittenDown = run.route?.rung === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
+  const isWrittenDown = run.route?.source === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
   if (run.noticed || isWrittenDown) {
     const end = endOf(run, result);
     if (run.noticed) run.record(end);
@@ -149,7 +149,7 @@ function leavesTraces({ turn, toolName }: CallRun): boolean {
 
 function writeDown(run: CallRun, end: SessionEvent): void {
   try {
-    run.parts.ladder.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call }, end]);
+    run.parts.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call }, end]);
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
   }

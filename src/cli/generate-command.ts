@@ -1,5 +1,5 @@
 /** `haft generate`: makes many conversations over simulated tools, as data. */
-import { standInsOf } from "../config/build-ladder.ts";
+import { standInsOf } from "../config/build-answers.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import type { ErrorInfo } from "../core/error.ts";
@@ -38,7 +38,7 @@ export const generateCommand: Command = {
     "",
     "Nothing real happens: tools are played by the model that the configuration",
     "names for simulation, else their answers are made up from their schemas; where",
-    "its simulation.rungs name a tool, that rule holds. Every result says where it",
+    "its simulation.sources name a tool, that rule holds. Every result says where it",
     "came from.",
     "",
     "Each conversation is one line of the file, in the order of their numbers. The",

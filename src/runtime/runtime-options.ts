@@ -26,7 +26,7 @@ import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { Registry } from "../registry/registry.ts";
-import type { LadderOptions } from "../call/ladder.ts";
+import type { AnswerOptions } from "../call/fallback-chains.ts";
 
 export interface RuntimeOptions extends CallSettings {
   /** Tools of the namespace `default`. */
@@ -76,7 +76,7 @@ export interface RuntimeOptions extends CallSettings {
   /** Answers calls of a simulation that may not run. @default none: such calls end `not_simulatable` */
   readonly standIn?: Engine;
   /** Who answers which tool in place of it, in every session. @default nobody: all tools are live */
-  readonly ladder?: LadderOptions;
+  readonly answers?: AnswerOptions;
   /** Failures that calls meet on purpose, whoever answers them, simulations included; a call of a tool that is not there meets none. @default none */
   readonly faults?: FaultPlan;
   /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
@@ -114,7 +114,7 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   durability: true,
   keepEvents: true,
   standIn: true,
-  ladder: true,
+  answers: true,
   faults: true,
   orphanHoldMs: true,
   ports: true,
@@ -175,8 +175,8 @@ export function unknownBareNames({ permission, approval }: RuntimeOptions, regis
 }
 
 /** One warning for the tools that nothing can answer: without a function, an engine, or something that answers in their place. */
-export function unansweredTools({ tools = [], toolsets = [], standIn, ladder }: RuntimeOptions): readonly string[] {
-  if (standIn !== undefined || ladder !== undefined) return [];
+export function unansweredTools({ tools = [], toolsets = [], standIn, answers }: RuntimeOptions): readonly string[] {
+  if (standIn !== undefined || answers !== undefined) return [];
   const groups: readonly Toolset[] = [{ name: DEFAULT_NAMESPACE, tools }, ...toolsets];
   const names = groups.flatMap(({ name, tools: own = [], engine }) =>
     engine === undefined ? own.filter(isUnanswered).map((tool) => qualifiedName(name, tool.name)) : [],

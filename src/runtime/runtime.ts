@@ -25,7 +25,7 @@ import type { ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { Registry } from "../registry/registry.ts";
-import { Ladder } from "../call/ladder.ts";
+import { FallbackChains } from "../call/fallback-chains.ts";
 import { Listeners } from "../call/listeners.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
@@ -69,7 +69,7 @@ export class Runtime {
   readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
   readonly #slots: Slots;
   readonly #sessions: Sessions;
-  readonly #ladder: Ladder;
+  readonly #chains: FallbackChains;
   readonly #runner: CallRunner;
   readonly #local: Engine = localEngine();
   readonly #listeners: Listeners;
@@ -80,8 +80,8 @@ export class Runtime {
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
     this.#slots = options.slots ?? new Limits();
-    this.#ladder = new Ladder(options.ladder, options.standIn);
-    this.#runner = new CallRunner({ ...options, ladder: this.#ladder, log: this.#ports.log });
+    this.#chains = new FallbackChains(options.answers, options.standIn);
+    this.#runner = new CallRunner({ ...options, chains: this.#chains, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
     this.registry = options.registry ?? this.#newRegistry();
@@ -272,7 +272,7 @@ export class Runtime {
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
       approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports),
       undecidedHook: undefined,
-      ladder: this.#ladder,
+      chains: this.#chains,
       toolNamed: (name) => this.registry.get(name)?.tool,
       beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
       afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),

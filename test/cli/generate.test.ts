@@ -71,7 +71,7 @@ time # ms, # calls/s, at most # MB of memory
   });
 
   test("a tool is real only where a rule of the configuration says so", async () => {
-    const toml = `${REAL["haft.toml"]}\n[simulation.rungs]\n"shop::count_orders" = "live"\n`;
+    const toml = `${REAL["haft.toml"]}\n[simulation.sources]\n"shop::count_orders" = "live"\n`;
     const folder = folderWith({ ...REAL, "haft.toml": toml });
     const input = lines({ messages: [{ role: "assistant", calls: [{ name: "shop::count_orders" }, { name: "shop::list_orders" }] }] });
     const { exitCode, stdout } = await haft(["generate", "-", "--out", "-"], { folder, input });

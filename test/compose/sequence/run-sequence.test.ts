@@ -293,14 +293,14 @@ describe("F0.60 a sequence is run", () => {
   });
 });
 
-test("F0.60 the options say who answers: a rung of the ladder in place of the tools", async () => {
+test("F0.60 the options say who answers: a source of the answers in place of the tools", async () => {
   const engine = stubEngine([
     { tool: "order", output: { items: [{ id: 70 }] } },
     { tool: "price", input: { id: 70 }, output: "dear" },
   ]);
   const { runtime: live, ran } = world();
   const tools = live.registry.list("shop").map(({ tool }) => tool);
-  const runtime = createRuntime({ toolsets: [{ name: "shop", tools }], ladder: { engines: { stub: engine } } });
+  const runtime = createRuntime({ toolsets: [{ name: "shop", tools }], answers: { engines: { stub: engine } } });
   const { results } = await runSequence(runtime, [call("1", "order"), call("2", "price", { id: "$1.items[0].id" })], {
     answerFrom: "stub",
   });
