@@ -87,7 +87,8 @@ function rewrite(run: CallRun): Phase<CallRun> {
 }
 
 function resolve(run: CallRun): Phase<ResolvedCall> {
-  const opening = run.parts.registry.opening(run.call.name);
+  const { registry } = run.parts;
+  const opening = registry.late.of(run.call.name, registry);
   return opening === undefined ? resolveTool(run) : resolveLater(run, opening);
 }
 

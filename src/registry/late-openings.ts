@@ -20,12 +20,12 @@ export class LateOpenings {
   /**
    * Resolves when the toolset that a name belongs to, or may belong to, is open or has failed; undefined when there is nothing to wait for.
    *
-   * @param isKnown whether a tool of this name is there already
+   * @param registry tells whether a tool of this name is there already
    */
-  of(name: string, isKnown: (name: string) => boolean): Promise<unknown> | undefined {
+  of(name: string, registry: { has(name: string): boolean }): Promise<unknown> | undefined {
     if (this.#byToolset.size === 0) return undefined;
     const { namespace } = splitName(name);
     if (namespace !== undefined) return this.#byToolset.get(namespace);
-    return isKnown(name) ? undefined : Promise.all(this.#byToolset.values());
+    return registry.has(name) ? undefined : Promise.all(this.#byToolset.values());
   }
 }

@@ -45,7 +45,7 @@ const INSPECT = Symbol.for("nodejs.util.inspect.custom");
  * comes from a listing, a search or `resolve`.
  */
 export class Registry implements Iterable<RegisteredTool> {
-  /** @internal */
+  /** Toolsets that are being opened because they were added late. @internal */
   readonly late = new LateOpenings();
   readonly #settings: Required<CallSettings>;
   readonly #overloads: boolean;
@@ -128,11 +128,6 @@ export class Registry implements Iterable<RegisteredTool> {
     this.#put(entry);
     this.#changed();
     this.late.begin(toolset);
-  }
-
-  /** Resolves when the toolset that a name may belong to is open; undefined when it is not being opened. @internal */
-  opening(name: string): Promise<unknown> | undefined {
-    return this.late.of(name, (known) => this.has(known));
   }
 
   /**
