@@ -238,7 +238,7 @@ class SessionLoop implements Loop {
     }
   }
 
-  /** In the order of F3.33. */
+  /** The emergency stop goes first, then a run that is still going, then `enabled`. */
   #refusal(): LoopResult | undefined {
     if (this.emergencyStop?.stopped === true) return notRun("emergency-stop", this.emergencyStop.why);
     if (this.#running) return notRun("already-running");

@@ -10,7 +10,7 @@ export interface ErrorCodeInfo {
   /** One sentence: when a call ends with this code. */
   readonly when: string;
   readonly actor: Actor;
-  /** The coarse category of seed 004 (schema validation, execution, timeout, permission, network). */
+  /** The coarse category, for counting and grouping errors. */
   readonly category: "validation" | "execution" | "timeout" | "permission" | "network" | "lookup" | "limit" | "setup";
   /** Whether the same call may succeed later without a change, unless the thrower says otherwise. */
   readonly retryable: boolean;

@@ -1,10 +1,10 @@
-/** A preset for tools that answer `{success, error?, data?}`, as the Evennia AI assistant does (seed 003). */
+/** A preset for tools that answer `{success, error?, data?}`, as the Evennia AI assistant does. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 
 /**
- * The same tool under the rules of seed 003: unexpected input keys are dropped with a report, an answer that is
+ * The same tool under the rules of the Evennia AI assistant: unexpected input keys are dropped with a report, an answer that is
  * no object, or has a `success` that is no boolean or an `error` that is no string, is `invalid_output`,
  * and `success: false` is an error result with the tool's own words. Extra fields are kept.
  */

@@ -1,4 +1,4 @@
-/** Which results a newer call makes worthless (F4.38): it tells of the same place, and of no less of it than the older one. */
+/** Which results a newer call makes worthless: it tells of the same place, and of no less of it than the older one. */
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { PastCall, Supersedes } from "../../core/tool.ts";
