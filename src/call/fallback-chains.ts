@@ -143,7 +143,7 @@ function enginesOf(engines: NonNullable<AnswerOptions["engines"]>): ReadonlyMap<
         },
       );
     if (typeof engine?.call !== "function")
-      throw new ToolError("invalid_argument", `answers.engines.${name} is no engine: it has no call().`);
+      throw new ToolError("invalid_argument", `answers.engines.${name} is not an engine: it has no call().`);
     known.set(source, engine);
   }
   return known;

@@ -17,7 +17,7 @@ export class Listeners {
     return this.#listeners.length > 0;
   }
 
-  /** The returned function ends it. @throws ToolError `invalid_argument` for what is no function */
+  /** The returned function ends it. @throws ToolError `invalid_argument` for what is not a function */
   add(listener: EventListener): () => void {
     if (typeof listener !== "function") throw new ToolError("invalid_argument", "A listener of events is a function.");
     const safe = safeListener(listener, this.#log);

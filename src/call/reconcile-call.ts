@@ -35,7 +35,7 @@ async function ask(run: AdmittedCall, reconcile: Reconcile): Promise<AdmittedCal
   }
   if ("thrown" in waited) return outcomeUnknown(run.toolName, `Its reconcile failed: ${describeThrown(waited.thrown)}`);
   const { value } = waited;
-  // Anything but a plain yes or no is no answer: taken for a no, it would be run twice.
+  // Anything but a plain yes or no is not an answer: taken for a no, it would be run twice.
   if (value?.happened === true) {
     run.raw = value.output;
     run.isAnswered = true;

@@ -108,7 +108,7 @@ class Listening {
     if (!this.#isWaiting) return;
     if (step === null || step === undefined || step.done === true)
       this.#take(new ToolError("model_failed", "The model stopped in the middle of its message."));
-    else this.#take(isEvent(step.value) ? step.value : new ToolError("model_failed", "The model said something that is no event."));
+    else this.#take(isEvent(step.value) ? step.value : new ToolError("model_failed", "The model said something that is not an event."));
   };
   readonly #onThrown = (thrown: unknown): void => {
     if (this.#isWaiting) this.#take(ToolError.fromUnknown(thrown, "model_failed"));

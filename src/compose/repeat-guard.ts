@@ -152,7 +152,7 @@ function times({ equal }: Track): string {
   return equal.length === 1 ? "once" : `${equal.length} times`;
 }
 
-/** Undefined for an input that is no JSON: it never runs. */
+/** Undefined for an input that is not JSON: it never runs. */
 function keyOf({ name, input = {} }: ToolCall): string | undefined {
   try {
     const text = canonicalJson(copyJson(input).value);

@@ -47,7 +47,7 @@ export class StructuredOutput {
 
   async read(text: string): Promise<OutputReading> {
     const objects = readReply(text);
-    if (objects.length === 0) return { problems: [faultOf(text) ?? "the answer is no JSON object"] };
+    if (objects.length === 0) return { problems: [faultOf(text) ?? "the answer is not a JSON object"] };
     let problems: readonly string[] = [];
     for (const object of objects) {
       const fitted = fitInput(object, this.#validator, { dropUnknownKeys: true, allowGuesses: true });

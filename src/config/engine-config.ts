@@ -128,7 +128,7 @@ function readEngine(table: TableReader, context: ReadContext): EngineConfig | un
 }
 
 const NOT_OF_ENGINE: ReadonlyMap<string, string> = new Map([
-  ["embedding_model", "has no use here: documents are ranked by their words. Leave it out."],
+  ["embedding_model", "is not supported: documents are ranked by their words. Leave it out."],
 ]);
 
 /** What fms-dgt calls `search` in its own code. */

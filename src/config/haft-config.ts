@@ -157,7 +157,7 @@ function readPolicies(root: TableReader, environment: Environment): Policies {
 }
 
 function readAllowed(root: TableReader): readonly string[] {
-  const fault = (name: string): string | undefined => (isVariableName(name) ? undefined : "is no name of an environment variable.");
+  const fault = (name: string): string | undefined => (isVariableName(name) ? undefined : "is not a name of an environment variable.");
   return root.section("variables", (table) => table.texts("allow", fault)) ?? [];
 }
 

@@ -77,7 +77,7 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
   ["response_format", "is made of the output schema of each tool; leave it out."],
   ...["logprobs", "top_logprobs"].map((key) => [key, "is asked for where there is more than one candidate; leave it out."] as const),
   ...["batch_size", "init_tokenizer", "max_length", "lm_cache", "force_cache"].map(
-    (key) => [key, "has no use here; leave it out."] as const,
+    (key) => [key, "is not supported; leave it out."] as const,
   ),
 ]);
 

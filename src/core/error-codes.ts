@@ -103,7 +103,7 @@ export const ERROR_CODES = {
   },
   circuit_open: {
     ...LIMIT,
-    when: "The tool failed so often of late that calls are refused for a while.",
+    when: "The tool has failed repeatedly, and calls are refused for a while.",
     actor: "operator",
     http: 503,
     jsonRpc: -32000,

@@ -5,7 +5,7 @@ import { nearNames } from "./base/near-names.ts";
 /** Options by the names they had before. */
 const RENAMED: ReadonlyMap<string, string> = new Map([["ladder", "answers"]]);
 
-/** Refuses what is no object, and keys that mean nothing. @param owner for example `session()` @throws ToolError `invalid_argument` */
+/** Refuses what is not an object, and keys that mean nothing. @param owner for example `session()` @throws ToolError `invalid_argument` */
 export function checkKnownKeys(options: unknown, known: readonly string[], owner: string): void {
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw new ToolError("invalid_argument", `The options of ${owner} are an object.`);

@@ -27,7 +27,7 @@ export interface LmEngineOptions {
   readonly maxHistoryChars?: number;
   /** How many replies a request asks for, where the provider can; the likeliest valid one counts. Integer from 1 to 128. @default 1 */
   readonly candidates?: number;
-  /** How often the model is asked, the first time included, while its reply is no valid result. Integer from 1 to 100. @default 1 */
+  /** How often the model is asked, the first time included, while its reply is not a valid result. Integer from 1 to 100. @default 1 */
   readonly tries?: number;
   /** @default what the model does */
   readonly maxOutputTokens?: number;

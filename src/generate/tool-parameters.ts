@@ -5,7 +5,7 @@ import type { JsonSchema } from "../core/tool.ts";
 import { walkPointer } from "../schema/reference-uri.ts";
 
 export interface SchemaParameter {
-  /** As the schema calls it; `$` for a result that is no object with properties. */
+  /** As the schema calls it; `$` for a result that is not an object with properties. */
   readonly name: string;
   readonly description: string;
   readonly type: ParameterType;
@@ -100,7 +100,7 @@ class SchemaReader {
     return found;
   }
 
-  /** Follows references inside the document; undefined for what is no object, and for circles. */
+  /** Follows references inside the document; undefined for what is not an object, and for circles. */
   #resolve(schema: unknown): Fields | undefined {
     let at = schema;
     for (let steps = 0; steps <= MAX_DEPTH; steps++) {

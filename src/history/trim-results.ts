@@ -210,7 +210,7 @@ function locationOf({ toolset, supersedes }: Rule, call: PastCall): string | und
 function replaces({ supersedes }: Rule, newer: PastCall, older: PastCall): boolean {
   try {
     const answer: unknown = supersedes(newer, older);
-    return answer === true; // a promise is no answer
+    return answer === true; // a promise is not an answer
   } catch {
     return false;
   }

@@ -151,6 +151,6 @@ function shown(value: unknown): string {
   try {
     return JSON.stringify(value).slice(0, 200);
   } catch {
-    return "what is no JSON";
+    return "what is not JSON";
   }
 }

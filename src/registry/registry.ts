@@ -268,7 +268,7 @@ export class Registry implements Iterable<RegisteredTool> {
   /**
    * The tools on offer that fit a query: see `SearchQuery`. The first query with a text builds an index.
    *
-   * @throws ToolError `invalid_argument` for a limit that is no integer ≥ 1
+   * @throws ToolError `invalid_argument` for a limit that is not an integer ≥ 1
    */
   search(query: SearchQuery): readonly RegisteredTool[] {
     return searchTools(query, {

@@ -108,7 +108,7 @@ export class CallRunner {
     work: (turn: SessionTurn) => Promise<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    if (signal?.aborted === true) throw new ToolError("cancelled", "The turn was called off before it began.", { outcome: "not_started" });
+    if (signal?.aborted === true) throw new ToolError("cancelled", "The turn was cancelled before it began.", { outcome: "not_started" });
     const turn = beginTurn(session, place);
     const held = new HeldTurn({
       session,

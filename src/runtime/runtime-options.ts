@@ -156,7 +156,7 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
     throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
 }
 
-/** One warning for each name without a toolset in the rules that is no tool of the toolset `default`: the rule would do nothing. */
+/** One warning for each name without a toolset in the rules that is not a tool of the toolset `default`: the rule would do nothing. */
 export function unknownBareNames({ permission, approval }: RuntimeOptions, registry: Registry): readonly string[] {
   const rules = {
     "permission.allow": permission?.allow,

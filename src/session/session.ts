@@ -164,7 +164,7 @@ export class Session implements TurnBounds {
     return this.#log?.events().slice() ?? NO_EVENTS;
   }
 
-  /** What was recorded since the branch was taken; everything, for a session that is no branch. */
+  /** What was recorded since the branch was taken; everything, for a session that is not a branch. */
   get ownLog(): readonly SessionEvent[] {
     return this.#log?.own ?? NO_EVENTS;
   }
@@ -228,7 +228,7 @@ export class Session implements TurnBounds {
     return this.#broken;
   }
 
-  /** Notes that its log is another's now, or is gone: what would be recorded from here on is no part of it. @internal */
+  /** Notes that its log is another's now, or is gone: what would be recorded from here on is not part of it. @internal */
   noteLoss(thrown: unknown): void {
     const error = ToolError.fromUnknown(thrown, "store_failed");
     if (error.code !== "store_failed") this.#broken ??= error;

@@ -149,6 +149,6 @@ function answerItem({ id, kind, result }: AnsweredCall): JsonObject {
 
 function decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply {
   if (!isJsonObject(body) || !(Array.isArray(body["output"]) || isJsonObject(body["error"])))
-    throw new ToolError("model_failed", "The provider's answer is no reply of OpenAI's Responses: it has no output.");
+    throw new ToolError("model_failed", "The provider's answer is not a reply of OpenAI's Responses: it has no output.");
   return new ResponsesDecoder(options).whole(body);
 }

@@ -88,7 +88,7 @@ export function asksForJson(messages: JsonValue): boolean {
   return /json/iu.test(JSON.stringify(messages));
 }
 
-const NOTHING_NAMED = { path: "$", note: "It names no properties, and others could not be told of." };
+const NOTHING_NAMED = { path: "$", note: "It names no properties, and others cannot be described." };
 
 /** Whether an object has no named properties. */
 export function isEmpty({ properties }: JsonObject): boolean {

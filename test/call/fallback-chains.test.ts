@@ -125,7 +125,7 @@ describe("rules", () => {
       "answers.rules[0].from names lm, and answers.engines has none for it.",
     ],
     ["a pattern that fits nothing", { rules: [{ tools: "send", from: "cache" }] }, '"answers.rules[0].tools" has the pattern "send"'],
-    ["an engine that is none", { engines: { lm: {} as Engine } }, "answers.engines.lm is no engine"],
+    ["an engine that is none", { engines: { lm: {} as Engine } }, "answers.engines.lm is not an engine"],
     ["an engine for no source", { engines: { magic: named("x") } as AnswerOptions["engines"] & object }, 'answers.engines has "magic"'],
     ["live in a simulation", { simulation: "live" }, "answers.simulation names live"],
   ])("%s is refused at once", (_what, answers, message) => {

@@ -168,9 +168,7 @@ describe("approval", () => {
   test("without a store what waits is not kept, and the chat says so", async () => {
     const project = await chatProject({ script });
     const { stdout } = await project.haft(["chat"], { input: "Wipe." });
-    expect(stdout).toContain(
-      "  · Nobody is at the terminal to ask. With --store they wait there until you are; --yes allows everything.\n",
-    );
+    expect(stdout).toContain("  · Approval needs a terminal. With --store the calls wait for one; --yes allows everything.\n");
   });
 
   test("F1.72 a tool's question goes to the person at the terminal; where nobody is, it is cancelled", async () => {

@@ -65,7 +65,7 @@ describe("F0.47 what cannot be used is an error with its place", () => {
       "model: a/b, lm_config: { type: ollama, model_id_or_path: m }",
       "tools.engines.sim.model: is what lm_config says in other words; keep one of them.",
     ],
-    ["lm_config that is no table", "lm_config: ollama", "tools.engines.sim.lm_config: must be an object, not a string."],
+    ["lm_config that is not a table", "lm_config: ollama", "tools.engines.sim.lm_config: must be an object, not a string."],
     [
       "lm_config without a model",
       "lm_config: { type: ollama }",

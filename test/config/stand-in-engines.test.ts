@@ -161,7 +161,7 @@ describe("what cannot be used is an error with its place", () => {
     [
       "F0.50 a model of embeddings",
       'type = "search/in_memory"\npath = "b"\nembedding_model = "m"',
-      "18:1: engines.sim.embedding_model: has no use here",
+      "18:1: engines.sim.embedding_model: is not supported",
     ],
     [
       "F0.50 a probability of a search",

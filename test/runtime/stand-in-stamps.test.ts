@@ -254,7 +254,7 @@ describe("misuse is refused where it stands", () => {
     );
   });
 
-  test("rewriteInput that is no function, before anything runs", async () => {
+  test("rewriteInput that is not a function, before anything runs", async () => {
     const { runtime } = testRuntime({ tools: [tool("look", () => 1)] });
     await expect(runtime.execute({ name: "look" }, { rewriteInput: 3 as never })).rejects.toMatchObject({ code: "invalid_argument" });
   });
@@ -263,7 +263,7 @@ describe("misuse is refused where it stands", () => {
     expect(() => testRuntime({ hooks: [{ name: "judge", timeoutMs }] })).toThrow("it takes an integer from 1");
   });
 
-  test("H09 a fault whose message is no JSON", () => {
+  test("H09 a fault whose message is not JSON", () => {
     const faults = { rules: [{ type: "latency", probability: 1, message: { n: 1n } as never }] };
     expect(() => testRuntime({ faults })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });

@@ -163,7 +163,7 @@ export class Chat {
     const store = options.store === undefined ? "" : ` --store ${shellWord(options.store)}`;
     return this.#isKept
       ? `At a terminal this asks you and goes on: haft chat --session ${shellWord(this.session.id)}${store}`
-      : "Nobody is at the terminal to ask. With --store they wait there until you are; --yes allows everything.";
+      : "Approval needs a terminal. With --store the calls wait for one; --yes allows everything.";
   }
 }
 

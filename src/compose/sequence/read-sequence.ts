@@ -63,7 +63,7 @@ class SequenceReader implements ReadSequence {
       copied = copyJson(sequence[index] ?? null).value;
     } catch (thrown: unknown) {
       this.calls.push(undefined);
-      return this.refuse({ reason: "malformed", index, message: `Call ${index} is no JSON: ${describeThrown(thrown)}` });
+      return this.refuse({ reason: "malformed", index, message: `Call ${index} is not JSON: ${describeThrown(thrown)}` });
     }
     const call = this.#readCall(copied, index);
     this.calls.push(call);

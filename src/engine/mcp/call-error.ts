@@ -144,7 +144,7 @@ export function credentialProblem(
   };
 }
 
-/** The status of an HTTP answer that was no answer, wherever it hides. */
+/** The status of an HTTP answer that was not an answer, wherever it hides. */
 export function statusOf(error: unknown): number | undefined {
   for (const each of causes(error)) {
     if (!(each instanceof Error)) continue;

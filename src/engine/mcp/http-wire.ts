@@ -118,7 +118,7 @@ function clientOptions(server: McpUrlOptions): { allowPrivate: readonly string[]
   return omitUndefined({ allowPrivate: isPlainAddress(hostname) ? [...allowPrivate, own] : allowPrivate, verifyTls, ca });
 }
 
-/** A host that is no name which could lead anywhere else tomorrow. */
+/** A host that is not a name which could lead anywhere else tomorrow. */
 function isPlainAddress(hostname: string): boolean {
   return hostname === "localhost" || hostname.startsWith("[") || /^\d+(?:\.\d+){3}$/u.test(hostname);
 }

@@ -190,7 +190,7 @@ function checkUrl(options: McpUrlOptions): void {
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     if (OWN_HEADERS.has(lower) || lower.startsWith("mcp-")) throw wrong(`The header ${JSON.stringify(name)} belongs to the protocol.`);
-    if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) throw wrong(`${JSON.stringify(name)} is no name for a header.`);
+    if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) throw wrong(`${JSON.stringify(name)} is not a name for a header.`);
     if (typeof value !== "string" || /[^\t\u0020-\u007e\u0080-\u00ff]/u.test(value))
       throw wrong(`The header ${name} must be printable text.`);
     if (lower === "authorization" && auth !== undefined) throw wrong("The header authorization and auth are given; one of them is enough.");

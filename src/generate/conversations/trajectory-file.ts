@@ -49,7 +49,7 @@ export class TrajectoryFile implements LineSink {
   static async open(path: string, options: TrajectoryFileOptions): Promise<TrajectoryFile> {
     const file = await openToAppend(path);
     try {
-      if (!(await file.stat()).isFile()) throw new ToolError("invalid_argument", `Cannot write ${path}: it is no regular file.`);
+      if (!(await file.stat()).isFile()) throw new ToolError("invalid_argument", `Cannot write ${path}: it is not a regular file.`);
       if (options.overwrite) await file.truncate(0);
       const whole = await wholeLines(path, file);
       if (whole.lines > 0) await checkLines(path, file, { ...whole, ...options });

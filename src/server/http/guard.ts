@@ -15,7 +15,7 @@ export function refuseStranger(request: Request, settings: HttpSettings): Respon
   return refusal(401, "A bearer token is needed.", { "www-authenticate": "Bearer" });
 }
 
-/** The answer to a request that is no JSON message; undefined for one that may be. */
+/** The answer to a request that is not a JSON message; undefined for one that may be. */
 export function refuseForm({ method, headers }: Request): Response | undefined {
   if (method === "GET" || method === "DELETE") return undefined;
   if (method !== "POST") return refusal(405, `${method} is not served.`, { allow: "POST, GET, DELETE" });

@@ -107,7 +107,7 @@ function elicitation({ message, schema, url }: Question): JsonObject {
   return { mode: "form", message, requestedSchema };
 }
 
-/** Undefined for what is no answer, or does not fit what was asked: a client may send anything. */
+/** Undefined for what is not an answer, or does not fit what was asked: a client may send anything. */
 function readAnswer(answer: unknown, { schema }: Question): QuestionAnswer | undefined {
   if (!isJsonObject(answer)) return undefined;
   const { action, content } = answer;

@@ -57,7 +57,7 @@ export const INVALID_PARAMS = -32_602;
 /** JSON-RPC: our own fault. */
 export const INTERNAL_ERROR = -32_603;
 
-/** @throws ToolError `invalid_input` when it is no string */
+/** @throws ToolError `invalid_input` when it is not a string */
 export function textParam({ params }: McpRequest, name: string): string {
   const value = params?.[name];
   if (typeof value !== "string") throw new ToolError("invalid_input", `The request needs ${name}: a string.`);

@@ -67,7 +67,7 @@ function gateFor(log: Log, send: (message: JSONRPCMessage) => Promise<void>): Tr
       void send({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } }).catch(() => {}); // gone
     },
     onNoise: () => {
-      const message = `The client sends a line of more than ${MAX_LINE_BYTES} bytes that is no message: the connection is closed.`;
+      const message = `The client sends a line of more than ${MAX_LINE_BYTES} bytes that is not a message: the connection is closed.`;
       gate.destroy(new ToolError("too_large", message));
     },
   });
@@ -132,7 +132,7 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024;
 interface LineGateOptions {
   /** Called with the beginning and the end of a line that was too long. */
   readonly onLongLine: (edges: string) => void;
-  /** Called when what comes is no message and has no end. */
+  /** Called when what comes is not a message and has no end. */
   readonly onNoise: () => void;
 }
 
