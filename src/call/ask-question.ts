@@ -1,4 +1,4 @@
-/** Puts a handler's question to whoever runs the call, within the bounds of what a stranger may ask. */
+/** Puts a handler's question to the caller, within the bounds for untrusted questions. */
 import type { QuestionAnswer, Question } from "../core/ask.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";

@@ -37,7 +37,7 @@ function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
 
 /** Where the answer came from. An engine that only stands in for the world cannot say that it is the world. */
 function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: CallRun): Origin {
-  if (isAnswered || isInterrupted) return "live"; // whoever would answer it now, it is told of what it did before a crash
+  if (isAnswered || isInterrupted) return "live"; // its result is about what it did before a crash, whatever would answer it now
   if (fromCache || route?.rules.onlyKept === true) return "cache";
   if (route === undefined) return simulated ? "simulated" : "live";
   const { origin = "live" } = route.engine;
@@ -87,7 +87,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
   return result;
 }
 
-/** What the hooks made of the result. A call that is called off before they have all seen its answer ends without it. */
+/** What the hooks made of the result. A call that is cancelled before they have all seen its answer ends without it. */
 async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
   const answered = result.error === undefined || result.status === "partial";
   let shown = Object.freeze(result);

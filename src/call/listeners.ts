@@ -1,4 +1,4 @@
-/** Those who are told of a runtime's events. */
+/** The listeners of a runtime's events. */
 import { ToolError } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Log } from "../core/ports.ts";

@@ -276,7 +276,7 @@ function unlink(hold: Hold): void {
   else previous.next = next;
   if (next === undefined) queue.last = previous;
   else next.previous = previous;
-  // Whoever follows a blocked hold in its queue is blocked by the same claim, or by one in between.
+  // A hold that follows a blocked one in its queue is blocked by the same claim, or by one in between.
   if (queue.firstBlocked === hold) queue.firstBlocked = next;
 }
 

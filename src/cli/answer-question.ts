@@ -83,7 +83,7 @@ interface Field {
   readonly fallback: JsonValue | undefined;
 }
 
-/** The flat properties of a form. What else a stranger's schema says is checked where the answer is used. */
+/** The flat properties of a form. The rest of a third-party schema is checked where the answer is used. */
 function fieldsOf(schema: AskRequest["schema"]): readonly Field[] {
   const properties = isJsonObject(schema) && isJsonObject(schema["properties"]) ? schema["properties"] : {};
   const required = isJsonObject(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];

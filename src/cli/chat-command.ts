@@ -92,7 +92,7 @@ export const chatCommand: Command = {
   },
 };
 
-/** Whoever sends lines from elsewhere means the program by a Ctrl-C. */
+/** Where the input is not a terminal, Ctrl-C ends the program. */
 function interruptible({ ask, onInterrupt }: CommandContext): Pick<CommandContext, "onInterrupt"> {
   return ask === undefined || onInterrupt === undefined ? {} : { onInterrupt };
 }

@@ -13,7 +13,7 @@ import { quietPorts, withRuntime } from "./open-runtime.ts";
 import { packageVersion } from "./package-version.ts";
 import type { Screen } from "./terminal-text.ts";
 
-/** Whoever calls over HTTP must bring it. */
+/** The token that HTTP clients must send. */
 const TOKEN_VARIABLE = "HAFT_MCP_TOKEN";
 
 export const mcpCommand: Command = {

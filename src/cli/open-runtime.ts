@@ -79,7 +79,7 @@ export async function withRuntime<T>(
     noteFailures(context, report, options);
     return await work({ runtime, config, report });
   } catch (thrown: unknown) {
-    said.add(ToolError.fromUnknown(thrown).message); // by whoever catches it
+    said.add(ToolError.fromUnknown(thrown).message); // where it is caught
     throw thrown;
   } finally {
     for (const { message } of await runtime.close()) {

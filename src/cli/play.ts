@@ -54,7 +54,7 @@ export class Play {
     this.approver = person === undefined && !scripted ? undefined : (request) => this.#approve(request, person);
   }
 
-  /** To be told of every event of the runtime. */
+  /** Call with every event of the runtime. */
   readonly notice = (event: RuntimeEvent): void => {
     this.#summary.count(event);
     if (this.#chat !== undefined) this.#chat.notice(event);
@@ -99,7 +99,7 @@ export class Play {
     const startedAt = performance.now();
     const results = await session.execute(calls, { signal });
     const tookMs = performance.now() - startedAt;
-    // Nobody is told of the calls of a simulation while they run.
+    // Listeners are not called for the calls of a simulation while they run.
     if (session.simulated) for (const event of session.ownLog.slice(seen)) this.notice(event);
     if (options.json) this.#printJson(results);
     else if (results.length > 1)

@@ -129,7 +129,7 @@ class ReplayNotes {
     );
   }
 
-  /** To be told of every event of the runtime, after it was printed. */
+  /** Call with every event of the runtime, after it was printed. */
   notice(event: RuntimeEvent): void {
     if (event.type !== "call-end") return;
     const { result } = event;

@@ -191,7 +191,7 @@ async function simulate(context: CommandContext, play: Play, recorder: CallRecor
   });
 }
 
-/** What the simulation begins from: a copy of the session, whoever has it open, or a new one where there is none. */
+/** The start of the simulation: a copy of the session, which may be open elsewhere, or a new one where there is none. */
 async function simulationBase(
   context: CommandContext,
   { play, open: { runtime, config }, store }: Beginning & { readonly store: Store },

@@ -175,7 +175,7 @@ class SessionLoop implements Loop {
       }
     } finally {
       left.abort();
-      await running.catch(() => {}); // told already, to whoever waited for the next event
+      await running.catch(() => {}); // reported already, to the reader of the next event
     }
   }
 

@@ -61,7 +61,7 @@ export class StructuredOutput {
   }
 }
 
-/** What a model is told of an answer that does not fit. */
+/** The message to a model whose answer does not fit. */
 export function correctionNote(problems: readonly string[]): string {
   return `Your answer does not fit the JSON Schema:\n${problems.map((problem) => `- ${problem}`).join("\n")}\nAnswer again with the corrected JSON object and nothing else.`;
 }

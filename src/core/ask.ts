@@ -24,7 +24,7 @@ export type Approver = (request: ApprovalRequest) => ApprovalAnswer | Promise<Ap
 
 /** Something a tool needs to know from a person while its call runs. */
 export interface Question {
-  /** What the person reads, as a stranger may have written it. */
+  /** What the person reads, which may be third-party text. */
   readonly message: string;
   /** The fields to fill in: an object schema of flat properties. Left out with `url`, and where a yes is all that is wanted. */
   readonly schema?: { readonly [keyword: string]: unknown };

@@ -42,7 +42,7 @@ export interface ToolContext {
   /** What the program gave the runtime or this `execute` for its handlers, such as a user or a database. */
   readonly data: Readonly<Record<string, unknown>>;
   /**
-   * Asks a person, through whoever runs the call; the call's time goes on meanwhile. Answers `cancel` in a simulation, where nobody
+   * Asks a person, through the caller; the call's time goes on meanwhile. Answers `cancel` in a simulation, where nobody
    * can be asked, and after the call has ended. Never rejects.
    *
    * @param asker who asks, if not the tool itself

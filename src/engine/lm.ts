@@ -52,7 +52,7 @@ const BOUNDS = {
 /**
  * An engine whose model makes up the results.
  *
- * The model is shown the session's earlier calls with their results, whoever answered them, errors included, and then the call; nothing
+ * The model is shown the session's earlier calls with their results, whatever answered them, errors included, and then the call; nothing
  * of other sessions. Its reply must be one JSON object that fits the tool's output schema; keys that the schema does not declare are
  * dropped, and so are empty values unless it requires them. Without an output schema any object will do.
  *

@@ -174,7 +174,7 @@ class McpEngine implements Engine {
     return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, choice: this.#options, signal, log });
   }
 
-  /** A server that was started again may be another: what the runtime was told of a tool must still hold before it is called. */
+  /** A server that was started again may be another: the known definition of a tool must still hold before it is called. */
   async #checkSame(connection: McpConnection, name: string): Promise<void> {
     let live = this.#live.get(connection);
     if (live === undefined) {

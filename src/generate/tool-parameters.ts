@@ -51,7 +51,7 @@ export function outputParameters(schema: JsonSchema | undefined): readonly Schem
   return type.kinds.size === 0 ? [] : [{ name: WHOLE, description: textOf(schema, "description"), type }];
 }
 
-/** Reads one schema, which may be a stranger's: what is nested too deeply, or too much, is taken for anything. */
+/** Reads one schema, which may be untrusted: what is nested too deeply, or too much, is taken for anything. */
 class SchemaReader {
   readonly #root: JsonSchema;
   #visitsLeft = MAX_VISITS;

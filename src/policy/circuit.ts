@@ -166,7 +166,7 @@ export class Circuit {
   }
 }
 
-/** Codes that say that a dependency is unwell, whoever threw them. */
+/** Codes that say that a dependency is unhealthy, wherever they were thrown. */
 const UNWELL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_error", "rate_limited", "unavailable"]);
 
 /**

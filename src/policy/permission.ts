@@ -18,7 +18,7 @@ const MAX_PATTERN_LENGTH = 1024;
 /** Verdicts remembered before starting anew: names are given by programs, but not all of them by this one. */
 export const MAX_REMEMBERED_NAMES = 10_000;
 
-/** Why the rules deny a tool, for whoever wrote them; undefined when it is allowed. */
+/** Why the rules deny a tool, for the operator; undefined when it is allowed. */
 export type Permission = (qualifiedName: string) => string | undefined;
 
 /**

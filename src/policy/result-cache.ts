@@ -119,7 +119,7 @@ export class ResultCache {
     return this.#numbers++;
   }
 
-  /** False as long as no call could have been answered from here: nothing has to be told of writes. */
+  /** False as long as no call could have been answered from here: writes need not be reported. */
   get inUse(): boolean {
     return this.#numbers > 0;
   }

@@ -27,7 +27,7 @@ export interface OpenCall {
   /** The input that it may have been dispatched with. */
   intendedInput: JsonObject | undefined;
   readonly answerFrom: readonly AnswerSource[] | undefined;
-  /** Its input was to be made by whoever called it. */
+  /** Its input was to be made by its caller. */
   readonly isRewritten: boolean;
   /** What a seed knows it by, where calls are counted. */
   readonly sample: CallSample | undefined;

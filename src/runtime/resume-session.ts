@@ -115,7 +115,7 @@ function takeUp(
   const wasReal = open.answerFrom?.every(isReal) ?? true;
   const mayHaveRun = open.intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
   run.isInterrupted = mayHaveRun;
-  // Nobody is shown what comes of it: it is not run, nor run again.
+  // Its result is shown to nobody: it is not run, nor run again.
   if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(session, open, wasReal);
   else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
   else if (answerers instanceof ToolError) run.unreadable = answerers;

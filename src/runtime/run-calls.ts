@@ -180,7 +180,7 @@ export class CallRunner {
 }
 
 /**
- * The turn that these calls belong to: their own, or one of their own within the turn whose handler makes them. Calls that were called off
+ * The turn that these calls belong to: their own, or one of their own within the turn whose handler makes them. Calls that were cancelled
  * while they waited for a turn are beside it, not in it.
  */
 function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace): Turn {
@@ -265,7 +265,7 @@ function whenDurable<T>(session: RuntimeSession, answer: T | Promise<T>): Promis
   return waitUntilDurable(session, eventLog, answer);
 }
 
-/** A failure that the caller was to be told of anyway goes before what the store says. */
+/** An error that the caller was to get anyway goes before that of the store. */
 async function waitUntilDurable<T>(session: RuntimeSession, eventLog: EventLog, answer: T | Promise<T>): Promise<T> {
   let result: T;
   try {

@@ -39,7 +39,7 @@ export interface RuntimeOptions extends CallSettings {
   readonly toolsets?: readonly Toolset[];
   /** Where more toolsets come from; read by `open` and at each `refresh`. */
   readonly sources?: readonly ToolSource[];
-  /** What definitions of strangers' tools were when somebody agreed to them; a tool that is different is blocked. @default none */
+  /** The approved definitions of third-party tools; a tool that differs from its pin is blocked. @default none */
   readonly pins?: ToolPins;
   /** Most handlers that run at a time. Integer ≥ 1. @default no limit */
   readonly maxConcurrent?: number;
@@ -77,7 +77,7 @@ export interface RuntimeOptions extends CallSettings {
   readonly standIn?: Engine;
   /** Who answers which tool in place of it, in every session. @default nobody: all tools are live */
   readonly answers?: AnswerOptions;
-  /** Failures that calls meet on purpose, whoever answers them, simulations included; a call of a tool that is not there meets none. @default none */
+  /** Failures that are injected into calls, whatever answers them, simulations included; a call of a tool that is not there meets none. @default none */
   readonly faults?: FaultPlan;
   /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
   readonly orphanHoldMs?: number;

@@ -178,7 +178,7 @@ export class Sessions implements SessionHost {
     const holder = this.open.holderOf(branch.id) ?? branch;
     if (holder === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
     await whenStored(parent);
-    await this.#forget(branch, ["conflict", "resource_busy"]); // it is committed, whoever else has it open
+    await this.#forget(branch, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
   }
 
   /** Ends a branch and forgets what the store has of it; one that others are branches of stays there. */

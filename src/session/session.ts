@@ -43,7 +43,7 @@ export interface SessionOptions {
   readonly head?: SessionHead;
   readonly parent?: Session;
   readonly simulation?: SimulationMode;
-  /** Told of events that come from no call's own run. */
+  /** Called with events that come from no call's own run. */
   readonly tell?: ((event: SessionEvent) => void) | undefined;
   /** Where its events are kept beyond memory. */
   readonly eventLog?: EventLog;

@@ -38,7 +38,7 @@ export interface RunningTurn {
   /** What is under way of it: its own work, and what joined it. */
   works: number;
   over: boolean;
-  /** What whoever runs it keeps with it. */
+  /** Data that its runner keeps with it. */
   held: object | undefined;
 }
 

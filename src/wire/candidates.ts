@@ -50,7 +50,7 @@ export class Candidates {
     if (parts !== undefined && Number.isFinite(sum)) parts.logProbability = (parts.logProbability ?? 0) + sum;
   }
 
-  /** In the provider's order; undefined where only the first was told of. */
+  /** In the provider's order; undefined where only the first was reported. */
   list(firstText: string): readonly ReplyCandidate[] | undefined {
     if (this.#parts.size === 0 || ![...this.#parts.keys()].some((index) => index > 0)) return undefined;
     this.#at(0);

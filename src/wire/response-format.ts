@@ -16,7 +16,7 @@ export interface ReplyRules {
   readonly refusal?: (schema: JsonObject) => string | undefined;
 }
 
-/** A schema as a provider is told of it. */
+/** A schema as a provider is sent it. */
 export interface ReplySchema {
   readonly schema: JsonObject;
   /** The model can be held to it: nothing of it is lost in the strict subset. */

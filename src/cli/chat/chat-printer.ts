@@ -54,7 +54,7 @@ export class ChatPrinter {
     this.#events = events;
   }
 
-  /** To be told of every event of the loop. */
+  /** Call with every event of the loop. */
   hear(event: LoopEvent): void {
     if (event.type === "round-start") this.#isNamed = false;
     else if (event.type === "text-delta") this.#say("text", event.text);
@@ -65,7 +65,7 @@ export class ChatPrinter {
     else if (event.type === "reply-end" || event.type === "round-end") this.#endText();
   }
 
-  /** To be told of every event of the runtime. */
+  /** Call with every event of the runtime. */
   notice(event: RuntimeEvent): void {
     if (!("callId" in event) && event.type !== "toolset-change" && event.type !== "circuit-change") return;
     this.#endText();

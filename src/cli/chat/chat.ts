@@ -30,7 +30,7 @@ export interface ChatOptions {
   readonly config: LoadedConfig;
   readonly session: RuntimeSession;
   readonly events: EventPrinter;
-  /** Told of what happens in a simulation, when a round is over: nobody hears it while it does. */
+  /** Called with the events of a simulation when a round is over: they are not sent while it runs. */
   readonly notice: (event: RuntimeEvent) => void;
   /** The session is in a store, where a later command finds it. */
   readonly isKept: boolean;
@@ -80,7 +80,7 @@ export class Chat {
     });
   }
 
-  /** To be told of every event of the runtime while the chat goes on. */
+  /** Call with every event of the runtime while the chat goes on. */
   notice(event: RuntimeEvent): void {
     if (this.#context.options.json) return;
     // A person who can stop a message is at the prompt between two of them, and writes there.
@@ -144,7 +144,7 @@ export class Chat {
     if (!this.#context.options.json) this.#printer.hear(event);
   }
 
-  /** Nobody is told of the calls of a simulation while they run. */
+  /** Listeners are not called for the calls of a simulation while they run. */
   #noticeSimulated(): void {
     const events = this.session.ownLog.slice(this.#seen);
     this.#seen += events.length;

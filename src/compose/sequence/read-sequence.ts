@@ -1,4 +1,4 @@
-/** Reads the calls of a sequence, whoever wrote them, and says what is wrong with their form. */
+/** Reads the calls of a sequence, which may be untrusted, and reports what is wrong with their form. */
 import { own } from "../../core/base/own.ts";
 import { describeThrown } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";

@@ -122,7 +122,7 @@ async function askForVisit(params: JsonObject, caller: Caller, { server, log }: 
   return { action: answer?.action ?? "cancel" };
 }
 
-/** Never opened here; whoever is asked decides. A name before the host, as in `https://bank.example@evil.example`, only misleads. */
+/** Never opened here; the person who is asked decides. A name before the host, as in `https://bank.example@evil.example`, only misleads. */
 export function isWebAddress(text: string): boolean {
   if (!/^https?:\/\//iu.test(text) || !URL.canParse(text) || /[\s\p{Cc}]/u.test(text)) return false;
   const { username, password } = new URL(text);

@@ -124,7 +124,7 @@ export function credentialProblem(
   if (status === 403) {
     return {
       reason: "it does not allow this (HTTP 403)",
-      operatorHint: "Ask whoever runs the server for the right, or use other credentials.",
+      operatorHint: "Ask the operator of the server for the permission, or use other credentials.",
     };
   }
   if (!given)

@@ -12,14 +12,14 @@ export interface Caller {
   readonly simulated?: boolean;
 }
 
-/** So long may a server that was told of it still ask for a call that was called off. */
+/** For so long a server may still ask on behalf of a call whose cancellation it was sent. */
 const LINGER_MS = 60_000;
 
 /** The calls that one connection has under way. */
 export class Callers {
   readonly #clock: Clock;
   readonly #callers = new Map<symbol, Caller>();
-  /** Until when the server may still ask for a call of a session that was called off, the oldest first. */
+  /** Until when the server may still ask for a cancelled call of a session, the oldest first. */
   readonly #lingering = new Map<unknown, number>();
 
   constructor(clock: Clock) {
@@ -45,7 +45,7 @@ export class Callers {
     };
   }
 
-  /** Whom a question that names no call is for: the oldest call, when all are of one session, those just called off included. */
+  /** Whom a question that names no call is for: the oldest call, when all are of one session, those just cancelled included. */
   owner(): Caller | "nobody" | "several" {
     const [first, ...others] = this.#callers.values();
     if (first === undefined) return "nobody";

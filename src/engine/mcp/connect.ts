@@ -184,7 +184,7 @@ function makeClient(sdk: ClientModule, { kind }: Wire, server: McpOptions): Clie
 
 const CLIENT_INFO = { name: "haft", version: "0" };
 
-/** What servers may ask of this client; a person can always be asked, if only to find that nobody is there. */
+/** What servers may ask of this client; a person can always be asked, if only to find that no approver is configured. */
 function clientCapabilities({ sampling, roots }: McpOptions): ClientCapabilities {
   return {
     elicitation: { form: { applyDefaults: true }, url: {} },

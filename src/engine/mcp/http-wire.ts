@@ -98,7 +98,7 @@ export class HttpWire implements Wire {
     const { transport } = this;
     const close = (): Promise<void> => transport.close().catch(() => undefined);
     if (!("terminateSession" in transport) || transport.sessionId === undefined || this.ended !== CLOSED) return await close();
-    // Whoever waits for an answer is not kept waiting for the farewell as well.
+    // A waiter for an answer does not wait for the farewell as well.
     const farewell = within({ clock: this.#clock, limitMs: FAREWELL_MS }, (signal) =>
       Promise.race([transport.terminateSession(), aborted(signal)]),
     );

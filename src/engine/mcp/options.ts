@@ -52,7 +52,7 @@ export interface McpCommonOptions {
   readonly rename?: Readonly<Record<string, string>>;
   /** A longer list of tools is refused. Integer ≥ 1. @default 100_000 */
   readonly maxTools?: number;
-  /** Folders or other places that the server is told to work in. @default it is told of none */
+  /** Folders or other places that the server is told to work in. @default none */
   readonly roots?: readonly McpRoot[];
   /** Answers the server's requests for a model, at most 16 in one call. @default it may not ask for one */
   readonly sampling?: McpSampler;

@@ -1,5 +1,5 @@
 /**
- * The headers that repeat arguments of a call for whoever stands between: `x-mcp-header` in a tool's schema.
+ * The headers that repeat arguments of a call for proxies and gateways: `x-mcp-header` in a tool's schema.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28 — SEP-2243
  */

@@ -32,7 +32,7 @@ export interface PeerIdentity {
   readonly capabilities: JsonObject;
   /** Its own claim. */
   readonly serverInfo: JsonObject | undefined;
-  /** How it wants to be used, in its own words: a stranger's text. */
+  /** How it wants to be used, in its own words: untrusted text. */
   readonly instructions: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface PeerIdentity {
  * One MCP server, whichever era and transport it speaks.
  *
  * Every method sends one request of the protocol, with `params` as they are, and resolves with the server's result object as it
- * is, less `resultType` and the transport's own `_meta`: what a result means is left to whoever asked. Questions that come back
+ * is, less `resultType` and the transport's own `_meta`: the caller interprets the result. Questions that come back
  * (`input_required`, elicitation) go to `options.ask` and are not seen here. Lists are pages, as the server cuts them.
  *
  * @throws PeerError, by rejecting, for a JSON-RPC error of the server; `ToolError` `unavailable` when it is not open or does not

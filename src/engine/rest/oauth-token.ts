@@ -20,7 +20,7 @@ const MAX_ANSWER_BYTES = 256 * 1024;
 export interface TokenPorts {
   readonly client: HttpClient;
   readonly clock: Clock;
-  /** Told of every token, so that nobody else is. */
+  /** Called with every token, so that it is redacted elsewhere. */
   readonly onToken: (token: string) => void;
 }
 

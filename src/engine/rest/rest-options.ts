@@ -76,7 +76,7 @@ export interface RestOptions
   readonly documentHeaders?: Readonly<Record<string, string>>;
   /** The header that carries the call's idempotency key in calls that may write, such as `Idempotency-Key`. @default false: none */
   readonly idempotencyHeader?: string | false;
-  /** Other values that are not told of in errors and logs, each by its name: what a secret part of `document` or `baseUrl` holds. */
+  /** Other values that are redacted in errors and logs, each by its name: what a secret part of `document` or `baseUrl` holds. */
   readonly secrets?: Readonly<Record<string, string>>;
 }
 

@@ -158,7 +158,7 @@ async function changed(path: string, file: FileHandle, { lines, size, plan }: Wh
   );
 }
 
-/** Nobody's text is cut off for having no line feed: it must begin as a line does, and be cut off or of this plan. @throws ToolError `invalid_argument` */
+/** A foreign text is not cut off for having no line feed: it must begin as a line does, and be cut off or of this plan. @throws ToolError `invalid_argument` */
 async function checkRest(path: string, file: FileHandle, options: WholeLines & TrajectoryFileOptions): Promise<void> {
   const { size: start, end, openings, plan } = options;
   const text = await readLine(path, file, { start, end });

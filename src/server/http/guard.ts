@@ -5,7 +5,7 @@ import type { HttpSettings } from "../mcp/http-options.ts";
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
 
 /** The answer to a request that is let in no further; undefined for one that is. */
-export function refuseStranger(request: Request, settings: HttpSettings): Response | undefined {
+export function refuseUntrusted(request: Request, settings: HttpSettings): Response | undefined {
   const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   const host = HOST.exec(sentTo)?.[1];
   if (host === undefined || !settings.allowedHosts.includes(host)) return refusal(403, "This host name is not served.");

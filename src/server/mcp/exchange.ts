@@ -56,7 +56,7 @@ export class Exchange<T> {
   constructor(round: Round, work: (exchange: Exchange<T>) => Promise<T>) {
     this.#round = round;
     this.#work = this.#run(work);
-    this.#work.catch(() => {}); // whoever waits is told
+    this.#work.catch(() => {}); // the waiter gets the error
   }
 
   /** Aborts when the client calls the work off, or nobody brings what was asked for. */

@@ -49,7 +49,7 @@ export class Gateway implements Shared {
     this.announcer = new Announcer(runtime, this.peers);
   }
 
-  /** A server instance, ready to be connected. It is told of changes until it is closed. */
+  /** A server instance, ready to be connected. Changes are announced to it until it is closed. */
   makeServer(info: ConnectionInfo): Server {
     const { name, version, instructions, listTtlMs } = this.settings;
     const list = { ttlMs: listTtlMs, cacheScope: "private" } as const;
@@ -143,7 +143,7 @@ export class Gateway implements Shared {
     }
   }
 
-  /** What a client is told of a failure: what it can act on, and of our own faults only where the log says more. */
+  /** The error that a client is sent: what it can act on, and of our own faults only a reference to the log. */
   #protocolError(method: string, error: unknown): Error {
     const { ProtocolError } = this.sdk;
     if (error instanceof ProtocolError) return error;
@@ -162,7 +162,7 @@ export class Gateway implements Shared {
 /** As servers before 2026-07-28 say it; it may not be sent on. */
 const RESOURCE_NOT_FOUND = -32_002;
 
-/** What cannot be sent is lost: whoever would hear it has gone. */
+/** A message that cannot be sent is lost: its receiver has gone. */
 function audienceOf(server: Server, connection: Connection, isWatched: (uri: string) => boolean): Audience {
   const quietly = (sent: Promise<void>): void => void sent.catch(() => {});
   const { prompts, resources } = server.getCapabilities();
