@@ -4,7 +4,6 @@ import type { ToolCall } from "../core/call.ts";
 import { declaresNoWrites } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import type { Hook, HookContext, HookDecision } from "../core/hook.ts";
-import type { JsonValue } from "../core/base/json.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { DefinedTool, SchemaSource } from "../registry/define-tool.ts";
@@ -34,29 +33,30 @@ export interface ToolHook<Input extends SchemaSource> extends Omit<Hook, "before
  * @throws ToolError `invalid_argument` for a tool that `defineTool` did not make, and for a hook that does nothing
  */
 export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>): Hook {
-  const { tool, toolset = DEFAULT_NAMESPACE, beforeCall, afterCall, ...settings } = options;
+  const { tool, toolset = DEFAULT_NAMESPACE } = options;
   if (typeof tool?.inputSchema !== "object" || typeof tool.name !== "string")
     throw new ToolError("invalid_argument", "defineHook() takes the tool that it looks at: defineHook({ tool, name, beforeCall }).");
-  if (beforeCall === undefined && afterCall === undefined)
-    throw new ToolError("invalid_argument", `The hook ${JSON.stringify(settings.name)} has neither beforeCall nor afterCall.`);
+  if (options.beforeCall === undefined && options.afterCall === undefined)
+    throw new ToolError("invalid_argument", `The hook ${JSON.stringify(options.name)} has neither beforeCall nor afterCall.`);
   const name = qualifiedName(toolset, tool.name);
   const fit = inputFitter(tool);
-  return {
-    ...settings,
-    ...(beforeCall === undefined
-      ? {}
-      : {
-          beforeCall(call, context) {
-            if (call.name !== name && call.name !== tool.name) return undefined;
-            const input = fit(call.input ?? {});
-            if (input === undefined) return { veto: `The input of ${name} does not fit its schema.` };
-            return beforeCall.call(options, { ...call, input }, context);
-          },
-        }),
-    ...(afterCall === undefined
-      ? {}
-      : { afterCall: (result, context) => (result.name === name ? afterCall.call(options, result, context) : undefined) }),
-  };
+  const hook: { -readonly [Key in keyof Hook]: Hook[Key] } = settingsOf(options);
+  if (options.beforeCall !== undefined) {
+    hook.beforeCall = (call, context) => {
+      if (call.name !== name && call.name !== tool.name) return undefined;
+      const input = fit(call.input ?? {});
+      if (input === undefined) return { veto: `The input of ${name} does not fit its schema.` };
+      return options.beforeCall?.({ ...call, input }, context);
+    };
+  }
+  if (options.afterCall !== undefined)
+    hook.afterCall = (result, context) => (result.name === name ? options.afterCall?.(result, context) : undefined);
+  return hook;
+}
+
+function settingsOf<Input extends SchemaSource>(options: ToolHook<Input>): Hook {
+  const own = new Set(["tool", "toolset", "beforeCall", "afterCall"]);
+  return Object.fromEntries(Object.entries(options).filter(([key]) => !own.has(key))) as unknown as Hook; // what is left of the options
 }
 
 /** The input as the runtime would make it fit; undefined where it cannot. */
@@ -65,7 +65,7 @@ function inputFitter<Input extends SchemaSource>(tool: DefinedTool<Input>): (inp
   const readsOnly = declaresNoWrites(tool.effects);
   const options = { dropUnknownKeys: tool.unknownKeys === undefined ? readsOnly : tool.unknownKeys === "drop", allowGuesses: readsOnly };
   return (input) => {
-    const fitted = fitInput(copyJson(input).value as JsonValue, validator, options);
+    const fitted = fitInput(copyJson(input).value, validator, options);
     return fitted.ok ? (fitted.value as InferSent<Input>) : undefined; // the schema says so
   };
 }
