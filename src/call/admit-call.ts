@@ -92,7 +92,7 @@ function findRoute(run: FittedCall, effects: ResolvedEffects): Route | ToolError
   return undecidedHook(plan.qualifiedName, parts.undecidedHook);
 }
 
-/** Who is to answer; the runtime's own tools are never stood in for. */
+/** The fallback chain of the call; the runtime's own tools always answer themselves. */
 function answerersOf({ plan, parts, options }: FittedCall): readonly Answerer[] | undefined {
   if (plan.registered.toolset.name === OWN_NAMESPACE) return undefined;
   return options.answerers ?? parts.chains.answerersFor(plan.registered, plan.engine);

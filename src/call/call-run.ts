@@ -91,7 +91,7 @@ export interface CallOptions {
   readonly visibility?: Visibility | undefined;
   /** A person has allowed these calls already. */
   readonly approved?: boolean | undefined;
-  /** Who answers, whatever the rules say. */
+  /** The fallback chain that replaces that of the rules. */
   readonly answerers?: readonly Answerer[] | undefined;
   readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
   /** Added to what the tool said for programs, when the call has ended. */

@@ -1,5 +1,5 @@
 /**
- * Who holds or awaits which place in the tree of resources.
+ * The holders of each place in the tree of resources, and those that wait for it.
  *
  * A claim on `file:/a/b` leaves one hold on the place itself and one on each place above it (`file:/a`,
  * `file:`), saying what it does there or further inside. Two claims conflict exactly when their holds

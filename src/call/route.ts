@@ -1,4 +1,4 @@
-/** Who answers a call, and what holds for a call that it answers: the one place that decides what is real. */
+/** The routes of a call to the engine that answers it, with the rules that hold there: the one place that decides what is real. */
 import type { ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
@@ -59,7 +59,7 @@ const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
   cache: { ...TOOL, isConsequential: false, isTool: false, isPretended: true, onlyKept: true },
 });
 
-/** Who answers a call. */
+/** The engine that answers a call, with its rules. */
 export interface Route {
   readonly engine: Engine;
   readonly rules: RouteRules;
@@ -67,7 +67,7 @@ export interface Route {
   readonly opensSessions: boolean;
   /** Set where a rule or the caller named it. */
   readonly source?: AnswerSource;
-  /** Who is asked where this one has no answer. */
+  /** The route that the call falls through to where this one has no answer. */
   readonly next?: Route;
 }
 
@@ -78,13 +78,13 @@ export interface RouteQuestion {
   readonly live: Route;
   /** The tool's own engine has nothing to run for it. */
   readonly isOnlyDescribed: boolean;
-  /** Who is to answer, in order. */
+  /** The fallback chain of the call. */
   readonly answerers: readonly Answerer[];
   /** Set when the call's session is a simulation. */
   readonly simulation: SimulationMode | undefined;
   /** The call's session is a branch of another. */
   readonly isBranch: boolean;
-  /** Who answers for tools that may not run in a simulation. */
+  /** The fallback chain for tools that may not run in a simulation. */
   readonly standIns: readonly Answerer[];
 }
 

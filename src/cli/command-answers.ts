@@ -12,7 +12,7 @@ import type { CommandContext } from "./command.ts";
 import { inFile } from "./read-recorded-events.ts";
 
 export interface AnswerChoice {
-  /** Who answers the tools that the configuration says nothing of. @default they are live */
+  /** The sources of tools that no rule of the configuration fits. @default they are live */
   readonly otherwise?: ((config: LoadedConfig) => AnswerSources) | undefined;
   /** Takes the calls that are live. */
   readonly recorder?: CallRecorder | undefined;
@@ -53,7 +53,7 @@ function simulatedRules({ rules, simulation }: AnswerOptions, runsNothing: boole
   return runsNothing && simulation !== undefined ? [{ tools: "*", from: simulation }] : rules;
 }
 
-/** Whatever is live is recorded as well. */
+/** Live calls are recorded as well. */
 function recordedRules(rules: NonNullable<AnswerOptions["rules"]>): AnswerOptions["rules"] {
   const known = rules.map((rule) => (sourceList(rule.from, "from").some(isReal) ? { ...rule, from: "record" as const } : rule));
   return [...known, { tools: "*", from: "record", realOnly: true }];

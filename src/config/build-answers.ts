@@ -53,7 +53,7 @@ export async function buildAnswers(loaded: LoadedConfig, options: AnswerBuildOpt
   return await new AnswerBuilder(loaded, options).build();
 }
 
-/** Who stands in for tools as `[simulation]` says it, in order: see `buildAnswers`. */
+/** The fallback chain that `[simulation]` gives for simulations: see `buildAnswers`. */
 export function standInsOf({ config: { simulation = NOTHING } }: LoadedConfig): readonly AnswerSource[] {
   const { standIn, recording, stubs, model } = simulation;
   if (standIn !== undefined) return standIn;

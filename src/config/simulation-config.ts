@@ -25,9 +25,9 @@ export interface SimulationConfig {
   readonly recording: RecordingConfig | undefined;
   /** A file, or what would stand in it. */
   readonly stubs: string | readonly Stub[] | undefined;
-  /** Who answers which tools in every session, in the order of the file; the first that fits counts. */
+  /** The fallback chains of tools in every session, in the order of the file; the first that fits applies. */
   readonly sources: readonly SourcesConfig[];
-  /** Who answers calls of a simulation that may not run. */
+  /** The fallback chain of calls of a simulation that may not run. */
   readonly standIn: readonly AnswerSource[] | undefined;
   readonly faults: readonly FaultRule[];
 }

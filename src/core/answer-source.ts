@@ -2,7 +2,7 @@
 import { ToolError } from "./error.ts";
 
 /**
- * Who answers a call, the most real first.
+ * The sources that can answer a call, the most real first.
  *
  * `live`: the tool itself. `record`: the same, and the call is written down for later. `replay`: a recording. `cache`: what the tool
  * answered to an equal call, where it is kept. `lm`: a model that plays the tool. `example`: made up from the output schema. `stub`:

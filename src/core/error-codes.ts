@@ -1,6 +1,6 @@
 /** The one closed table of error codes: when each is given, who can act on it, and what it is called elsewhere. */
 
-/** Who can do something about an error. */
+/** The party that can do something about an error. */
 export type Actor = "model" | "user" | "programmer" | "operator";
 
 /** Whether the tool's effect happened: not begun, ended as a failure, or nobody can tell. */

@@ -50,7 +50,7 @@ export type SessionEvent =
       readonly parentCallId?: string;
       /** It belongs to a message of a model that is not over yet: only a `round-end` makes it count. */
       readonly inRound?: true;
-      /** Who was to answer it, where its caller or a rule said so. */
+      /** The sources that were to answer it, where its caller or a rule named them. */
       readonly answerFrom?: readonly AnswerSource[];
       /** Its caller makes the input that it is run with of this one, when it is admitted. */
       readonly rewritten?: true;

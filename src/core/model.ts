@@ -43,7 +43,7 @@ export interface ReplyCandidate {
 export interface ModelRequest {
   /** Before everything else; system messages of the conversation stand where they stand. */
   readonly system?: string;
-  /** Who `system` comes from, where the provider tells the two apart; else it is left as it is. @default the provider's own system */
+  /** The author of `system`, where the provider tells the two apart; else it is left as it is. @default the provider's own system */
   readonly systemRole?: "developer";
   /** Paired and in order, as `RuntimeSession.messages` gives them. */
   readonly messages: readonly ModelMessage[];

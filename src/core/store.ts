@@ -119,7 +119,7 @@ export interface StoredSession {
   readonly parent?: BranchPoint;
   /** Set when what is said here of the session, its id included, does not have the checksum it should have. */
   readonly damage?: string;
-  /** Who has it open now, in words; undefined when nobody does. */
+  /** The process that has it open now, in words; undefined when none has. */
   readonly openedBy?: string;
 }
 

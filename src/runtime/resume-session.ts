@@ -123,7 +123,7 @@ function takeUp(
   return run;
 }
 
-/** Who was to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
+/** The sources that were to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
 function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly AnswerSource[]): readonly Answerer[] | ToolError {
   try {
     return partsOf(session).chains.answerersOf(answerFrom);

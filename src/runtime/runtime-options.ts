@@ -75,7 +75,7 @@ export interface RuntimeOptions extends CallSettings {
   readonly keepEvents?: number;
   /** Answers calls of a simulation that may not run. @default none: such calls end `not_simulatable` */
   readonly standIn?: Engine;
-  /** Who answers which tool in place of it, in every session. @default nobody: all tools are live */
+  /** The sources that answer tools in their place, in every session. @default none: all tools are live */
   readonly answers?: AnswerOptions;
   /** Failures that are injected into calls, whatever answers them, simulations included; a call of a tool that is not there meets none. @default none */
   readonly faults?: FaultPlan;

@@ -1,4 +1,4 @@
-/** Who is behind the requests that are under way, so that a server's question reaches nobody else. */
+/** The callers of the requests that are under way, so that a server's question reaches the right one. */
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Clock } from "../../core/ports.ts";
 
@@ -45,7 +45,7 @@ export class Callers {
     };
   }
 
-  /** Whom a question that names no call is for: the oldest call, when all are of one session, those just cancelled included. */
+  /** The caller that gets a question which names no call: the oldest call, when all are of one session, those just cancelled included. */
   owner(): Caller | "nobody" | "several" {
     const [first, ...others] = this.#callers.values();
     if (first === undefined) return "nobody";

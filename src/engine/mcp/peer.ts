@@ -24,7 +24,7 @@ export interface PeerNotification {
   readonly params: JsonObject;
 }
 
-/** Who the server says it is, and what it can do. */
+/** The identity and the capabilities that the server declares. */
 export interface PeerIdentity {
   /** The revision of the protocol that was agreed on: `2025-11-25`, `2026-07-28`. */
   readonly protocolVersion: string;

@@ -139,7 +139,7 @@ class FollowedTask {
     }
   }
 
-  /** Whatever goes wrong with it, the work itself has begun. */
+  /** Its errors come after the work itself has begun. */
   async #request(method: "tasks/get" | "tasks/result" | "tasks/update", params: JsonObject): Promise<unknown> {
     const { connection, signal } = this.#options;
     try {

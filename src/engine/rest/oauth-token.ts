@@ -111,7 +111,7 @@ export class TokenKeeper {
     return new ToolError("unavailable", message, { operatorHint: "Check clientId, clientSecret, scopes and tokenUrl." });
   }
 
-  /** Whatever went wrong here, the call itself was not sent. */
+  /** For any error here: the call itself was not sent. */
   #failed(error: ToolError, isLate: boolean): ToolError {
     const { code, retryable } = error;
     if (isLate)

@@ -1,4 +1,4 @@
-/** Who may speak to a server over HTTP at all, and in what form: asked of every request before anything of it is read. */
+/** Checks the origin, host and form of every HTTP request before its body is read. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { HttpSettings } from "../mcp/http-options.ts";
 

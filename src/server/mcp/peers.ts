@@ -92,13 +92,13 @@ export class Peers {
     return found;
   }
 
-  /** Who lists a resource; undefined when nobody does. */
+  /** The server that lists a resource; undefined when none does. */
   async findResource(uri: string, signal: AbortSignal): Promise<Source | undefined> {
     const found = this.#known.get("listResources")?.get(uri) ?? (await this.#load("listResources", signal)).get(uri);
     return found?.source;
   }
 
-  /** Who lists a template, by the template itself. */
+  /** The server that lists a template, by the template itself. */
   async findTemplate(uriTemplate: string, signal: AbortSignal): Promise<Source | undefined> {
     const found =
       this.#known.get("listResourceTemplates")?.get(uriTemplate) ?? (await this.#load("listResourceTemplates", signal)).get(uriTemplate);
