@@ -181,7 +181,8 @@ export function unansweredTools({ tools = [], toolsets = [], standIn, answers }:
   const names = groups.flatMap(({ name, tools: own = [], engine }) =>
     engine === undefined ? own.filter(isUnanswered).map((tool) => qualifiedName(name, tool.name)) : [],
   );
-  if (names.length === 0) return [];
+  const runsSome = groups.some(({ tools: own = [], engine }) => engine !== undefined || own.some((tool) => tool.execute !== undefined));
+  if (names.length === 0 || !runsSome) return []; // a runtime of definitions alone runs nothing on purpose
   const more = names.length > 5 ? ` and ${names.length - 5} more` : "";
   return [
     `Nothing runs ${names.slice(0, 5).join(", ")}${more}: give each an execute function, or its toolset an engine. Its calls end with not_executable.`,

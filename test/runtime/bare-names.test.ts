@@ -39,7 +39,8 @@ test("a tool that nothing can answer is warned of when the runtime is made", () 
   expect(linesOf({ tools: [idea, tool("real", () => 1)], toolsets })).toEqual([
     "Nothing runs default::idea, later::idea: give each an execute function, or its toolset an engine. Its calls end with not_executable.",
   ]);
-  expect(linesOf({ tools: [idea], standIn: { kind: "test", call: () => Promise.resolve(1) } })).toEqual([]);
+  expect(linesOf({ tools: [idea], toolsets })).toEqual([]);
+  expect(linesOf({ tools: [idea, tool("real", () => 1)], standIn: { kind: "test", call: () => Promise.resolve(1) } })).toEqual([]);
   expect(
     linesOf({
       tools: [
