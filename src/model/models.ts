@@ -8,6 +8,7 @@ export {
   type ModelRequest,
   type ModelTool,
   type ProviderCall,
+  type ReasoningEffort,
   type ReplyCandidate,
   type ResponseFormat,
   type TokenUsage,

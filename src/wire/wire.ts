@@ -5,6 +5,7 @@ export { CHAT_VARIANTS, type ChatVariant, type ChatVariantName, PLAIN_CHAT, type
 export { cohere } from "./cohere.ts";
 export { type FittedSchema, type SchemaLoss, type SchemaSubset, fitSchema } from "./fit-schema.ts";
 export type { IdRule } from "./conversation-steps.ts";
+export type { EffortFields } from "./reasoning-effort.ts";
 export { frameReader } from "./framing/frame-reader.ts";
 export type { FrameReader } from "./framing/frames.ts";
 export { geminiInteractions } from "./gemini-interactions.ts";
