@@ -14,6 +14,7 @@ import { EngineSessions } from "./engine-sessions.ts";
 import { SessionLog, historyOf } from "./session-log.ts";
 import type { SimulationMode } from "./simulation-mode.ts";
 import { TurnQueue } from "./turn-queue.ts";
+import type { TurnBounds } from "./turn-queue.ts";
 
 /** State values by toolset and key. */
 export type StateMap = PersistentMap<JsonValue>;
@@ -65,7 +66,7 @@ const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
  * The log only grows: a batch that was rolled back stays in it, and leaves `history`. State values are frozen
  * JSON under keys private to each toolset.
  */
-export class Session {
+export class Session implements TurnBounds {
   /** @internal */
   readonly recorded: boolean;
   /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @internal */
@@ -140,10 +141,7 @@ export class Session {
 
   /** @internal */
   get turns(): TurnQueue {
-    return (this.#turns ??= new TurnQueue(
-      { begin: () => this.#holdHead(), end: () => this.#moveHead() },
-      this.simulation?.mayBeReal === false,
-    ));
+    return (this.#turns ??= new TurnQueue(this, this.simulation?.mayBeReal === false));
   }
 
   /** What engines remember of this session. @internal */
@@ -294,15 +292,15 @@ export class Session {
     return { log: this.#log, length: this.#heldLength, state: this.#heldState, tally: this.#heldTally };
   }
 
-  /** Holds the head where it is while a turn runs. */
-  #holdHead(): void {
+  /** Holds the head where it is while a turn runs. @internal */
+  turnsBegin(): void {
     this.#heldLength = this.length;
     this.#heldState = this.#state;
     this.#heldTally = this.tally;
   }
 
-  /** What the turn did is part of the session now. */
-  #moveHead(): void {
+  /** What the turns did is part of the session now. @internal */
+  turnsEnded(): void {
     this.#heldLength = -1;
     this.#heldState = NO_STATE;
     this.#heldTally = undefined;
@@ -313,7 +311,7 @@ export class Session {
     this.recordAll(events);
     if (this.tally !== undefined) this.tally = countCalls(this.tally, events);
     this.#state = state;
-    this.#moveHead();
+    this.turnsEnded();
   }
 }
 
