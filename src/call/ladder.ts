@@ -21,6 +21,7 @@ export interface LadderRule {
 
 /** The rungs that an engine answers on, the surest first: what was recorded, what somebody wrote, what is made up. */
 export const ENGINE_RUNGS = ["replay", "stub", "lm", "example"] as const satisfies readonly Rung[];
+/** The name of a rung that an engine stands in on. */
 export type EngineRung = (typeof ENGINE_RUNGS)[number];
 
 /** Who answers which tool. */

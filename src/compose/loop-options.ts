@@ -22,6 +22,7 @@ export interface LoopRound {
   readonly session: RuntimeSession;
 }
 
+/** What a loop is made of. */
 export interface LoopOptions {
   /** Or its name, `provider/model`, for `modelFrom` of `haft/model`, with the keys in `process.env`: looked up when the loop first runs. */
   readonly model: Model | string;

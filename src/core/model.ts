@@ -27,6 +27,7 @@ export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string 
 
 /** How much a model may be asked to reason before it answers; `none` asks for no reasoning. */
 export const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high"] as const;
+/** How much a model reasons before it answers: one of `REASONING_EFFORTS`. */
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 
 /** @param what the setting and whose it is. @throws ToolError `invalid_argument` for an effort that does not exist; undefined passes */
@@ -85,6 +86,7 @@ export interface ModelRequest {
  * reason we do not know.
  */
 export const FINISH_REASONS = ["stop", "calls", "length", "content-filter", "refusal", "pause", "error", "truncated", "other"] as const;
+/** Why a message ended: one of `FINISH_REASONS`. */
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /** Tokens of one reply, as far as the provider tells. */
@@ -154,10 +156,12 @@ export type ModelEvent =
   | { readonly type: "reply-void"; readonly reason: string }
   | { readonly type: "reply-end"; readonly reply: ModelReply };
 
+/** What holds for one request. */
 export interface ModelOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A language model: it answers a request piece by piece. */
 export interface Model {
   /** For people: `openai/gpt-5`. */
   readonly name: string;

@@ -9,6 +9,7 @@ import { ToolError } from "./error.ts";
  * answers that somebody wrote.
  */
 export const RUNGS = ["live", "record", "replay", "cache", "lm", "example", "stub"] as const;
+/** Where a result may come from: one of `RUNGS`. */
 export type Rung = (typeof RUNGS)[number];
 
 /** One, or several of which each is asked where those before it have no answer. */

@@ -19,6 +19,7 @@ import { callText, correctionText, systemInstruction } from "./lm/prompt.ts";
 import { stepWorld } from "./world.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
+/** Which model plays the tools, and what it is shown. */
 export interface LmEngineOptions {
   readonly model: Model;
   /** Most earlier calls of the session that the model is shown, the newest. Integer ≥ 0. @default 20 */

@@ -16,6 +16,7 @@ export interface ReasoningRule {
   readonly required?: boolean;
 }
 
+/** How one provider's Chat Completions differ from plain ones. */
 export interface ChatVariant {
   /** `openai-chat`, or that and the provider: what one provider's messages hold beyond ours is not shown to another. */
   readonly name: string;
@@ -186,6 +187,7 @@ const DIFFERENCES = {
   },
 } as const satisfies Readonly<Record<string, Difference>>;
 
+/** The name of a variant that is known. */
 export type ChatVariantName = keyof typeof DIFFERENCES;
 
 /** The variants that are known by name. */

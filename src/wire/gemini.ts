@@ -28,6 +28,7 @@ import type {
 } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
+/** How requests for Gemini are written. */
 export interface GeminiFormatOptions {
   /** Where a tool's schema stands: `parameters` is for models that do not read JSON Schema, and loses more. @default "parametersJsonSchema" */
   readonly schemaField?: "parametersJsonSchema" | "parameters";
