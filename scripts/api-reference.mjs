@@ -105,7 +105,7 @@ function hasComment(one) {
 function stalePages(made) {
   const kept = readPages(pagesFolder);
   const stale = [...new Set([...made.keys(), ...kept.keys()])].filter((file) => made.get(file) !== kept.get(file));
-  return stale.length === 0 ? [] : [`docs/reference/api is not what the comments say: ${stale.toSorted().join(", ")}. Run: npm run docs`];
+  return stale.length === 0 ? [] : [`docs/reference/api is not what the comments say: ${stale.join(", ")}. Run: npm run docs`];
 }
 
 /** By its name, the text of each page of a folder; none where there is no folder. */
