@@ -14,7 +14,6 @@ import { EngineSessions } from "./engine-sessions.ts";
 import { SessionLog, historyOf } from "./session-log.ts";
 import type { SimulationMode } from "./simulation-mode.ts";
 import { TurnQueue } from "./turn-queue.ts";
-import type { TurnBounds } from "./turn-queue.ts";
 
 /** State values by toolset and key. */
 export type StateMap = PersistentMap<JsonValue>;
@@ -66,7 +65,7 @@ const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
  * The log only grows: a batch that was rolled back stays in it, and leaves `history`. State values are frozen
  * JSON under keys private to each toolset.
  */
-export class Session implements TurnBounds {
+export class Session {
   /** @internal */
   readonly recorded: boolean;
   /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @internal */
