@@ -1,5 +1,5 @@
 /**
- * Empties dist/ and writes src/ into it: JavaScript with source maps, in few files, and declarations.
+ * Empties dist/ and writes src/ into it: JavaScript in few files, and declarations.
  *
  * Node takes about half a millisecond to find and link a module, so a program that imports `haft` as it stands in src/ waits for hundreds
  * of files. The entries share chunks: what is imported late stays late, and nothing is there twice.
@@ -14,4 +14,4 @@ rmSync(new URL("../dist", import.meta.url), { recursive: true, force: true });
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { cwd: root, stdio: "inherit", shell: process.platform === "win32" });
 if (status !== 0) process.exit(status ?? 1);
 
-await bundle({ dir: fileURLToPath(new URL("../dist", import.meta.url)), sourcemap: true });
+await bundle({ dir: fileURLToPath(new URL("../dist", import.meta.url)) });

@@ -16,12 +16,11 @@ interface Manifest {
 export interface BundleOptions {
   /** Where it goes, in the layout of dist/. */
   readonly dir: string;
-  readonly sourcemap: boolean;
   /** Dependencies that are put in, so that a process reads few files; the package itself leaves all of them outside. */
   readonly inlined?: readonly string[];
 }
 
-export async function bundle({ dir, sourcemap, inlined = [] }: BundleOptions): Promise<void> {
+export async function bundle({ dir, inlined = [] }: BundleOptions): Promise<void> {
   const { exports, bin } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest; // written by us
   const entries = Object.values(exports).flatMap((entry) => (typeof entry === "object" ? [entry.default] : []));
   const names = [...entries, ...Object.values(bin), WORKER].map((file) => /^(?:\.\/)?dist\/(.*)\.js$/u.exec(file)?.[1] ?? file);
@@ -33,6 +32,6 @@ export async function bundle({ dir, sourcemap, inlined = [] }: BundleOptions): P
     treeshake: false,
     external: (id) => /^(?![./]|[A-Za-z]:)/u.test(id) && !inlined.includes(id),
   });
-  await built.write({ dir, format: "esm", sourcemap, entryFileNames: "[name].js", chunkFileNames: "chunks/[name].js" });
+  await built.write({ dir, format: "esm", entryFileNames: "[name].js", chunkFileNames: "chunks/[name].js" });
   await built.close();
 }

@@ -14,7 +14,9 @@ const CHECKS = [
   { name: "dead code", run: () => command("knip") },
   { name: "docs", run: () => command("vitest", "run", "test/house/docs.test.ts") },
   { name: "lockfiles", run: checkLockfile },
+  { name: "api", after: "build", run: () => command("node", "scripts/api-reference.mjs", "--check") },
   { name: "package", after: "build", run: () => command("publint", "--strict") },
+  { name: "size", after: "build", run: () => command("node", "scripts/package-size.mjs") },
   { name: "use", after: "build", run: () => command("node", "scripts/try-package.mjs") },
   { name: "exports", after: "build", run: () => command("attw", "--pack", ".", "--profile", "esm-only") },
 ];

@@ -7,5 +7,5 @@ export default async function setup(): Promise<void> {
   rmSync(BUNDLE, { recursive: true, force: true });
   mkdirSync(BUNDLE, { recursive: true });
   copyFileSync("package.json", `${BUNDLE}/package.json`);
-  await bundle({ dir: `${BUNDLE}/dist`, sourcemap: false, inlined: ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"] });
+  await bundle({ dir: `${BUNDLE}/dist`, inlined: ["get-east-asian-width", "kysely", "re2js", "smol-toml", "yaml"] });
 }

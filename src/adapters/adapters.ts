@@ -1,4 +1,4 @@
-/** The public names of `haft/adapters`, listed by hand: our tools for other frameworks, and theirs for us. */
+/** The public names of `haft/adapters`, listed by hand: our tools for other frameworks, and theirs for us. @packageDocumentation */
 export { type AiSdkTool, type AiSdkToolLike, fromAiSdkTools, toAiSdkTools } from "./ai-sdk.ts";
 export type { AdapterOptions } from "./bridge.ts";
 export { type LangChainFields, type LangChainToolLike, fromLangChainTools, toLangChainTools } from "./langchain.ts";

@@ -16,6 +16,7 @@ import { copySchema } from "../schema/import-schema.ts";
 import { fromStandardSchema, isStandardSchema } from "../schema/standard-schema.ts";
 import { ProviderNames, providerName } from "../wire/provider-name.ts";
 
+/** Which tools a framework is given, and how their calls run. */
 export interface AdapterOptions {
   /** Where the calls are kept, and whose state they share. @default each call stands alone */
   readonly session?: RuntimeSession;

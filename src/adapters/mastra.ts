@@ -8,6 +8,7 @@ import { askApproval, bridgedTools, foreignTool, openSchema, outputOf } from "./
 import type { AdapterOptions } from "./bridge.ts";
 import { withModelOutput } from "./model-output.ts";
 
+/** The fields of a tool that Mastra's `createTool` is given. */
 export interface MastraFields {
   readonly id: string;
   readonly description: string;

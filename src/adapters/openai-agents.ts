@@ -6,6 +6,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { askApproval, bridgedTools, foreignTool, offeredText } from "./bridge.ts";
 import type { AdapterOptions } from "./bridge.ts";
 
+/** The fields of a tool that the Agents SDK's `tool` is given. */
 export interface OpenAiAgentsFields {
   readonly name: string;
   readonly description: string;

@@ -16,6 +16,7 @@ export interface TypedCall<Input> extends ToolCall {
   readonly input: Input;
 }
 
+/** A hook for the calls of one tool, whose input has the type of its schema. */
 export interface ToolHook<Input extends SchemaSource> extends Omit<Hook, "beforeCall" | "afterCall"> {
   /** The tool whose calls it sees; calls of all other tools pass it by. */
   readonly tool: DefinedTool<Input>;

@@ -9,6 +9,7 @@ import { visibilityOf } from "../policy/visibility.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { unknownKey } from "../core/known-keys.ts";
 
+/** How calls are run. */
 export interface ExecuteOptions {
   readonly signal?: AbortSignal;
   readonly data?: Readonly<Record<string, unknown>>;
@@ -75,8 +76,10 @@ const OPTIONS: Readonly<Record<keyof ExecuteOptions, true>> = {
   onProgress: true,
 };
 
+/** Called with each progress of a call. */
 export type ProgressListener = (update: ProgressUpdate, call: ProgressingCall) => void;
 
+/** The call whose progress is told. */
 export interface ProgressingCall {
   readonly callId: string;
   /** The provider's id, as the call brought it. */

@@ -47,7 +47,7 @@ export const chatCommand: Command = {
     "code is that of the last one. With --json what each came to is one line.",
   ],
   args: [0, 0],
-  options: ["config", "model", "system", "session", "store", "watch", "yes"],
+  options: ["config", "model", "reasoning-effort", "system", "session", "store", "watch", "yes"],
   examples: [
     "haft chat --model anthropic/claude-sonnet-5",
     "haft chat --model ollama/qwen3 --session travel --store haft.db",

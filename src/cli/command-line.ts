@@ -53,6 +53,12 @@ export const OPTIONS = {
   validate: { kind: "boolean", help: "offer haft_validate_input as well, which checks inputs" },
   model: { kind: "string", short: "m", value: "<name>", example: "ollama/qwen3", help: "provider/model; else that of the configuration" },
   system: { kind: "string", value: "<text>", example: '"You keep the notes."', help: "what the model is told before everything else" },
+  "reasoning-effort": {
+    kind: "string",
+    value: "<effort>",
+    example: "low",
+    help: "how much the model reasons: none, minimal, low, medium or high",
+  },
   prompt: {
     kind: "string",
     short: "p",

@@ -64,6 +64,7 @@ export const runCommand: Command = {
     "config",
     "force",
     "model",
+    "reasoning-effort",
     "nearest",
     "prompt",
     "record",

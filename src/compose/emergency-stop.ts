@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import { plural } from "../core/base/wording.ts";
 
+/** When the emergency stop acts. */
 export interface EmergencyStopOptions {
   /** How many calls in a row must fail. @default 5 */
   readonly errors?: number;

@@ -6,6 +6,7 @@ export const BUDGET_AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as co
 /** Requests to the model; milliseconds since the loop began; calls that were let through; tokens in and out; what `cost` says. */
 export type BudgetAxis = (typeof BUDGET_AXES)[number];
 
+/** The two limits of one axis of a loop's budget. */
 export interface BudgetLimit {
   /** From here on the model is asked to come to an end, once. */
   readonly soft?: number;
@@ -13,6 +14,7 @@ export interface BudgetLimit {
   readonly hard?: number;
 }
 
+/** By axis, the limits of a loop's budget. */
 export type LoopBudgetLimits = Readonly<Partial<Record<BudgetAxis, BudgetLimit>>>;
 
 export type BudgetLevel = "ok" | "soft" | "hard" | "crash";

@@ -6,6 +6,7 @@ import { checkRepeatOptions } from "./repeat-guard.ts";
 import type { RepeatGuardOptions } from "./repeat-guard.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 
+/** How far a loop may go. */
 export interface LoopLimits {
   /** Most requests to the model in one run. @default 50 */
   readonly maxRounds?: number;
@@ -57,6 +58,7 @@ export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
   return checked;
 }
 
+/** How many rounds and calls a loop of single steps may take. */
 export interface ReactOptions {
   /** How many rounds a run has. Integer, 1–10. @default 5 */
   readonly maxIterations?: number;

@@ -1,7 +1,8 @@
 /** What a loop is made of. */
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import type { Model, ModelCall, ModelTool, TokenUsage, ToolChoice } from "../core/model.ts";
+import { checkReasoningEffort } from "../core/model.ts";
+import type { Model, ModelCall, ModelTool, ReasoningEffort, TokenUsage, ToolChoice } from "../core/model.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { RoundOptions } from "../runtime/round.ts";
@@ -21,6 +22,7 @@ export interface LoopRound {
   readonly session: RuntimeSession;
 }
 
+/** What a loop is made of. */
 export interface LoopOptions {
   /** Or its name, `provider/model`, for `modelFrom` of `haft/model`, with the keys in `process.env`: looked up when the loop first runs. */
   readonly model: Model | string;
@@ -36,6 +38,8 @@ export interface LoopOptions {
   readonly parallelCalls?: boolean;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
+  /** How much the model reasons before each message, where its provider can be asked for it. @default what the provider does */
+  readonly reasoningEffort?: ReasoningEffort;
   /** Fields of the provider's own, for every request. */
   readonly native?: JsonObject;
   /** What of the conversation the model is shown, as `session.messages` takes it. With others than `maxTurns`, the whole is looked at anew in each round. */
@@ -70,6 +74,7 @@ const OPTIONS: Readonly<Record<keyof LoopOptions, true>> = {
   parallelCalls: true,
   maxOutputTokens: true,
   temperature: true,
+  reasoningEffort: true,
   native: true,
   history: true,
   limits: true,
@@ -98,5 +103,6 @@ export function checkLoopOptions(options: LoopOptions): void {
       hint: `It is a limit: createLoop({ limits: { ${limit} } }).`,
     });
   checkKnownKeys(options, Object.keys(OPTIONS), "createLoop()");
+  checkReasoningEffort(options.reasoningEffort, "reasoningEffort of createLoop()");
   if (options.calls !== undefined) checkKnownKeys(options.calls, Object.keys(CALL_OPTIONS), "createLoop({ calls })");
 }

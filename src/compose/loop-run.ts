@@ -183,7 +183,7 @@ export class LoopRun {
 
   #request(): ModelRequest {
     const { output, options } = this.#place;
-    const { toolChoice, parallelCalls, maxOutputTokens, temperature, native } = options;
+    const { toolChoice, parallelCalls, maxOutputTokens, temperature, reasoningEffort, native } = options;
     const round = this.#round;
     const told = this.#tools(round);
     const choice = this.#lastRound || this.#repairs > 0 ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
@@ -198,6 +198,7 @@ export class LoopRun {
       ...(parallelCalls === undefined ? {} : { parallelCalls }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(temperature === undefined ? {} : { temperature }),
+      ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
       ...(native === undefined ? {} : { native }),
     };
   }

@@ -29,6 +29,7 @@ import { decideCalls } from "./decide-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
 import { Taint } from "./taint.ts";
 
+/** What holds for one run of a loop. */
 export interface LoopRunOptions<Output extends SchemaSource = SchemaSource> {
   readonly signal?: AbortSignal;
   /**
@@ -38,6 +39,7 @@ export interface LoopRunOptions<Output extends SchemaSource = SchemaSource> {
   readonly output?: Output;
 }
 
+/** What people decided about the calls that wait. */
 export interface ResumeDecisions {
   readonly decisions: ApprovalDecisions;
 }

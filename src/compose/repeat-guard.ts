@@ -17,6 +17,7 @@ export interface RepeatLimits {
   readonly stopAt: number;
 }
 
+/** When a call counts as repeated, and how often that may be. */
 export interface RepeatGuardOptions {
   /** How many of the latest calls are looked at, whatever stands between those that are equal. @default 40 */
   readonly window?: number;

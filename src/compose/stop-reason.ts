@@ -22,4 +22,5 @@ export const STOP_REASONS = {
   disabled: "The loop is switched off.",
 } as const satisfies Readonly<Record<string, string>>;
 
+/** Why a run of a loop ended: one of `STOP_REASONS`. */
 export type StopReason = keyof typeof STOP_REASONS;

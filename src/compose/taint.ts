@@ -4,6 +4,7 @@ import { nameMatcher } from "../policy/permission.ts";
 import type { NameMatcher } from "../policy/permission.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
+/** Which tools bring in untrusted words, and which calls are sensitive then. */
 export interface TaintOptions {
   /** Patterns over qualified names: tools whose results may hold third-party content (`web::*`, `mail::read`). */
   readonly sources: readonly string[];

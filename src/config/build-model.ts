@@ -75,10 +75,13 @@ function keyHintOf(
 export function configuredLoop(
   model: Partial<ModelConfig>,
   { system, earlyDispatch, ...limits }: LoopConfig,
-): Pick<LoopOptions, "system" | "earlyDispatch" | "limits" | "parallelCalls" | "maxOutputTokens" | "temperature" | "cost"> {
-  const { parallelCalls, maxOutputTokens, temperature, contextTokens, prices } = model;
+): Pick<
+  LoopOptions,
+  "system" | "earlyDispatch" | "limits" | "parallelCalls" | "maxOutputTokens" | "temperature" | "reasoningEffort" | "cost"
+> {
+  const { parallelCalls, maxOutputTokens, temperature, reasoningEffort, contextTokens, prices } = model;
   return {
-    ...omitUndefined({ system, earlyDispatch, parallelCalls, maxOutputTokens, temperature }),
+    ...omitUndefined({ system, earlyDispatch, parallelCalls, maxOutputTokens, temperature, reasoningEffort }),
     limits: { ...limits, ...omitUndefined({ contextTokens }) },
     ...(prices === undefined ? {} : { cost: (usage) => costOf(usage, prices) }),
   };

@@ -30,6 +30,7 @@ import type { BuildContext, Built } from "./toolset/toolset-type.ts";
 import { resolveVariables, variablesIn } from "./variables.ts";
 import { redactor } from "../core/base/redact.ts";
 
+/** What the parts of a runtime are built with, beside the configuration. */
 export interface BuildOptions {
   /** For sources that watch files. @default the system's */
   readonly clock?: Clock;
@@ -41,6 +42,7 @@ export interface BuildOptions {
   readonly trusted?: ReadonlySet<string>;
 }
 
+/** What a configuration has become: the parts of a runtime. */
 export interface RuntimeParts {
   readonly toolsets: readonly Toolset[];
   readonly sources: readonly ToolSource[];

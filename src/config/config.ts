@@ -1,4 +1,4 @@
-/** What a program needs to run from a configuration file, or to bring engines and sources that one may name: `haft/config`. */
+/** What a program needs to run from a configuration file, or to bring engines and sources that one may name: `haft/config`. @packageDocumentation */
 import type { Store } from "../core/store.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
 import { buildAnswers } from "./build-answers.ts";
@@ -25,6 +25,7 @@ export type { LockData } from "../trust/pinned-tool.ts";
 export { findConfig, loadConfig } from "./load-config.ts";
 export type { LoadOptions, LoadedConfig } from "./load-config.ts";
 
+/** How a configuration is loaded, and what its runtime is built with. */
 export type ConfiguredRuntimeOptions = LoadOptions & BuildOptions;
 
 /**

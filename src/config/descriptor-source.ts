@@ -23,6 +23,7 @@ import { toolFromFile } from "./tool-from-file.ts";
 import { mcpEngineOf } from "./toolset/mcp.ts";
 import type { Environment } from "./variables.ts";
 
+/** Where descriptors of tools are read, and with what. */
 export interface DescriptorSourceOptions {
   /** What reports call it, and the namespace of a tool whose descriptor stands alone. */
   readonly name: string;

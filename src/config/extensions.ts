@@ -24,6 +24,7 @@ export type EngineFactory = (options: JsonObject, context: ExtensionContext) => 
 /** Makes a source of the keys beside `type`. @throws anything for keys it cannot use */
 export type SourceFactory = (options: JsonObject, context: ExtensionContext) => ToolSource | Promise<ToolSource>;
 
+/** What a program adds to the words of a configuration. */
 export interface Extensions {
   readonly engines?: Readonly<Record<string, EngineFactory>>;
   readonly sources?: Readonly<Record<string, SourceFactory>>;

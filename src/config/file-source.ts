@@ -13,6 +13,7 @@ import type { ReadTools } from "./tool-file.ts";
 /** What every toolset of a source has. */
 export type CommonToolset = Omit<Toolset, "name" | "tools">;
 
+/** How the files of a source of tools are read. */
 export interface FileSourceOptions {
   /** @default the path */
   readonly name?: string;

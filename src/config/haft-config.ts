@@ -55,6 +55,7 @@ export interface HaftConfig extends ToolsBlock {
   readonly toolsets: ReadonlyMap<string, ToolsetConfig>;
 }
 
+/** What a configuration says of the runtime itself. */
 export type RuntimeConfig = CallSettings & Pick<RuntimeOptions, "maxConcurrent" | "strict" | "orphanHoldMs" | "durability" | "keepEvents">;
 
 const DURABILITIES = ["sync", "async"] as const;

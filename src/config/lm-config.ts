@@ -4,6 +4,7 @@ import type { LmEngineOptions } from "../engine/lm.ts";
 import { findProvider, nearProviders } from "../model/providers.ts";
 import type { ProviderName } from "../model/providers.ts";
 import { COUNT, PORTION, SIZE } from "../core/base/number-bounds.ts";
+import { REASONING_EFFORTS } from "../core/model.ts";
 import { TEMPERATURE, readAddress, readKey, readModel, readModelName } from "./model-config.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -46,6 +47,7 @@ export function readLmSettings(table: TableReader): LmSettings {
     tries: table.number("tries", { min: 1, max: 10, integer: true }),
     maxOutputTokens: table.number("maxOutputTokens", COUNT),
     temperature: table.number("temperature", TEMPERATURE),
+    reasoningEffort: table.choice("reasoningEffort", REASONING_EFFORTS),
     instructions: table.text("instructions"),
     maxReplyChars: table.number("maxReplyChars", CHARS),
   });

@@ -17,6 +17,7 @@ import type { Extensions } from "./extensions.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
 import type { Environment, SentVariable } from "./variables.ts";
 
+/** A configuration that was read and checked. */
 export interface LoadedConfig {
   /** As it was asked for. */
   readonly path: string;
@@ -38,6 +39,7 @@ export interface LoadedConfig {
   readonly sent: readonly SentVariable[];
 }
 
+/** Where a configuration is looked for. */
 export interface LoadOptions {
   /** Where `env:NAME` and `${NAME}` are looked up. @default process.env */
   readonly environment?: Environment;

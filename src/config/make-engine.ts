@@ -23,6 +23,7 @@ export interface EngineTarget {
   readonly service?: RestService;
 }
 
+/** What an engine of a configuration is made with. */
 export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | "environment"> {
   readonly extensions: ExtensionTable;
   readonly resolve: (text: string) => string;

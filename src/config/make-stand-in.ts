@@ -26,10 +26,10 @@ export async function makeLm({ model: config, modelKey, native, settings }: LmCo
   const { lmEngine } = await import("../engine/lm.ts");
   const keyName = `${name === undefined ? "" : `${name}.`}${modelKey === "lm_config" ? "lm_config.api_key" : "model.apiKey"}`;
   const { model } = buildModel(config, { environment, keyName });
-  const { maxOutputTokens, temperature } = config;
+  const { maxOutputTokens, temperature, reasoningEffort } = config;
   return lmEngine({
     model: native === undefined ? model : withFields(model, native),
-    ...omitUndefined({ maxOutputTokens, temperature }),
+    ...omitUndefined({ maxOutputTokens, temperature, reasoningEffort }),
     ...settings,
   });
 }

@@ -1,5 +1,7 @@
 /** Reads the tables that say which model answers, and how far its loop may go. */
 import type { LoopLimits } from "../compose/loop-limits.ts";
+import { REASONING_EFFORTS } from "../core/model.ts";
+import type { ReasoningEffort } from "../core/model.ts";
 import type { ModelPrices } from "../model/usage-meter.ts";
 import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -24,6 +26,7 @@ export interface ModelConfig {
   readonly maxAttempts?: number;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
+  readonly reasoningEffort?: ReasoningEffort;
   readonly parallelCalls?: boolean;
   readonly contextTokens?: number;
   readonly prices?: ModelPrices;
@@ -59,6 +62,7 @@ export function readModel(table: TableReader): ModelConfig | undefined {
     maxAttempts: table.number("maxAttempts", { ...COUNT, max: 100 }),
     maxOutputTokens: table.number("maxOutputTokens", COUNT),
     temperature: table.number("temperature", TEMPERATURE),
+    reasoningEffort: table.choice("reasoningEffort", REASONING_EFFORTS),
     parallelCalls: table.flag("parallelCalls"),
     contextTokens: table.number("contextTokens", COUNT),
     currency: table.text("currency"),

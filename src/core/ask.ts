@@ -1,6 +1,7 @@
 /** The question put to a person or a rule before a call may run. */
 import type { JsonObject } from "./base/json.ts";
 
+/** What a person is asked before a call runs. */
 export interface ApprovalRequest {
   readonly callId: string;
   readonly sessionId: string;

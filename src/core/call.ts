@@ -28,6 +28,7 @@ export function qualifiedName(namespace: string, name: string): string {
   return `${namespace}${NAMESPACE_SEPARATOR}${name}`;
 }
 
+/** A qualified name in its two parts. */
 export interface NameParts {
   readonly namespace: string | undefined;
   readonly name: string;

@@ -2,12 +2,14 @@
 import type { Fidelity } from "./fidelity.ts";
 import type { JsonValue } from "./base/json.ts";
 
+/** One part of what is said or answered: text, an image, a sound, a file or a link to one. */
 export type ContentPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image"; readonly mediaType: string; readonly data: string }
   | { readonly type: "audio"; readonly mediaType: string; readonly data: string }
   | { readonly type: "file"; readonly uri: string; readonly mediaType?: string; readonly text?: string; readonly name?: string };
 
+/** What an output of a tool says beside its value. */
 export interface ToolOutputOptions {
   /** What the model sees; `data` of images and audio is base64. */
   readonly content?: readonly ContentPart[];

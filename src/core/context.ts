@@ -4,6 +4,7 @@ import type { HistoryEntry } from "./history.ts";
 import type { JsonValue } from "./base/json.ts";
 import type { LogFields } from "./ports.ts";
 
+/** What a tool is given beside its input. */
 export interface ToolContext {
   /** The runtime's id of the call; the same over all attempts. */
   readonly callId: string;
@@ -53,6 +54,7 @@ export interface ToolContext {
   readonly log: (message: string, fields?: LogFields) => void;
 }
 
+/** How far a call is. */
 export interface ProgressUpdate {
   readonly message?: string;
   readonly done?: number;

@@ -26,6 +26,7 @@ export interface Effects<Input = JsonObject> {
 /** What became of an interrupted call. */
 export type Reconciled = { readonly happened: true; readonly output: unknown } | { readonly happened: false };
 
+/** What a tool knows when it finds out what became of an interrupted call. */
 export interface ReconcileContext<Input = JsonObject> {
   readonly callId: string;
   readonly toolName: string;
@@ -36,6 +37,7 @@ export interface ReconcileContext<Input = JsonObject> {
   readonly signal: AbortSignal;
 }
 
+/** What a tool knows when it takes back a call. */
 export interface UndoContext<Input = JsonObject> {
   readonly callId: string;
   readonly toolName: string;

@@ -5,6 +5,7 @@ import type { Clock, Log } from "./ports.ts";
 import type { Origin } from "./result.ts";
 import type { Tool } from "./tool.ts";
 
+/** What answers the calls of a toolset: the seam behind which a tool may be anything. */
 export interface Engine {
   /** The kind, as in a config file: `local`, `mcp`. */
   readonly kind: string;
@@ -55,6 +56,7 @@ export interface Engine {
   close?(): Promise<void>;
 }
 
+/** What an engine is opened with. */
 export interface EngineContext {
   /** The toolset the engine serves. */
   readonly toolset: string;
@@ -65,6 +67,7 @@ export interface EngineContext {
   changed(): void;
 }
 
+/** A call as an engine is given it: checked, and allowed to run. */
 export interface EngineRequest {
   readonly tool: Tool;
   /** The validated input as JSON, deeply frozen. */
@@ -75,6 +78,7 @@ export interface EngineRequest {
   readonly toolNamed?: (qualifiedName: string) => Tool | undefined;
 }
 
+/** A session as an engine is told of it. */
 export interface EngineSession {
   readonly sessionId: string;
   /** Aborts when the call that needs the session is cancelled. */

@@ -6,6 +6,7 @@ export type Actor = "model" | "user" | "programmer" | "operator";
 /** Whether the tool's effect happened: not begun, ended as a failure, or nobody can tell. */
 export type Outcome = "not_started" | "failed" | "unknown";
 
+/** What an error code means, and what follows from it by default. */
 export interface ErrorCodeInfo {
   /** One sentence: when a call ends with this code. */
   readonly when: string;
@@ -162,4 +163,5 @@ export const ERROR_CODES = {
   duplicate: { ...SETUP, when: "A name was registered twice.", actor: "programmer", http: 409, jsonRpc: -32602 },
 } as const satisfies Record<string, ErrorCodeInfo>;
 
+/** The code of an error: a row of `ERROR_CODES`. */
 export type ErrorCode = keyof typeof ERROR_CODES;

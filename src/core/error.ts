@@ -22,6 +22,7 @@ export interface ErrorInfo {
   readonly retryAfterMs?: number;
 }
 
+/** What an error says beside its code and message. */
 export interface ToolErrorOptions {
   /** For the model: shown to it with the message. */
   readonly hint?: string;

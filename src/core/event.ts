@@ -110,6 +110,7 @@ export interface BranchPoint {
   readonly length: number;
 }
 
+/** What happens in a runtime, as its listeners are told. */
 export type RuntimeEvent =
   | SessionEvent
   | (CallEvent & {
@@ -134,6 +135,7 @@ export type RuntimeEvent =
   | ToolsetEvent
   | { readonly type: "circuit-change"; readonly at: number; readonly toolName: string; readonly state: "open" | "half-open" | "closed" };
 
+/** What happens to a toolset. */
 export type ToolsetEvent =
   | { readonly type: "toolset-open"; readonly at: number; readonly toolset: string; readonly tools: number }
   | { readonly type: "toolset-fail"; readonly at: number; readonly toolset: string; readonly error: ErrorInfo }

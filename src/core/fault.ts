@@ -21,6 +21,7 @@ export const FAULT_TYPES = [
   "crash_before_commit",
   "crash_after_commit",
 ] as const;
+/** The name of a fault that can be put into calls. */
 export type FaultType = (typeof FAULT_TYPES)[number];
 
 /** One kind of failure: how likely it is, and which calls it may hit. */

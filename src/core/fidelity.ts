@@ -6,4 +6,5 @@
  * an error; `scripted`: somebody wrote it.
  */
 export const FIDELITIES = ["observed", "similar", "schema-valid", "unchecked", "scripted"] as const;
+/** How true a result is to what the tool itself would have answered. */
 export type Fidelity = (typeof FIDELITIES)[number];

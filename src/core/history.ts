@@ -3,6 +3,7 @@ import type { ToolCall } from "./call.ts";
 import type { JsonObject } from "./base/json.ts";
 import type { ToolResult } from "./result.ts";
 
+/** An earlier call of a session with its result. */
 export interface HistoryEntry {
   readonly callId: string;
   readonly turnId: string;

@@ -2,6 +2,7 @@
 import type { ToolCall } from "./call.ts";
 import type { ToolResult } from "./result.ts";
 
+/** What may watch, change or refuse calls. */
 export interface Hook {
   readonly name: string;
   /** Lower runs first; equal ones in the order given. @default 0 */
@@ -35,8 +36,10 @@ export interface Hook {
   afterCall?(result: ToolResult, context: HookContext): ToolResult | undefined | void | Promise<ToolResult | undefined | void>;
 }
 
+/** What a hook says before a call: another call, a refusal, or nothing. */
 export type HookDecision = ToolCall | { readonly veto: string } | undefined | void;
 
+/** What a hook knows of the call. */
 export interface HookContext {
   readonly callId: string;
   readonly sessionId: string;

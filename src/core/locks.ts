@@ -9,6 +9,7 @@ export interface LockRequest {
   readonly commutative: boolean;
 }
 
+/** A place among those that wait for locks, or hold them. */
 export interface LockTicket {
   /** True at once when nothing conflicts and no other process has to be asked; stays false for a ticket released while it waited. */
   readonly granted: boolean;

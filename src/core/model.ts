@@ -2,6 +2,7 @@
 import type { ToolCall } from "./call.ts";
 import type { ContentPart } from "./content.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
+import { ToolError } from "./error.ts";
 import type { ModelMessage, NativeMessage } from "./message.ts";
 import type { JsonSchema } from "./tool.ts";
 
@@ -23,6 +24,19 @@ export interface ModelTool {
 
 /** Whether the model may, must or must not call. A name is a qualified one. */
 export type ToolChoice = "auto" | "none" | "required" | { readonly tool: string };
+
+/** How much a model may be asked to reason before it answers; `none` asks for no reasoning. */
+export const REASONING_EFFORTS = ["none", "minimal", "low", "medium", "high"] as const;
+/** How much a model reasons before it answers: one of `REASONING_EFFORTS`. */
+export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
+
+/** @param what the setting and whose it is. @throws ToolError `invalid_argument` for an effort that does not exist; undefined passes */
+export function checkReasoningEffort(effort: unknown, what: string): void {
+  if (effort === undefined || REASONING_EFFORTS.some((known) => known === effort)) return;
+  const words = REASONING_EFFORTS.map((word) => JSON.stringify(word)).join(", ");
+  const shown = typeof effort === "string" ? JSON.stringify(effort.slice(0, 100)) : String(effort);
+  throw new ToolError("invalid_argument", `${what} is ${shown}; it takes one of ${words}.`);
+}
 
 /** Asks for a reply whose text is one JSON object. A provider that cannot be told is not: the messages should say it too. */
 export interface ResponseFormat {
@@ -55,6 +69,8 @@ export interface ModelRequest {
   /** Most tokens of the reply, reasoning included. @default what the provider does; 8,192 where one must be named */
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
+  /** How much to reason before the answer. A note says where the provider or its model cannot be asked for it. @default what the provider does */
+  readonly reasoningEffort?: ReasoningEffort;
   /** @default text, as the model likes */
   readonly responseFormat?: ResponseFormat;
   /** How many replies to make; more than one only where the provider can (see `ModelReply.candidates`). Integer ≥ 1. @default 1 */
@@ -70,6 +86,7 @@ export interface ModelRequest {
  * reason we do not know.
  */
 export const FINISH_REASONS = ["stop", "calls", "length", "content-filter", "refusal", "pause", "error", "truncated", "other"] as const;
+/** Why a message ended: one of `FINISH_REASONS`. */
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /** Tokens of one reply, as far as the provider tells. */
@@ -139,10 +156,12 @@ export type ModelEvent =
   | { readonly type: "reply-void"; readonly reason: string }
   | { readonly type: "reply-end"; readonly reply: ModelReply };
 
+/** What holds for one request. */
 export interface ModelOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A language model: it answers a request piece by piece. */
 export interface Model {
   /** For people: `openai/gpt-5`. */
   readonly name: string;

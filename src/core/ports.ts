@@ -12,23 +12,28 @@ export interface Clock {
   release?(): void;
 }
 
+/** Where randomness comes from. */
 export interface Random {
   /** A number in [0, 1). */
   next(): number;
 }
 
+/** Where ids come from. */
 export interface Ids {
   /** A new id, unique in the process and unguessable across processes, beginning with `prefix` and `_`. */
   next(prefix: string): string;
 }
 
+/** Where messages for the operator go. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
 }
 
+/** What a message of a log says beside its words. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
+/** What a runtime takes from outside: time, randomness, ids and a log. */
 export interface Ports {
   readonly clock: Clock;
   readonly random: Random;

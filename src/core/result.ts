@@ -33,6 +33,7 @@ export interface Truncation {
   readonly shownBytes: number;
 }
 
+/** What became of one call: every call ends in exactly one. */
 export interface ToolResult {
   /** The runtime's own id of the call, unique for ever. */
   readonly callId: string;

@@ -30,6 +30,7 @@ export interface SlotLimit {
   release(): void;
 }
 
+/** A call that waits for a place. */
 export interface SlotWaiter {
   /** True once the slot is this waiter's; stays false after `cancel` while waiting. */
   readonly taken: boolean;

@@ -2,6 +2,7 @@
 import type { Log } from "./ports.ts";
 import type { Toolset } from "./toolset.ts";
 
+/** Where tools are found; it may tell when they change. */
 export interface ToolSource {
   /** What reports and messages call it, such as the name of a toolset or the path of a file. */
   readonly name: string;
@@ -16,6 +17,7 @@ export interface ToolSource {
   watch?(changed: () => void): () => void;
 }
 
+/** What a source is opened with. */
 export interface SourceContext {
   readonly signal: AbortSignal;
   readonly log: Log;

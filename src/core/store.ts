@@ -49,6 +49,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** How the log of a session is made. */
 export interface LogOptions {
   /** Wall-clock milliseconds since the epoch. */
   readonly at: number;
@@ -88,6 +89,7 @@ export interface EventLog {
   close(): Promise<void>;
 }
 
+/** Which events of a log are read. */
 export interface ReadOptions {
   /** Position of the first event; they count from 1. @default 1 */
   readonly from?: number;
@@ -95,6 +97,7 @@ export interface ReadOptions {
   readonly limit?: number;
 }
 
+/** Some events of a log, in order. */
 export interface EventPage {
   /** In order, each frozen JSON whose checksum was verified. */
   readonly events: readonly SessionEvent[];
@@ -104,12 +107,14 @@ export interface EventPage {
   readonly damage?: LogDamage;
 }
 
+/** What is damaged in a log, and where. */
 export interface LogDamage {
   /** Position of the first event that cannot be trusted. */
   readonly position: number;
   readonly reason: string;
 }
 
+/** What a store knows of a session without reading its log. */
 export interface StoredSession {
   readonly sessionId: string;
   readonly createdAt: number;
@@ -123,6 +128,7 @@ export interface StoredSession {
   readonly openedBy?: string;
 }
 
+/** Which sessions of a store are listed. */
 export interface ListOptions {
   /** Most sessions. Integer ≥ 1. @default 100 */
   readonly limit?: number;
@@ -142,6 +148,7 @@ export interface CacheStore {
   invalidate(resources: readonly string[]): Promise<void>;
 }
 
+/** One result of a cache as a store keeps it. */
 export interface CacheRecord {
   readonly key: string;
   readonly body: string;

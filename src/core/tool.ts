@@ -27,6 +27,7 @@ export type ParsedInput = { readonly value: unknown } | { readonly issues: reado
 /** How long a result is kept: for a turn, a session, as long as the runtime, or in the store. */
 export type CacheScope = "turn" | "session" | "runtime" | "persistent";
 
+/** Whether and for how long the results of a tool that reads are kept. */
 export interface CacheSettings {
   readonly scope: CacheScope;
   /** How long a result may be used, in milliseconds. @default no limit */

@@ -6,6 +6,7 @@ import type { CallSettings, PromptContribution, Tool } from "./tool.ts";
 /** What may be said of a toolset beside its name, its tools and its engine. */
 export type ToolsetSettings = Omit<Toolset, "name" | "tools" | "engine">;
 
+/** Tools with one name space, and the engine that answers their calls. */
 export interface Toolset {
   /** The namespace of its tools: `name::tool`. */
   readonly name: string;

@@ -17,6 +17,7 @@ import { type Change, Records, type Thing, bounded, remembered } from "./example
 import { type Identity, type ToolIntent, idText, identityIn, isTaking, madeBy, othersIn, toolIntent } from "./example/tool-intent.ts";
 import { stepWorld } from "./world.ts";
 
+/** How values are made up. */
 export interface ExampleEngineOptions {
   /** Other seeds, other answers. @default 0 */
   readonly seed?: number | string;

@@ -6,8 +6,8 @@ import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
-import { endedWell } from "../core/model.ts";
-import type { FinishReason, Model, ModelReply, ModelRequest } from "../core/model.ts";
+import { checkReasoningEffort, endedWell } from "../core/model.ts";
+import type { FinishReason, Model, ModelReply, ModelRequest, ReasoningEffort } from "../core/model.ts";
 import type { Tool } from "../core/tool.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 import { askModel } from "./lm/ask-model.ts";
@@ -19,6 +19,7 @@ import { callText, correctionText, systemInstruction } from "./lm/prompt.ts";
 import { stepWorld } from "./world.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
+/** Which model plays the tools, and what it is shown. */
 export interface LmEngineOptions {
   readonly model: Model;
   /** Most earlier calls of the session that the model is shown, the newest. Integer ≥ 0. @default 20 */
@@ -33,6 +34,8 @@ export interface LmEngineOptions {
   readonly maxOutputTokens?: number;
   /** From 0 to 2. @default what the provider does */
   readonly temperature?: number;
+  /** How much the model reasons before it answers, where its provider can be asked for it. @default what the provider does */
+  readonly reasoningEffort?: ReasoningEffort;
   /** Added to the system instruction: what the simulated world is like. */
   readonly instructions?: string;
   /** A longer reply is no result, and is not waited for. @default 262_144 */
@@ -127,13 +130,13 @@ class LmEngine implements Engine {
   }
 
   #settings({ responseFormat }: OutputContract): Omit<ModelRequest, "messages"> {
-    const { model, instructions, candidates, maxOutputTokens, temperature } = this.#options;
+    const { model, instructions, candidates, maxOutputTokens, temperature, reasoningEffort } = this.#options;
     return {
       system: systemInstruction(instructions),
       ...(OF_DEVELOPER.test(model.name) ? { systemRole: "developer" } : {}),
       responseFormat,
       ...(candidates === 1 ? {} : { candidates }),
-      ...omitUndefined({ maxOutputTokens, temperature }),
+      ...omitUndefined({ maxOutputTokens, temperature, reasoningEffort }),
     };
   }
 }
@@ -202,6 +205,7 @@ function checkOptions(options: LmEngineOptions): void {
     throw new ToolError("invalid_argument", "The engine lm needs a model.", { hint: "Give it as model." });
   const { instructions } = options;
   for (const [name, bounds] of Object.entries(BOUNDS)) checkNumber(Reflect.get(options, name), `${name} of the engine lm`, bounds);
+  checkReasoningEffort(options.reasoningEffort, "reasoningEffort of the engine lm");
   if (instructions !== undefined && typeof instructions !== "string")
     throw new ToolError("invalid_argument", `instructions of the engine lm is ${String(instructions)}; it takes a string.`);
 }

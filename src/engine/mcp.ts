@@ -1,4 +1,4 @@
-/** Answers calls through an MCP server: a child process, or one that is reached over HTTP. */
+/** Answers calls through an MCP server: a child process, or one that is reached over HTTP. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";

@@ -20,6 +20,7 @@ import { ToolAnswers, recordedCalls } from "./recorded-calls.ts";
 import type { AnswerGroup, RecordedCall } from "./recorded-calls.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
+/** Which recorded call answers which. */
 export interface ReplayOptions {
   /**
    * `strict`: only a call with the same tool and the same input is answered. `nearest`: a call with another input is given the
@@ -149,6 +150,7 @@ function recordedError(error: ErrorInfo, fidelity: Fidelity, differing: readonly
   });
 }
 
+/** How the tools of a recording are offered again. */
 export interface ReplayToolsetOptions extends ReplayOptions {
   /**
    * The toolsets that were recorded, for their definitions; their handlers and engines are left out, and so are tools that

@@ -1,4 +1,4 @@
-/** Answers calls through an HTTP service, as its OpenAPI document describes it. */
+/** Answers calls through an HTTP service, as its OpenAPI document describes it. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, hintsOf } from "../core/error.ts";

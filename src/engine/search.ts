@@ -1,4 +1,4 @@
-/** Answers searches over documents that the program brings, without a service. */
+/** Answers searches over documents that the program brings, without a service. @packageDocumentation */
 import { COUNT, PORTION, checkNumber } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
 import { readOnly } from "../core/effects.ts";
@@ -12,6 +12,7 @@ import type { FoundDocument } from "./search/document-index.ts";
 import { readCorpus } from "./search/read-corpus.ts";
 import type { CorpusOptions } from "./search/read-corpus.ts";
 
+/** Which texts are searched, and what is found in them. */
 export interface SearchOptions extends CorpusOptions {
   /** How many documents a call finds that does not say so itself. Integer from 1 to 1,000. @default 5 */
   readonly limit?: number;

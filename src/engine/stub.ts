@@ -13,6 +13,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 export { readStubs } from "./stub/read-stubs.ts";
 export type { Stub, StubError } from "./stub/read-stubs.ts";
 
+/** What holds for all stubs. */
 export interface StubOptions {
   /** Called with every call that no stub answers. An error that it throws is logged. */
   readonly onUnmatched?: (call: UnmatchedCall) => void;

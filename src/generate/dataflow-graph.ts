@@ -8,6 +8,7 @@ export interface ParameterPlace {
   readonly name: string;
 }
 
+/** A field of one tool's output that can be an input of another tool. */
 export interface DataflowEdge {
   /** An output. */
   readonly from: ParameterPlace;

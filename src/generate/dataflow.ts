@@ -14,6 +14,7 @@ import type { TextMatcher } from "./text-match.ts";
 import { WHOLE, inputParameters, outputParameters } from "./tool-parameters.ts";
 import type { Embed } from "./vectors.ts";
 
+/** How the edges between tools are found. */
 export interface DataflowOptions {
   /** Compare parameters by the meaning of their names and descriptions, every output with every input, instead of by their words. */
   readonly embed?: Embed;

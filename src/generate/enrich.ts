@@ -10,6 +10,7 @@ import type { CatalogTool, ToolCollection } from "./catalog.ts";
 import type { Enrichment, EnrichmentResult } from "./enrichment.ts";
 import { sortEnrichments } from "./sort-enrichments.ts";
 
+/** How tools are enriched. */
 export interface EnrichOptions {
   readonly signal?: AbortSignal;
   /** @default warnings go to standard error */
@@ -18,6 +19,7 @@ export interface EnrichOptions {
   readonly onProgress?: (progress: EnrichmentProgress) => void;
 }
 
+/** How far the enrichments of a run are. */
 export interface EnrichmentProgress {
   /** The key of the enrichment. */
   readonly enrichment: string;

@@ -6,6 +6,7 @@ import type { EnrichOptions, Enriched } from "./enrich.ts";
 import type { Enrichment } from "./enrichment.ts";
 import { sortEnrichments } from "./sort-enrichments.ts";
 
+/** A source of tools with what enrichments have added. */
 export interface EnrichedSource extends ToolSource {
   /** What the latest load that went well made. @throws ToolError `unavailable` before the first one */
   readonly enriched: Enriched;

@@ -20,6 +20,7 @@ export interface Enrichment {
   enrich(context: EnrichmentContext): EnrichmentResult | Promise<EnrichmentResult>;
 }
 
+/** What an enrichment is given beside the tools. */
 export interface EnrichmentContext {
   /** As the enrichments before left them. */
   readonly tools: readonly CatalogTool[];
@@ -30,6 +31,7 @@ export interface EnrichmentContext {
   progress(done: number, total: number): void;
 }
 
+/** What an enrichment has found. */
 export interface EnrichmentResult {
   /** By id, the tools that take the place of those shown. They must keep their names. */
   readonly tools?: ReadonlyMap<string, Tool>;

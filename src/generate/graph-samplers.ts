@@ -10,6 +10,7 @@ import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
+/** How tools are drawn along the edges between them. */
 export interface GraphSampleOptions extends SampleOptions {
   /** Weaker edges are not followed. @default 0, all edges of the graph */
   readonly minScore?: number;

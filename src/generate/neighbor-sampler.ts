@@ -8,6 +8,7 @@ import type { Draw, SampleOptions, Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
+/** How tools are drawn with others like them. */
 export interface NeighborSampleOptions extends SampleOptions {
   /** Tools that are less alike are no neighbours. @default none is too different */
   readonly minScore?: number;

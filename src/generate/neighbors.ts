@@ -5,11 +5,13 @@ import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichme
 import { pause } from "./run-limited.ts";
 import { cosine } from "./vectors.ts";
 
+/** How the nearest tools are found. */
 export interface NeighborsOptions {
   /** How many for each tool, the nearest. Integer ≥ 1. @default 20 */
   readonly k?: number;
 }
 
+/** A tool and how near it is to another. */
 export interface Neighbor {
   /** The id of a tool. */
   readonly tool: string;

@@ -12,6 +12,7 @@ import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichme
 import { readOutputSchema } from "./read-output-schema.ts";
 import { runLimited } from "./run-limited.ts";
 
+/** What a model is asked when it makes up an output schema. */
 export interface SchemaPrompt {
   readonly system: string;
   readonly user: string;

@@ -8,6 +8,7 @@ import type { SampleOptions, Sampler } from "./sampler.ts";
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
+/** How tools are drawn at random. */
 export interface RandomSampleOptions extends SampleOptions {
   /**
    * How likely a namespace is drawn from: `proportional` to how many tools it has, so that every tool is as likely as any other;

@@ -18,6 +18,7 @@ export interface Sampler<Options extends SampleOptions = SampleOptions> {
   sample(options?: Options): readonly CatalogTool[];
 }
 
+/** How many tools are drawn, and how. */
 export interface SampleOptions {
   /** How many tools: exactly so many, no two the same. Integer ≥ 1. */
   readonly k?: number;

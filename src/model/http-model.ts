@@ -18,6 +18,7 @@ import { readAnswer } from "./read-answer.ts";
 import type { AnswerEvents } from "./read-answer.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
+/** Where a provider is, how it is spoken to, and for how long it is waited for. */
 export interface HttpModelOptions {
   readonly format: WireFormat;
   /** As the provider names it. */
@@ -59,11 +60,13 @@ export interface HttpModelOptions {
   readonly onNotes?: (notes: readonly WireNote[]) => void;
 }
 
+/** How often a request is sent, and how long is waited between. */
 export interface ModelRetrySettings extends RetrySettings {
   /** How often a request may be sent in all, the first included. @default 4 */
   readonly maxAttempts?: number;
 }
 
+/** An attempt that failed, and the wait before the next. */
 export interface ModelRetry {
   /** The attempt that has just failed; the first is 1. */
   readonly attempt: number;
@@ -71,6 +74,7 @@ export interface ModelRetry {
   readonly waitMs: number;
 }
 
+/** A request before it is signed. */
 export interface UnsignedRequest {
   readonly method: "POST";
   readonly url: string;
@@ -78,6 +82,7 @@ export interface UnsignedRequest {
   readonly body: string;
 }
 
+/** By name, the headers that sign a request. */
 export type SignatureHeaders = Readonly<Record<string, string>>;
 
 interface Encoded {

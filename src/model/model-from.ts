@@ -17,6 +17,7 @@ export interface ModelSpec extends Omit<HttpModelOptions, "format" | "model" | "
   readonly baseUrl?: string;
 }
 
+/** What models are made with, whichever they are. */
 export interface ModelContext extends Pick<HttpModelOptions, "fetch" | "ports" | "meter" | "onRetry" | "onNotes"> {
   /** Where keys and addresses are looked up. @default process.env */
   readonly environment?: Readonly<Record<string, string | undefined>>;

@@ -2,6 +2,7 @@
 import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 
+/** What a model takes from outside. */
 export type ModelPorts = Pick<Ports, "clock" | "random">;
 
 /** What is given, the rest real. */

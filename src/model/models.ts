@@ -1,4 +1,4 @@
-/** The public names of `haft/model`, listed by hand: models behind providers, what is sent to them, and what they cost. */
+/** The public names of `haft/model`, listed by hand: models behind providers, what is sent to them, and what they cost. @packageDocumentation */
 export {
   type FinishReason,
   type ModelCall,
@@ -8,6 +8,7 @@ export {
   type ModelRequest,
   type ModelTool,
   type ProviderCall,
+  type ReasoningEffort,
   type ReplyCandidate,
   type ResponseFormat,
   type TokenUsage,

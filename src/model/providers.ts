@@ -9,6 +9,7 @@ import { openAiChat } from "../wire/openai-chat.ts";
 import { openAiResponses } from "../wire/openai-responses.ts";
 import type { WireFormat } from "../wire/wire-format.ts";
 
+/** A provider of models: where it is, and what it speaks. */
 export interface Provider {
   /** What stands before the paths of its format. `{NAME}` is the value of that variable. Left out where everybody has their own. */
   readonly baseUrl?: string;
@@ -99,6 +100,7 @@ export const PROVIDERS = {
   "lm-studio": { ...chat("lm-studio", "http://127.0.0.1:1234/v1", "LM_STUDIO_API_KEY"), keyOptional: true },
 } as const satisfies Readonly<Record<string, Provider>>;
 
+/** The name of a provider that is known. */
 export type ProviderName = keyof typeof PROVIDERS;
 
 /** Other names for them. */
@@ -129,6 +131,7 @@ export function findProvider(name: string): { readonly name: ProviderName; reado
   return known === undefined ? undefined : { name: known, provider: PROVIDERS[known] };
 }
 
+/** The names of the providers that are known. */
 export const PROVIDER_NAMES = Object.keys(PROVIDERS) as readonly ProviderName[]; // the keys of a literal
 
 /** The providers whose names look most like this one, at most three. */

@@ -48,8 +48,10 @@ export interface ScriptedReply {
   readonly pieceChars?: number;
 }
 
+/** What a scripted model says, by the number of the request or as a function of it. */
 export type ReplyScript = readonly ScriptedReply[] | ((request: ModelRequest, index: number) => ScriptedReply | Promise<ScriptedReply>);
 
+/** How a scripted model speaks. */
 export interface ScriptedModelOptions {
   /** @default "scripted" */
   readonly name?: string;
@@ -57,6 +59,7 @@ export interface ScriptedModelOptions {
   readonly clock?: Clock;
 }
 
+/** A model that says what a script says, and keeps what it was asked. */
 export interface ScriptedModel extends Model {
   /** What it was asked, in order. */
   readonly requests: readonly ModelRequest[];

@@ -7,6 +7,7 @@ import { textFormat } from "../wire/text/formats.ts";
 import type { DecodeTextOptions, TextDecoding, TextFormat, WrittenCall } from "../wire/text/text-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
+/** How the calls of a model without tool calls are written and read. */
 export interface TextToolsOptions extends Pick<DecodeTextOptions, "thinking" | "unknownTools" | "bodyArguments" | "maxChars"> {
   /** The name of one, or one of your own. */
   readonly format: string | TextFormat;

@@ -11,6 +11,7 @@ export interface ModelPrices {
   readonly cacheWritePerMillion?: number;
 }
 
+/** What tokens cost, and in which currency. */
 export interface UsageMeterOptions {
   /** By the name of a model: `anthropic/claude-sonnet`. The cost of a model that is not there is not known. */
   readonly prices?: Readonly<Record<string, ModelPrices>>;

@@ -9,6 +9,7 @@ import type { Ports } from "../core/ports.ts";
 import { onAbort } from "./deadline.ts";
 import { ApprovalRules } from "./approval-rules.ts";
 
+/** Which calls need a yes first, and which never do. */
 export interface ApprovalSettings {
   /** Answers the questions. Left out = every call that needs approval ends with `approval_required`. */
   readonly approve?: Approver;

@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { Clock } from "../core/ports.ts";
 
+/** When calls of a toolset that keeps failing are refused for a while. */
 export interface CircuitSettings {
   /** Failures within the window that open the circuit. Integer ≥ 1. @default 5 */
   readonly failures?: number;

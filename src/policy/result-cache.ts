@@ -9,6 +9,7 @@ import { StoredResults } from "./stored-results.ts";
 import type { StoreOfResults } from "./stored-results.ts";
 import { weighContent, weighJson, weighText } from "./weigh.ts";
 
+/** How many results a cache keeps, and for how long. */
 export interface CacheOptions {
   /** About how much memory kept results may take; the results used longest ago go first. 0 keeps none. @default 67_108_864 */
   readonly maxBytes?: number;

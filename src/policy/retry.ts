@@ -4,6 +4,7 @@ import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
 import type { Random } from "../core/ports.ts";
 
+/** How often a call is tried, and how long is waited between. */
 export interface RetrySettings {
   /** Wait before the second attempt, in milliseconds. @default 1_000 */
   readonly delayMs?: number;

@@ -1,4 +1,4 @@
-/** The public names of `haft/loop`, listed by hand: what ends a loop and what watches over it. */
+/** The public names of `haft/loop`, listed by hand: what ends a loop and what watches over it. @packageDocumentation */
 export type { EmergencyStopOptions } from "../compose/emergency-stop.ts";
 export type { BudgetAxis, BudgetLimit, LoopBudgetLimits } from "../compose/loop-budget.ts";
 export type { LoopListener } from "../compose/loop-event.ts";

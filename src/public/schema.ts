@@ -1,4 +1,4 @@
-/** The public names of `haft/schema`, listed by hand: JSON Schema: inputs and outputs validated and repaired. */
+/** The public names of `haft/schema`, listed by hand: JSON Schema: inputs and outputs validated and repaired. @packageDocumentation */
 export type { ParsedInput } from "../core/tool.ts";
 export { type ImportedSchema, importSchema } from "../schema/import-schema.ts";
 export { validateInput, validateOutput, ValidationResult } from "../schema/validation-result.ts";

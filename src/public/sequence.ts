@@ -1,4 +1,4 @@
-/** The public names of `haft/sequence`, listed by hand: sequences of calls whose inputs refer to earlier results. */
+/** The public names of `haft/sequence`, listed by hand: sequences of calls whose inputs refer to earlier results. @packageDocumentation */
 export {
   type CheckSequenceOptions,
   type SequenceCheck,

@@ -1,4 +1,4 @@
-/** The public names of `haft/session`, listed by hand: sessions, what they record, and what they are made from. */
+/** The public names of `haft/session`, listed by hand: sessions, what they record, and what they are made from. @packageDocumentation */
 export type { ResultNotes } from "../call/call-run.ts";
 export type { ProgressingCall, ProgressListener } from "../call/execute-options.ts";
 export type { ResumeDecisions } from "../compose/loop.ts";

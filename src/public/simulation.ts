@@ -1,4 +1,4 @@
-/** The public names of `haft/simulation`, listed by hand: what answers in place of tools, and failures on purpose. */
+/** The public names of `haft/simulation`, listed by hand: what answers in place of tools, and failures on purpose. @packageDocumentation */
 export type { EngineSource, AnswerOptions, AnswerRule } from "../call/fallback-chains.ts";
 export { type FaultPlan, type FaultRule, type FaultType, FAULT_TYPES } from "../core/fault.ts";
 export { type Fidelity, FIDELITIES } from "../core/fidelity.ts";

@@ -1,4 +1,4 @@
-/** The public names of `haft/store`, listed by hand: the seam behind which sessions outlive their process. */
+/** The public names of `haft/store`, listed by hand: the seam behind which sessions outlive their process. @packageDocumentation */
 export type {
   CacheRecord,
   CacheStore,

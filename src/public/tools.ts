@@ -1,4 +1,4 @@
-/** The public names of `haft/tools`, listed by hand: the registry, definitions of tools as data, and which of them are visible. */
+/** The public names of `haft/tools`, listed by hand: the registry, definitions of tools as data, and which of them are visible. @packageDocumentation */
 export type { JsonPrimitive } from "../core/base/json.ts";
 export { type NameParts, qualifiedName, splitName } from "../core/call.ts";
 export type { ToolOutputOptions } from "../core/content.ts";

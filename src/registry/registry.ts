@@ -17,6 +17,7 @@ import { ToolNames } from "./tool-names.ts";
 import { compareNames, searchTools, type SearchQuery } from "./tool-search.ts";
 import { ToolsetEntry, type ToolFamily, type ToolsetState } from "./toolset-entry.ts";
 
+/** What holds for all tools of a registry. */
 export interface RegistryOptions {
   /** What tools use where neither they nor their toolset set anything. */
   readonly defaults?: CallSettings;

@@ -29,6 +29,7 @@ export interface ToolDefinition {
   readonly tags?: readonly string[];
 }
 
+/** The definition of a registered tool as data. */
 export function toolDefinition(registered: RegisteredTool): ToolDefinition {
   const { tool } = registered;
   return {

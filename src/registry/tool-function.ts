@@ -5,6 +5,7 @@ import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { InferInput } from "../schema/infer-schema.ts";
 import { defineTool, type DefinedTool, type HandlerResult, type SchemaSource, type ToolOptions } from "./define-tool.ts";
 
+/** What a function becomes a tool with. */
 export interface ToolFunctionOptions<Input extends SchemaSource, Output extends SchemaSource> extends Omit<
   ToolOptions<Input, Output>,
   "name" | "execute"

@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { ToolCategory } from "../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
+/** What tools are searched for. */
 export interface SearchQuery {
   /** Part of the unqualified name, in any case. */
   readonly nameContains?: string;

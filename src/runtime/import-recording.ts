@@ -18,11 +18,13 @@ import { storedEvents } from "../session/read-events.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { place } from "../session/session.ts";
 
+/** How a recording is imported. */
 export interface ImportOptions {
   /** @default the id of the session that was recorded */
   readonly id?: string;
 }
 
+/** The session that a recording became. */
 export interface ImportedRecording {
   readonly sessionId: string;
   readonly events: number;

@@ -17,6 +17,7 @@ import { partsOf } from "./runtime-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { Turn, makeAgain, takeBack } from "../session/turn.ts";
 
+/** How a stored session is resumed. */
 export interface ResumeOptions {
   /**
    * What becomes of calls that had begun and not ended. `run`: those that may be run again, or were never started, are run, answered by

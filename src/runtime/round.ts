@@ -21,11 +21,13 @@ import { copyContent } from "../session/copy-content.ts";
 import { readNative } from "../session/read-message.ts";
 import type { Turn } from "../session/turn.ts";
 
+/** How the calls of a round are run. */
 export interface RoundOptions extends Omit<ExecuteOptions, "idempotencyKey" | "onError" | "concurrent"> {
   /** What is to be kept with each result, beside what its tool said for programs. */
   readonly metadata?: ResultNotes;
 }
 
+/** What is done with one call that is added to a round. */
 export interface AddOptions {
   /** Ends the call with this, and its tool is not run. */
   readonly refusal?: ToolError | undefined;

@@ -27,6 +27,7 @@ import type { SessionSnapshot } from "./snapshot.ts";
 import { Submissions, checkIdempotencyKey } from "./submissions.ts";
 import type { Submitted } from "./submissions.ts";
 
+/** How a call is simulated. */
 export interface SimulateOptions extends Omit<ExecuteOptions, "recordHistory" | "idempotencyKey"> {
   /** The tools whose calls happen for real all the same, as patterns over qualified names; `true` = all. @default none */
   readonly allowSideEffects?: boolean | readonly string[];

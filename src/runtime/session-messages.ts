@@ -6,6 +6,7 @@ import type { ModelHistoryOptions } from "../history/model-history.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Session } from "../session/session.ts";
 
+/** What of a conversation is shown. */
 export interface MessagesOptions extends Omit<ModelHistoryOptions, "trim"> {
   /** Leave out results that newer calls have made worthless, above a share of a budget. @default they stay */
   readonly trim?: {

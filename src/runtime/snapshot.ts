@@ -12,6 +12,7 @@ import type { Submitted } from "./submissions.ts";
 
 const VERSION = 1;
 
+/** A session as JSON, from which it can be restored. */
 export interface SessionSnapshot {
   readonly haft: "snapshot";
   readonly version: typeof VERSION;

@@ -6,6 +6,7 @@ import type { JsonSchema } from "../core/tool.ts";
 import { showValue } from "./schema-problem.ts";
 import { words } from "../core/base/wording.ts";
 
+/** A schema as it was taken over, and what was changed. */
 export interface ImportedSchema {
   /** Deeply frozen plain JSON. */
   readonly schema: JsonSchema;

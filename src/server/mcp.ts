@@ -1,4 +1,4 @@
-/** The tools of a runtime as an MCP server, over standard input and output or HTTP, for clients of both eras of the protocol. */
+/** The tools of a runtime as an MCP server, over standard input and output or HTTP, for clients of both eras of the protocol. @packageDocumentation */
 import { ToolError } from "../core/error.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { HttpGateway } from "./mcp/http.ts";

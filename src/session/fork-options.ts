@@ -1,6 +1,7 @@
 /** What a branch may be. */
 import { ToolError } from "../core/error.ts";
 
+/** What a branch of a session is called, and what its calls may do. */
 export interface ForkOptions {
   /** @default minted */
   readonly id?: string;

@@ -7,6 +7,7 @@ import { changedKeys } from "../core/base/persistent-map.ts";
 import { partsOfPlace } from "./session.ts";
 import type { StateMap } from "./session.ts";
 
+/** What two sessions do not have in common. */
 export interface SessionDiff {
   /** The values of state that differ, by toolset and key. */
   readonly state: readonly StateDifference[];
@@ -16,6 +17,7 @@ export interface SessionDiff {
   readonly pretended: readonly string[];
 }
 
+/** A value of the state that two sessions do not share. */
 export interface StateDifference {
   readonly toolset: string;
   readonly key: string;

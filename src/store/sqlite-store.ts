@@ -1,4 +1,4 @@
-/** Sessions in a SQLite file. */
+/** Sessions in a SQLite file. @packageDocumentation */
 import { resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
@@ -7,6 +7,7 @@ import { InThreadDatabase } from "./in-thread-database.ts";
 import { requireWhole } from "./store-options.ts";
 import { WorkerDatabase, findWorkerFile } from "./worker-database.ts";
 
+/** How the file of a store is written. */
 export interface SqliteStoreOptions {
   /** The file, made when it is not there, in a folder that is; or `:memory:`. Never on a network drive. */
   readonly path: string;

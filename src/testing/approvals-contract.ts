@@ -10,6 +10,7 @@ import { PATIENCE_MS, within } from "./within.ts";
 /** Makes approvals with this approver and no rules of their own. */
 export type ApprovalsMaker = (approve: Approver | undefined) => Approvals;
 
+/** One case of the contract that every `Approvals` keeps. */
 export interface ApprovalsCase {
   /** A claim: `an answer to another input decides nothing`. */
   readonly title: string;

@@ -183,6 +183,7 @@ export class MemoryLog implements Log {
   }
 }
 
+/** Ports whose time, randomness and ids a test decides. */
 export interface FakePorts extends Ports {
   readonly clock: FakeClock;
   readonly log: MemoryLog;

@@ -9,6 +9,7 @@ export interface LocksSubject {
   readonly other: Locks;
 }
 
+/** One case of the contract that every `Locks` keeps. */
 export interface LocksCase {
   /** A claim: `a writer waits for earlier readers`. */
   readonly title: string;

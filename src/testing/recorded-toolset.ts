@@ -12,6 +12,7 @@ import { recordedCalls } from "../engine/recorded-calls.ts";
 import { toolsetsOfRecording } from "../engine/replay.ts";
 import type { ReplayToolsetOptions } from "../engine/replay.ts";
 
+/** What a recording gives a test: toolsets that answer from it, its calls and their results. */
 export interface RecordedFixture {
   /** For `createRuntime({ toolsets })`. */
   readonly toolsets: readonly Toolset[];

@@ -10,6 +10,7 @@ export interface SlotsSubject {
   readonly other: Slots;
 }
 
+/** One case of the contract that every `Slots` keeps. */
 export interface SlotsCase {
   /** A claim: `a freed slot goes to the waiter`. */
   readonly title: string;

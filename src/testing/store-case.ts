@@ -14,6 +14,7 @@ export interface StoreSubject {
   another(): Store;
 }
 
+/** One case of the contract that every store keeps. */
 export interface StoreCase {
   /** A claim: `an id that is taken is refused`. */
   readonly title: string;

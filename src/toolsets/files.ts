@@ -1,4 +1,4 @@
-/** A workspace folder as a toolset: read, list, search and, unless told otherwise, change its files. */
+/** A workspace folder as a toolset: read, list, search and, unless told otherwise, change its files. @packageDocumentation */
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -13,6 +13,7 @@ import { readTool } from "./files/read-file.ts";
 import { type PathGuard, Workspace } from "./files/workspace-path.ts";
 import { writeTool } from "./files/write-file.ts";
 
+/** Which folder the tools work in, and what they may do there. */
 export interface FilesOptions {
   /** The workspace: an existing folder. Relative paths in calls start here. */
   readonly root: string;

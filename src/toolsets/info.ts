@@ -1,4 +1,4 @@
-/** The tool `info`: a tool's documentation when the model asks for it, and not before. */
+/** The tool `info`: a tool's documentation when the model asks for it, and not before. @packageDocumentation */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ToolContext } from "../core/context.ts";
@@ -13,6 +13,7 @@ import { INFO_TOOL, MANUAL_TOOLSET } from "../call/manual-reading.ts";
 import { callerVisibility, messageOf, registryOf } from "../call/tool-context.ts";
 import { qualifiedNameOf } from "../wire/provider-name.ts";
 
+/** What is told in place of tools' own documentation. */
 export interface InfoOptions {
   /**
    * Texts in place of tools' own documentation, by qualified or bare name. A function chooses them for each call, so that two sessions or

@@ -3,11 +3,13 @@ import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-conversation.ts";
+import { ADAPTIVE, claudeEfforts } from "./anthropic/claude-efforts.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
+import { effortFields } from "./reasoning-effort.ts";
 import { heldSchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -75,6 +77,13 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const offered = tools.length > 0 || native["tools"] !== undefined;
   const said = encodeMessages(request.messages, { tools: offered });
   const system = [...systemBlocks(request.system), ...(said.system ?? [])];
+  const { thinking, ...effort } = effortFields(
+    request,
+    { format: ANTHROPIC, model, efforts: claudeEfforts(model, request.toolChoice) },
+    notes,
+  );
+  const isThinking = thinking === ADAPTIVE && native["thinking"] === undefined;
+  if (isThinking && temperature !== undefined) notes.push(NO_TEMPERATURE);
   const body: JsonObject = {
     model,
     max_tokens,
@@ -82,13 +91,16 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     messages: said.messages,
     ...(tools.length === 0 ? {} : { tools }),
     ...choiceOf(request, encoded),
-    ...(temperature === undefined ? {} : { temperature }),
+    ...(temperature === undefined || isThinking ? {} : { temperature }),
+    ...(thinking === undefined ? {} : { thinking }),
     ...(stream ? { stream } : {}),
     ...native,
-    ...mergeNative("output_config", outputConfig(request, model, notes), native),
+    ...mergeNative("output_config", { ...effort, ...outputConfig(request, model, notes) }, native),
   };
   return { body, toolNames: new Map([...said.toolNames, ...toolNames]), notes };
 }
+
+const NO_TEMPERATURE: WireNote = { kind: "unsupported", note: `${ANTHROPIC} takes no temperature where the model thinks.` };
 
 /** Models from before the API had structured outputs, which refuse to be asked for them. */
 const OLD_MODEL = /claude-(?:instant|[123](?!\d)|(?:sonnet|opus)-4-(?:0|\d{8})(?!\d))/u;

@@ -1,13 +1,16 @@
 /** Amazon Bedrock's Converse API. */
 import { isJsonObject } from "../core/base/json.ts";
-import type { JsonObject } from "../core/base/json.ts";
-import type { ModelRequest, ModelTool } from "../core/model.ts";
+import type { JsonObject, JsonValue } from "../core/base/json.ts";
+import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedrock/conversation.ts";
 import { ConverseReader } from "./bedrock/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
+import { ADAPTIVE, claudeEfforts } from "./anthropic/claude-efforts.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
+import { effortFields, effortsAs } from "./reasoning-effort.ts";
+import type { EffortFields } from "./reasoning-effort.ts";
 import { heldSchema, replyName, unsupportedReply } from "./response-format.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -64,19 +67,48 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
   const notes: WireNote[] = [...encoded.notes];
   if (toolChoice !== "none" && request.parallelCalls === false) notes.push(NO_SWITCH);
   candidateCount(request, { format: BEDROCK, most: 1 }, notes);
-  const inferenceConfig = omitUndefined({ maxTokens, temperature });
+  const { effort, ...ofModel } = effortFields(request, { format: BEDROCK, model, efforts: effortsOf(model, toolChoice) }, notes);
+  const modelFields = mergeNative("additionalModelRequestFields", ofModel, native);
+  const isThinking = thinks(modelFields["additionalModelRequestFields"]);
+  if (isThinking && temperature !== undefined) notes.push(NO_TEMPERATURE);
+  const inferenceConfig = omitUndefined({ maxTokens, temperature: isThinking ? undefined : temperature });
   const body: JsonObject = {
     messages: said.messages,
     ...(system.length === 0 ? {} : { system }),
     ...(Object.keys(inferenceConfig).length === 0 ? {} : { inferenceConfig }),
     ...toolConfig,
     ...native,
-    ...mergeNative("outputConfig", outputConfig(request, model, notes), native),
+    ...modelFields,
+    ...mergeNative("outputConfig", { ...omitUndefined({ effort }), ...outputConfig(request, model, notes) }, native),
   };
   return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
 }
 
 const NO_SWITCH: WireNote = { kind: "unsupported", note: `${BEDROCK} cannot be told to make one call at a time.` };
+
+const NO_TEMPERATURE: WireNote = { kind: "unsupported", note: `${BEDROCK} takes no temperature where Claude thinks.` };
+
+function thinks(modelFields: JsonValue | undefined): boolean {
+  return isJsonObject(modelFields) && modelFields["thinking"] === ADAPTIVE;
+}
+
+const NOVA_EFFORTS: EffortFields = {
+  ...effortsAs((maxReasoningEffort) => ({ reasoningConfig: { type: "enabled", maxReasoningEffort } }), ["low", "medium", "high"]),
+  none: { reasoningConfig: { type: "disabled" } },
+};
+const GPT_OSS_EFFORTS = effortsAs((effort) => ({ reasoning_effort: effort }), ["low", "medium", "high"]);
+
+/**
+ * `effort` is the service's own field; the others are the model's.
+ *
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_OutputConfig.html
+ * @see https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
+ */
+function effortsOf(model: string, toolChoice: ToolChoice): EffortFields {
+  if (model.includes("claude")) return claudeEfforts(model, toolChoice);
+  if (/(?:^|[./])nova-2-/u.test(model)) return NOVA_EFFORTS;
+  return model.includes("gpt-oss") ? GPT_OSS_EFFORTS : {};
+}
 
 /** Models that Bedrock cannot hold to a schema. */
 const WITHOUT_SCHEMAS =

@@ -1,6 +1,10 @@
 /** What providers that speak Chat Completions do differently, as data. */
+import type { JsonObject } from "../core/base/json.ts";
+import type { ReasoningEffort } from "../core/model.ts";
 import type { IdRule } from "./conversation-steps.ts";
 import type { SchemaSubset } from "./fit-schema.ts";
+import { effortsAs, openAiEfforts } from "./reasoning-effort.ts";
+import type { EffortFields } from "./reasoning-effort.ts";
 
 /** How a provider wants the reasoning of its own messages back. */
 export interface ReasoningRule {
@@ -12,6 +16,7 @@ export interface ReasoningRule {
   readonly required?: boolean;
 }
 
+/** How one provider's Chat Completions differ from plain ones. */
 export interface ChatVariant {
   /** `openai-chat`, or that and the provider: what one provider's messages hold beyond ours is not shown to another. */
   readonly name: string;
@@ -48,6 +53,8 @@ export interface ChatVariant {
   /** The user may not speak right after results: a word of the assistant is put between. */
   readonly answersResults: boolean;
   readonly reasoning?: ReasoningRule;
+  /** How a request asks for more or less reasoning, by the model. */
+  readonly efforts: (model: string) => EffortFields;
   /** Fields of a message and of its calls that go back as they came. */
   readonly keptFields: readonly string[];
   /** JSON inside of text has a space behind `:` and `,`, as Python writes it. */
@@ -57,6 +64,9 @@ export interface ChatVariant {
 /** OpenAI takes any text; 40 characters are what it has refused to exceed. */
 const OPENAI_IDS: IdRule = { allowed: /^[\x21-\x7e]+$/u, maxLength: 40 };
 const MISTRAL_IDS: IdRule = { allowed: /^[A-Za-z0-9]{9}$/u, maxLength: 9, exactLength: 9 };
+
+const effortField = (effort: ReasoningEffort): JsonObject => ({ reasoning_effort: effort });
+const ANY_EFFORT = effortsAs(effortField);
 
 /** What most servers understand; also for those that are not in the table. */
 export const PLAIN_CHAT: ChatVariant = {
@@ -77,13 +87,38 @@ export const PLAIN_CHAT: ChatVariant = {
   mediaInResults: false,
   namedResults: false,
   answersResults: false,
+  efforts: () => ANY_EFFORT,
   keptFields: [],
   spacedJson: false,
 };
 
 type Difference = Partial<Omit<ChatVariant, "name">>;
 
-const OPENAI: Difference = { maxTokensField: "max_completion_tokens", strict: "openai-strict", maxTools: 128 };
+/** The efforts that the provider has, all in the field that OpenAI has for them. */
+function efforts(...known: readonly ReasoningEffort[]): Difference {
+  const fields = effortsAs(effortField, known);
+  return { efforts: () => fields };
+}
+
+/** The provider can only be told not to reason, in these fields. */
+function unreasoned(fields: JsonObject): Difference {
+  return { efforts: () => ({ none: fields }) };
+}
+
+const OPENAI: Difference = {
+  maxTokensField: "max_completion_tokens",
+  strict: "openai-strict",
+  maxTools: 128,
+  efforts: (model) => openAiEfforts(model, effortField),
+};
+const NO_THINKING: JsonObject = { thinking: { type: "disabled" } };
+const THINKING: JsonObject = { thinking: { type: "enabled" } };
+/** It reads `minimal` as `low` and `medium` as `high`. */
+const DEEPSEEK_EFFORTS: EffortFields = {
+  ...effortsAs((effort) => ({ ...THINKING, ...effortField(effort) }), ["minimal", "low", "medium", "high"]),
+  none: NO_THINKING,
+};
+const OPENROUTER_EFFORTS = effortsAs((effort) => ({ reasoning: { effort } }));
 const ONE_REPLY: Difference = { maxCandidates: 1 };
 const ANY_OBJECT: Difference = { jsonReplies: ["json_object"] };
 const THINKS_ON: ReasoningRule = { field: "reasoning_content", when: "calls" };
@@ -105,27 +140,41 @@ const DIFFERENCES = {
     media: false,
     parallelSwitch: false,
     reasoning: MUST_THINK,
+    efforts: () => DEEPSEEK_EFFORTS,
   },
   /** Few of its models take a schema for the reply, and none while it streams. */
-  groq: { ...ONE_REPLY, ...ANY_OBJECT, maxTokensField: "max_completion_tokens", maxTools: 128 },
-  xai: { maxTokensField: "max_completion_tokens", strict: "openai-strict" },
-  openrouter: { ...ONE_REPLY, documents: true, strict: "openai-strict", reasoning: { field: "reasoning_details", when: "always" } },
+  groq: {
+    ...efforts("none", "low", "medium", "high"),
+    ...ONE_REPLY,
+    ...ANY_OBJECT,
+    maxTokensField: "max_completion_tokens",
+    maxTools: 128,
+  },
+  xai: { ...efforts("none", "low", "medium", "high"), maxTokensField: "max_completion_tokens", strict: "openai-strict" },
+  openrouter: {
+    ...ONE_REPLY,
+    documents: true,
+    strict: "openai-strict",
+    reasoning: { field: "reasoning_details", when: "always" },
+    efforts: () => OPENROUTER_EFFORTS,
+  },
   vllm: {},
   sglang: {},
   "llama-cpp": {},
   "lm-studio": { ...ONE_REPLY, parallelSwitch: false, jsonReplies: ["json_schema"] },
-  ollama: { ...ONE_REPLY, parallelSwitch: false },
+  ollama: { ...efforts("none", "low", "medium", "high"), ...ONE_REPLY, parallelSwitch: false },
   /** Takes a count of the likeliest tokens to tell of, not a switch. */
   together: { logprobs: 1 },
   fireworks: { reasoning: THINKS_ON },
-  moonshot: { ...ONE_REPLY, ...ANY_OBJECT, reasoning: MUST_THINK, parallelSwitch: false },
-  zhipu: { ...ONE_REPLY, ...ANY_OBJECT, reasoning: THINKS_ON, parallelSwitch: false },
-  alibaba: { ...ANY_OBJECT, reasoning: THINKS_ON, maxCandidates: 4, logprobs: false },
+  moonshot: { ...unreasoned(NO_THINKING), ...ONE_REPLY, ...ANY_OBJECT, reasoning: MUST_THINK, parallelSwitch: false },
+  zhipu: { ...unreasoned(NO_THINKING), ...ONE_REPLY, ...ANY_OBJECT, reasoning: THINKS_ON, parallelSwitch: false },
+  alibaba: { ...unreasoned({ enable_thinking: false }), ...ANY_OBJECT, reasoning: THINKS_ON, maxCandidates: 4, logprobs: false },
   huggingface: { ...ONE_REPLY },
-  cerebras: { ...ONE_REPLY, maxTokensField: "max_completion_tokens", strict: "openai-strict" },
+  cerebras: { ...efforts("none", "low", "medium", "high"), ...ONE_REPLY, maxTokensField: "max_completion_tokens", strict: "openai-strict" },
   /** Calls carry signatures in `extra_content`, without which Gemini 3 refuses them. */
   gemini: { parallelSwitch: false, keptFields: ["extra_content"], maxCandidates: 8, logprobs: false },
   mistral: {
+    ...efforts("none", "high"),
     ids: MISTRAL_IDS,
     strict: "openai-strict",
     streamOptions: false,
@@ -138,6 +187,7 @@ const DIFFERENCES = {
   },
 } as const satisfies Readonly<Record<string, Difference>>;
 
+/** The name of a variant that is known. */
 export type ChatVariantName = keyof typeof DIFFERENCES;
 
 /** The variants that are known by name. */

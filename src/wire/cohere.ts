@@ -21,6 +21,8 @@ import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
+import { effortFields } from "./reasoning-effort.ts";
+import type { EffortFields } from "./reasoning-effort.ts";
 import { replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -143,12 +145,20 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(offered ? { tools: encoded.tools, ...(strict ? { strict_tools: true } : {}) } : {}),
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, encoded)),
     ...omitUndefined({ max_tokens: maxOutputTokens, temperature }),
+    ...effortFields(request, { format: FORMAT, model, efforts: EFFORTS }, notes),
     ...jsonReply(request, offered, notes),
     stream,
     ...native,
   };
   return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
 }
+
+/**
+ * Its models reason or they do not: there is no more or less, but for a budget of tokens.
+ *
+ * @see https://docs.cohere.com/docs/reasoning
+ */
+const EFFORTS: EffortFields = { none: { thinking: { type: "disabled" } } };
 
 /**
  * Refused beside tools, and where an object of the schema requires nothing.

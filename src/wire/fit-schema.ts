@@ -13,6 +13,7 @@ import type { SchemaSubset, SubsetRules } from "./subset/subset-rules.ts";
 export type { SchemaLoss } from "./subset/place.ts";
 export type { SchemaSubset } from "./subset/subset-rules.ts";
 
+/** A schema as a provider takes it, and what was lost. */
 export interface FittedSchema {
   readonly schema: JsonObject;
   /** What the schema says and this one does not, in the order of the schema; at most 200. */

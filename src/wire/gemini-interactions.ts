@@ -6,6 +6,8 @@ import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
+import { geminiLevels } from "./gemini/thinking.ts";
+import { effortFields } from "./reasoning-effort.ts";
 import { InteractionReader } from "./gemini/interaction-reader.ts";
 import { INTERACTIONS, resultSteps, toInteractionSteps } from "./gemini/interaction-steps.ts";
 import { chosenTool } from "./own-tools.ts";
@@ -65,13 +67,15 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const { tools } = encoded;
   const said = encodeMessages(request.messages, { tools: tools.length > 0 || native["tools"] !== undefined });
   const system = [first.toWellFormed(), ...(said.system ?? []).map(({ text }) => String(text))].filter((text) => text.trim() !== "");
+  const notes: WireNote[] = [...encoded.notes];
+  const efforts = geminiLevels(model, (level) => ({ thinking_level: level }));
   const ours = {
     ...omitUndefined({ max_output_tokens: maxOutputTokens, temperature }),
+    ...effortFields(request, { format: INTERACTIONS, model, efforts }, notes),
     ...toolChoice(request.toolChoice ?? "auto", encoded, strict),
   };
   const { generation_config: theirs = {}, ...others } = native;
   const config = isJsonObject(theirs) ? { ...ours, ...theirs } : ours;
-  const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls === false && tools.length > 0) notes.push(NO_SWITCH);
   candidateCount(request, { format: INTERACTIONS, most: 1 }, notes);
   const body: JsonObject = {

@@ -8,6 +8,8 @@ import { encodeEachTool } from "./encode-tools.ts";
 import { GEMINI, mediaParts, responsePart, toGeminiContents } from "./gemini-conversation.ts";
 import type { GeminiOptions } from "./gemini-conversation.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
+import { geminiEfforts } from "./gemini/thinking.ts";
+import { effortFields } from "./reasoning-effort.ts";
 import { GeminiReader } from "./gemini/gemini-reader.ts";
 import { mergeNative } from "./merge-native.ts";
 import { chosenTool } from "./own-tools.ts";
@@ -26,6 +28,7 @@ import type {
 } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
+/** How requests for Gemini are written. */
 export interface GeminiFormatOptions {
   /** Where a tool's schema stands: `parameters` is for models that do not read JSON Schema, and loses more. @default "parametersJsonSchema" */
   readonly schemaField?: "parametersJsonSchema" | "parameters";
@@ -122,6 +125,7 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
   const candidates = candidateCount(request, { format: GEMINI, most: MAX_CANDIDATES }, notes);
   const generationConfig = {
     ...omitUndefined({ maxOutputTokens, temperature, candidateCount: candidates }),
+    ...effortFields(request, { format: GEMINI, model, efforts: geminiEfforts(model) }, notes),
     ...jsonReply(request, options, { notes, canBeJson: tools.length === 0 || NEW_MODEL.test(model) }),
   };
   const body: JsonObject = {

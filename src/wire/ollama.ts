@@ -11,6 +11,8 @@ import { FORMAT, OllamaReader } from "./ollama/ollama-reader.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
+import { effortFields, effortsAs } from "./reasoning-effort.ts";
+import type { EffortFields } from "./reasoning-effort.ts";
 import { replySchema } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -97,6 +99,9 @@ function writeCall({ id, name, input }: WireCall): JsonObject {
   return { id, function: { name, arguments: inputObject(input) } };
 }
 
+/** @see https://docs.ollama.com/capabilities/thinking */
+const EFFORTS: EffortFields = { ...effortsAs((think) => ({ think }), ["low", "medium", "high"]), none: { think: false } };
+
 function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarget): EncodedRequest {
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, responseFormat, native = {} } = request;
   const encoded = encodeTools(tools);
@@ -115,6 +120,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarg
     ...(encoded.tools.length === 0 || toolChoice === "none" ? {} : { tools: encoded.tools }),
     ...(Object.keys(options).length === 0 ? {} : { options }),
     ...(responseFormat === undefined ? {} : { format: schema?.schema ?? "json" }),
+    ...effortFields(request, { format: FORMAT, model, efforts: EFFORTS }, notes),
     stream,
     ...native,
   };

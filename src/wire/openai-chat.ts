@@ -12,6 +12,7 @@ import { ChatReader } from "./openai-chat/chat-reader.ts";
 import { resultContent, shownMedia, toOpenAiMessages } from "./openai-conversation.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
+import { effortFields } from "./reasoning-effort.ts";
 import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
 import type {
@@ -111,6 +112,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(offered && parallelCalls !== undefined && variant.parallelSwitch ? { parallel_tool_calls: parallelCalls } : {}),
     ...(maxOutputTokens === undefined ? {} : { [variant.maxTokensField]: maxOutputTokens }),
     ...(temperature === undefined ? {} : { temperature }),
+    ...effortFields(request, { format: variant.name, model, efforts: variant.efforts(model) }, notes),
     ...responseFormatOf(request, variant, { notes, messages: [...said, ...conversation.messages] }),
     ...candidatesOf(request, variant, { notes, model }),
     ...(stream ? { stream, ...(variant.streamOptions ? { stream_options: { include_usage: true } } : {}) } : {}),

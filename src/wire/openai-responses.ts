@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
-import type { ModelReply, ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
+import type { ModelReply, ModelRequest, ModelTool, ReasoningEffort, ToolChoice } from "../core/model.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import type { WireTool } from "./encode-tools.ts";
@@ -10,6 +10,7 @@ import { mergeNative } from "./merge-native.ts";
 import { ResponsesDecoder } from "./responses/decoder.ts";
 import { FORMAT, toInputItems } from "./responses/input-items.ts";
 import { BUILT_IN_TOOLS } from "./responses/items.ts";
+import { effortFields, openAiEfforts } from "./reasoning-effort.ts";
 import { textOf } from "./read-field.ts";
 import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
 import { resultItem } from "./responses/result-items.ts";
@@ -106,10 +107,13 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     store: false,
     ...(plain ? {} : { include: ["reasoning.encrypted_content"] }),
     ...native,
+    ...mergeNative("reasoning", effortFields(request, { format: FORMAT, model, efforts: openAiEfforts(model, effortOf) }, notes), native),
     ...mergeNative("text", textFormat(request, input.messages, notes), native),
   };
   return { body, toolNames: new Map([...input.toolNames, ...encoded.toolNames]), notes };
 }
+
+const effortOf = (effort: ReasoningEffort): JsonObject => ({ effort });
 
 /** The provider looks for the word JSON in the input alone, not in the instructions. */
 function textFormat({ responseFormat }: ModelRequest, input: readonly JsonObject[], notes: WireNote[]): JsonObject {

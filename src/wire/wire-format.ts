@@ -7,6 +7,7 @@ import type { ToolResult } from "../core/result.ts";
 /** How the pieces of a streamed reply are framed. `event-stream` is AWS's binary `application/vnd.amazon.eventstream`. */
 export type Framing = "sse" | "json-lines" | "event-stream";
 
+/** A provider's JSON: requests are written and replies are read in it. */
 export interface WireFormat {
   /** `openai-chat`, `anthropic-messages`: what `NativeMessage.format` and `ModelTool.providers` go by. */
   readonly name: string;
@@ -37,14 +38,17 @@ export interface WireTarget {
   readonly strict?: boolean;
 }
 
+/** What the tools of a request are written for. */
 export type EncodeToolsOptions = Pick<WireTarget, "strict"> & { readonly model?: string };
 
+/** What the conversation of a request is written for. */
 export interface EncodeMessagesOptions {
   /** False where the request offers no tools: calls and results become text, as some providers refuse them then. @default true */
   readonly tools?: boolean;
   readonly model?: string;
 }
 
+/** Tools in a provider's words. */
 export interface EncodedTools {
   /** As they stand in the request. */
   readonly tools: readonly JsonObject[];
@@ -53,6 +57,7 @@ export interface EncodedTools {
   readonly notes: readonly WireNote[];
 }
 
+/** A conversation in a provider's words. */
 export interface EncodedMessages {
   readonly messages: readonly JsonObject[];
   /** Where system messages stand apart. */
@@ -60,6 +65,7 @@ export interface EncodedMessages {
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
+/** The whole body of a request, and what reading its reply needs. */
 export interface EncodedRequest {
   readonly body: JsonObject;
   /** Of the tools and the conversation: what a decoder is given. */
@@ -78,6 +84,7 @@ export interface WireNote {
   readonly note: string;
 }
 
+/** A call of a model with its result, to be written as the provider's answer to it. */
 export interface AnsweredCall {
   /** The provider's id, as the call brought it. */
   readonly id?: string;
@@ -88,6 +95,7 @@ export interface AnsweredCall {
   readonly result: ToolResult;
 }
 
+/** How a reply is read. */
 export interface DecodeOptions {
   /** By the provider's name, the tool's own; of `EncodedRequest`. @default names are read back as far as they are readable */
   readonly toolNames?: ReadonlyMap<string, string>;

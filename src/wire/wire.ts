@@ -1,10 +1,11 @@
-/** The public names of `haft/wire`, listed by hand: every provider's JSON and every way of writing calls in text, in our words and back. */
+/** The public names of `haft/wire`, listed by hand: every provider's JSON and every way of writing calls in text, in our words and back. @packageDocumentation */
 export { anthropicMessages } from "./anthropic.ts";
 export { bedrockConverse } from "./bedrock.ts";
 export { CHAT_VARIANTS, type ChatVariant, type ChatVariantName, PLAIN_CHAT, type ReasoningRule, chatVariant } from "./chat-variants.ts";
 export { cohere } from "./cohere.ts";
 export { type FittedSchema, type SchemaLoss, type SchemaSubset, fitSchema } from "./fit-schema.ts";
 export type { IdRule } from "./conversation-steps.ts";
+export type { EffortFields } from "./reasoning-effort.ts";
 export { frameReader } from "./framing/frame-reader.ts";
 export type { FrameReader } from "./framing/frames.ts";
 export { geminiInteractions } from "./gemini-interactions.ts";

@@ -115,6 +115,18 @@ describe("which model", () => {
     expect([exitCode, stderr]).toEqual([expected, expect.stringContaining(`haft: ${message}`)]);
   });
 
+  test("--reasoning-effort comes before what the configuration says, and one that does not exist is refused", async () => {
+    const project = await chatProject({ script: [{ text: "Here." }, { text: "Here." }], model: 'reasoningEffort = "high"\n' });
+    await project.haft(["chat"], { input: "Go." });
+    await project.haft(["chat", "--reasoning-effort", "low"], { input: "Go." });
+    expect(project.server.requests.map(({ body }) => body["reasoning_effort"])).toEqual(["high", "low"]);
+    const { exitCode, stderr } = await project.haft(["chat", "--reasoning-effort", "hihg"]);
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringContaining('--reasoning-effort is "hihg"; it takes one of "none", "minimal", "low", "medium", "high".'),
+    ]);
+  });
+
   test("another model of the same provider is reached in the same way", async () => {
     const project = await chatProject({ script: [{ text: "Here." }], model: "temperature = 1.5\n" });
     const { stdout } = await project.haft(["chat", "--model", "openai-chat/gpt-y"], { input: "Go." });

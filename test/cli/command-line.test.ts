@@ -27,6 +27,7 @@ const NONE: CliOptions = {
   watch: false,
   validate: false,
   model: undefined,
+  reasoningEffort: undefined,
   system: undefined,
   prompt: undefined,
   record: undefined,

@@ -372,6 +372,7 @@ test("what a request says beside the conversation is what the options say", asyn
     parallelCalls: false,
     maxOutputTokens: 100,
     temperature: 0,
+    reasoningEffort: "low",
     native: { seed: 1 },
   });
   await loop.run("go");
@@ -382,6 +383,7 @@ test("what a request says beside the conversation is what the options say", asyn
     parallelCalls: false,
     maxOutputTokens: 100,
     temperature: 0,
+    reasoningEffort: "low",
     native: { seed: 1 },
   });
 });

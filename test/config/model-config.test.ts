@@ -24,6 +24,11 @@ describe("problems", () => {
       '[model]\nname = "a/b"\nprices.inputPerMillion = 1',
       '3:1: model.prices: "outputPerMillion" is missing: what a million tokens cost.',
     ],
+    [
+      "a reasoning effort",
+      '[model]\nname = "a/b"\nreasoningEffort = "hihg"',
+      '3:1: model.reasoningEffort: must be one of "none", "minimal", "low", "medium", "high", not "hihg". Did you mean "high"?',
+    ],
     ["a temperature", '[model]\nname = "a/b"\ntemperature = 3', "3:1: model.temperature: must be a number from 0 to 2, not 3."],
     ["no rounds", "loop.maxRounds = 0", "1:1: loop.maxRounds: must be an integer from 1, not 0."],
     ["a word of seed 003", "loop.maxIterations = 5", "1:1: loop.maxIterations: unknown key."],

@@ -4,6 +4,7 @@ import type { BuiltModel } from "../../config/build-model.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { ModelConfig } from "../../config/model-config.ts";
 import { ToolError } from "../../core/error.ts";
+import { REASONING_EFFORTS, checkReasoningEffort } from "../../core/model.ts";
 import { PROVIDERS } from "../../model/providers.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../command.ts";
@@ -18,13 +19,13 @@ export interface ChosenModel extends BuiltModel {
  * The model to ask. Settings of the configuration hold for the model that it names; with another one of `--model`, those that say how
  * to reach a provider hold if it is the same provider.
  *
- * @throws ToolError `invalid_config` when nothing names one, saying which keys of providers are set
+ * @throws ToolError `invalid_argument` for an unknown `--reasoning-effort`, `invalid_config` when nothing names one, saying which keys of providers are set
  */
 export function chosenModel(context: CommandContext, { config }: LoadedConfig): ChosenModel {
   const { environment, options } = context;
   const name = options.model ?? config.model?.name;
   if (name === undefined) throw noModel(environment);
-  const chosen = settingsFor(name, config.model);
+  const chosen = withEffort(settingsFor(name, config.model), options.reasoningEffort);
   const built = buildModel(chosen, {
     environment,
     onWarnings: (warnings) => {
@@ -39,6 +40,12 @@ export function chosenModel(context: CommandContext, { config }: LoadedConfig): 
     },
   });
   return { ...built, config: chosen };
+}
+
+function withEffort(model: ModelConfig, effort: string | undefined): ModelConfig {
+  const reasoningEffort = REASONING_EFFORTS.find((known) => known === effort);
+  checkReasoningEffort(effort, "--reasoning-effort");
+  return reasoningEffort === undefined ? model : { ...model, reasoningEffort };
 }
 
 function settingsFor(name: string, configured: ModelConfig | undefined): ModelConfig {

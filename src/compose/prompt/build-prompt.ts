@@ -12,6 +12,7 @@ import { isOfferedBy } from "./model-tools.ts";
 import { toolGuidance } from "./tool-guidance.ts";
 import type { ProgramContribution } from "./tool-guidance.ts";
 
+/** What a prompt is made of. */
 export interface PromptOptions {
   /** `dynamic`: a name and a line for each tool, the rest by `info`; `static`: the full documentation of each as well. @default "dynamic" */
   readonly mode?: "dynamic" | "static";

@@ -6,6 +6,7 @@ import type { Visibility, VisibilityRules } from "../../policy/visibility.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 
+/** Which tools a model is told of, and in whose words. */
 export interface ModelToolsOptions {
   /** As `ExecuteOptions.allow`. Rules that `visibilityOf` has read are looked through once for each version of the registry. */
   readonly allow?: VisibilityRules | undefined;

@@ -9,6 +9,7 @@ import { isOfferedBy } from "./model-tools.ts";
 import { PROVIDER_TOOLS } from "./provider-tool-table.ts";
 import type { ProviderTool } from "./provider-tool-table.ts";
 
+/** Which tools of providers are offered, and how they are set. */
 export interface ProviderToolsOptions {
   /** Which of the provider's tools to leave out, by name; `true` = all. @default none */
   readonly disable?: boolean | readonly string[];
@@ -44,6 +45,7 @@ export function providerTools(tools: readonly Tool[], format: string, options: P
   ];
 }
 
+/** What a tool is called in one wire format. */
 export interface ProviderToolName {
   /** The name of the wire format. */
   readonly format: string;

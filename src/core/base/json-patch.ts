@@ -8,6 +8,7 @@ import { typeInWords } from "./wording.ts";
 /** Steps in the order they are applied. A path is a JSON Pointer (RFC 6901); the empty path is the whole value. */
 export type JsonPatch = readonly JsonPatchStep[];
 
+/** One step of a JSON Patch (RFC 6902). */
 export type JsonPatchStep =
   | { readonly op: "add" | "replace"; readonly path: string; readonly value: JsonValue }
   | { readonly op: "remove"; readonly path: string };

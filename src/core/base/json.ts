@@ -3,8 +3,11 @@ import { isInstanceOfClass, opaqueInstance } from "./class-instance.ts";
 import { ToolError } from "../error.ts";
 import type { ToolErrorOptions } from "../error.ts";
 
+/** A value of JSON that holds no other. */
 export type JsonPrimitive = string | number | boolean | null;
+/** Any value of JSON. */
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
+/** An object of JSON. */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }

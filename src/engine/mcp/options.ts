@@ -9,6 +9,7 @@ import { checkRename } from "../renamed-tools.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/process.ts";
 
+/** Which MCP server: a command to start, or an address. */
 export type McpOptions = McpCommandOptions | McpUrlOptions;
 
 /** A server that runs as a child process and speaks over its standard input and output. */
@@ -33,6 +34,7 @@ export interface McpUrlOptions extends McpCommonOptions, Pick<HttpClientOptions,
   readonly allowPrivate?: readonly string[];
 }
 
+/** What holds for an MCP server however it is reached. */
 export interface McpCommonOptions {
   /** Take the server's word that a tool only reads or may be repeated. @default false: its hints only add caution */
   readonly trustAnnotations?: boolean;
@@ -60,6 +62,7 @@ export interface McpCommonOptions {
   readonly protocol?: "auto" | "legacy" | "modern";
 }
 
+/** A folder that an MCP server is told it may work in. */
 export interface McpRoot {
   /** A `file:` address. */
   readonly uri: string;
@@ -72,13 +75,16 @@ export type McpSampler = (
   context: { readonly asker: string; readonly signal: AbortSignal },
 ) => JsonObject | Promise<JsonObject>;
 
+/** How a client shows an MCP server who it is. */
 export type McpAuth = McpBearerAuth | McpBasicAuth | McpClientCredentialsAuth | McpPrivateKeyAuth | McpOAuth;
 
+/** A token that stands in the request (RFC 6750). */
 export interface McpBearerAuth {
   readonly type: "bearer";
   readonly token: string;
 }
 
+/** A user and a password (RFC 7617). */
 export interface McpBasicAuth {
   readonly type: "basic";
   readonly username: string;

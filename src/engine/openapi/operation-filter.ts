@@ -2,6 +2,7 @@
 import { nearTexts } from "../near-texts.ts";
 import { quote } from "./warnings.ts";
 
+/** Which operations of a document become tools. */
 export interface OperationFilter {
   readonly tags?: readonly string[];
   /** Path patterns, `*` for any characters: `/admin/*`, or with a method: `DELETE /users/*`. */

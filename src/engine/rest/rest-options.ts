@@ -42,6 +42,7 @@ export interface OAuthClient {
   readonly send?: "basic" | "body";
 }
 
+/** Which API the tools call, and how. */
 export interface RestOptions
   extends
     Pick<HttpClientOptions, "maxBytes" | "maxRedirects" | "verifyTls">,

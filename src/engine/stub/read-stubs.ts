@@ -21,6 +21,7 @@ export interface Stub {
   readonly times?: number;
 }
 
+/** The error that a stub answers with. */
 export interface StubError {
   /** @default "execution_failed" */
   readonly code?: ErrorCode;

@@ -18,6 +18,7 @@ import { OPENINGS, trajectoryWriter } from "./trajectory-formats.ts";
 import type { TrajectoryFormat } from "./trajectory-formats.ts";
 import type { Trajectory } from "./trajectory.ts";
 
+/** How conversations are generated. */
 export interface GenerateOptions {
   /** Open, without a store, its `answers` such that nothing real happens that should not: conversations call whatever is offered. */
   readonly runtime: Runtime;

@@ -36,7 +36,7 @@ function planParts(plan: ConversationPlan): object {
   if (plan.kind === "sampled") return { kind: plan.kind, calls: plan.calls ?? DEFAULT_CALLS };
   if (plan.kind === "scripted") return { kind: plan.kind, templates: plan.templates };
   const { kind, templates, model, loop = {} } = plan;
-  const { system, toolChoice, maxOutputTokens, temperature } = loop;
+  const { system, toolChoice, maxOutputTokens, temperature, reasoningEffort } = loop;
   return {
     kind,
     templates,
@@ -44,6 +44,7 @@ function planParts(plan: ConversationPlan): object {
     system,
     maxOutputTokens,
     temperature,
+    reasoningEffort,
     toolChoice: typeof toolChoice === "function" ? "function" : toolChoice,
   };
 }

@@ -15,6 +15,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
  * does. `metadata` holds what the neutral form says besides, and of each result its status, origin and fidelity.
  */
 export const TRAJECTORY_FORMATS = ["neutral", "openai", "anthropic"] as const;
+/** How a generated conversation is written: one of `TRAJECTORY_FORMATS`. */
 export type TrajectoryFormat = (typeof TRAJECTORY_FORMATS)[number];
 
 /** How the lines of each format begin. */

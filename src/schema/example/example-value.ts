@@ -12,6 +12,7 @@ import { Given, type Subject } from "./given.ts";
 import { RandomStream } from "./random-stream.ts";
 import { type Budget, ValueDrawer, newBudget } from "./value-drawer.ts";
 
+/** How one value is made up. */
 export interface ExampleOptions {
   /** Decides the value: equal numbers, equal value. One is drawn. */
   readonly random: Random;

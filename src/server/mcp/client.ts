@@ -4,8 +4,10 @@ import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
+/** How grave a message to an MCP client is (RFC 5424). */
 export type McpLogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
+/** How a client of the server is asked for input. */
 export interface InputOptions {
   /** What the request is called among those of its call, on the wire. @default its kind and number */
   readonly key?: string;

@@ -3,6 +3,7 @@ import { jsonPath } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { OnLoss } from "./merge-schemas.ts";
 
+/** A part of a schema that a provider does not take. */
 export interface SchemaLoss {
   /** `$` path. */
   readonly path: string;

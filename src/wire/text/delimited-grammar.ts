@@ -7,6 +7,7 @@ import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
 import { allowsType, argumentNames, propertySchema } from "./typed-value.ts";
 
+/** The marks between which a model writes its calls as JSON. */
 export interface Delimiters {
   /** Before a name. */
   readonly start: string;

@@ -2,6 +2,7 @@
 import type { JsonValue } from "../../core/base/json.ts";
 import type { FinishReason, ModelEvent, ModelTool, TokenUsage } from "../../core/model.ts";
 
+/** How a model writes its calls in text, and is told of tools and results. */
 export interface TextFormat {
   /** `bracket`, `hermes`, `deepseek-v3.1`. */
   readonly name: string;
@@ -17,6 +18,7 @@ export interface TextFormat {
   writeResults(answers: readonly WrittenAnswer[]): string;
 }
 
+/** How calls in text are read. */
 export interface DecodeTextOptions {
   /** The tools that the model was shown. @default none: any name is a tool's, and values that are only text are taken for what they look like */
   readonly tools?: readonly ModelTool[];
@@ -61,6 +63,7 @@ export interface TextDecoding {
   readonly warnings: readonly string[];
 }
 
+/** A call to be written in text. */
 export interface WrittenCall {
   /** As the tools are named in the text. */
   readonly name: string;
@@ -69,6 +72,7 @@ export interface WrittenCall {
   readonly reasoning?: string;
 }
 
+/** A result to be written in text. */
 export interface WrittenAnswer {
   readonly name: string;
   readonly id?: string;

@@ -1,0 +1,50 @@
+/** Checks what an install of the package brings: its size as it is packed, and how many packages it is with those it depends on. */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const MAX_BYTES = 1_500_000;
+const MAX_PACKAGES = 12;
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const [{ size, files }] = JSON.parse(
+  execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+    stdio: ["ignore", "pipe", "ignore"],
+    shell: process.platform === "win32",
+  }),
+);
+const installed = installedPackages();
+const problems = [
+  ...(size > MAX_BYTES ? [`The package is ${size} bytes in ${files.length} files; at most ${MAX_BYTES} are wanted.`] : []),
+  ...(installed.size > MAX_PACKAGES
+    ? [`An install is ${installed.size} packages, at most ${MAX_PACKAGES} are wanted: ${[...installed].join(", ")}.`]
+    : []),
+];
+for (const problem of problems) console.error(problem);
+console.log(`${size} bytes packed in ${files.length} files, ${installed.size} packages installed`);
+process.exitCode = problems.length === 0 ? 0 : 1;
+
+/** The package itself and all that it depends on, as package-lock.json has them; optional peers are not installed with it. */
+function installedPackages() {
+  const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8"));
+  const found = new Set([""]);
+  for (const path of found) {
+    for (const name of Object.keys({ ...packages[path].dependencies, ...packages[path].optionalDependencies })) {
+      const place = placeOf(name, path, packages);
+      if (place !== undefined) found.add(place);
+    }
+  }
+  return new Set([...found].map((path) => (path === "" ? packages[""].name : path.slice(path.lastIndexOf("node_modules/") + 13))));
+}
+
+/** Where Node looks for it: beside what asks for it, then further up. */
+function placeOf(name, from, packages) {
+  for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("node_modules/") - 1))) {
+    const place = folder === "" ? `node_modules/${name}` : `${folder}/node_modules/${name}`;
+    if (packages[place] !== undefined) return place;
+    if (folder === "") return undefined;
+  }
+}

@@ -1,0 +1,40 @@
+/** How much Gemini may be asked to think, by the name of the model. */
+import type { JsonObject } from "../../core/base/json.ts";
+import { effortsAs } from "../reasoning-effort.ts";
+import type { EffortFields } from "../reasoning-effort.ts";
+import type { ReasoningEffort } from "../../core/model.ts";
+import { NEW_MODEL } from "./gemini-model.ts";
+
+/** Models that think within a budget of tokens. */
+const WITH_BUDGET = /(?:^|\/)gemini-2\.5-/u;
+/** Models that do not think. */
+const WITHOUT = /(?:^|\/)(?:gemini-(?:1|2\.0)|gemma-[123](?!\d))/u;
+
+/**
+ * The budget of each effort, as Google itself reads efforts.
+ *
+ * @see https://ai.google.dev/gemini-api/docs/openai#thinking
+ */
+const BUDGETS = { minimal: 1_024, low: 1_024, medium: 8_192, high: 24_576 } as const;
+
+/**
+ * The levels of Gemini 3; the larger models have no least one, and the first of them none between.
+ *
+ * @see https://ai.google.dev/gemini-api/docs/thinking
+ */
+export function geminiLevels(model: string, write: (effort: ReasoningEffort) => JsonObject): EffortFields {
+  if (WITHOUT.test(model)) return { none: {} };
+  if (!NEW_MODEL.test(model) && WITH_BUDGET.test(model)) return {};
+  if (/(?:^|\/)gemini-3-pro/u.test(model)) return effortsAs(write, ["low", "high"]);
+  if (/(?:^|\/)gemini-[\d.]+-pro/u.test(model)) return effortsAs(write, ["low", "medium", "high"]);
+  return effortsAs(write, ["minimal", "low", "medium", "high"]);
+}
+
+/** The fields of `generationConfig`: a level, or a budget for the models before levels. Pro models think in any case. */
+export function geminiEfforts(model: string): EffortFields {
+  if (!WITH_BUDGET.test(model)) return geminiLevels(model, (thinkingLevel) => ({ thinkingConfig: { thinkingLevel } }));
+  const budget = (thinkingBudget: number): JsonObject => ({ thinkingConfig: { thinkingBudget } });
+  const { minimal, low, medium, high } = BUDGETS;
+  const budgets = { minimal: budget(minimal), low: budget(low), medium: budget(medium), high: budget(high) };
+  return /2\.5-pro/u.test(model) ? budgets : { none: budget(0), ...budgets };
+}

@@ -1,0 +1,59 @@
+/** Asking for more or less reasoning: what of it a provider, or one of its models, can be told. */
+import type { JsonObject } from "../core/base/json.ts";
+import { REASONING_EFFORTS, checkReasoningEffort } from "../core/model.ts";
+import type { ModelRequest, ReasoningEffort } from "../core/model.ts";
+import type { WireNote } from "./wire-format.ts";
+
+/** By effort, the fields of a request that ask for it, none where the model does so anyway. An effort that is missing cannot be asked for. */
+export type EffortFields = Readonly<Partial<Record<ReasoningEffort, JsonObject>>>;
+
+/** The same field for each of some efforts. */
+export function effortsAs(
+  write: (effort: ReasoningEffort) => JsonObject,
+  efforts: readonly ReasoningEffort[] = REASONING_EFFORTS,
+): EffortFields {
+  return Object.fromEntries(efforts.map((effort) => [effort, write(effort)]));
+}
+
+/**
+ * The fields of a request that ask for its effort: none where it asks for none, and where it cannot be asked for, which a note says.
+ *
+ * @throws ToolError `invalid_argument` for an effort that does not exist
+ */
+export function effortFields(
+  { reasoningEffort: effort }: ModelRequest,
+  { format, model, efforts }: { readonly format: string; readonly model: string; readonly efforts: EffortFields },
+  notes: WireNote[],
+): JsonObject {
+  if (effort === undefined) return {};
+  checkReasoningEffort(effort, "reasoningEffort of a request");
+  const fields = efforts[effort];
+  if (fields !== undefined) return fields;
+  const known = REASONING_EFFORTS.filter((one) => efforts[one] !== undefined);
+  const instead = known.length === 0 ? "" : `, only for ${known.map((one) => JSON.stringify(one)).join(", ")}`;
+  notes.push({ kind: "unsupported", note: `${format} cannot ask ${model} for the reasoning effort "${effort}"${instead}.` });
+  return {};
+}
+
+const WITHOUT_REASONING: readonly ReasoningEffort[] = ["none"];
+const LOW_TO_HIGH: readonly ReasoningEffort[] = ["low", "medium", "high"];
+
+/**
+ * The efforts of OpenAI's models, by the beginning of a name, the first that fits; a name that fits none takes all.
+ *
+ * @see https://developers.openai.com/api/docs/guides/reasoning
+ */
+const OPENAI_MODELS: readonly (readonly [name: RegExp, efforts: readonly ReasoningEffort[]])[] = [
+  [/^(?:ft:)?(?:gpt-[34]|gpt-5(?:\.\d+)?-chat|chatgpt-)/u, WITHOUT_REASONING],
+  [/^o\d/u, LOW_TO_HIGH],
+  [/^gpt-5-pro/u, ["high"]],
+  [/^gpt-5(?![.\d])/u, ["minimal", ...LOW_TO_HIGH]],
+  [/^gpt-5\.\d/u, ["none", ...LOW_TO_HIGH]],
+];
+
+/** What OpenAI's models can be asked for. A model that does not reason need not be told so. */
+export function openAiEfforts(model: string, write: (effort: ReasoningEffort) => JsonObject): EffortFields {
+  const name = model.slice(model.lastIndexOf("/") + 1);
+  const efforts = OPENAI_MODELS.find(([known]) => known.test(name))?.[1];
+  return efforts === WITHOUT_REASONING ? { none: {} } : effortsAs(write, efforts);
+}
