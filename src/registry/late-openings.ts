@@ -17,7 +17,7 @@ export class LateOpenings {
   begin(toolset: Toolset): void {
     const opening = this.opener?.takeIn(toolset);
     if (opening === undefined) return;
-    const over = opening.then(() => {
+    const over = opening.finally(() => {
       if (this.#byToolset.get(toolset.name) === over) this.#byToolset.delete(toolset.name); // else another has its name since
     });
     this.#byToolset.set(toolset.name, over);
