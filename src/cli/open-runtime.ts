@@ -18,7 +18,7 @@ import { isSource } from "../config/toolset-config.ts";
 import { toolPins } from "../trust/tool-pins.ts";
 import { createRuntime } from "../runtime/runtime.ts";
 import type { Runtime, RuntimeOptions } from "../runtime/runtime.ts";
-import type { OpenReport } from "../registry/lifecycle/toolset-lifecycle.ts";
+import type { OpenReport } from "../registry/lifecycle/open-report.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";

@@ -144,31 +144,38 @@ class SessionLoop implements Loop {
   }
 
   run<Output extends SchemaSource>(input?: string | SessionMessage, options: LoopRunOptions<Output> = {}): Promise<LoopAnswer<Output>> {
-    return this.#begin(options, async (run) => {
-      if (input !== undefined) run.add(messageOf(input));
-      return undefined;
-    });
+    return this.#begin(options, saying(input));
   }
 
-  async *stream<Output extends SchemaSource>(
+  stream<Output extends SchemaSource>(
     input?: string | SessionMessage,
     options: LoopRunOptions<Output> = {},
   ): AsyncGenerator<LoopEvent, LoopAnswer<Output>, undefined> {
     const left = new AbortController();
+    const events = this.#stream(input, options, left);
+    const leave = events.return.bind(events);
+    // A generator that waits for its next event would be told of its end only when that has come.
+    events.return = (value) => {
+      left.abort();
+      return leave(value);
+    };
+    return events;
+  }
+
+  async *#stream<Output extends SchemaSource>(
+    input: string | SessionMessage | undefined,
+    options: LoopRunOptions<Output>,
+    left: AbortController,
+  ): AsyncGenerator<LoopEvent, LoopAnswer<Output>, undefined> {
     const signal = options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
     const queue = new EventQueue<LoopEvent>();
     let isOver = false;
-    const running = this.#begin(
-      { ...options, signal },
-      async (run) => {
-        if (input !== undefined) run.add(messageOf(input));
-        return undefined;
-      },
-      (event) => queue.push(event),
-    ).finally(() => {
+    const running = this.#begin({ ...options, signal }, saying(input), (event) => queue.push(event));
+    const over = (): void => {
       isOver = true;
       queue.wake();
-    });
+    };
+    running.then(over, over); // a failure is told to whoever asks for the next event, however late
     try {
       for (;;) {
         for (let event = queue.take(); event !== undefined; event = queue.take()) yield event;
@@ -316,6 +323,14 @@ function allowedBy(allow: LoopOptions["allow"]): (round: LoopRound) => Visibilit
   }
   const visibility = allow === undefined ? undefined : visibilityOf(allow);
   return () => visibility;
+}
+
+/** A run that begins with a message, where there is one. */
+function saying(input: string | SessionMessage | undefined): Start {
+  return async (run) => {
+    if (input !== undefined) run.add(messageOf(input));
+    return undefined;
+  };
 }
 
 function messageOf(message: string | SessionMessage): SessionMessage {

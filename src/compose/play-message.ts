@@ -67,6 +67,8 @@ class Listening {
   readonly #message: Message;
   readonly #settle: Settle;
   readonly #forget: readonly (() => void)[];
+  /** Aborts as soon as nothing more of the model is wanted in the middle of its message. */
+  readonly #left = new AbortController();
   #events: AsyncIterator<ModelEvent> | undefined;
   /** The model was asked for its next event, and nothing else has ended the wait for it. */
   #isWaiting = false;
@@ -75,16 +77,18 @@ class Listening {
     this.#host = host;
     this.#message = message;
     this.#settle = settle;
-    const onCancel = (): void => {
-      if (this.#isWaiting) this.#take(cancelled());
-    };
-    this.#forget = [onAbort(host.signal, onCancel), onAbort(host.turn.signal, onCancel)];
+    const cancelBy = (signal: AbortSignal): (() => void) =>
+      onAbort(signal, () => {
+        this.#left.abort(signal.reason);
+        if (this.#isWaiting) this.#take(cancelled());
+      });
+    this.#forget = [cancelBy(host.signal), cancelBy(host.turn.signal)];
   }
 
   begin(request: ModelRequest): void {
-    const { model, signal } = this.#host;
+    const { signal } = this.#left;
     try {
-      this.#events = model.stream(request, { signal })[Symbol.asyncIterator]();
+      this.#events = this.#host.model.stream(request, { signal })[Symbol.asyncIterator]();
     } catch (thrown: unknown) {
       return this.#take(ToolError.fromUnknown(thrown, "model_failed"));
     }

@@ -11,7 +11,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
  * string, number or boolean there counts as undeclared, and so does one whose function makes a key with `undefined` in it.
  *
  * Keys that begin with `session:` name what lives in `context.state`: two sessions never share them, and a call that
- * writes nothing else runs in a simulation as it does live, because the branch is dropped with its state.
+ * writes nothing else runs in a simulation as it does live, because the branch is dropped with its state. No input makes one of a template
+ * that does not begin so itself.
  */
 export type ResourceKeys<Input = JsonObject> = string | readonly string[] | ((input: Input) => string | readonly string[]);
 
@@ -20,6 +21,7 @@ type TemplatePart = string | readonly string[];
 
 const BRACES = /\{\{|\}\}|\{([^{}]*)\}|[{}]/g;
 const MAX_KEYS = 1_000;
+const SESSION = "session:";
 
 /**
  * Fixed keys as an array, all others as one function of the input.
@@ -31,8 +33,8 @@ export function compileKeys(keys: ResourceKeys): readonly string[] | ((input: Js
   const templates = (typeof keys === "string" ? [keys] : keys).map(readTemplate);
   if (templates.every(isFixed)) return templates.map((parts) => parts.join(""));
   const [only] = templates;
-  if (templates.length === 1 && only !== undefined) return (input) => fill(only, input);
-  return (input) => templates.flatMap((parts) => fill(parts, input));
+  if (templates.length === 1 && only !== undefined) return (input) => fillSafely(only, input);
+  return (input) => templates.flatMap((parts) => fillSafely(parts, input));
 }
 
 /** Whether the keys depend on the input. */
@@ -75,6 +77,16 @@ function unreadable(template: string, reason: string): ToolError {
   return new ToolError("invalid_argument", `The resource key ${JSON.stringify(template)} cannot be read: ${reason}.`, {
     hint: 'Write the name of a property in braces, as in "stock:{item}", and "{{" or "}}" for a brace itself.',
   });
+}
+
+/** As `fill`. @throws ToolError for an input that would make a key of the session of another: what is behind such a key runs in a simulation */
+function fillSafely(parts: readonly TemplatePart[], input: JsonObject): string | readonly string[] {
+  const keys = fill(parts, input);
+  const [first] = parts;
+  const isOwn = typeof first === "string" && first.startsWith(SESSION);
+  if (!isOwn && (typeof keys === "string" ? [keys] : keys).some((key) => key.startsWith(SESSION)))
+    throw new ToolError("invalid_input", `the input makes a key of ${JSON.stringify(SESSION)} that the template does not name`);
+  return keys;
 }
 
 /** One key, or one for each item where a value is an array. */

@@ -15,7 +15,7 @@ export type { CacheOptions } from "../policy/result-cache.ts";
 export type { WholeResult } from "../policy/large-result-store.ts";
 export type { RetrySettings } from "../policy/retry.ts";
 export type { ToolsetFailure } from "../registry/lifecycle/merge-toolsets.ts";
-export type { OpenReport, RefreshReport } from "../registry/lifecycle/toolset-lifecycle.ts";
+export type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
 export type { ToolsetChange } from "../registry/prepare-toolset.ts";
 export type { OpenSessions } from "../runtime/open-sessions.ts";
 export type { ResumeOptions } from "../runtime/resume-session.ts";

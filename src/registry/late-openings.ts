@@ -2,8 +2,12 @@
 import { splitName } from "../core/call.ts";
 import type { Toolset } from "../core/toolset.ts";
 
-/** Opens a toolset that was added, if it needs that now. The promise never rejects. */
-export type LateOpener = (toolset: Toolset) => Promise<void> | undefined;
+/** Opens toolsets that are added, and lets go of those that are removed. */
+export interface LateOpener {
+  /** Undefined where nothing is to be opened now. The promise never rejects. */
+  takeIn(toolset: Toolset): Promise<void> | undefined;
+  letGo(name: string): void;
+}
 
 export class LateOpenings {
   /** @default nothing is opened */
@@ -11,10 +15,18 @@ export class LateOpenings {
   readonly #byToolset = new Map<string, Promise<void>>();
 
   begin(toolset: Toolset): void {
-    const opening = this.opener?.(toolset);
+    const opening = this.opener?.takeIn(toolset);
     if (opening === undefined) return;
-    const over = opening.finally(() => this.#byToolset.delete(toolset.name));
+    const over = opening.finally(() => {
+      if (this.#byToolset.get(toolset.name) === over) this.#byToolset.delete(toolset.name); // else another has its name since
+    });
     this.#byToolset.set(toolset.name, over);
+  }
+
+  /** To be told of a toolset that is removed. */
+  end(name: string): void {
+    this.#byToolset.delete(name);
+    this.opener?.letGo(name);
   }
 
   /**

@@ -205,6 +205,7 @@ export class Registry implements Iterable<RegisteredTool> {
     for (const family of entry.families.values()) this.#remove(family);
     this.#names.entries.delete(name);
     this.#changed();
+    this.late.end(name);
     return true;
   }
 

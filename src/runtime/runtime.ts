@@ -39,7 +39,7 @@ import { Sessions } from "./sessions.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { ToolPlan } from "../call/tool-plan.ts";
 import { ToolsetLifecycle } from "../registry/lifecycle/toolset-lifecycle.ts";
-import type { OpenReport, RefreshReport } from "../registry/lifecycle/toolset-lifecycle.ts";
+import type { OpenReport, RefreshReport } from "../registry/lifecycle/open-report.ts";
 import { watchSources } from "../registry/lifecycle/watch-sources.ts";
 
 export type { RuntimeOptions };

@@ -7,7 +7,10 @@ import type { JsonObject, JsonValue } from "../core/base/json.ts";
 const WRITINGS = Symbol("writings");
 const TEXT = Symbol("text");
 
-/** What a settled step was written as, by the writer and its rules. */
+/** Of one step: more than one conversation has in use. A program may make a model, and so rules, for each request of a long session. */
+const MAX_WRITINGS = 16;
+
+/** What a settled step was written as, by the writer and its rules; the oldest go first. */
 type Writings = { readonly by: object; readonly written: readonly JsonObject[] }[];
 
 interface Step {
@@ -60,6 +63,7 @@ export function writtenOnce<S extends object, Rules extends object | void = void
     if (last === undefined || last.rules !== rules) last = { rules, mark: markOf(rules ?? marks) };
     for (const { by, written } of writings) if (by === last.mark) return written;
     const written = write(step, rules).map(remembered);
+    if (writings.length === MAX_WRITINGS) writings.shift();
     writings.push({ by: last.mark, written: Object.freeze(written) });
     return written;
   };

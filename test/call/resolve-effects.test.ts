@@ -367,6 +367,7 @@ function mustWait(one: ResolvedEffects, other: ResolvedEffects, sameToolset: boo
 describe("keys as templates", () => {
   test.each<[ResourceKeys, JsonObject, readonly string[]]>([
     ["stock:{item}", { item: "bolt" }, ["stock:bolt"]],
+    ["session:{note}", { note: "session:a" }, ["session:session:a"]],
     ["stock:{ item }/{count}", { item: "a/b", count: 3 }, ["stock:a/b/3"]],
     ["order:{order.id}", { order: { id: 7 } }, ["order:7"]],
     [["flag:{on}", "fixed:"], { on: false }, ["flag:false", "fixed:"]],
@@ -385,6 +386,9 @@ describe("keys as templates", () => {
   test.each<[ResourceKeys, JsonObject]>([
     ["stock:{item}", {}],
     ["stock:{item}", { item: null }],
+    ["{key}", { key: "session:notes" }],
+    ["{keys}", { keys: ["file:/a", "session:notes"] }],
+    ["sess{rest}", { rest: "ion:notes" }],
     ["stock:{item}", { item: { id: 1 } }],
     ["stock:{item.id}", { item: "id" }],
     ["stock:{toString}", {}],

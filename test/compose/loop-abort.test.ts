@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Model } from "../../src/core/model.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { tool } from "../runtime/bench-runtime.ts";
@@ -92,4 +93,24 @@ test("a session that is closed while the model speaks makes the run reject, and 
   });
   await expect(loop.run("go")).rejects.toThrow('The session "s" is closed.');
   expect([loop.running, session.history.filter(({ result }) => result === undefined)]).toEqual([false, []]);
+});
+
+test("a model that says nothing more is told that its session is closed", async () => {
+  const signals: (AbortSignal | undefined)[] = [];
+  const model: Model = {
+    name: "silent",
+    async *stream(_request, options) {
+      signals.push(options?.signal);
+      await new Promise(() => {});
+      yield* [];
+    },
+  };
+  const { loop, session } = testLoop({ model, script: [] });
+  const run = loop.run("go");
+  await settle();
+  expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
+  const closing = session.close();
+  await expect(run).rejects.toMatchObject({ code: "invalid_argument" });
+  await closing;
+  expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
 });

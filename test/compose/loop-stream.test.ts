@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { createRuntime } from "../../src/compose/loop-runtime.ts";
+import type { Model } from "../../src/core/model.ts";
 import type { LoopEvent } from "../../src/compose/loop-event.ts";
 import type { LoopResult } from "../../src/compose/loop-result.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
@@ -9,6 +10,15 @@ import { notes, testLoop } from "./bench-loop.ts";
 
 const add = tool("add", ({ a, b }) => Number(a) + Number(b));
 const CALL = { name: "add", input: { a: 1, b: 2 } };
+
+/** A model that never says anything. */
+const silent: Model = {
+  name: "silent",
+  async *stream() {
+    await new Promise(() => {});
+    yield* [];
+  },
+};
 
 async function read(
   events: AsyncGenerator<LoopEvent, LoopResult, undefined>,
@@ -56,6 +66,39 @@ describe("loop.stream", () => {
     expect(loop.running).toBe(false);
     expect(session.history.map(({ result }) => result?.error?.code)).toEqual(["cancelled"]);
     expect((await loop.run("again")).reason).toBe("answered");
+  });
+
+  test("leaving it while the next event is waited for cancels the run", async () => {
+    const { loop } = testLoop({ model: silent, script: [] });
+    const events = loop.stream("go");
+    expect((await events.next()).value).toMatchObject({ type: "round-start" });
+    const next = events.next();
+    const end = events.return({} as never);
+    expect(await next).toMatchObject({ done: false });
+    expect((await end).done).toBe(true);
+    expect(loop.running).toBe(false);
+  });
+
+  test("a run that fails while nobody asks for the next event fails for whoever asks later, and for nobody else", async () => {
+    let requests = 0;
+    const { loop } = testLoop({
+      tools: [add],
+      script: [{ calls: [CALL] }, { text: "Three." }],
+      system: () => {
+        if (requests++ > 0) throw new Error("no second time");
+        return "";
+      },
+    });
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    const events = loop.stream("1 + 2?");
+    await events.next();
+    while (loop.running) await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    process.off("unhandledRejection", note);
+    await expect(read(events)).rejects.toThrow("no second time");
+    expect(unhandled).toEqual([]);
   });
 
   test("what the run rejects with, the iteration throws", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
+import type { Tool } from "../../src/core/tool.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
@@ -97,4 +98,110 @@ test("two toolsets of one engine share it also when the second comes late", asyn
   ]);
   await runtime.close();
   expect(log).toEqual(["open", "close"]);
+});
+
+const X: readonly Tool[] = [{ name: "x", description: "", inputSchema: {} }];
+
+test("one that is removed while it opens stays away, also after a refresh, and its engine is closed", async () => {
+  const { runtime, events } = testRuntime();
+  await runtime.open();
+  const { toolset, log, release } = late();
+  runtime.registry.addToolset(toolset);
+  const waiting = runtime.execute({ name: "late::read" });
+  await new Promise(setImmediate);
+  runtime.registry.removeToolset("late");
+  expect((await waiting).error?.code).toBe("not_found");
+  release();
+  await runtime.refresh();
+  expect(runtime.registry.has("late::read")).toBe(false);
+  expect(events.map(({ type }) => type).filter((type) => type.startsWith("toolset"))).toEqual([]);
+  await runtime.close();
+  expect(log).toEqual(["open", "close"]);
+});
+
+test("one that takes the place of another of its name is the one that is opened and asked", async () => {
+  const { runtime } = testRuntime();
+  await runtime.open();
+  const [first, second] = [late("same"), late("same")];
+  runtime.registry.addToolset(first.toolset);
+  await new Promise(setImmediate);
+  runtime.registry.removeToolset("same");
+  runtime.registry.addToolset(second.toolset);
+  first.release();
+  const waiting = runtime.execute({ name: "same::read" });
+  await new Promise(setImmediate);
+  second.release();
+  expect((await waiting).output).toBe("answer");
+  expect((await runtime.refresh()).failed).toEqual([]);
+  await runtime.close();
+  expect([first.log, second.log]).toEqual([
+    ["open", "close"],
+    ["open", "close"],
+  ]);
+});
+
+test("one that is removed and added again has the tools that its engine brought", async () => {
+  const { runtime } = testRuntime();
+  await runtime.open();
+  const { toolset, log, release } = late();
+  release();
+  runtime.registry.addToolset(toolset);
+  await runtime.execute({ name: "late::read" });
+  runtime.registry.removeToolset("late");
+  runtime.registry.addToolset(toolset);
+  expect((await runtime.execute({ name: "late::read" })).output).toBe("answer");
+  expect((await runtime.refresh()).failed).toEqual([]);
+  await runtime.close();
+  expect(log).toEqual(["open", "close"]);
+});
+
+test("an engine that two late toolsets share is opened once, also when a refresh comes meanwhile", async () => {
+  const { runtime, events } = testRuntime();
+  await runtime.open();
+  const { toolset, log, release } = late("one");
+  runtime.registry.addToolset(toolset);
+  runtime.registry.addToolset({ ...toolset, name: "two", tools: X });
+  const refreshed = runtime.refresh();
+  await new Promise(setImmediate);
+  release();
+  expect((await runtime.execute({ name: "two::x" })).output).toBe("answer");
+  await refreshed;
+  await runtime.close();
+  expect(log).toEqual(["open", "close"]);
+  expect(events.flatMap((event) => (event.type === "toolset-open" ? [event.toolset] : []))).toEqual(["one", "two"]);
+});
+
+test("one that is added while a refresh is under way stays", async () => {
+  const listing = gate();
+  const engine: Engine = {
+    kind: "test",
+    open: () => Promise.resolve(X),
+    call: () => Promise.resolve("own"),
+    list: () => listing.promise.then(() => X),
+  };
+  const { runtime } = testRuntime({ toolsets: [{ name: "own", engine }] });
+  await runtime.open();
+  const refreshed = runtime.refresh();
+  await new Promise(setImmediate);
+  const { toolset, release } = late();
+  runtime.registry.addToolset(toolset);
+  release();
+  listing.open();
+  expect((await refreshed).failed).toEqual([]);
+  expect((await runtime.execute({ name: "late::read" })).output).toBe("answer");
+  await runtime.close();
+});
+
+test("one that is added while open() reads its sources is open once", async () => {
+  const reading = gate();
+  const { runtime, events } = testRuntime({ sources: [{ name: "s", load: () => reading.promise.then(() => []) }] });
+  const opening = runtime.open();
+  const { toolset, release } = late();
+  runtime.registry.addToolset(toolset);
+  release();
+  reading.open();
+  await opening;
+  expect((await runtime.execute({ name: "late::read" })).output).toBe("answer");
+  expect(events.filter(({ type }) => type === "toolset-open")).toHaveLength(1);
+  await runtime.close();
 });

@@ -14,7 +14,7 @@ import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
-import { requestText } from "../../src/wire/written-once.ts";
+import { requestText, settle, writtenOnce } from "../../src/wire/written-once.ts";
 import { PICTURE, answered, called, failed, said } from "./conversations.ts";
 import { inputs, names } from "./generated.ts";
 
@@ -154,6 +154,16 @@ describe("what was written of a conversation is not written again, and comes to 
     const before = encode(format, "m", { messages, tools: [] });
     Object.assign(message, { content: "two" });
     expect([before.text.includes('"one"'), encode(format, "m", { messages, tools: [] }).text.includes('"two"')]).toEqual([true, true]);
+  });
+
+  test("what was written by rules that nobody uses any more is not kept for good", () => {
+    let times = 0;
+    const write = writtenOnce((_step: object, _rules: object) => [{ times: ++times }]);
+    const step = {};
+    settle(step);
+    const first = {};
+    for (const rules of [first, first, ...Array.from({ length: 100 }, () => ({})), first]) write(step, rules);
+    expect(times).toBe(102);
   });
 
   test("the messages of a conversation that is recorded are the same objects in the next request", () => {

@@ -24,6 +24,8 @@ export class EngineLife {
   readonly #opening: Interruptible;
   readonly #listing: Interruptible;
   #isOpen: boolean;
+  /** Set while an opening is under way. */
+  #openingNow: Promise<readonly Tool[]> | undefined;
   /** Set while a closing is under way. */
   #closing: Promise<ToolError | undefined> | undefined;
   /** Set while an opening that was given up has not come to an end. */
@@ -74,9 +76,16 @@ export class EngineLife {
    * Opens the engine and returns the tools it brings; nothing to do where the engine has no `open`.
    *
    * An engine that is given up, late or abandoned, has its signal aborted; should it open after all, it is closed. It is not asked
-   * again before that has ended. Rejects with the reason.
+   * again before that has ended. Who comes meanwhile waits for the same. Rejects with the reason.
    */
-  async open(): Promise<readonly Tool[]> {
+  open(): Promise<readonly Tool[]> {
+    this.#openingNow ??= this.#open().finally(() => {
+      this.#openingNow = undefined;
+    });
+    return this.#openingNow;
+  }
+
+  async #open(): Promise<readonly Tool[]> {
     const engine = this.#engine;
     if (engine?.open === undefined) return NO_TOOLS;
     const controller = new AbortController();

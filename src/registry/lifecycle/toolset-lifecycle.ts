@@ -2,44 +2,16 @@
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
-import type { Ports } from "../../core/ports.ts";
-import type { ToolSource } from "../../core/source.ts";
-import type { ToolPins } from "../../core/tool-pins.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { EngineLife } from "./engine-life.ts";
 import { EngineLives } from "./engine-lives.ts";
 import { mergeToolsets } from "./merge-toolsets.ts";
-import type { ToolsetFailure } from "./merge-toolsets.ts";
+import type { MergedToolsets, ToolsetFailure } from "./merge-toolsets.ts";
+import { closedMeanwhile, couldNotOpen } from "./open-report.ts";
+import type { OpenReport, RefreshReport } from "./open-report.ts";
 import type { ToolsetChange, ToolsetParts } from "../prepare-toolset.ts";
-import type { Registry } from "../registry.ts";
+import type { LifecycleOptions } from "./lifecycle-options.ts";
 import { ToolSources } from "./tool-sources.ts";
-
-export interface LifecycleOptions {
-  readonly registry: Registry;
-  /** Toolsets that the registry has already; they are opened and closed with the others. @default none */
-  readonly kept?: readonly Toolset[];
-  readonly ports: Ports;
-  readonly emit: (event: ToolsetEvent) => void;
-  /** One failure closes all and rejects. @default false */
-  readonly strict?: boolean;
-  readonly localEngine: Engine;
-  readonly sources?: readonly ToolSource[];
-  readonly pins?: ToolPins | undefined;
-  /** Resolves when no call that has begun uses the engine any more. */
-  readonly whenUnused?: (engine: Engine) => Promise<void>;
-}
-
-/** What became of the enabled toolsets, in the order they were given; a source that gave none is under its own name. */
-export interface OpenReport {
-  readonly opened: readonly string[];
-  readonly failed: readonly ToolsetFailure[];
-}
-
-/** What a refresh came to. What failed stays as it was. */
-export interface RefreshReport {
-  readonly changed: readonly ToolsetChange[];
-  readonly failed: readonly ToolsetFailure[];
-}
 
 /** An engine that says all the time that its tools have changed is asked this often. */
 const MIN_RELIST_MS = 1_000;
@@ -47,6 +19,8 @@ const MIN_RELIST_MS = 1_000;
 export class ToolsetLifecycle {
   readonly #options: LifecycleOptions;
   #declared: readonly Toolset[];
+  /** Those of them that came after the others. */
+  readonly #late = new Set<Toolset>();
   readonly #sources: ToolSources;
   readonly #lives: EngineLives;
   /** By toolset or source, the first to fail first. */
@@ -80,7 +54,7 @@ export class ToolsetLifecycle {
     this.#sources = new ToolSources(options.sources ?? [], ports);
     this.#lives = new EngineLives(ports, (life) => this.#relist(life));
     this.#lives.serve(this.#declared.filter(isEnabled));
-    registry.late.opener = (toolset) => this.#takeIn(toolset);
+    registry.late.opener = { takeIn: (toolset) => this.#takeIn(toolset), letGo: (name) => this.#letGo(name) };
   }
 
   engineOf(toolset: Toolset): Engine {
@@ -128,15 +102,48 @@ export class ToolsetLifecycle {
   #takeIn(toolset: Toolset): Promise<void> | undefined {
     if (toolset.engine?.open === undefined || this.#closing !== undefined) return undefined;
     this.#options.registry.setToolsetState(toolset.name, "closed");
-    this.#declared = [...this.#declared, toolset];
-    this.#toolsets = [...this.#toolsets, toolset];
-    this.#lives.serve(this.#toolsets.filter(isEnabled));
+    this.#late.add(toolset);
+    this.#declare([...this.#declared.filter(({ name }) => name !== toolset.name), toolset], toolset.name);
     const life = this.#lives.of(toolset);
     if (this.#opening === undefined || life === undefined) return undefined;
     return this.#opening.then(
-      () => (life.isOpen ? this.#noteOpen(toolset) : this.#openOne(life)),
+      () => this.#openLate(life, toolset),
       () => {}, // with the others it has failed, or is closed
     );
+  }
+
+  async #openLate(life: EngineLife, toolset: Toolset): Promise<void> {
+    if (!this.#isServed(life)) return;
+    if (!life.isOpen) return this.#openOne(life);
+    if (!life.toolsets.includes(toolset) || this.#opened.has(toolset.name)) return;
+    this.#putBrought(life);
+    this.#noteOpen(toolset);
+  }
+
+  /** A toolset that was added later is removed: what is still opening only for it is given up; an open engine is closed with the others. */
+  #letGo(name: string): void {
+    const gone = this.#declared.find((toolset) => toolset.name === name);
+    if (gone === undefined || !this.#late.delete(gone) || this.#closing !== undefined) return;
+    const life = this.#lives.of(gone);
+    this.#declare(
+      this.#declared.filter((toolset) => toolset !== gone),
+      name,
+    );
+    this.#failures.delete(name);
+    this.#noteClosed(name, undefined);
+    if (life !== undefined && !this.#isServed(life)) life.abandon(new ToolError("cancelled", "it was removed before it was open."));
+  }
+
+  /** @param name of the one that is not among them any more, or another now */
+  #declare(declared: readonly Toolset[], name: string): void {
+    this.#declared = declared;
+    const others = this.#toolsets.filter((toolset) => toolset.name !== name);
+    this.#toolsets = [...others, ...declared.filter((toolset) => toolset.name === name)];
+    this.#lives.serve(this.#toolsets.filter(isEnabled));
+  }
+
+  #isServed(life: EngineLife): boolean {
+    return this.#lives.of(life.toolsets[0]) === life;
   }
 
   async #openAll(): Promise<OpenReport> {
@@ -178,13 +185,19 @@ export class ToolsetLifecycle {
       if (this.#closing !== undefined) throw closedMeanwhile();
       await life.open();
       if (this.#closing !== undefined) throw closedMeanwhile();
-      if (life.brought.length > 0) this.#options.registry.replace([this.#partsOf(life.toolsets[0])]);
-      for (const toolset of life.toolsets) this.#noteOpen(toolset);
+      if (!this.#isServed(life)) return;
+      this.#putBrought(life);
+      for (const toolset of life.toolsets) if (!this.#opened.has(toolset.name)) this.#noteOpen(toolset);
     } catch (thrown: unknown) {
+      if (!this.#isServed(life)) return;
       const error = ToolError.fromUnknown(thrown, "unavailable");
       for (const toolset of life.toolsets) this.#noteFailure(toolset.name, error);
       if (this.#options.strict === true) this.#lives.abandon(new ToolError("cancelled", "another toolset failed to open."));
     }
+  }
+
+  #putBrought(life: EngineLife): void {
+    if (life.brought.length > 0) this.#options.registry.replace([this.#partsOf(life.toolsets[0])]);
   }
 
   async #refresh(): Promise<RefreshReport> {
@@ -194,14 +207,21 @@ export class ToolsetLifecycle {
     this.#refuseClosed();
     const unread = await this.#sources.load();
     this.#refuseClosed();
-    const { toolsets, failed } = mergeToolsets([...this.#declared, ...this.#sources.toolsets]);
-    this.#lives.serve(toolsets.filter(isEnabled));
-    const failures = [...unread, ...failed, ...(await this.#renewEngines())];
+    this.#serveAll();
+    const unopened = await this.#renewEngines();
     this.#refuseClosed();
+    const { toolsets, failed } = this.#serveAll(); // others may have been added or removed meanwhile
+    const failures = [...unread, ...failed, ...unopened];
     const report = this.#options.strict === true ? this.#applyAll(toolsets, failures) : this.#apply(toolsets, failures);
     this.#noteStates();
     void this.#closeDropped();
     return report;
+  }
+
+  #serveAll(): MergedToolsets {
+    const merged = mergeToolsets([...this.#declared, ...this.#sources.toolsets]);
+    this.#lives.serve(merged.toolsets.filter(isEnabled));
+    return merged;
   }
 
   /** Opens the engines that are not open, and asks the others for their tools. */
@@ -371,15 +391,4 @@ type Unstamped<Event> = Event extends unknown ? Omit<Event, "at"> : never;
 
 function isEnabled(toolset: Toolset): boolean {
   return toolset.enabled !== false;
-}
-
-function closedMeanwhile(): ToolError {
-  return new ToolError("cancelled", "it was closed before it was open.");
-}
-
-function couldNotOpen(toolset: string, error: ToolError): ToolError {
-  return new ToolError("unavailable", `The toolset ${JSON.stringify(toolset)} could not be opened: ${error.message}`, {
-    details: error.details,
-    cause: error,
-  });
 }

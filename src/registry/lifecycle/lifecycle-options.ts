@@ -1,0 +1,23 @@
+/** What opening and closing toolsets needs of the rest. */
+import type { Engine } from "../../core/engine.ts";
+import type { ToolsetEvent } from "../../core/event.ts";
+import type { Ports } from "../../core/ports.ts";
+import type { ToolSource } from "../../core/source.ts";
+import type { ToolPins } from "../../core/tool-pins.ts";
+import type { Toolset } from "../../core/toolset.ts";
+import type { Registry } from "../registry.ts";
+
+export interface LifecycleOptions {
+  readonly registry: Registry;
+  /** Toolsets that the registry has already; they are opened and closed with the others. @default none */
+  readonly kept?: readonly Toolset[];
+  readonly ports: Ports;
+  readonly emit: (event: ToolsetEvent) => void;
+  /** One failure closes all and rejects. @default false */
+  readonly strict?: boolean;
+  readonly localEngine: Engine;
+  readonly sources?: readonly ToolSource[];
+  readonly pins?: ToolPins | undefined;
+  /** Resolves when no call that has begun uses the engine any more. */
+  readonly whenUnused?: (engine: Engine) => Promise<void>;
+}
