@@ -47,7 +47,7 @@ interface CodeBlock {
 }
 
 function codeBlocks(text: string): readonly CodeBlock[] {
-  return [...text.matchAll(/^[ \t]*```ts\n(.*?)\n?^[ \t]*```$/gmsu)].map((match) => ({
+  return [...text.matchAll(/^[ \t]*```ts(?: key| fragment)?\n(.*?)\n?^[ \t]*```$/gmsu)].map((match) => ({
     line: lineAt(text, match.index),
     code: match[1] ?? "",
   }));
