@@ -1,5 +1,4 @@
 /** Hooks see every call before it runs and every result before it is recorded; they may change either, or stop the call. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText, type Hook } from "haft";
 
 const send = defineTool({
@@ -37,10 +36,6 @@ const results = await runtime.execute([
   { name: "send", input: { to: "everyone", text: "cake" } },
 ]);
 for (const result of results) console.log(resultText(result));
-assert.deepEqual(
-  results.map((result) => result.error?.code ?? "ok"),
-  ["ok", "vetoed"],
-);
 await runtime.close();
 
 /* Prints:
