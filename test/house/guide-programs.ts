@@ -1,9 +1,10 @@
 /** The programs that the documents show: each is whole, so that it runs as it is pasted. */
+import { hasBlock } from "./check-docs.ts";
 import type { SourceTree } from "./source-tree.ts";
 
 /**
  * What a block says of itself after the word `ts`: nothing for a program that runs as it is pasted, `key` for one that asks a real model
- * or a real server, `peer` for one of another framework, and `fragment` for lines of a program that stands elsewhere.
+ * or a real server, `peer` for one of another framework, and `fragment` for lines of a program of its page.
  */
 export type GuideBlockKind = "program" | "key" | "peer" | "fragment";
 
@@ -43,13 +44,13 @@ function outputAfter(rest: string): string | undefined {
 }
 
 /**
- * What keeps a page from being whole: a program that does not import what it uses of the package, and more fragments than programs.
+ * What keeps a page from being whole: a program that does not import what it uses of the package, and a fragment of no program of the page.
  * `unfinished` are the pages that may still do so; one of them that no longer does is reported, too.
  */
 export function unwholePages(blocks: readonly GuideBlock[], unfinished: ReadonlySet<string>): readonly string[] {
   const problems: string[] = [];
   for (const [page, own] of Map.groupBy(blocks, (block) => block.page)) {
-    const found = pageProblems(page, own);
+    const found = pageProblems(own);
     if (!unfinished.has(page)) problems.push(...found);
     else if (found.length === 0) problems.push(`${page}: every block is whole; take the page off the list`);
   }
@@ -58,13 +59,13 @@ export function unwholePages(blocks: readonly GuideBlock[], unfinished: Readonly
   return problems;
 }
 
-function pageProblems(page: string, blocks: readonly GuideBlock[]): readonly string[] {
-  const fragments = blocks.filter(({ kind }) => kind === "fragment").length;
-  const bare = blocks.filter(({ kind, code }) => (kind === "program" || kind === "key") && !/ from "haft(?:\/[\w-]+)?";$/mu.test(code));
-  return [
-    ...bare.map(({ place }) => `${place}: a program without an import of the package`),
-    ...(fragments > blocks.length - fragments ? [`${page}: more fragments than programs`] : []),
-  ];
+function pageProblems(blocks: readonly GuideBlock[]): readonly string[] {
+  const programs = blocks.filter(({ kind }) => kind === "program");
+  return blocks.flatMap(({ kind, code, place }) => {
+    if (kind === "fragment")
+      return programs.some((program) => hasBlock(program.code, code)) ? [] : [`${place}: a fragment of no program of the page`];
+    return kind === "peer" || / from "haft(?:\/[\w-]+)?";$/mu.test(code) ? [] : [`${place}: a program without an import of the package`];
+  });
 }
 
 /** The programs of finished pages, each once, under a file name that says where it stands. */
