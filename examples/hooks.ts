@@ -1,5 +1,6 @@
 /** Hooks see every call before it runs and every result before it is recorded; they may change either, or stop the call. */
-import { createRuntime, defineTool, resultText, type Hook } from "haft";
+import assert from "node:assert/strict";
+import { createRuntime, defineHook, defineTool, resultText, type Hook } from "haft";
 
 const send = defineTool({
   name: "send",
@@ -12,14 +13,14 @@ const send = defineTool({
   execute: ({ to, text }) => `to ${to}: ${text}; password=hunter2`,
 });
 
-const office: Hook = {
+const office = defineHook({
+  tool: send,
   name: "office",
   beforeCall(call) {
-    const { to } = call.input as { readonly to?: unknown }; // not yet validated
-    if (to === "everyone") return { veto: "Write to one person, not to everyone." };
-    return to === "boss" ? { ...call, input: { ...(call.input as object), to: "ada@example.com" } } : undefined;
+    if (call.input.to === "everyone") return { veto: "Write to one person, not to everyone." };
+    return call.input.to === "boss" ? { ...call, input: { ...call.input, to: "ada@example.com" } } : undefined;
   },
-};
+});
 
 const redact: Hook = {
   name: "redact",
@@ -36,6 +37,10 @@ const results = await runtime.execute([
   { name: "send", input: { to: "everyone", text: "cake" } },
 ]);
 for (const result of results) console.log(resultText(result));
+assert.deepEqual(
+  results.map((result) => result.error?.code ?? "ok"),
+  ["ok", "vetoed"],
+);
 await runtime.close();
 
 /* Prints:

@@ -1,4 +1,5 @@
 /** The public names of `haft`, listed by hand: what the first programs need. All else stands at the entry of its subject, in `public/`. A name is added here and in test/house/surface.test.ts, on purpose. */
+export { defineHook } from "./call/define-hook.ts";
 export type { ExecuteOptions } from "./call/execute-options.ts";
 export { ToolExecutionError } from "./call/tool-execution-error.ts";
 export { EmergencyStop } from "./compose/emergency-stop.ts";

@@ -3,6 +3,7 @@ import { OWN_NAMESPACE } from "../core/call.ts";
 import type { ResolvedEffects } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
+import { waitFor } from "../policy/deadline.ts";
 import { chooseOverload } from "../registry/overload.ts";
 import { resolveVisible } from "../registry/visible-tool.ts";
 import { fitInput } from "../schema/repair-input.ts";
@@ -22,6 +23,15 @@ export function resolveTool(run: CallRun): ResolvedCall | ToolError {
   if (candidates instanceof ToolError) return candidates;
   const [only] = candidates;
   return resolved(run, parts.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(run))));
+}
+
+/** The same once a toolset that was added late is open, or could not be opened in its time. */
+export async function resolveLater(run: CallRun, opening: Promise<unknown>): Promise<ResolvedCall | ToolError> {
+  const waited = await waitFor(run, opening, {
+    endsAt: Infinity,
+    late: () => new ToolError("timeout", "Its toolset did not open in time."),
+  });
+  return "ended" in waited ? waited.ended : resolveTool(run);
 }
 
 function readableInput(run: CallRun): JsonValue {

@@ -9,7 +9,7 @@ import { circuitOutcome } from "../policy/circuit.ts";
 import type { Circuit } from "../policy/circuit.ts";
 import { classifyError, isServerFailure } from "../policy/classify-error.ts";
 import { isPromiseLike, settleWithin, waitFor } from "../policy/deadline.ts";
-import type { WaitOutcome, Waited } from "../policy/deadline.ts";
+import type { LateEnd, WaitOutcome, Waited } from "../policy/deadline.ts";
 import { mayRetry, retryDelay } from "../policy/retry.ts";
 import { writeEnded } from "./announce-write.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
@@ -21,7 +21,6 @@ import { followJob } from "./follow-job.ts";
 import { release } from "./hold.ts";
 import { askWithFault, faultIsOver, isPutIn, plannedTimeout, spoiledAnswer } from "./inject-fault.ts";
 import { abandon } from "./orphan.ts";
-import type { Orphan } from "./orphan.ts";
 import { withinRun } from "./nested-calls.ts";
 import { prepareAttempt, recallOr } from "./prepare-attempt.ts";
 import type { Route } from "./route.ts";
@@ -71,7 +70,11 @@ function notKept(toolName: string): NoAnswer {
 function tryEngine(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   const end = attempt(run);
   if (end === undefined) return run;
-  return end instanceof Promise ? end.then((error) => (error === undefined ? run : retry(run, error))) : retry(run, end);
+  return end instanceof Promise ? retryLater(run, end) : retry(run, end);
+}
+
+function retryLater(run: AdmittedCall, ending: Promise<End>): Promise<AdmittedCall | ToolError> {
+  return ending.then((error) => (error === undefined ? run : retry(run, error)));
 }
 
 function retry(run: AdmittedCall, error: ToolError): ToolError | Promise<AdmittedCall | ToolError> {
@@ -123,7 +126,11 @@ function attempt(run: AdmittedCall): End | Promise<End> {
   if (waitMs > 0) return recallOr(run, circuitOpen(run, waitMs));
   const { plan } = run;
   const ready = plan.holdsNothing && !plan.caches ? undefined : prepareAttempt(run);
-  return ready instanceof Promise ? ready.then((found) => proceed(run, found)) : proceed(run, ready);
+  return ready instanceof Promise ? proceedLater(run, ready) : proceed(run, ready);
+}
+
+function proceedLater(run: AdmittedCall, ready: Promise<Found>): Promise<End> {
+  return ready.then((found) => proceed(run, found));
 }
 
 /** Runs the handler, unless the cache has its answer or there is a reason not to. */
@@ -167,7 +174,7 @@ function invoke(run: AdmittedCall): End | Promise<End> {
   let work: PromiseLike<unknown> | undefined;
   try {
     const request = { tool, input: run.input, parsed: run.parsed, toolNamed: run.parts.toolNamed };
-    answer = run.faults === undefined ? ask(run, request, context) : askWithFault(run, context, () => ask(run, request, context));
+    answer = run.faults === undefined ? ask(run, request, context) : askFaulty(run, request, context);
     work = workOf(run, answer, context);
   } catch (thrown: unknown) {
     return attemptFailed(run, context, thrown);
@@ -185,14 +192,24 @@ function workOf({ route }: AdmittedCall, answer: unknown, context: AttemptContex
   return route.engine.kind === "local" ? answer : followJob(answer, context);
 }
 
+function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  return askWithFault(run, context, () => ask(run, request, context));
+}
+
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  return run.turn.tracksCallers ? withinRun(run, () => askInLayer(run, request, context)) : askInLayer(run, request, context);
+  return run.turn.tracksCallers ? askTracked(run, request, context) : askInLayer(run, request, context);
+}
+
+function askTracked(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  return withinRun(run, () => askInLayer(run, request, context));
 }
 
 function askInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
-  const { visibility } = run.options;
-  if (visibility === undefined) return put(run, request, context);
-  return withinLayer(run.turn.session, visibility, () => put(run, request, context));
+  return run.options.visibility === undefined ? put(run, request, context) : putInLayer(run, request, context);
+}
+
+function putInLayer(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
+  return withinLayer(run.turn.session, run.options.visibility, () => put(run, request, context));
 }
 
 function put({ route }: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
@@ -218,7 +235,7 @@ function tooLate(run: AdmittedCall): ToolError {
 class AnswerOutcome implements WaitOutcome<unknown, End> {
   readonly #run: AdmittedCall;
   readonly #context: AttemptContext;
-  #orphan: Orphan | undefined;
+  #orphan: LateEnd | undefined;
 
   constructor(run: AdmittedCall, context: AttemptContext) {
     this.#run = run;
@@ -237,7 +254,7 @@ class AnswerOutcome implements WaitOutcome<unknown, End> {
     this.#context.end(error);
     writeEnded(this.#run);
     recordFailure(this.#run, error);
-    this.#orphan = abandon(this.#run);
+    this.#orphan = abandon(this.#run, this.#context);
     return error;
   }
 
@@ -246,9 +263,8 @@ class AnswerOutcome implements WaitOutcome<unknown, End> {
     return this.#run.faults === undefined ? error : plannedTimeout(this.#run, error);
   }
 
-  onLate(outcome: "returned" | "threw"): void {
-    writeEnded(this.#run);
-    this.#orphan?.settled(outcome, !this.#context.isHeard);
+  whenLate(): LateEnd | undefined {
+    return this.#orphan;
   }
 }
 

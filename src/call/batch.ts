@@ -55,7 +55,7 @@ export async function runBatch(
       const run = beginCall(parts, turn, raw, begun);
       runs.push(run);
       if (options.signal?.aborted === true) run.cancel("the caller had aborted");
-      if (breaks.due && options.submission === undefined) await breaks.take();
+      if (breaks.isDue(run.startedAt) && options.submission === undefined) await breaks.take();
     }
     if (options.submission !== undefined) recordSubmission(runs, options.submission);
     const results = await new Batch(runs, breaks, { failFast: options.throwOnError }).run();
@@ -261,6 +261,6 @@ function recordRollback(runs: readonly CallRun[]): void {
 export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly ToolResult[]> {
   const [first] = runs;
   if (first === undefined) return [];
-  for (const run of runs) run.parts.running.byId.set(run.callId, run);
+  for (const run of runs) run.parts.running.add(run);
   return new Batch(runs, new LoopBreaks(first.clock)).run();
 }

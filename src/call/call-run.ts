@@ -28,7 +28,7 @@ import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { lockKeysIn } from "./resolve-effects.ts";
-import type { RunningCalls } from "./running-calls.ts";
+import type { RunningCall, RunningCalls } from "./running-calls.ts";
 import type { Answerer, Route } from "./route.ts";
 import type { Session } from "../session/session.ts";
 import type { Turn } from "../session/turn.ts";
@@ -52,7 +52,7 @@ export interface CallParts {
   readonly inputLimits: JsonLimits;
   readonly orphanHoldMs: number;
   readonly running: RunningCalls<CallRun>;
-  /** Abandoned handlers that still run, by call id. */
+  /** Abandoned handlers that still run and hold something, by call id. */
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;
   readonly ladder: Ladder;
@@ -107,8 +107,8 @@ export interface EarlierRun {
   readonly idempotencyKey: string | undefined;
 }
 
-const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
-const NO_WARNINGS: readonly string[] = Object.freeze([]);
+export const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
+export const NO_WARNINGS: readonly string[] = Object.freeze([]);
 
 function mintKey(parts: readonly string[], input: JsonObject): string {
   return `haft_${createHash("sha256")
@@ -123,7 +123,7 @@ function mintKey(parts: readonly string[], input: JsonObject): string {
  * Steps take the phase that they need, `ResolvedCall` or `AdmittedCall`, which hold what is known by then. What is undefined here either
  * is not known before a phase, or need not happen at all.
  */
-export class CallRun implements Interruptible {
+export class CallRun implements Interruptible, RunningCall<CallRun> {
   readonly parts: CallParts;
   readonly turn: Turn;
   readonly options: CallOptions;
@@ -145,7 +145,7 @@ export class CallRun implements Interruptible {
   effects: ResolvedEffects | undefined;
   route: Route | undefined;
   ticket: LockTicket | undefined;
-  slots: SlotLimit[] | undefined;
+  slots: readonly SlotLimit[] | undefined;
   /** How it stands with the cache; set while it may be answered from there, or may answer others. */
   read: CachedRead | undefined;
   /** Its answer was an equal call's. */
@@ -174,6 +174,8 @@ export class CallRun implements Interruptible {
   /** Set when the call was cancelled; what every later step ends with. */
   cancelled: ToolError | undefined;
   wait: Interrupt | undefined;
+  earlier: CallRun | undefined = undefined;
+  later: CallRun | undefined = undefined;
   /** Why its message was voided, or its batch rolled back; the calls that its handler makes from then on are not run. */
   takenBack: string | undefined;
 

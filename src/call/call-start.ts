@@ -7,7 +7,8 @@ import type { Answerer } from "./route.ts";
 export function startOf(run: CallRun, inRound?: true): SessionEvent {
   const { answerers = answerersByRule(run), rewriteInput } = run.options;
   const { madeIn } = run.turn;
-  const start = { ...run.eventBase, type: "call-start", call: run.call } as const;
+  const { callId, turn, clock, call } = run;
+  const start = { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-start", call } as const;
   if (inRound === undefined && answerers === undefined && rewriteInput === undefined && madeIn === undefined) return start;
   return {
     ...start,

@@ -6,13 +6,13 @@ import type { Session } from "../session/session.ts";
 
 interface Layer {
   readonly session: Session;
-  readonly visibility: Visibility;
+  readonly visibility: Visibility | undefined;
 }
 
 const CALLER = new AsyncLocalStorage<Layer>();
 
 /** Runs a handler whose own calls, in its session and in branches of it, may use no other tools than these. */
-export function withinLayer<T>(session: Session, visibility: Visibility, work: () => T): T {
+export function withinLayer<T>(session: Session, visibility: Visibility | undefined, work: () => T): T {
   return CALLER.run({ session, visibility }, work);
 }
 

@@ -12,6 +12,7 @@ import { READ_RESULT } from "../registry/read-result-tool.ts";
 import { isVisible } from "../registry/visible-tool.ts";
 import { endRead } from "./cached-read.ts";
 import { callHook, hookContext } from "./call-hook.ts";
+import { NO_REPAIRS, NO_WARNINGS } from "./call-run.ts";
 import type { CallRun, ResultNotes } from "./call-run.ts";
 import { changeResult } from "./change-result.ts";
 import { release } from "./hold.ts";
@@ -113,23 +114,32 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   if (run.plan !== undefined && !isSmall(run, run.plan.settings.maxResultBytes, result))
     limitSize(run, run.plan.settings.maxResultBytes, result);
   if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
-  for (const repair of result.repairs) Object.freeze(repair);
-  Object.freeze(result.repairs);
-  Object.freeze(result.warnings);
+  if (result.repairs !== NO_REPAIRS) {
+    for (const repair of result.repairs) Object.freeze(repair);
+    Object.freeze(result.repairs);
+  }
+  if (result.warnings !== NO_WARNINGS) Object.freeze(result.warnings);
   run.result = Object.freeze(result);
-  const { running } = run.parts;
-  running.byId.delete(run.callId);
-  if (running.isAwaited) running.noteEnd(run.callId);
+  run.parts.running.remove(run);
   run.letProcessEnd();
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;
   const isWrittenDown = run.route?.rung === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
   if (run.noticed || isWrittenDown) {
-    const end = { ...run.eventBase, type: "call-end", result, ...(run.input === undefined ? {} : { input: run.input }) } as const;
+    const end = endOf(run, result);
     if (run.noticed) run.record(end);
     if (isWrittenDown) writeDown(run, end);
   }
   return result;
+}
+
+function endOf(run: CallRun, result: ToolResult): SessionEvent {
+  const { callId, turn, clock, input } = run;
+  const { id: turnId, session } = turn;
+  const at = clock.wallTime();
+  const { id: sessionId } = session;
+  if (input === undefined) return { callId, sessionId, turnId, at, type: "call-end", result };
+  return { callId, sessionId, turnId, at, type: "call-end", result, input };
 }
 
 /** Of a simulation, only what its caller allowed to happen for real. */

@@ -55,21 +55,23 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
 
 /** Takes a slot of each limit that is set, without waiting; all or none. */
 function takeSlots(run: AdmittedCall): boolean {
-  const taken: SlotLimit[] = [];
-  for (const one of run.plan.limits) {
+  const { limits } = run.plan;
+  let taken = 0;
+  for (const one of limits) {
     if (!one.tryTake()) {
-      for (const other of taken) other.release();
+      for (const other of limits.slice(0, taken)) other.release();
       return false;
     }
-    taken.push(one);
+    taken++;
   }
-  run.slots = taken;
+  run.slots = limits;
   return true;
 }
 
 async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
   const since = run.clock.now();
-  run.slots = [];
+  const taken: SlotLimit[] = [];
+  run.slots = taken;
   for (const one of run.plan.limits) {
     if (!one.tryTake()) {
       const waiter = one.wait(run.turn.session.id);
@@ -80,7 +82,7 @@ async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
         return waited.ended;
       }
     }
-    run.slots.push(one);
+    taken.push(one);
   }
   reportWait(run, since, "slot", []);
   return undefined;
@@ -115,12 +117,12 @@ function namesOf(run: CallRun, ticket: LockTicket): readonly string[] {
 }
 
 function holderName({ parts }: CallRun, callId: string): string | undefined {
-  return (parts.orphans.get(callId) ?? parts.running.byId.get(callId))?.toolName;
+  return (parts.orphans.get(callId) ?? parts.running.get(callId))?.toolName;
 }
 
 /** Says once per tool when calls wait only because a tool declares no effects. */
 function warnUndeclared(run: CallRun, ticket: LockTicket): void {
-  const meeting = [run, ...ticket.waitingFor().map((callId) => run.parts.running.byId.get(callId))];
+  const meeting = [run, ...ticket.waitingFor().map((callId) => run.parts.running.get(callId))];
   const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.plan?.warnedUndeclared === false);
   if (undeclared?.plan === undefined) return;
   undeclared.plan.warnedUndeclared = true;

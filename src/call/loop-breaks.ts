@@ -15,7 +15,12 @@ export class LoopBreaks {
 
   /** True when it is time for a break. */
   get due(): boolean {
-    return this.#clock.now() - this.#since >= MAX_STRETCH_MS;
+    return this.isDue(this.#clock.now());
+  }
+
+  /** The same, for a time that has just been read. */
+  isDue(now: number): boolean {
+    return now - this.#since >= MAX_STRETCH_MS;
   }
 
   /** Begins a new stretch: the event loop has just had a turn. */

@@ -1,19 +1,18 @@
 /** A handler that was given up while it still ran: held to its locks for a while, counted, its end never shown to the model. */
-import type { AdmittedCall } from "./call-run.ts";
-
-export interface Orphan {
-  /** Called once when the handler ends after all. A deaf one never asked for its signal: if it returned, it did all it does. */
-  settled(outcome: "returned" | "threw", isDeaf: boolean): void;
-}
+import type { LateEnd } from "../policy/deadline.ts";
+import { writeEnded } from "./announce-write.ts";
+import type { AdmittedCall, CallParts } from "./call-run.ts";
+import type { AttemptContext } from "./tool-context.ts";
 
 /**
  * Lets go of a handler that did not answer in time.
  *
  * The runtime's own slot is free at once. What the handler writes stays locked, and the slots of its tool and
  * toolset stay taken, until it ends or `orphanHoldMs` passes. A handler that obeys its signal and ends before the
- * event loop comes round is no orphan; any other is counted and reported, and so is its late end.
+ * event loop comes round is no orphan; any other is counted and reported, and so is its late end. It may never end: a call that writes
+ * is kept until then, of any other no more than its name.
  */
-export function abandon(run: AdmittedCall): Orphan {
+export function abandon(run: AdmittedCall, context: AttemptContext): LateEnd {
   const { parts, ticket } = run;
   const slots = run.slots ?? [];
   for (const limit of slots) if (limit === parts.limit) limit.release();
@@ -22,54 +21,80 @@ export function abandon(run: AdmittedCall): Orphan {
   if (!keepsLock) ticket?.release();
   run.ticket = undefined;
   run.slots = undefined;
-  if (!(keepsLock && ticket !== undefined) && held.length === 0) return new AbandonedHandler(run, undefined);
-  return new AbandonedHandler(run, () => {
-    ticket?.release();
-    for (const limit of held) limit.release();
-  });
+  const write = run.effects.writes.length > 0 ? { run, context } : undefined;
+  const orphan = new AbandonedHandler(run, write);
+  if ((keepsLock && ticket !== undefined) || held.length > 0)
+    orphan.hold(() => {
+      if (keepsLock) ticket?.release();
+      for (const limit of held) limit.release();
+    }, parts.orphanHoldMs);
+  return orphan;
 }
 
-class AbandonedHandler implements Orphan {
-  readonly #run: AdmittedCall;
+interface AbandonedWrite {
+  readonly run: AdmittedCall;
+  readonly context: AttemptContext;
+}
+
+class AbandonedHandler implements LateEnd {
+  readonly #parts: CallParts;
+  readonly #base: { readonly callId: string; readonly sessionId: string; readonly turnId: string };
+  readonly #toolName: string;
   readonly #abandonedAt: number;
+  readonly #write: AbandonedWrite | undefined;
   /** Undefined where nothing is held any more. */
   #giveBack: (() => void) | undefined;
-  readonly #cancelCount: () => void;
-  readonly #cancelHold: (() => void) | undefined;
-  #counted = false;
+  #cancelHold: (() => void) | undefined;
+  /** Undefined once it is counted. */
+  #cancelCount: (() => void) | undefined;
 
-  constructor(run: AdmittedCall, giveBack: (() => void) | undefined) {
-    const { clock, parts } = run;
-    this.#run = run;
-    this.#giveBack = giveBack;
+  constructor({ parts, callId, turn, toolName }: AdmittedCall, write: AbandonedWrite | undefined) {
+    const { clock } = parts.ports;
+    this.#parts = parts;
+    this.#base = { callId, sessionId: turn.session.id, turnId: turn.id };
+    this.#toolName = toolName;
     this.#abandonedAt = clock.now();
+    this.#write = write;
     this.#cancelCount = clock.timer(() => this.#count(), 0, { background: true });
-    if (giveBack === undefined) return;
-    this.#cancelHold = clock.timer(() => this.#letGo(), parts.orphanHoldMs, { background: true });
   }
 
-  settled(outcome: "returned" | "threw", isDeaf: boolean): void {
-    this.#cancelCount();
+  hold(giveBack: () => void, holdMs: number): void {
+    this.#giveBack = giveBack;
+    this.#cancelHold = this.#parts.ports.clock.timer(() => this.#letGo(), holdMs, { background: true });
+  }
+
+  settled(outcome: "returned" | "threw"): void {
+    const isCounted = this.#cancelCount === undefined;
+    this.#cancelCount?.();
+    if (this.#write !== undefined) writeEnded(this.#write.run);
     this.#letGo();
-    if (outcome === "returned" && isDeaf) recordEffect(this.#run);
-    if (!this.#counted) return;
-    const { parts, toolName, clock } = this.#run;
-    parts.counters.orphans--;
-    countOrphan(this.#run, -1);
-    const lateMs = clock.now() - this.#abandonedAt;
-    parts.ports.log.debug(`${toolName} ended ${Math.round(lateMs)} ms after it was given up; what it ${outcome} is not used.`, {
-      callId: this.#run.callId,
-    });
-    if (parts.listening) this.#run.emit({ ...this.#run.eventBase, type: "call-late", toolName, outcome, lateMs });
+    if (outcome === "returned" && this.#write !== undefined) recordEffect(this.#write);
+    if (isCounted) this.#uncount(outcome);
   }
 
   #count(): void {
-    const { parts, toolName } = this.#run;
-    this.#counted = true;
+    const parts = this.#parts;
+    const { callId } = this.#base;
+    this.#cancelCount = undefined;
     parts.counters.orphans++;
     parts.counters.abandoned++;
-    countOrphan(this.#run, 1);
-    if (parts.listening) this.#run.emit({ ...this.#run.eventBase, type: "call-orphan", toolName, orphans: parts.counters.orphans });
+    if (this.#giveBack !== undefined) countHolder(parts, callId, { toolName: this.#toolName, change: 1 });
+    if (parts.listening) {
+      const at = parts.ports.clock.wallTime();
+      parts.emit({ ...this.#base, at, type: "call-orphan", toolName: this.#toolName, orphans: parts.counters.orphans });
+    }
+  }
+
+  #uncount(outcome: "returned" | "threw"): void {
+    const parts = this.#parts;
+    const { clock, log } = parts.ports;
+    const toolName = this.#toolName;
+    parts.counters.orphans--;
+    const lateMs = clock.now() - this.#abandonedAt;
+    log.debug(`${toolName} ended ${Math.round(lateMs)} ms after it was given up; what it ${outcome} is not used.`, {
+      callId: this.#base.callId,
+    });
+    if (parts.listening) parts.emit({ ...this.#base, at: clock.wallTime(), type: "call-late", toolName, outcome, lateMs });
   }
 
   #letGo(): void {
@@ -77,18 +102,28 @@ class AbandonedHandler implements Orphan {
     if (giveBack === undefined) return;
     this.#giveBack = undefined;
     this.#cancelHold?.();
+    this.#cancelHold = undefined;
+    if (this.#cancelCount === undefined) countHolder(this.#parts, this.#base.callId, { toolName: this.#toolName, change: -1 });
     giveBack();
   }
 }
 
-/** The call's result said that nobody knows what it did; now its session knows. */
-function recordEffect(run: AdmittedCall): void {
-  if (run.effects.repeatable || run.route.rules.isPretended || !run.kept || run.turn.session.closed) return;
+/**
+ * The call's result said that nobody knows what it did; now its session knows. Only a deaf handler did all that it does: one that asked for
+ * its signal may have stopped halfway.
+ */
+function recordEffect({ run, context }: AbandonedWrite): void {
+  if (context.isHeard || run.effects.repeatable || run.route.rules.isPretended || !run.kept || run.turn.session.closed) return;
   run.record({ ...run.eventBase, type: "outcome-resolve", toolName: run.toolName, outcome: "applied" });
 }
 
-function countOrphan(run: AdmittedCall, change: 1 | -1): void {
-  const count = (run.parts.orphans.get(run.callId)?.count ?? 0) + change;
-  if (count === 0) run.parts.orphans.delete(run.callId);
-  else run.parts.orphans.set(run.callId, { toolName: run.toolName, count });
+/** Those who wait for what an abandoned handler holds are told its name. */
+function countHolder(
+  { orphans }: CallParts,
+  callId: string,
+  { toolName, change }: { readonly toolName: string; readonly change: 1 | -1 },
+): void {
+  const count = (orphans.get(callId)?.count ?? 0) + change;
+  if (count === 0) orphans.delete(callId);
+  else orphans.set(callId, { toolName, count });
 }

@@ -2,7 +2,7 @@
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Turn } from "../session/turn.ts";
-import { passGates, resolveTool, routeCall } from "./admit-call.ts";
+import { passGates, resolveLater, resolveTool, routeCall } from "./admit-call.ts";
 import { askApproval } from "./ask-approval.ts";
 import { runAttempts } from "./attempt.ts";
 import { beginEngineSession } from "./begin-engine-session.ts";
@@ -27,8 +27,7 @@ export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: Cal
   turn.soleCall = true;
   const run = beginCall(parts, turn, raw, options);
   if (turn.joins === undefined) turn.sole = run;
-  const end = run.unreadable ?? admitCall(run);
-  return end instanceof Promise ? end.then((came) => executeOrFinish(run, came)) : executeOrFinish(run, end);
+  return follow(run, run.unreadable ?? admitCall(run), executeOrFinish);
 }
 
 export interface BeginOptions extends CallOptions {
@@ -43,9 +42,9 @@ export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: B
   const run = new CallRun(parts, turn, options, read.call);
   if (parts.faults.isPlanned || parts.registry.hasFaults) run.faults = parts.faults.begin(turn.session, read.call);
   run.unreadable = read.error;
-  run.repairs = read.repairs;
-  run.warnings = read.warnings;
-  parts.running.byId.set(run.callId, run);
+  if (read.repairs.length > 0) run.repairs = read.repairs;
+  if (read.warnings.length > 0) run.warnings = read.warnings;
+  parts.running.add(run);
   const { madeIn } = turn;
   if (madeIn !== undefined || turn.joins !== undefined) noteNested(run);
   if (options.isSubmitted !== true && run.noticed) run.record(startOf(run, options.inRound));
@@ -60,13 +59,10 @@ function executeOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
 /** Decides whether the call may run. The calls of a batch pass here one after another, in call order. */
 export function admitCall(run: CallRun): Phase<AdmittedCall> {
   const arrived = pass(run, run, rewrite);
-  const resolved = pass(run, arrived, resolveTool);
+  const resolved = pass(run, arrived, resolve);
   const open = pass(run, resolved, checkGates);
   const fitted = pass(run, open, fitCall);
-  const end = pass(run, fitted, routeCall);
-  if (!(end instanceof Promise)) return unlessCancelled(run, end);
-  run.keepProcess();
-  return end.then((came) => unlessCancelled(run, came));
+  return follow(run, pass(run, fitted, routeCall), unlessCancelled);
 }
 
 /** Runs an admitted call to its result; the calls of a batch pass here side by side. Never throws or rejects. */
@@ -75,18 +71,25 @@ export function executeCall(run: AdmittedCall): Answer {
   const allowed = pass(run, known, approve);
   const inLine = pass(run, allowed, enterLine);
   const begun = pass(run, inLine, beginSession);
-  const answered = pass(run, begun, runAttempts);
-  const end = pass(run, answered, takeOutput);
-  if (!(end instanceof Promise)) return finishCall(run, errorOf(run, end));
-  run.keepProcess(); // while it is waited for, the process stays alive
-  return end.then(
-    (came) => finishCall(run, errorOf(run, came)),
-    (thrown: unknown) => finishCall(run, stepFailed(run, thrown)),
-  );
+  return follow(run, pass(run, begun, runAttempts), takeAnswer);
+}
+
+function takeAnswer(run: CallRun, answered: AdmittedCall | ToolError): Answer {
+  return follow(run, pass(run, answered, takeOutput), finish);
+}
+
+function finish(run: CallRun, end: AdmittedCall | ToolError): Answer {
+  return finishCall(run, end instanceof ToolError ? end : run.cancelled);
 }
 
 function rewrite(run: CallRun): Phase<CallRun> {
   return run.options.rewriteInput === undefined && run.parts.beforeHooks.length === 0 ? run : rewriteCall(run);
+}
+
+function resolve(run: CallRun): Phase<ResolvedCall> {
+  const { registry } = run.parts;
+  const opening = registry.late.of(run.call.name, registry);
+  return opening === undefined ? resolveTool(run) : resolveLater(run, opening);
 }
 
 function checkGates(run: ResolvedCall): Phase<ResolvedCall> {
@@ -119,18 +122,36 @@ function unlessCancelled<Run>(run: CallRun, end: Run | ToolError): Run | ToolErr
   return end instanceof ToolError ? end : (run.cancelled ?? end);
 }
 
-function errorOf(run: CallRun, end: CallRun | ToolError): ToolError | undefined {
-  return end instanceof ToolError ? end : run.cancelled;
-}
-
 /** Hands the call from one phase to the next, now or when the first is over. A call that was cancelled meanwhile ends there. */
 function pass<From extends CallRun, To extends CallRun>(run: CallRun, came: Phase<From>, next: (run: From) => Phase<To>): Phase<To> {
-  if (came instanceof Promise)
-    return came.then(
-      (settled) => enter(run, settled, next),
-      (thrown: unknown) => stepFailed(run, thrown),
-    );
-  return enter(run, came, next);
+  return came instanceof Promise ? passLater(run, came, next) : enter(run, came, next);
+}
+
+// What makes closures stands by itself: V8 makes room for them in every call of a function that may make some.
+function passLater<From extends CallRun, To extends CallRun>(
+  run: CallRun,
+  coming: Promise<From | ToolError>,
+  next: (run: From) => Phase<To>,
+): Promise<To | ToolError> {
+  return coming.then(
+    (came) => enter(run, came, next),
+    (thrown: unknown) => stepFailed(run, thrown),
+  );
+}
+
+/** Goes on with what the last phase came to, be it an error, now or when it is over. */
+function follow<Run extends CallRun, End>(run: CallRun, came: Phase<Run>, step: Step<Run, End>): End | Promise<End> {
+  return came instanceof Promise ? followLater(run, came, step) : step(run, came);
+}
+
+type Step<Run, End> = (run: CallRun, came: Run | ToolError) => End | Promise<End>;
+
+function followLater<Run extends CallRun, End>(run: CallRun, coming: Promise<Run | ToolError>, step: Step<Run, End>): Promise<End> {
+  run.keepProcess(); // while it is waited for, the process stays alive
+  return coming.then(
+    (came) => step(run, came),
+    (thrown: unknown) => step(run, stepFailed(run, thrown)),
+  );
 }
 
 function enter<From extends CallRun, To extends CallRun>(run: CallRun, came: From | ToolError, next: (run: From) => Phase<To>): Phase<To> {

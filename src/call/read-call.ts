@@ -146,9 +146,10 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
   const reasoning = typeof fields["reasoning"] === "string" ? fields["reasoning"] : undefined;
   let input = fields["input"] ?? fields["arguments"] ?? fields["parameters"];
   let warnings: readonly string[] = NONE;
-  const unknown = unknownKey(fields, input === undefined || isEmptyObject(input));
+  const hasNoInput = input === undefined || isEmptyObject(input);
+  const unknown = unknownKey(fields, hasNoInput);
   if (unknown !== undefined) return unreadable(makeCall({ name, id, reasoning }), unknown);
-  if (input === undefined || isEmptyObject(input)) {
+  if (hasNoInput) {
     const misplaced = misplacedInput(fields, !INPUT_KEYS.some((key) => key in fields));
     if (misplaced !== undefined) {
       input = misplaced;
@@ -198,7 +199,9 @@ function readId(id: unknown): string | undefined {
 }
 
 function isEmptyObject(value: unknown): boolean {
-  return isJsonObject(value) && Object.keys(value).length === 0;
+  if (!isJsonObject(value)) return false;
+  for (const key in value) if (Object.hasOwn(value, key)) return false;
+  return true;
 }
 
 /**

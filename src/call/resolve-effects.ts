@@ -111,8 +111,8 @@ class EffectsResolver {
     const commutative = this.#effects.commutative === true;
     // A plain write keeps out all that a read of its key would; a commutative one that also reads must keep out its like.
     const reads = commutative || allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
-    const locked = [...writes];
-    for (const key of writes) locked.push(this.#writesPlace + key);
+    const [first = ""] = writes;
+    const locked = writes.length === 1 ? [first, this.#writesPlace + first] : [...writes, ...writes.map((key) => this.#writesPlace + key)];
     return this.#build({ reads, writes, lock: { reads, writes: locked, commutative } });
   }
 
@@ -231,6 +231,7 @@ function checkKeys(found: unknown): readonly string[] | string {
     if (MISSING.test(key)) return `gave the key ${JSON.stringify(key.slice(0, MAX_REASON_LENGTH))}, which was made from a missing value`;
     if (key.length > MAX_KEY_LENGTH) return `gave a key of ${key.length} characters`;
     const normal = withoutSlashesAtEnd(key);
+    if (count === 1) return [normal]; // has no room to grow, which matters where many calls wait
     if (!keys.includes(normal)) keys.push(normal);
   }
   return keys;

@@ -74,22 +74,35 @@ class Hold {
 class Queue {
   readonly doing: number;
   readonly keptOut: number;
+  /** Another queue of the same place. */
+  readonly sibling: Queue | undefined;
   first: Hold | undefined = undefined;
   last: Hold | undefined = undefined;
   firstBlocked: Hold | undefined = undefined;
 
-  constructor(doing: number) {
+  constructor(doing: number, sibling: Queue | undefined) {
     this.doing = doing;
     this.keptOut = KEPT_OUT_BY[doing] ?? EVERYTHING;
+    this.sibling = sibling;
   }
 }
 
 class Place {
   /** One per doing; at most 12 combinations occur. */
-  readonly queues: Queue[] = [];
+  firstQueue: Queue | undefined = undefined;
   holds = 0;
   /** What the claim now entering does here; 0 between claims. */
   doing = 0;
+}
+
+/** The places on the way to a key. */
+interface Folder {
+  readonly path: string;
+  /** Those above its own place. */
+  readonly above: readonly Place[];
+  readonly place: Place;
+  /** It is as deep as keys are told apart: what is inside counts as the place itself. */
+  readonly isDeep: boolean;
 }
 
 export class ResourceTree {
@@ -98,6 +111,8 @@ export class ResourceTree {
   #claims = 0;
   /** Places kept without holds, because calls come back to the same ones. */
   #empty = 0;
+  /** Where the last key was that has a slash: the next is often beside it, as the keys of a toolset are. */
+  #folder: Folder | undefined = undefined;
   /** The only claim there is: it needs no places until another comes. */
   #alone: Claim | undefined = undefined;
 
@@ -133,17 +148,18 @@ export class ResourceTree {
       this.#alone = undefined;
       return;
     }
-    const free: Claim[] = [];
+    let free: Claim[] | undefined;
     for (let hold = claim.firstHold; hold !== undefined; hold = hold.sibling) {
       const { place, queue } = hold;
       const wasFirst = queue.first === hold;
       unlink(hold);
       if (--place.holds === 0) this.#empty++;
-      else if (wasFirst) unblock(place, queue.doing, free);
+      else if (wasFirst) free = unblock(place, queue.doing, free);
     }
     claim.firstHold = undefined;
     this.#dropEmpty();
-    if (free.length > 1) free.sort(bySequence);
+    if (free === undefined) return;
+    free.sort(bySequence);
     for (const other of free) other.unblocked();
   }
 
@@ -151,7 +167,7 @@ export class ResourceTree {
   blockersOf(claim: Claim, most: number): readonly Claim[] {
     const blockers = new Set<Claim>();
     for (let hold = claim.firstHold; hold !== undefined; hold = hold.sibling) {
-      for (const queue of hold.place.queues) {
+      for (let queue = hold.place.firstQueue; queue !== undefined; queue = queue.sibling) {
         if ((hold.queue.keptOut & queue.doing) === 0) continue;
         let left = most;
         for (let other = queue.first; other !== undefined && other.claim.sequence < claim.sequence && left > 0; other = other.next) {
@@ -180,24 +196,40 @@ export class ResourceTree {
   /** Notes what is done at the key's place and at each place above it. One slash at the end says nothing, as in `isInside`. */
   #walk(key: string, doing: number, doingInside: number): void {
     const path = key.endsWith("/") ? key.slice(0, -1) : key;
-    let depth = 1;
-    for (let slash = path.indexOf("/"); slash >= 0; slash = path.indexOf("/", slash + 1)) {
-      if (depth++ === MAX_DEPTH) {
-        this.#enterPlace(path.slice(0, slash), doing);
-        return;
-      }
-      this.#enterPlace(path.slice(0, slash), doingInside);
+    const end = path.lastIndexOf("/");
+    if (end >= 0) {
+      const known = this.#folder;
+      const folder = known?.path.length === end && path.startsWith(known.path) ? known : this.#openFolder(path.slice(0, end));
+      for (const place of folder.above) this.#enterPlace(place, doingInside);
+      this.#enterPlace(folder.place, folder.isDeep ? doing : doingInside);
+      if (folder.isDeep) return;
     }
-    this.#enterPlace(path, doing);
+    this.#enterPlace(this.#placeAt(path), doing);
   }
 
-  #enterPlace(path: string, doing: number): void {
+  /** Finds the places on the way to a key, as far as keys are told apart. */
+  #openFolder(path: string): Folder {
+    const above: Place[] = [];
+    let slash = path.indexOf("/");
+    for (; slash >= 0 && above.length < MAX_DEPTH - 1; slash = path.indexOf("/", slash + 1))
+      above.push(this.#placeAt(path.slice(0, slash)));
+    const isDeep = above.length === MAX_DEPTH - 1;
+    const place = this.#placeAt(slash < 0 ? path : path.slice(0, slash));
+    this.#folder = { path, above, place, isDeep };
+    return this.#folder;
+  }
+
+  #placeAt(path: string): Place {
     let place = this.#places.get(path);
     if (place === undefined) {
       place = new Place();
       this.#places.set(path, place);
       this.#empty++;
     }
+    return place;
+  }
+
+  #enterPlace(place: Place, doing: number): void {
     if (place.doing === 0) this.#entered.push(place);
     place.doing |= doing;
   }
@@ -207,9 +239,11 @@ export class ResourceTree {
     if (this.#claims === 0) {
       this.#places.clear();
       this.#empty = 0;
+      this.#folder = undefined;
     } else if (this.#empty > SPARE_PLACES + this.#places.size / 2) {
       for (const [path, place] of this.#places) if (place.holds === 0) this.#places.delete(path);
       this.#empty = 0;
+      this.#folder = undefined;
     }
   }
 }
@@ -230,9 +264,9 @@ function append(claim: Claim, place: Place): void {
 }
 
 function queueFor(place: Place): Queue {
-  for (const queue of place.queues) if (queue.doing === place.doing) return queue;
-  const queue = new Queue(place.doing);
-  place.queues.push(queue);
+  for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) if (queue.doing === place.doing) return queue;
+  const queue = new Queue(place.doing, place.firstQueue);
+  place.firstQueue = queue;
   return queue;
 }
 
@@ -246,22 +280,24 @@ function unlink(hold: Hold): void {
   if (queue.firstBlocked === hold) queue.firstBlocked = next;
 }
 
-/** Frees the holds that only a hold doing `gone` kept out; `free` gets the claims that may go by that. */
-function unblock(place: Place, gone: number, free: Claim[]): void {
-  for (const queue of place.queues) {
+/** Frees the holds that only a hold doing `gone` kept out. Returns `free` with the claims that may go by that; undefined while there are none. */
+function unblock(place: Place, gone: number, free: Claim[] | undefined): Claim[] | undefined {
+  let freed = free;
+  for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) {
     if (queue.firstBlocked === undefined || (queue.keptOut & gone) === 0) continue;
     const oldest = oldestExcluded(place, queue);
     for (let hold: Hold | undefined = queue.firstBlocked; hold !== undefined && hold.claim.sequence <= oldest; hold = hold.next) {
       queue.firstBlocked = hold.next;
-      if (--hold.claim.blockedHolds === 0) free.push(hold.claim);
+      if (--hold.claim.blockedHolds === 0) (freed ??= []).push(hold.claim);
     }
   }
+  return freed;
 }
 
 /** Sequence of the oldest claim here that holds of `queue` do not go with, which may be the first of `queue` itself; else `Infinity`. */
 function oldestExcluded(place: Place, queue: Queue): number {
   let oldest = Infinity;
-  for (const other of place.queues) {
+  for (let other = place.firstQueue; other !== undefined; other = other.sibling) {
     const first = other.first;
     if (first !== undefined && (queue.keptOut & other.doing) !== 0 && first.claim.sequence < oldest) oldest = first.claim.sequence;
   }

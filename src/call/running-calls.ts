@@ -1,32 +1,75 @@
-/** The calls that have begun and not ended, by call id. */
+/** The calls that have begun and not ended, the oldest first. */
+
+/** A call, with its neighbours while it runs. */
+export interface RunningCall<Run> {
+  readonly callId: string;
+  earlier: Run | undefined;
+  later: Run | undefined;
+}
 
 interface Wait {
   readonly awaited: Set<string>;
   readonly resolve: () => void;
 }
 
-export class RunningCalls<Run> {
-  readonly byId = new Map<string, Run>();
-  /** Somebody waits for calls to end. */
-  isAwaited = false;
+/** A chain through the calls themselves: to begin and to end costs no look-up and no memory. */
+export class RunningCalls<Run extends RunningCall<Run>> {
+  #oldest: Run | undefined;
+  #latest: Run | undefined;
+  /** Made when a call is first asked for by its id, and kept until none runs. */
+  #byId: Map<string, Run> | undefined;
   readonly #waits = new Set<Wait>();
+
+  add(run: Run): void {
+    run.earlier = this.#latest;
+    if (this.#latest === undefined) this.#oldest = run;
+    else this.#latest.later = run;
+    this.#latest = run;
+    this.#byId?.set(run.callId, run);
+  }
+
+  /** Takes out a call that has ended; it must be there. */
+  remove(run: Run): void {
+    const { earlier, later } = run;
+    if (earlier === undefined) this.#oldest = later;
+    else earlier.later = later;
+    if (later === undefined) this.#latest = earlier;
+    else later.earlier = earlier;
+    run.earlier = undefined;
+    run.later = undefined;
+    if (this.#oldest === undefined) this.#byId = undefined;
+    else this.#byId?.delete(run.callId);
+    if (this.#waits.size > 0) this.#noteEnd(run.callId);
+  }
+
+  get(callId: string): Run | undefined {
+    this.#byId ??= new Map(this.all().map((run) => [run.callId, run]));
+    return this.#byId.get(callId);
+  }
+
+  /** Those that run now, the oldest first. */
+  all(): readonly Run[] {
+    const runs: Run[] = [];
+    for (let run = this.#oldest; run !== undefined; run = run.later) runs.push(run);
+    return runs;
+  }
 
   /** Resolves when every call that runs now, or of those the ones that are meant, has ended, whatever begins after it. */
   whenEnded(isMeant: (run: Run) => boolean = () => true): Promise<void> {
-    const awaited = new Set<string>();
-    for (const [callId, run] of this.byId) if (isMeant(run)) awaited.add(callId);
+    const awaited = new Set(
+      this.all()
+        .filter((run) => isMeant(run))
+        .map(({ callId }) => callId),
+    );
     if (awaited.size === 0) return Promise.resolve();
-    this.isAwaited = true;
     return new Promise((resolve) => this.#waits.add({ awaited, resolve }));
   }
 
-  /** To be told of each call that has ended while somebody waits. */
-  noteEnd(callId: string): void {
+  #noteEnd(callId: string): void {
     for (const wait of this.#waits) {
       if (!wait.awaited.delete(callId) || wait.awaited.size > 0) continue;
       this.#waits.delete(wait);
       wait.resolve();
     }
-    this.isAwaited = this.#waits.size > 0;
   }
 }

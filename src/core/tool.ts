@@ -69,7 +69,10 @@ export interface PromptContribution {
  * @returns the state after the call (left out = as before), and the facts that its result must state. Throws ToolError for a call that
  * fails in the simulated world
  */
-export type Reducer = (state: JsonValue | undefined, input: JsonObject) => { readonly state?: JsonValue; readonly facts: JsonValue };
+export type Reducer<Input = JsonObject> = (
+  state: JsonValue | undefined,
+  input: Input,
+) => { readonly state?: JsonValue; readonly facts: JsonValue };
 
 export interface Tool extends CallSettings {
   /** Unqualified: the toolset gives the namespace. */

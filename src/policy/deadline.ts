@@ -26,8 +26,12 @@ export interface WaitOutcome<T, R> {
   ended(error: ToolError): R;
   /** Makes the error when the deadline passes. */
   late(): ToolError;
-  /** Told once when the work settles after the wait was over. */
-  onLate?(outcome: "returned" | "threw"): void;
+  /** Asked for after `ended`: called once when the work settles after all. Of the wait, only this is kept until then. */
+  whenLate?(): LateEnd | undefined;
+}
+
+export interface LateEnd {
+  settled(outcome: "returned" | "threw"): void;
 }
 
 export interface WaitTimes {
@@ -48,18 +52,16 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
  * Waits for `work`, at most until `endsAt` or until `target.wait` is interrupted, whichever is first.
  *
  * Leaves no timer behind. What the work does after the wait is over can no longer be seen, except by
- * `onLate`: a late rejection is not an unhandled one.
+ * `whenLate`: a late rejection is not an unhandled one.
  */
 export function settleWithin<T, R>(target: Interruptible, work: PromiseLike<T>, outcome: WaitOutcome<T, R>, times: WaitTimes): Promise<R> {
-  return new Promise((resolve, reject) => {
-    const wait = new Wait(target, outcome, resolve, reject);
-    target.wait = wait;
-    follow(work, wait);
-    if (target.cancelled !== undefined) wait.interrupt(target.cancelled);
-    else if (!wait.over && times.endsAt !== Infinity) {
-      wait.cancelTimer = target.clock.timer(() => wait.interrupt(outcome.late()), Math.max(0, times.endsAt - times.now));
-    }
-  });
+  const ending = Promise.withResolvers<R>();
+  const wait = new Wait(target, outcome, ending);
+  target.wait = wait;
+  follow(work, wait);
+  if (target.cancelled !== undefined) wait.interrupt(target.cancelled);
+  else if (!wait.over && times.endsAt !== Infinity) wait.endIn(Math.max(0, times.endsAt - times.now), target.clock);
+  return ending.promise;
 }
 
 /** As `await` does it: a promise that was tampered with neither throws here nor calls back at once or twice. */
@@ -75,56 +77,76 @@ function follow<T, R>(work: PromiseLike<T>, wait: Wait<T, R>): void {
   }
 }
 
-/** The wait of one `settleWithin`; ends once. */
+/** The wait of one `settleWithin`; ends once, and then holds on to nothing: work that never settles keeps it for good. */
 class Wait<T, R> implements Interrupt {
-  readonly #target: Interruptible;
-  readonly #outcome: WaitOutcome<T, R>;
-  readonly #resolve: (result: R) => void;
-  readonly #reject: (error: unknown) => void;
-  over = false;
-  cancelTimer: (() => void) | undefined;
+  #target: Interruptible | undefined;
+  /** Undefined once it is over. */
+  #outcome: WaitOutcome<T, R> | undefined;
+  #ending: PromiseWithResolvers<R> | undefined;
+  #cancelTimer: (() => void) | undefined = undefined;
+  #late: LateEnd | undefined = undefined;
 
-  constructor(target: Interruptible, outcome: WaitOutcome<T, R>, resolve: (result: R) => void, reject: (error: unknown) => void) {
+  constructor(target: Interruptible, outcome: WaitOutcome<T, R>, ending: PromiseWithResolvers<R>) {
     this.#target = target;
     this.#outcome = outcome;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#ending = ending;
+  }
+
+  get over(): boolean {
+    return this.#outcome === undefined;
+  }
+
+  endIn(delayMs: number, clock: Clock): void {
+    this.#cancelTimer = clock.timer(() => this.#expire(), delayMs);
   }
 
   fulfilled(value: T): void {
-    if (this.over) return this.#outcome.onLate?.("returned");
-    this.#end();
+    const outcome = this.#outcome;
+    if (outcome === undefined) return this.#late?.settled("returned");
+    const ending = this.#end();
     try {
-      this.#resolve(this.#outcome.value(value));
+      ending?.resolve(outcome.value(value));
     } catch (error: unknown) {
-      this.#reject(error);
+      ending?.reject(error);
     }
   }
 
   rejected(thrown: unknown): void {
-    if (this.over) return this.#outcome.onLate?.("threw");
-    this.#end();
+    const outcome = this.#outcome;
+    if (outcome === undefined) return this.#late?.settled("threw");
+    const ending = this.#end();
     try {
-      this.#resolve(this.#outcome.thrown(thrown));
+      ending?.resolve(outcome.thrown(thrown));
     } catch (error: unknown) {
-      this.#reject(error);
+      ending?.reject(error);
     }
   }
 
   interrupt(error: ToolError): void {
-    if (this.over) return;
-    this.#end();
+    const outcome = this.#outcome;
+    if (outcome === undefined) return;
+    const ending = this.#end();
     try {
-      this.#resolve(this.#outcome.ended(error));
+      ending?.resolve(outcome.ended(error));
     } catch (failure: unknown) {
-      this.#reject(failure);
+      ending?.reject(failure);
     }
+    this.#late = outcome.whenLate?.();
   }
 
-  #end(): void {
-    this.over = true;
-    this.#target.wait = undefined;
-    this.cancelTimer?.();
+  #expire(): void {
+    if (this.#outcome !== undefined) this.interrupt(this.#outcome.late());
+  }
+
+  #end(): PromiseWithResolvers<R> | undefined {
+    const ending = this.#ending;
+    if (this.#target !== undefined) this.#target.wait = undefined;
+    this.#cancelTimer?.();
+    this.#target = undefined;
+    this.#outcome = undefined;
+    this.#ending = undefined;
+    this.#cancelTimer = undefined;
+    return ending;
   }
 }
 
@@ -134,7 +156,6 @@ export interface WaitOptions {
   /** On the clock of `now()`; `Infinity` = no deadline. */
   readonly endsAt: number;
   readonly late: () => ToolError;
-  readonly onLate?: (outcome: "returned" | "threw") => void;
 }
 
 /** `settleWithin` for those who rather look at what it came to. Never rejects. */
@@ -144,7 +165,6 @@ export function waitFor<T>(target: Interruptible, work: PromiseLike<T>, options:
     thrown: (thrown) => ({ thrown }),
     ended: (ended) => ({ ended }),
     late: options.late,
-    onLate: (late) => options.onLate?.(late),
   };
   return settleWithin(target, work, outcome, { endsAt: options.endsAt, now: options.endsAt === Infinity ? 0 : target.clock.now() });
 }

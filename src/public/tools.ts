@@ -17,3 +17,4 @@ export { withSuccessShape } from "../registry/success-shape.ts";
 export type { ToolAnnotations, ToolDefinition, ToolJson } from "../registry/tool-definition.ts";
 export type { ToolFunction, ToolFunctionOptions } from "../registry/tool-function.ts";
 export type { SearchQuery } from "../registry/tool-search.ts";
+export type { ToolHook, TypedCall } from "../call/define-hook.ts";

@@ -6,7 +6,7 @@ import type { Effects } from "../core/effects.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
-import type { JsonSchema, ParsedInput, Tool } from "../core/tool.ts";
+import type { JsonSchema, ParsedInput, Reducer, Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import type { InferInput, InferReturn, InferSent } from "../schema/infer-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
@@ -25,7 +25,7 @@ export interface ToolOptions<
   Input extends SchemaSource = AnyObject,
   Output extends SchemaSource = JsonSchema,
   Result extends HandlerResult<Output> = HandlerResult<Output>,
-> extends Omit<Tool, "inputSchema" | "outputSchema" | "effects" | "validate" | "execute" | "parseInput" | "parseOutput"> {
+> extends Omit<Tool, "inputSchema" | "outputSchema" | "effects" | "validate" | "reducer" | "execute" | "parseInput" | "parseOutput"> {
   /** @default an object of any keys */
   readonly inputSchema?: Input;
   readonly outputSchema?: Output;
@@ -33,6 +33,8 @@ export interface ToolOptions<
   readonly effects?: Effects<InferSent<Input>>;
   /** The tool's own rules, after its schema, for the JSON that was sent: one message per problem. */
   readonly validate?: (input: InferSent<Input>) => readonly string[];
+  /** As in `Tool`, for the JSON that was sent. */
+  readonly reducer?: Reducer<InferSent<Input>>;
   /** Runs the call, given what the schema made of its input. Left out = the toolset's engine answers. */
   readonly execute?: (input: InferInput<Input>, context: ToolContext) => Result;
 }

@@ -5,19 +5,17 @@ import { ToolError } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { plural } from "../core/base/wording.ts";
-import { permissionOf } from "../policy/permission.ts";
-import type { Permission, PermissionRules } from "../policy/permission.ts";
+import { permissionOf, type Permission, type PermissionRules } from "../policy/permission.ts";
 import { checkList, checkBroughtTool, checkTool, checkToolset } from "./check-registration.ts";
 import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
 import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
 import { deniedTools, offeredTools } from "./listed-tools.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { TextIndex } from "./text-index.ts";
+import { LateOpenings } from "./late-openings.ts";
 import { ToolNames } from "./tool-names.ts";
-import { compareNames, searchTools } from "./tool-search.ts";
-import type { SearchQuery } from "./tool-search.ts";
-import { ToolsetEntry } from "./toolset-entry.ts";
-import type { ToolFamily, ToolsetState } from "./toolset-entry.ts";
+import { compareNames, searchTools, type SearchQuery } from "./tool-search.ts";
+import { ToolsetEntry, type ToolFamily, type ToolsetState } from "./toolset-entry.ts";
 
 export interface RegistryOptions {
   /** What tools use where neither they nor their toolset set anything. */
@@ -47,6 +45,8 @@ const INSPECT = Symbol.for("nodejs.util.inspect.custom");
  * comes from a listing, a search or `resolve`.
  */
 export class Registry implements Iterable<RegisteredTool> {
+  /** Toolsets that are being opened because they were added late. @internal */
+  readonly late = new LateOpenings();
   readonly #settings: Required<CallSettings>;
   readonly #overloads: boolean;
   readonly #permission: Permission | undefined;
@@ -127,6 +127,7 @@ export class Registry implements Iterable<RegisteredTool> {
     }
     this.#put(entry);
     this.#changed();
+    this.late.begin(toolset);
   }
 
   /**

@@ -174,6 +174,24 @@ export function unknownBareNames({ permission, approval }: RuntimeOptions, regis
   );
 }
 
+/** One warning for the tools that nothing can answer: without a function, an engine, or something that answers in their place. */
+export function unansweredTools({ tools = [], toolsets = [], standIn, ladder }: RuntimeOptions): readonly string[] {
+  if (standIn !== undefined || ladder !== undefined) return [];
+  const groups: readonly Toolset[] = [{ name: DEFAULT_NAMESPACE, tools }, ...toolsets];
+  const names = groups.flatMap(({ name, tools: own = [], engine }) =>
+    engine === undefined ? own.filter(isUnanswered).map((tool) => qualifiedName(name, tool.name)) : [],
+  );
+  if (names.length === 0) return [];
+  const more = names.length > 5 ? ` and ${names.length - 5} more` : "";
+  return [
+    `Nothing runs ${names.slice(0, 5).join(", ")}${more}: give each an execute function, or its toolset an engine. Its calls end with not_executable.`,
+  ];
+}
+
+function isUnanswered({ execute, providerExecuted, enabled, unusable }: Tool): boolean {
+  return execute === undefined && providerExecuted !== true && enabled !== false && unusable === undefined;
+}
+
 function checkRegistry(options: RuntimeOptions): void {
   if (!(options.registry instanceof Registry))
     throw new ToolError("invalid_argument", 'The option "registry" of createRuntime() is no Registry.', {

@@ -17,7 +17,7 @@ import { ResultCache } from "../policy/result-cache.ts";
 import { ResultKeeper } from "../policy/result-keeper.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "../call/call-run.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { checkRuntimeOptions, unknownBareNames } from "./runtime-options.ts";
+import { checkRuntimeOptions, unansweredTools, unknownBareNames } from "./runtime-options.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 import { Faults } from "../call/faults.ts";
 import { unreadableOptions } from "../call/execute-options.ts";
@@ -102,7 +102,7 @@ export class Runtime {
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     TAKEN.add(this.registry);
-    for (const warning of unknownBareNames(options, this.registry)) this.#ports.log.warn(warning);
+    for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
   /** Opens every toolset that needs it; the report names those that failed, and the others work. */
@@ -208,7 +208,7 @@ export class Runtime {
 
   /** The calls that have begun and not ended, oldest first. */
   get running(): readonly { readonly callId: string; readonly name: string }[] {
-    return [...this.#parts.running.byId.values()].map((run) => ({ callId: run.callId, name: run.toolName }));
+    return this.#parts.running.all().map((run) => ({ callId: run.callId, name: run.toolName }));
   }
 
   /**
@@ -217,7 +217,7 @@ export class Runtime {
    */
   async close(): Promise<readonly ToolError[]> {
     for (const stop of this.#stops) stop();
-    for (const run of this.#parts.running.byId.values()) run.cancel("the runtime was closed");
+    this.#cancelAll();
     this.#sessions.refuseAll();
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
@@ -229,6 +229,13 @@ export class Runtime {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** Also the calls that handlers make while they are being cancelled. */
+  #cancelAll(): void {
+    const { running } = this.#parts;
+    for (let runs = running.all(); runs.length > 0; runs = running.all().filter((run) => run.cancelled === undefined))
+      for (const run of runs) run.cancel("the runtime was closed");
   }
 
   #newRegistry(): Registry {

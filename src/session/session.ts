@@ -140,10 +140,7 @@ export class Session {
 
   /** @internal */
   get turns(): TurnQueue {
-    return (this.#turns ??= new TurnQueue(
-      { begin: () => this.#holdHead(), end: () => this.#moveHead() },
-      this.simulation?.mayBeReal === false,
-    ));
+    return (this.#turns ??= new TurnQueue(this, this.simulation?.mayBeReal === false));
   }
 
   /** What engines remember of this session. @internal */
@@ -294,15 +291,15 @@ export class Session {
     return { log: this.#log, length: this.#heldLength, state: this.#heldState, tally: this.#heldTally };
   }
 
-  /** Holds the head where it is while a turn runs. */
-  #holdHead(): void {
+  /** Holds the head where it is while a turn runs. @internal */
+  turnsBegin(): void {
     this.#heldLength = this.length;
     this.#heldState = this.#state;
     this.#heldTally = this.tally;
   }
 
-  /** What the turn did is part of the session now. */
-  #moveHead(): void {
+  /** What the turns did is part of the session now. @internal */
+  turnsEnded(): void {
     this.#heldLength = -1;
     this.#heldState = NO_STATE;
     this.#heldTally = undefined;
@@ -313,7 +310,7 @@ export class Session {
     this.recordAll(events);
     if (this.tally !== undefined) this.tally = countCalls(this.tally, events);
     this.#state = state;
-    this.#moveHead();
+    this.turnsEnded();
   }
 }
 

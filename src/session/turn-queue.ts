@@ -81,17 +81,47 @@ interface WaitingTurn {
   start(): void;
 }
 
-/** Told when a turn begins while none runs, and when none runs any more. */
+/** Called when a turn begins while none runs, and when none runs any more. */
 export interface TurnBounds {
-  begin(): void;
-  end(): void;
+  turnsBegin(): void;
+  turnsEnded(): void;
+}
+
+/** The turns of a queue that run: mostly one, for which no set is made. */
+class RunningTurns {
+  #sole: RunningTurn | undefined = undefined;
+  /** Made when a second one begins, and kept until none runs. */
+  #several: Set<RunningTurn> | undefined = undefined;
+
+  get any(): boolean {
+    return this.#sole !== undefined || this.#several !== undefined;
+  }
+
+  get first(): RunningTurn | undefined {
+    return this.#sole ?? this.#several?.values().next().value;
+  }
+
+  add(turn: RunningTurn): void {
+    if (!this.any) this.#sole = turn;
+    else this.#several = (this.#several ?? new Set(this.all())).add(turn);
+    if (this.#several !== undefined) this.#sole = undefined;
+  }
+
+  remove(turn: RunningTurn): void {
+    if (this.#sole === turn) this.#sole = undefined;
+    else if (this.#several?.delete(turn) === true && this.#several.size === 0) this.#several = undefined;
+  }
+
+  all(): Iterable<RunningTurn> {
+    return this.#several ?? (this.#sole === undefined ? [] : [this.#sole]);
+  }
 }
 
 export class TurnQueue {
   readonly isSimulation: boolean;
   readonly #bounds: TurnBounds;
   /** Several only while all of them are concurrent. */
-  readonly #running = new Set<RunningTurn>();
+  readonly #running = new RunningTurns();
   #areConcurrent = false;
   #waiting: WaitingTurn[] | undefined;
   #isStarting = false;
@@ -105,7 +135,7 @@ export class TurnQueue {
 
   /** True while a turn runs. */
   get busy(): boolean {
-    return this.#running.size > 0;
+    return this.#running.any;
   }
 
   /**
@@ -152,10 +182,11 @@ export class TurnQueue {
     // A handler that goes on after its turn is no part of the new turn, but may be that of a call which was taken back.
     const caller = current instanceof CallPlace && current.turn.queue === this ? current.call : undefined;
     const turn: RunningTurn = { queue: this, outer, waitsIn: [], works: 0, over: false, held: undefined };
-    if (!this.busy) this.#bounds.begin();
+    if (!this.busy) this.#bounds.turnsBegin();
     this.#running.add(turn);
     this.#areConcurrent = concurrent;
-    return this.#workIn(turn, (own) => CURRENT.run(turn, work, own, caller));
+    // What follows its work runs within it too: each promise made outside would keep a context of its own while it waits.
+    return CURRENT.run(turn, () => this.#workIn(turn, work, caller));
   }
 
   #workIn<T>(turn: RunningTurn, work: Work<T>, caller?: TurnCall): T | Promise<T> {
@@ -171,6 +202,10 @@ export class TurnQueue {
       this.#end(turn);
       return answer;
     }
+    return this.#endAfter(turn, answer);
+  }
+
+  #endAfter<T>(turn: RunningTurn, answer: Promise<T>): Promise<T> {
     // Not finally(), which makes two more promises on the way of every turn.
     return answer.then(
       (value) => {
@@ -217,15 +252,15 @@ export class TurnQueue {
 
   /** Whether the turns that run here cannot all end before another does. */
   #waitsFor(turn: RunningTurn, seen: Set<TurnQueue> = new Set()): boolean {
-    if (this.#running.has(turn)) return true;
+    if (turn.queue === this && !turn.over) return true;
     if (seen.has(this)) return false;
     seen.add(this);
-    for (const { waitsIn } of this.#running) if (waitsIn.some((queue) => queue.#waitsFor(turn, seen))) return true;
+    for (const { waitsIn } of this.#running.all()) if (waitsIn.some((queue) => queue.#waitsFor(turn, seen))) return true;
     return false;
   }
 
   #joinRunning<T>(work: Work<T>): T | Promise<T> {
-    const [running] = this.#running;
+    const running = this.#running.first;
     return running === undefined ? this.#start(work, false) : this.#workIn(running, () => work(undefined, undefined));
   }
 
@@ -237,8 +272,8 @@ export class TurnQueue {
   #end(turn: RunningTurn): void {
     if (--turn.works > 0) return;
     turn.over = true;
-    this.#running.delete(turn);
-    if (!this.busy) this.#bounds.end();
+    this.#running.remove(turn);
+    if (!this.busy) this.#bounds.turnsEnded();
     this.#startWaiting();
   }
 

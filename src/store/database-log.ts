@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { EventLog, EventPage, LogOptions, ReadOptions } from "../core/store.ts";
 import { readStoredPage, writeEvent } from "./event-text.ts";
+import { joinPieces } from "./json-pieces.ts";
 import type { LogDatabase } from "./log-database.ts";
 import { checkReadOptions } from "./store-options.ts";
 import type { BufferedLog, WriteBuffer } from "./write-buffer.ts";
@@ -85,7 +86,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   #readWaiting(from: number, limit: number): EventPage {
     const waiting = this.#parts.buffer.waiting(this);
     const start = from - 1 - (this.#length - waiting.length);
-    const bodies = waiting.slice(start, start + limit).map((row) => row.body);
+    const bodies = waiting.slice(start, start + limit).map((row) => joinPieces(row.body));
     const next = from + bodies.length;
     return readStoredPage({ bodies, next: next > this.#length ? undefined : next, damage: undefined }, from);
   }

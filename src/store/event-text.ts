@@ -4,6 +4,8 @@ import type { SessionEvent } from "../core/event.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS, readEvent } from "../core/recording/read-event.ts";
 import type { EventPage, LogDamage } from "../core/store.ts";
+import { mostChars, piecesOf } from "./json-pieces.ts";
+import type { JsonPieces } from "./json-pieces.ts";
 import type { EventRow, StoredPage } from "./log-database.ts";
 
 /**
@@ -12,11 +14,21 @@ import type { EventRow, StoredPage } from "./log-database.ts";
  * @throws ToolError `not_json` for what JSON cannot hold, `too_large` for what could not be read back
  */
 export function writeEvent(event: SessionEvent): EventRow {
-  const body = eventText(event);
+  return { at: Math.trunc(event.at), type: event.type, callId: callIdOf(event), body: bodyOf(event) };
+}
+
+/** In pieces where a long string is left to the database's thread to write as JSON: that takes too long in one that has others to answer. */
+function bodyOf(event: SessionEvent): string | JsonPieces {
+  const pieces = tryEncode(event, piecesOf);
+  if (pieces !== undefined && mostChars(pieces) <= EVENT_LIMITS.maxChars) {
+    requireDepth(event, pieces.filter((piece) => typeof piece === "string").join(""));
+    return pieces;
+  }
+  const body = tryEncode(event, jsonText);
   if (body.length > EVENT_LIMITS.maxChars)
     throw tooLarge(event, `has ${body.length} characters of JSON; ${EVENT_LIMITS.maxChars} is the limit`);
-  if (nestsDeeper(body, EVENT_LIMITS.maxDepth)) throw tooLarge(event, `nests deeper than ${EVENT_LIMITS.maxDepth} levels`);
-  return { at: Math.trunc(event.at), type: event.type, callId: callIdOf(event), body };
+  requireDepth(event, body);
+  return body;
 }
 
 function callIdOf(event: SessionEvent): string | undefined {
@@ -24,16 +36,25 @@ function callIdOf(event: SessionEvent): string | undefined {
   return typeof callId === "string" ? callId : undefined;
 }
 
-function eventText(event: SessionEvent): string {
-  let text: unknown;
+function tryEncode<Encoded>(event: SessionEvent, encode: (event: SessionEvent) => Encoded): Encoded {
   let cause: unknown;
   try {
-    text = JSON.stringify(event);
+    if (Number.isFinite(event.at) && typeof event.type === "string") return encode(event);
   } catch (error: unknown) {
     cause = error;
   }
-  if (typeof text === "string" && Number.isFinite(event.at) && typeof event.type === "string") return text;
   throw new ToolError("not_json", "An event cannot be stored: it cannot be written as JSON with a time and a type.", { cause });
+}
+
+function jsonText(event: SessionEvent): string {
+  const text: unknown = JSON.stringify(event);
+  if (typeof text === "string") return text;
+  throw new TypeError("It has no JSON text.");
+}
+
+/** @param text JSON, without strings or with them */
+function requireDepth(event: SessionEvent, text: string): void {
+  if (nestsDeeper(text, EVENT_LIMITS.maxDepth)) throw tooLarge(event, `nests deeper than ${EVENT_LIMITS.maxDepth} levels`);
 }
 
 function tooLarge({ type }: SessionEvent, problem: string): ToolError {

@@ -2,6 +2,7 @@
 import type { BranchPoint } from "../core/event.ts";
 import type { ErrorInfo } from "../core/error.ts";
 import type { CacheRecord, ListOptions, LogDamage, LogOptions, StoredSession } from "../core/store.ts";
+import type { JsonPieces } from "./json-pieces.ts";
 
 /** An event as it is written. */
 export interface EventRow {
@@ -9,8 +10,8 @@ export interface EventRow {
   readonly at: number;
   readonly type: string;
   readonly callId: string | undefined;
-  /** The event as JSON text. */
-  readonly body: string;
+  /** The event as JSON text, whole or in pieces. */
+  readonly body: string | JsonPieces;
 }
 
 /** What is to be written of one session, with others in one transaction. */

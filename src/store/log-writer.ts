@@ -3,15 +3,17 @@ import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../core/error.ts";
 import type { LogOptions } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
-import { eventChecksum, rootChecksum, sessionChecksum } from "./checksum.ts";
+import { rootChecksum, sessionChecksum } from "./checksum.ts";
+import { rowsOf } from "./event-rows.ts";
 import { spellBranchPoint } from "./log-database.ts";
-import type { EventRow, LogRefusal, LogWrite } from "./log-database.ts";
+import type { LogRefusal, LogWrite } from "./log-database.ts";
 import type { LogReader } from "./log-reader.ts";
 import type { LogStatements } from "./log-statements.ts";
 import type { Owner } from "./owner.ts";
+import { QuickAppends } from "./quick-appends.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { storedText } from "./stored-text.ts";
-import type { EventTable, SessionTable, Tables } from "./tables.ts";
+import type { SessionTable, Tables } from "./tables.ts";
 
 export interface LogWriterParts {
   readonly connection: SqlConnection;
@@ -25,12 +27,15 @@ export class LogWriter {
   readonly #statements: LogStatements;
   readonly #reader: LogReader;
   readonly #owner: Owner;
+  readonly #quick: QuickAppends | undefined;
 
   constructor(parts: LogWriterParts) {
     this.#connection = parts.connection;
     this.#statements = parts.statements;
     this.#reader = parts.reader;
     this.#owner = parts.owner;
+    const { immediate, tables } = parts.connection;
+    this.#quick = immediate === undefined ? undefined : new QuickAppends(immediate, tables);
   }
 
   /** See `LogDatabase.commit`. Where a damaged file keeps a group from being written, each session of it is tried alone. */
@@ -48,9 +53,11 @@ export class LogWriter {
   }
 
   async #commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    if (this.#quick?.writeAll(writes) === true) return [];
     const creates = writes.some((write) => write.create !== undefined);
     const refusals = await tables.transaction().execute(async (transaction) => {
       if (creates) await this.#owner.register(transaction);
+      this.#quick?.begin();
       const refused: LogRefusal[] = [];
       for (const write of writes) {
         const { parent } = write.create ?? {};
@@ -61,11 +68,13 @@ export class LogWriter {
       return refused;
     });
     if (creates) this.#owner.confirm();
+    this.#quick?.confirm();
     return refusals;
   }
 
   /** Returns why a session's part is left out. */
   async #write(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError | undefined> {
+    if (this.#quick?.append(write) === true) return undefined;
     const id = storedText(write.sessionId);
     const found = await this.#reader.find(transaction, id);
     if (found === undefined) {
@@ -103,8 +112,10 @@ export class LogWriter {
     const last = events.at(-1);
     if (last === undefined) return undefined;
     await this.#statements.insertEvents(transaction, events);
-    const session = { ...row, length: last.position, updated_at: Math.max(row.updated_at, last.at), head: last.checksum };
-    await this.#statements.moveSession(transaction, { ...session, checksum: sessionChecksum(session) });
+    const moved = { ...row, length: last.position, updated_at: Math.max(row.updated_at, last.at), head: last.checksum };
+    const session = { ...moved, checksum: sessionChecksum(moved) };
+    await this.#statements.moveSession(transaction, session);
+    this.#quick?.note(write.sessionId, session);
     return undefined;
   }
 
@@ -127,17 +138,6 @@ export class LogWriter {
       operatorHint: "Claim the session again to go on from where it is.",
     });
   }
-}
-
-/** The events behind the last one of a session, each with its checksum. */
-function rowsOf(events: readonly EventRow[], { id, length, head }: Pick<SessionTable, "id" | "length" | "head">): readonly EventTable[] {
-  let position = length;
-  let checksum = head;
-  return events.map(({ at, type, callId, body }) => {
-    const event = { position: ++position, at, type, call_id: callId === undefined ? null : storedText(callId), body };
-    checksum = eventChecksum(checksum, event);
-    return { session: id, ...event, checksum };
-  });
 }
 
 function parentOf(parent: LogOptions["parent"]): string | null {

@@ -1,10 +1,12 @@
 /** What the statements need to know of the database they run on: the part that SQLite and others do not have in common. */
-import type { Kysely, RawBuilder } from "kysely";
+import type { CompiledQuery, Kysely, RawBuilder } from "kysely";
 import type { ToolError } from "../core/error.ts";
 import type { Tables } from "./tables.ts";
 
 export interface SqlConnection {
   readonly tables: Kysely<Tables>;
+  /** Set when the database is in this thread and answers at once. */
+  readonly immediate?: ImmediateSql;
   /** Where the data is, for messages. */
   readonly place: string;
   /** Milliseconds since the epoch by the database's clock, which all owners share. */
@@ -21,3 +23,15 @@ export interface SqlConnection {
   isTaken(thrown: unknown): boolean;
   close(): Promise<void>;
 }
+
+/** Statements that have run when the function that runs them returns, on the connection that `tables` uses as well. */
+export interface ImmediateSql {
+  /** False while a transaction of `tables` is under way. */
+  readonly isFree: boolean;
+  prepare(query: CompiledQuery): RunStatement;
+  /** Runs work in a transaction; one whose work throws or returns false is rolled back. Returns what the work returns. */
+  write(work: () => boolean): boolean;
+}
+
+/** Runs a prepared statement. Returns how many rows it changed. */
+export type RunStatement = (parameters: readonly unknown[]) => number;

@@ -6,7 +6,7 @@ import type { SQLInputValue, StatementSync } from "node:sqlite";
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, TransactionSettings } from "kysely";
 import { ToolError } from "../core/error.ts";
-import type { SqlConnection } from "./sql-connection.ts";
+import type { ImmediateSql, RunStatement, SqlConnection } from "./sql-connection.ts";
 import { explainSqlite, isSqliteBusy, isSqliteDamage, isSqliteTaken } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 import type { Tables } from "./tables.ts";
@@ -29,9 +29,11 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
   const explain = (thrown: unknown, doing: string): ToolError => explainSqlite(thrown, `${place} ${doing}`);
   try {
     const database = openFile(settings);
+    const requireFile = requireSameFile(settings.path);
     return {
       database,
-      tables: new Kysely<Tables>({ dialect: nodeSqliteDialect(database, requireSameFile(settings.path)) }),
+      tables: new Kysely<Tables>({ dialect: nodeSqliteDialect(database, requireFile) }),
+      immediate: new ImmediateSqlite(database, requireFile),
       place,
       databaseTime: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
       randomText: sql<string>`lower(hex(randomblob(16)))`,
@@ -51,7 +53,9 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
  * this is the first thing that changes the file.
  */
 export function prepareForWriting({ database }: SqliteConnection, { path, busyTimeoutMs, synchronous }: SqliteSettings): void {
-  database.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON`);
+  database.exec(
+    `PRAGMA synchronous = ${synchronous}; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
+  );
   if (path === ":memory:") return;
   for (let waitedMs = 0; ; waitedMs += RETRY_MS) {
     try {
@@ -65,6 +69,8 @@ export function prepareForWriting({ database }: SqliteConnection, { path, busyTi
 }
 
 const RETRY_MS = 20;
+/** 16 MB of pages of 4 kB: those at the ends of logs are written again and again, and go into the file itself once in so many. */
+const CHECKPOINT_PAGES = 4_000;
 
 function pause(durationMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
@@ -205,6 +211,41 @@ class NodeSqliteDriver extends SqliteDriver {
 const BEGIN_READING = CompiledQuery.raw("begin");
 const BEGIN_WRITING = CompiledQuery.raw("begin immediate");
 
+class ImmediateSqlite implements ImmediateSql {
+  readonly #database: DatabaseSync;
+  readonly #requireFile: () => void;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+
+  constructor(database: DatabaseSync, requireFile: () => void) {
+    this.#database = database;
+    this.#requireFile = requireFile;
+    this.#begin = database.prepare(BEGIN_WRITING.sql);
+    this.#commit = database.prepare("commit");
+  }
+
+  get isFree(): boolean {
+    return !this.#database.isTransaction;
+  }
+
+  prepare(query: CompiledQuery): RunStatement {
+    const statement = this.#database.prepare(query.sql);
+    return (parameters) => Number(statement.run(...sqliteValues(parameters)).changes);
+  }
+
+  write(work: () => boolean): boolean {
+    this.#requireFile();
+    this.#begin.run();
+    try {
+      const isDone = work();
+      if (isDone) this.#commit.run();
+      return isDone;
+    } finally {
+      if (this.#database.isTransaction) this.#database.exec("rollback");
+    }
+  }
+}
+
 /** So many statements are kept prepared; more than a store has in use. */
 const MAX_PREPARED = 200;
 
@@ -232,11 +273,14 @@ class PreparedStatements implements SqliteDatabase {
 }
 
 function kyselyStatement(statement: StatementSync): SqliteStatement {
-  const values = (parameters: readonly unknown[]) => parameters as readonly SQLInputValue[]; // the tables hold text, numbers and null
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => statement.all(...values(parameters)),
-    run: (parameters) => statement.run(...values(parameters)),
-    iterate: (parameters) => statement.iterate(...values(parameters)),
+    all: (parameters) => statement.all(...sqliteValues(parameters)),
+    run: (parameters) => statement.run(...sqliteValues(parameters)),
+    iterate: (parameters) => statement.iterate(...sqliteValues(parameters)),
   };
+}
+
+function sqliteValues(parameters: readonly unknown[]): readonly SQLInputValue[] {
+  return parameters as readonly SQLInputValue[]; // the tables hold text, numbers and null
 }

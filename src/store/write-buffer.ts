@@ -1,6 +1,7 @@
 /** What was appended and is not durable yet: written in groups, one at a time, in the order in which it was appended. */
 import { ToolError } from "../core/error.ts";
 import type { LogOptions } from "../core/store.ts";
+import { bytesOfPieces } from "./json-pieces.ts";
 import type { EventRow, LogRefusal, LogWrite } from "./log-database.ts";
 
 export interface WriteBufferOptions {
@@ -37,7 +38,9 @@ const MAX_GROUP_ROWS = 4_096;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 
 /**
- * The first append is sent at the end of the turn it was made in; what is appended while a group is under way goes with the next.
+ * What somebody waits for is sent as soon as the code that runs has ended, with all that was appended before; what nobody waits for at
+ * the end of the event loop's turn, so that a call that ends within its turn takes one commit. What is appended while a group is under
+ * way goes with the next.
  *
  * A group that cannot be written stays where it is, before everything later. Every wait is told, and the next append or wait tries
  * again: nothing is lost or written twice, and nothing is tried again for ever.
@@ -50,6 +53,8 @@ export class WriteBuffer {
   #bytes = 0;
   #group: Promise<void> | undefined;
   #isDue = false;
+  /** Set while a group is due at the end of the event loop's turn. */
+  #later: NodeJS.Immediate | undefined;
   #problem: ToolError | undefined;
 
   constructor(options: WriteBufferOptions) {
@@ -61,7 +66,7 @@ export class WriteBuffer {
     log: BufferedLog,
     { create, from, rows }: { readonly create?: LogOptions; readonly from: number; readonly rows: readonly EventRow[] },
   ): void {
-    const bytes = rows.reduce((sum, row) => sum + Buffer.byteLength(row.body), ENTRY_BYTES);
+    const bytes = rows.reduce((sum, row) => sum + bytesOfPieces(row.body), ENTRY_BYTES);
     // A whole answer kept beside its result is a convenience: what must be recorded after it needs the room.
     const isOptional = rows.length > 0 && rows.every(({ type }) => type === "output-keep");
     if (this.#bytes + (isOptional ? bytes : 0) >= this.#options.maxBytes) throw this.#overflow(bytes);
@@ -69,7 +74,7 @@ export class WriteBuffer {
     this.#entries.push(entry);
     this.#newest.set(log, entry);
     this.#bytes += bytes;
-    this.#schedule();
+    this.#scheduleLater();
   }
 
   /** Resolves when all that a log appended is durable; undefined when nothing of it waits. */
@@ -121,7 +126,14 @@ export class WriteBuffer {
     });
   }
 
+  #scheduleLater(): void {
+    if (this.#later !== undefined || this.#isDue || this.#group !== undefined) return;
+    this.#later = setImmediate(() => this.#send());
+  }
+
   #send(): void {
+    clearImmediate(this.#later);
+    this.#later = undefined;
     if (this.#group !== undefined || this.#entries.length === 0) return;
     const group = this.#nextGroup();
     this.#group = this.#write(group).finally(() => {

@@ -25,3 +25,19 @@ test("B02 a timer fires once, after its time, whatever was cancelled around it",
   expect(fired).toEqual(["kept"]);
   expect(waitedMs).toBeGreaterThanOrEqual(20);
 });
+
+test("B02 timers that are due together fire in the order they were set, but for those that one of them cancels", async () => {
+  const fired: string[] = [];
+  const set = (name: string): (() => void) => clock.timer(() => fired.push(name), 5);
+  const cancelFirst = set("first");
+  clock.timer(() => {
+    fired.push("second");
+    cancelThird();
+    set("fifth");
+  }, 5);
+  const cancelThird = set("third");
+  set("fourth");
+  cancelFirst();
+  await new Promise<void>((resolve) => void clock.timer(resolve, 50));
+  expect(fired).toEqual(["second", "fourth", "fifth"]);
+});

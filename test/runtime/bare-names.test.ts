@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { infoToolset } from "../../src/toolsets/info.ts";
+import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
 test("rules name tools of the toolset default without it, and a name that is none is warned of", async () => {
@@ -25,4 +26,26 @@ test("a toolset of documentation needs nothing but the runtime it is given to", 
   const result = await runtime.execute({ name: "info", input: { name: "read" } });
   expect(String(result.output)).toContain("Reads slowly.");
   expect(() => infoToolset({ override: {} } as object)).toThrow('infoToolset() has no option "override".');
+});
+
+test("a tool that nothing can answer is warned of when the runtime is made", () => {
+  const linesOf = (options: RuntimeOptions): readonly string[] => {
+    const lines: string[] = [];
+    testRuntime({ ...options, ports: { log: { debug: () => undefined, warn: (message) => void lines.push(message) } } });
+    return lines;
+  };
+  const { execute: _, ...idea } = tool("idea", () => 1);
+  const toolsets = [{ name: "later", tools: [idea] }];
+  expect(linesOf({ tools: [idea, tool("real", () => 1)], toolsets })).toEqual([
+    "Nothing runs default::idea, later::idea: give each an execute function, or its toolset an engine. Its calls end with not_executable.",
+  ]);
+  expect(linesOf({ tools: [idea], standIn: { kind: "test", call: () => Promise.resolve(1) } })).toEqual([]);
+  expect(
+    linesOf({
+      tools: [
+        { ...idea, providerExecuted: true },
+        { ...idea, name: "off", enabled: false },
+      ],
+    }),
+  ).toEqual([]);
 });

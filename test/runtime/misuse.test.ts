@@ -113,7 +113,7 @@ test("an option of createRuntime that is not there is refused by name", () => {
     expect.objectContaining({ code: "invalid_argument", message: 'createRuntime() has no option "toolz".', hint: 'Did you mean "tools"?' }),
   );
   expect(make({ timoutMs: 5 })).toThrow(expect.objectContaining({ hint: 'Did you mean "timeoutMs"?' }));
-  expect(make({ registry: {} })).toThrow(expect.objectContaining({ message: 'createRuntime() has no option "registry".' }));
+  expect(make({ registree: {} })).toThrow(expect.objectContaining({ message: 'createRuntime() has no option "registree".' }));
 });
 
 describe("F0.3 the keys of a call", () => {

@@ -68,6 +68,7 @@ test("I02 while another process has the file locked for longer than busyTimeoutM
   log.append([message("a", 1)]);
   await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", message: expect.stringContaining("(SQLITE_BUSY)") });
   log.append([message("a", 2)]);
+  await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed" });
   await expect(store.claim("b")).rejects.toMatchObject({ code: "not_found" });
   other.exec("ROLLBACK");
   await log.whenDurable();

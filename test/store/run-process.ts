@@ -17,7 +17,8 @@ export interface StoreProcess {
 export function startProcess(action: string, path: string, ids: readonly string[]): StoreProcess {
   const child = spawn(process.execPath, [PROGRAM, action, path, ...ids], { stdio: ["pipe", "pipe", "inherit"] });
   // One that was stopped (SIGSTOP) and left so by a test that failed would keep this process from ending.
-  onTestFinished(() => void child.kill("SIGKILL"));
+  // The drill runs without a test as well, in scripts/crash-drill.mjs.
+  if (process.env["VITEST"] !== undefined) onTestFinished(() => void child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return { child, lines, ended: new Promise((resolve) => child.once("close", (code) => resolve(code))) };
 }

@@ -7,19 +7,35 @@ import { seededRandom } from "../../src/testing/fake-ports.ts";
 
 const full = new ToolError("store_failed", "The disk is full.", { hint: "Free space." });
 
-test("the first append goes at the end of its turn, later ones together when it is done", async () => {
+test("an append that nobody waits for goes at the end of the event loop's turn, later ones together when it is done", async () => {
   const disk = new Disk();
   const { buffer, log } = setUp(disk);
   add(buffer, log, 1, 2);
   add(buffer, log, 3);
+  await turns();
   expect(disk.tries).toBe(0);
-  await Promise.resolve();
+  await new Promise<void>((resolve) => setImmediate(resolve));
   expect(disk.tries).toBe(1);
   add(buffer, log, 4);
   add(buffer, log, 5);
   await buffer.whenDurable(log);
   expect(disk.groups).toEqual([["a 1-3"], ["a 4-5"]]);
   expect(buffer.whenDurable(log)).toBe(undefined);
+});
+
+test("a wait sends at once what was appended in the same turn, in one group", async () => {
+  const disk = new Disk();
+  const { buffer, log, other } = setUp(disk);
+  add(buffer, log, 1);
+  await Promise.resolve();
+  add(buffer, other, 1);
+  const durable = buffer.whenDurable(log);
+  expect(disk.tries).toBe(0);
+  await Promise.resolve();
+  expect(disk.tries).toBe(1);
+  await durable;
+  await buffer.flush();
+  expect(disk.groups).toEqual([["a 1-1", "b 1-1"]]);
 });
 
 test("a group keeps each session's events together, in the order of the sessions' first", async () => {
@@ -131,6 +147,7 @@ test("a session that is refused loses what it has, and the others do not", async
   disk.refuse("a");
   add(buffer, log, 1);
   add(buffer, other, 1);
+  void buffer.whenDurable(other);
   await Promise.resolve();
   add(buffer, log, 2);
   add(buffer, other, 2);
@@ -145,6 +162,7 @@ test("what is given up is not written, unless it is under way already", async ()
   const { buffer, log, other } = setUp(disk);
   add(buffer, log, 1);
   add(buffer, other, 1);
+  void buffer.whenDurable(other);
   await Promise.resolve();
   add(buffer, log, 2);
   const wait = buffer.whenDurable(log);

@@ -46,7 +46,7 @@ const MIN_RELIST_MS = 1_000;
 
 export class ToolsetLifecycle {
   readonly #options: LifecycleOptions;
-  readonly #declared: readonly Toolset[];
+  #declared: readonly Toolset[];
   readonly #sources: ToolSources;
   readonly #lives: EngineLives;
   /** By toolset or source, the first to fail first. */
@@ -80,6 +80,7 @@ export class ToolsetLifecycle {
     this.#sources = new ToolSources(options.sources ?? [], ports);
     this.#lives = new EngineLives(ports, (life) => this.#relist(life));
     this.#lives.serve(this.#declared.filter(isEnabled));
+    registry.late.opener = (toolset) => this.#takeIn(toolset);
   }
 
   engineOf(toolset: Toolset): Engine {
@@ -121,6 +122,21 @@ export class ToolsetLifecycle {
   close(whenUnused: () => Promise<void> = () => Promise.resolve()): Promise<readonly ToolError[]> {
     this.#closing ??= this.#closeAll(whenUnused);
     return this.#closing;
+  }
+
+  /** A toolset that the program adds later is opened with the others, or at once when they are open already. */
+  #takeIn(toolset: Toolset): Promise<void> | undefined {
+    if (toolset.engine?.open === undefined || this.#closing !== undefined) return undefined;
+    this.#options.registry.setToolsetState(toolset.name, "closed");
+    this.#declared = [...this.#declared, toolset];
+    this.#toolsets = [...this.#toolsets, toolset];
+    this.#lives.serve(this.#toolsets.filter(isEnabled));
+    const life = this.#lives.of(toolset);
+    if (this.#opening === undefined || life === undefined) return undefined;
+    return this.#opening.then(
+      () => (life.isOpen ? this.#noteOpen(toolset) : this.#openOne(life)),
+      () => {}, // with the others it has failed, or is closed
+    );
   }
 
   async #openAll(): Promise<OpenReport> {

@@ -1,0 +1,71 @@
+/** A hook for the calls of one tool, typed by its schema. */
+import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
+import type { ToolCall } from "../core/call.ts";
+import { declaresNoWrites } from "../core/effects.ts";
+import { ToolError } from "../core/error.ts";
+import type { Hook, HookContext, HookDecision } from "../core/hook.ts";
+import { copyJson } from "../core/base/json.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { DefinedTool, SchemaSource } from "../registry/define-tool.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import type { InferSent } from "../schema/infer-schema.ts";
+import { fitInput } from "../schema/repair-input.ts";
+
+/** A call whose input fits the schema of its tool, before any transform. */
+export interface TypedCall<Input> extends ToolCall {
+  readonly input: Input;
+}
+
+export interface ToolHook<Input extends SchemaSource> extends Omit<Hook, "beforeCall" | "afterCall"> {
+  /** Whose calls it looks at; those of all other tools pass it by. */
+  readonly tool: DefinedTool<Input>;
+  /** The toolset that the tool is in. @default "default" */
+  readonly toolset?: string;
+  /** As in `Hook`; a call whose input does not fit the tool's schema is stopped without it. */
+  beforeCall?(call: TypedCall<InferSent<Input>>, context: HookContext): HookDecision | Promise<HookDecision>;
+  /** As in `Hook`. */
+  afterCall?(result: ToolResult, context: HookContext): ReturnType<NonNullable<Hook["afterCall"]>>;
+}
+
+/**
+ * Makes a hook that looks at the calls of one tool, under its qualified or its bare name.
+ *
+ * @throws ToolError `invalid_argument` for a tool that `defineTool` did not make, and for a hook that does nothing
+ */
+export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>): Hook {
+  const { tool, toolset = DEFAULT_NAMESPACE } = options;
+  if (typeof tool?.inputSchema !== "object" || typeof tool.name !== "string")
+    throw new ToolError("invalid_argument", "defineHook() takes the tool that it looks at: defineHook({ tool, name, beforeCall }).");
+  if (options.beforeCall === undefined && options.afterCall === undefined)
+    throw new ToolError("invalid_argument", `The hook ${JSON.stringify(options.name)} has neither beforeCall nor afterCall.`);
+  const name = qualifiedName(toolset, tool.name);
+  const fit = inputFitter(tool);
+  const hook: { -readonly [Key in keyof Hook]: Hook[Key] } = settingsOf(options);
+  if (options.beforeCall !== undefined) {
+    hook.beforeCall = (call, context) => {
+      if (call.name !== name && call.name !== tool.name) return undefined;
+      const input = fit(call.input ?? {});
+      if (input === undefined) return { veto: `The input of ${name} does not fit its schema.` };
+      return options.beforeCall?.({ ...call, input }, context);
+    };
+  }
+  if (options.afterCall !== undefined)
+    hook.afterCall = (result, context) => (result.name === name ? options.afterCall?.(result, context) : undefined);
+  return hook;
+}
+
+function settingsOf<Input extends SchemaSource>(options: ToolHook<Input>): Hook {
+  const own = new Set(["tool", "toolset", "beforeCall", "afterCall"]);
+  return Object.fromEntries(Object.entries(options).filter(([key]) => !own.has(key))) as unknown as Hook; // what is left of the options
+}
+
+/** The input as the runtime would make it fit; undefined where it cannot. */
+function inputFitter<Input extends SchemaSource>(tool: DefinedTool<Input>): (input: unknown) => InferSent<Input> | undefined {
+  const validator = compileSchema(tool.inputSchema);
+  const readsOnly = declaresNoWrites(tool.effects);
+  const options = { dropUnknownKeys: tool.unknownKeys === undefined ? readsOnly : tool.unknownKeys === "drop", allowGuesses: readsOnly };
+  return (input) => {
+    const fitted = fitInput(copyJson(input).value, validator, options);
+    return fitted.ok ? (fitted.value as InferSent<Input>) : undefined; // the schema says so
+  };
+}

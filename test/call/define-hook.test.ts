@@ -1,0 +1,62 @@
+import { expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { defineHook } from "../../src/call/define-hook.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
+import { createRuntime } from "../../src/runtime/runtime.ts";
+
+const schema = z.object({ item: z.string(), count: z.number().optional() });
+const book = defineTool({
+  name: "book",
+  description: "Books.",
+  inputSchema: schema,
+  effects: { reads: [], writes: [] },
+  execute: (input) => input,
+});
+const other = defineTool({ name: "other", description: "Other.", execute: () => "other" });
+
+test("a hook of a tool is given its calls with inputs of its schema, and no others", async () => {
+  const seen: unknown[] = [];
+  const hook = defineHook({
+    tool: book,
+    name: "limit",
+    beforeCall(call) {
+      expectTypeOf(call.input).toEqualTypeOf<{ item: string; count?: number | undefined }>();
+      seen.push(call.input);
+      return (call.input.count ?? 1) > 5 ? { veto: "At most 5." } : undefined;
+    },
+    afterCall: (result) => ({ ...result, output: { seen: result.output ?? null } }),
+  });
+  const runtime = createRuntime({ tools: [book, other], hooks: [hook] });
+  const results = await runtime.execute([
+    { name: "book", input: { item: "bolt", count: "3" } },
+    { name: "default::book", input: { item: "nut", count: 9 } },
+    { name: "other", input: { item: 5 } },
+    { name: "book", input: { item: 5 } },
+  ]);
+  expect(seen).toEqual([
+    { item: "bolt", count: 3 },
+    { item: "nut", count: 9 },
+  ]);
+  expect(results.map(({ output, error }) => error?.message ?? output)).toEqual([
+    { seen: { item: "bolt", count: 3 } },
+    "At most 5.",
+    "other",
+    "The input of default::book does not fit its schema.",
+  ]);
+  // @ts-expect-error a misspelt property does not compile
+  defineHook({ tool: book, name: "x", beforeCall: ({ input }) => (input.itme === "" ? undefined : undefined) });
+});
+
+test("a hook that judges is not passed by where the caller switches validation off", async () => {
+  const hook = defineHook({ tool: book, name: "judge", beforeCall: () => ({ veto: "No." }) });
+  const runtime = createRuntime({ tools: [book], hooks: [hook] });
+  const result = await runtime.execute({ name: "book", input: { item: 5 } }, { validate: false });
+  expect(result.error?.code).toBe("vetoed");
+});
+
+test.each<[object, string]>([
+  [{ name: "x", beforeCall() {} }, "defineHook() takes the tool that it looks at"],
+  [{ name: "x", tool: book }, 'The hook "x" has neither beforeCall nor afterCall.'],
+])("%j is refused", (options, message) => {
+  expect(() => Reflect.apply(defineHook, undefined, [options])).toThrow(message);
+});

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { RunningCalls } from "../../src/call/running-calls.ts";
+
+class Call {
+  readonly callId: string;
+  earlier: Call | undefined;
+  later: Call | undefined;
+
+  constructor(callId: string) {
+    this.callId = callId;
+  }
+}
+
+function begun(...callIds: readonly string[]): { readonly running: RunningCalls<Call>; readonly calls: readonly Call[] } {
+  const running = new RunningCalls<Call>();
+  const calls = callIds.map((callId) => new Call(callId));
+  for (const call of calls) running.add(call);
+  return { running, calls };
+}
+
+test("calls that run are listed oldest first, whichever of them end", () => {
+  for (const gone of ["a", "b", "c"]) {
+    const { running, calls } = begun("a", "b", "c");
+    for (const call of calls) if (call.callId === gone) running.remove(call);
+    const left = ["a", "b", "c"].filter((callId) => callId !== gone);
+    expect(running.all().map(({ callId }) => callId)).toEqual(left);
+    running.add(new Call("d"));
+    expect(running.all().map(({ callId }) => callId)).toEqual([...left, "d"]);
+  }
+});
+
+test("a call that has ended refers to no other", () => {
+  const { running, calls } = begun("a", "b", "c");
+  for (const call of calls) running.remove(call);
+  for (const call of calls) expect([call.earlier, call.later]).toEqual([undefined, undefined]);
+  expect(running.all()).toEqual([]);
+});
+
+test("a call is found by its id while it runs, also one that began after the first look-up", () => {
+  const { running, calls } = begun("a", "b");
+  expect(running.get("b")).toBe(calls[1]);
+  const late = new Call("c");
+  running.add(late);
+  expect(running.get("c")).toBe(late);
+  for (const call of [...calls, late]) running.remove(call);
+  expect(running.get("c")).toBeUndefined();
+});
+
+test("waiting for calls to end does not wait for those that began later", async () => {
+  const { running, calls } = begun("a", "b");
+  const ended = running.whenEnded();
+  running.add(new Call("c"));
+  for (const call of calls) running.remove(call);
+  await ended;
+  expect(running.all().map(({ callId }) => callId)).toEqual(["c"]);
+});

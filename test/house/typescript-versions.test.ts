@@ -1,0 +1,131 @@
+/** The declarations that are shipped, under the versions of TypeScript that programs use: what fits compiles, and what is misspelt does not. */
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { IN_CI, inCI } from "../ci.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const run = promisify(execFile);
+
+const HEAD = `
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
+import { createRuntime, defineHook, defineTool } from "haft";
+import * as v from "valibot";
+import { z } from "zod";
+const base = { name: "take", description: "Takes." };
+const literal = { type: "object", properties: { item: { type: "string" }, n: { type: "integer" } }, required: ["item"] } as const;
+const zod = z.object({ item: z.string() });
+const valibot = toStandardJsonSchema(v.object({ item: v.string() }));
+const ark = type({ item: "string" });
+`.trimStart();
+
+const GOOD = `${HEAD}
+const a = defineTool({
+  ...base,
+  inputSchema: literal,
+  effects: { reads: "stock:{item}", writes: ({ item }) => item.toUpperCase(), undo: ({ input }) => void input.item.length },
+  validate: ({ n }) => ((n ?? 0) > 9 ? ["no"] : []),
+  execute: ({ item }) => item.length,
+});
+const b = defineTool({ ...base, inputSchema: zod, effects: { writes: ({ item }) => [item.trim()] }, validate: ({ item }) => [item.trim()] });
+const c = defineTool({ ...base, inputSchema: valibot, effects: { writes: ({ item }) => [item.trim()] }, execute: ({ item }) => item.length });
+const d = defineTool({ ...base, inputSchema: ark, effects: { writes: ({ item }) => [item.trim()] }, execute: ({ item }) => item.length });
+const hook = defineHook({ tool: b, name: "h", beforeCall: ({ input }) => (input.item === "" ? { veto: "No." } : undefined) });
+const runtime = createRuntime({ tools: [a, b, c, d], hooks: [hook] });
+const { output } = await runtime.loop({ model: "anthropic/x" }).run("?", { output: z.object({ city: z.string() }) });
+export const city: string | undefined = output?.city;
+`;
+
+/** One a line, each a mistake. */
+const MISTAKES = [
+  "defineTool({ ...base, inputSchema: literal, effects: { writes: ({ itme }) => [itme] } });",
+  "defineTool({ ...base, inputSchema: literal, validate: ({ itme }) => [itme] });",
+  "defineTool({ ...base, inputSchema: zod, effects: { writes: ({ itme }) => [itme] } });",
+  "defineTool({ ...base, inputSchema: zod, validate: ({ itme }) => [itme] });",
+  "defineTool({ ...base, inputSchema: valibot, effects: { writes: ({ itme }) => [itme] } });",
+  "defineTool({ ...base, inputSchema: ark, effects: { writes: ({ itme }) => [itme] } });",
+  'defineHook({ tool: defineTool({ ...base, inputSchema: zod }), name: "h", beforeCall: ({ input }) => (input.itme === "" ? undefined : undefined) });',
+  'void createRuntime().loop({ model: "x/y" }).run("?", { output: zod }).then(({ output }) => output?.itme);',
+  "defineTool({ ...base, inputSchema: literal, efects: {} });",
+  "createRuntime({ toolz: [] });",
+];
+
+describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
+  const folder = mkdtempSync(join(tmpdir(), "haft-typescript-"));
+  const compilers: Record<string, string> = { "7": join(ROOT, "node_modules/.bin/tsc") };
+
+  beforeAll(async () => {
+    await run(join(ROOT, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json", "--outDir", join(folder, "node_modules/haft/dist")], {
+      cwd: ROOT,
+    });
+    writeFileSync(join(folder, "node_modules/haft/package.json"), readFileSync(join(ROOT, "package.json")));
+    for (const name of readdirSync(join(ROOT, "node_modules")))
+      if (!name.startsWith(".") && name !== "typescript") symlinkSync(join(ROOT, "node_modules", name), join(folder, "node_modules", name));
+    const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+      readonly exports: Readonly<Record<string, unknown>>;
+    };
+    const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json"));
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+    writeFileSync(join(folder, "good.ts"), GOOD);
+    writeFileSync(join(folder, "bad.ts"), HEAD + MISTAKES.join("\n"));
+    writeFileSync(join(folder, "all.ts"), entries.map((entry, at) => `export * as e${at} from "haft${entry.slice(1)}";`).join("\n"));
+    mkdirSync(join(folder, "compilers"));
+    writeFileSync(join(folder, "compilers/package.json"), "{}");
+    const versions = ["5.4", "5.9", "6"];
+    await run("npm", ["install", "--no-audit", "--no-fund", ...versions.map((version) => `v${version}@npm:typescript@${version}`)], {
+      cwd: join(folder, "compilers"),
+    });
+    for (const version of versions) compilers[version] = join(folder, "compilers/node_modules", `v${version}`, "bin/tsc");
+  }, 300_000);
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** The lines of a file that do not compile. */
+  async function faults(version: string, resolution: string, file: string): Promise<readonly string[]> {
+    const module = resolution === "nodenext" ? "nodenext" : "esnext";
+    const settings = [
+      "--noEmit",
+      "--strict",
+      "--exactOptionalPropertyTypes",
+      "--target",
+      "es2022",
+      "--lib",
+      "es2022,esnext.disposable,dom",
+    ];
+    const more = [
+      "--skipLibCheck",
+      String(file !== "all.ts"),
+      "--types",
+      "node",
+      "--module",
+      module,
+      "--moduleResolution",
+      resolution,
+      file,
+    ];
+    const compiler = compilers[version] ?? "";
+    const [command, first] = version === "7" ? [compiler, []] : [process.execPath, [compiler]];
+    const output = await run(command, [...first, ...settings, ...more], { cwd: folder }).then(
+      ({ stdout }) => stdout,
+      (error: { readonly stdout: string }) => error.stdout,
+    );
+    return output.split("\n").filter((line) => line.includes("error") && (file !== "all.ts" || line.includes("/haft/")));
+  }
+
+  const cases = ["5.4", "5.9", "6", "7"].flatMap((version) => ["nodenext", "bundler"].map((resolution) => [version, resolution] as const));
+  test.each(cases)("TypeScript %s, %s", { timeout: 120_000 }, async (version, resolution) => {
+    expect(await faults(version, resolution, "good.ts")).toEqual([]);
+    const lines = new Set((await faults(version, resolution, "bad.ts")).map((line) => Number(/bad\.ts\((\d+),/u.exec(line)?.[1])));
+    const first = HEAD.split("\n").length;
+    expect([...lines].toSorted((one, other) => one - other)).toEqual(MISTAKES.map((_, at) => first + at));
+  });
+
+  test("whole, as a program without skipLibCheck reads them", { timeout: 120_000 }, async () => {
+    expect(await faults("5.9", "nodenext", "all.ts")).toEqual([]);
+  });
+});

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import type { SessionEvent } from "../../src/core/event.ts";
+import type { ContentPart } from "../../src/core/content.ts";
+import { writeEvent } from "../../src/store/event-text.ts";
+import { bytesOfPieces, joinPieces, mostChars } from "../../src/store/json-pieces.ts";
+
+const LONG = `"quoted" \\ é € \u{1f600} \ud800 \u0000\n`.repeat(20_000);
+const image: ContentPart = { type: "image", data: "aGk=", mediaType: "image/png" };
+
+function keep(whole: { readonly output?: string; readonly content?: readonly ContentPart[] }): SessionEvent {
+  return { type: "output-keep", callId: "c", sessionId: "s", turnId: "t", at: 1, toolName: "look", ...whole } as SessionEvent;
+}
+
+test.each<[string, SessionEvent]>([
+  ["an answer that is a long text", keep({ output: LONG })],
+  [
+    "content with long texts between others",
+    keep({ content: [{ type: "text", text: "a" }, { type: "text", text: LONG }, image, { type: "text", text: LONG }] }),
+  ],
+  ["a short answer with a long text as content", keep({ output: "short", content: [{ type: "text", text: LONG }] })],
+  ["a long answer with content", keep({ output: LONG, content: [image] })],
+])("%s is put together to the JSON of its event", (_, event) => {
+  const { body } = writeEvent(event);
+  if (typeof body === "string") throw new Error("It was written in one piece.");
+  const text = joinPieces(body);
+  expect(JSON.parse(text)).toEqual(event);
+  expect(text.length).toBeLessThanOrEqual(mostChars(body));
+  expect(bytesOfPieces(body)).toBeLessThanOrEqual(Buffer.byteLength(text));
+});
+
+test("an event without a long text, and one that could come to more characters than can be read, are written in one piece", () => {
+  expect(writeEvent(keep({ output: "short" })).body).toBe(JSON.stringify(keep({ output: "short" })));
+  expect(typeof writeEvent(keep({ output: "x".repeat(23_000_000) })).body).toBe("string");
+});

@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import { messages } from "../../src/testing/store-case.ts";
+import { localStore } from "./local-store.ts";
+import { temporaryFile } from "./temporary-file.ts";
+
+const OPTIONS = { at: 1, durability: "sync" } as const;
+
+/** What may be found changed in the record of a session that is written again, and what is said of it. */
+const CHANGES: Readonly<Record<string, string>> = {
+  "created_at = 5": "corrupt_record",
+  "updated_at = updated_at + 1": "corrupt_record",
+  "durability = 'async'": "corrupt_record",
+  "length = length - 1": "corrupt_record",
+  "parent_length = 1": "corrupt_record",
+  "head = 'x'": "corrupt_record",
+  "checksum = 'x'": "corrupt_record",
+  "owner = null": "conflict",
+  "owner = 'another'": "conflict",
+};
+
+test.each(Object.entries(CHANGES))(
+  "a record with %s since its last write loses its session (%s), and no other of the group",
+  async (change, code) => {
+    const { store, file } = localStore(temporaryFile());
+    const [one, other] = [store.create("one", OPTIONS), store.create("other", OPTIONS)];
+    one.append(messages("one", 1, 2));
+    other.append(messages("other", 1, 2));
+    await other.whenDurable();
+    one.append(messages("one", 3, 3));
+    await one.whenDurable();
+    file.exec(`update haft_session set ${change} where id = '"one"'`);
+    one.append(messages("one", 4, 5));
+    other.append(messages("other", 3, 5));
+    await Promise.all([expect(one.whenDurable()).rejects.toMatchObject({ code }), other.whenDurable()]);
+    expect((await store.read("other")).events).toEqual(messages("other", 1, 5));
+    expect(file.prepare(`select count(*) as count from haft_event where session = '"one"'`).get()).toEqual({ count: 3 });
+    await store.close();
+  },
+);
+
+test("what is written to known sessions, to new ones and to a branch of one in a single group is all there", async () => {
+  const { store } = localStore(temporaryFile());
+  const known = store.create("known", OPTIONS);
+  known.append(messages("known", 1, 3));
+  await known.whenDurable();
+  known.append(messages("known", 4, 5));
+  const branch = store.create("branch", { ...OPTIONS, parent: { sessionId: "known", length: 5 } });
+  const added = store.create("added", OPTIONS);
+  for (const log of [branch, added]) log.append(messages(log.sessionId, log.length + 1, log.length + 2));
+  known.append(messages("known", 6, 6));
+  for (const log of [known, branch, added]) await log.whenDurable();
+  expect((await store.read("known")).events).toEqual(messages("known", 1, 6));
+  expect((await store.read("branch")).events).toEqual([...messages("known", 1, 5), ...messages("branch", 6, 7)]);
+  expect((await store.read("added")).events).toEqual(messages("added", 1, 2));
+  await store.close();
+});
+
+test("a commit that failed leaves nothing behind, and is made again with what came after it", async () => {
+  const { store, file } = localStore(temporaryFile());
+  const log = store.create("one", OPTIONS);
+  log.append(messages("one", 1, 2));
+  await log.whenDurable();
+  file.exec("PRAGMA max_page_count = 1"); // no more than there are
+  log.append(messages("one", 3, 400));
+  await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", message: expect.stringContaining("SQLITE_FULL") });
+  expect((await store.read("one")).events).toEqual(messages("one", 1, 2));
+  file.exec("PRAGMA max_page_count = 100000");
+  log.append(messages("one", 401, 401));
+  await log.whenDurable();
+  expect((await store.read("one")).events).toEqual(messages("one", 1, 401));
+  await store.close();
+});
