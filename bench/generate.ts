@@ -79,8 +79,8 @@ async function callByHand() {
 }
 
 function shop() {
-  const ladder = { engines: { example: exampleEngine() }, rules: [{ tools: "*", from: "example" as const }] };
-  return createRuntime({ toolsets: [{ name: "shop", tools: TOOLS }], ladder });
+  const answers = { engines: { example: exampleEngine() }, rules: [{ tools: "*", from: "example" as const }] };
+  return createRuntime({ toolsets: [{ name: "shop", tools: TOOLS }], answers });
 }
 
 interface Row {

@@ -16,7 +16,7 @@ const tools = [
 ];
 const runtime = createRuntime({
   toolsets: [{ name: "shop", tools }],
-  ladder: { engines: { example: exampleEngine({ seed: 7 }) }, rules: [{ tools: "*", from: "example" }] },
+  answers: { engines: { example: exampleEngine({ seed: 7 }) }, rules: [{ tools: "*", from: "example" }] },
 });
 
 const out = join(mkdtempSync(join(tmpdir(), "haft-")), "train.jsonl");

@@ -11,7 +11,7 @@ const stock: ModelTool = {
 
 const curly = delimitedFormat("curly", { start: "{{", end: "}}", slash: "closes", arguments: "attributes" });
 const decoding = curly.decodeText({ tools: [stock] });
-for (const piece of ["I count. {{stock item=", '"salt" least="1"}}{{/sto', "ck}} {{stick}}", " is no tool."]) {
+for (const piece of ["I count. {{stock item=", '"salt" least="1"}}{{/sto', "ck}} {{stick}}", " is not a tool."]) {
   for (const event of decoding.push(piece)) {
     if (event.type === "text-delta") console.log("text:", JSON.stringify(event.text));
     if (event.type === "call-seal") console.log("call:", event.call);
@@ -32,8 +32,8 @@ assert.equal(reply?.type, "reply-end");
 text: "I count."
 call: { name: 'stock', input: { item: 'salt', least: 1 } }
 text: "  {{stick}}"
-text: " is no tool."
-end: calls "I count.  {{stick}} is no tool."
+text: " is not a tool."
+end: calls "I count.  {{stick}} is not a tool."
 hermes: <tool_call>
 {"name": "stock", "arguments": {"item": "salt"}}
 </tool_call>

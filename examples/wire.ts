@@ -49,7 +49,7 @@ assert.equal(results.length, 2);
 await runtime.close();
 
 /* Prints:
-schema-loss shop::stock $.propertyNames: The model is told of it in the description and not held to it.
+schema-loss shop::stock $.propertyNames: The description names it; the provider does not enforce it.
 quarantined shop::close $: The root of an input schema is an object, not "array".
 [{"role":"system","content":"You look after a shop."},{"role":"user","content":"How much bread and salt is left?"}]
 sealed after 406 of 490 bytes: {"id":"call_1","name":"shop::stock","input":{"item":"bread"}}

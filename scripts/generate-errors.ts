@@ -8,7 +8,7 @@ const INTRODUCTION = `# Error codes
 <!-- Generated from src/core/error-codes.ts by \`npm run docs\`. Do not edit. -->
 
 Every failure of a call carries one of these codes, and there are no others. *Who* can act on it, whether the same call may
-succeed later unchanged (*retry*), and what is known of its effect (*outcome*) are defaults: whoever throws the error may say otherwise.
+succeed later unchanged (*retry*), and what is known of its effect (*outcome*) are defaults: the thrower of the error may say otherwise.
 The last three columns are what the code becomes over HTTP, in JSON-RPC and as the exit code of \`haft\`.
 `;
 

@@ -10,7 +10,7 @@ export type { LoopResult } from "./compose/loop-result.ts";
 export { type Loop, type LoopRunOptions, createLoop } from "./compose/loop.ts";
 export { stopAfterRounds, stopAtKeyword } from "./compose/stop-conditions.ts";
 export type { ApprovalDecision } from "./core/approvals.ts";
-export type { Answer, ApprovalRequest, Approver, Ask, Question } from "./core/ask.ts";
+export type { QuestionAnswer, ApprovalRequest, Approver, Ask, Question } from "./core/ask.ts";
 export type { JsonObject, JsonValue } from "./core/base/json.ts";
 export type { ToolCall } from "./core/call.ts";
 export { type ContentPart, ToolOutput } from "./core/content.ts";

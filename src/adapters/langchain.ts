@@ -22,7 +22,7 @@ interface LangChainConfig {
 }
 
 /**
- * The tools of a runtime as LangChain's. Give it LangChain's own `tool` function, of the version you use. Images of a result are told of
+ * The tools of a runtime as LangChain's. Give it LangChain's own `tool` function, of the version you use. Images of a result are described
  * in words.
  *
  * @example

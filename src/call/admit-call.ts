@@ -64,7 +64,7 @@ export function routeCall(run: FittedCall): AdmittedCall | ToolError {
   const { session } = turn;
   const effects = plan.effects ?? plan.effectsOf(run.input);
   const isOrdinary =
-    session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !parts.ladder.hasRules;
+    session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !parts.chains.hasRules;
   const found = isOrdinary ? plan.live : findRoute(run, effects);
   if (found instanceof ToolError) return found;
   const call = admitted(run, effects, found);
@@ -86,16 +86,16 @@ function findRoute(run: FittedCall, effects: ResolvedEffects): Route | ToolError
     answerers: answerersOf(run) ?? [],
     simulation,
     isBranch: parent !== undefined,
-    standIns: parts.ladder.simulation,
+    standIns: parts.chains.simulation,
   });
   if (found instanceof ToolError || simulation === undefined || parts.undecidedHook === undefined) return found;
   return undecidedHook(plan.qualifiedName, parts.undecidedHook);
 }
 
-/** Who is to answer; the runtime's own tools are never stood in for. */
+/** The fallback chain of the call; the runtime's own tools always answer themselves. */
 function answerersOf({ plan, parts, options }: FittedCall): readonly Answerer[] | undefined {
   if (plan.registered.toolset.name === OWN_NAMESPACE) return undefined;
-  return options.answerers ?? parts.ladder.answerersFor(plan.registered, plan.engine);
+  return options.answerers ?? parts.chains.answerersFor(plan.registered, plan.engine);
 }
 
 function undecidedHook(toolName: string, hook: string): ToolError {

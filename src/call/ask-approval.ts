@@ -18,7 +18,7 @@ export async function askApproval(run: AdmittedCall, reason: string): Promise<Ad
   });
   const waited = await waitFor(run, question, {
     endsAt: run.deadlineAt,
-    late: () => new ToolError("approval_denied", `Nobody approved ${qualifiedName} before the call's deadline.`),
+    late: () => new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`),
   });
   if ("value" in waited) return waited.value ?? run;
   if ("thrown" in waited) throw waited.thrown;

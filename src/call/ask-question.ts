@@ -1,5 +1,5 @@
-/** Puts a handler's question to whoever runs the call, within the bounds of what a stranger may ask. */
-import type { Answer, Question } from "../core/ask.ts";
+/** Puts a handler's question to the caller, within the bounds for untrusted questions. */
+import type { QuestionAnswer, Question } from "../core/ask.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
@@ -8,7 +8,7 @@ import type { CallRun } from "./call-run.ts";
 /** One call may not keep a person busy for ever. */
 const MAX_QUESTIONS = 16;
 const MAX_MESSAGE_LENGTH = 10_000;
-const NOBODY: Answer = Object.freeze({ action: "cancel" });
+const NOBODY: QuestionAnswer = Object.freeze({ action: "cancel" });
 
 export interface Asking {
   readonly run: CallRun;
@@ -18,7 +18,7 @@ export interface Asking {
 }
 
 /** Never rejects: what goes wrong is `cancel`, and logged. */
-export async function askQuestion(question: Question, { run, signal, asker = run.toolName }: Asking): Promise<Answer> {
+export async function askQuestion(question: Question, { run, signal, asker = run.toolName }: Asking): Promise<QuestionAnswer> {
   const { ask } = run.options;
   if (ask === undefined || run.simulated || signal.aborted) return NOBODY;
   try {
@@ -26,7 +26,7 @@ export async function askQuestion(question: Question, { run, signal, asker = run
     if (run.questions > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call asks at most ${MAX_QUESTIONS} questions`);
     const { callId, toolName, turn } = run;
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
-    const answer = new Promise<Answer>((resolve) => resolve(ask(request))); // it may also throw at once
+    const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // it may also throw at once
     return checkAnswer(await untilAborted(answer, signal));
   } catch (error: unknown) {
     if (signal.aborted) return NOBODY;
@@ -44,7 +44,7 @@ function checkQuestion({ message, schema, url }: Question): Question {
 }
 
 /** An answer is a person's or a program's; what is none is nobody's. */
-function checkAnswer(answer: Answer): Answer {
+function checkAnswer(answer: QuestionAnswer): QuestionAnswer {
   if (answer.action === "decline") return { action: "decline" };
   if (answer.action !== "accept") return NOBODY;
   const { content } = answer;

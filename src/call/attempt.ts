@@ -143,16 +143,12 @@ function proceed(run: AdmittedCall, found: Found): End | Promise<End> {
 
 function circuitOpen(run: AdmittedCall, waitMs: number): ToolError {
   const causes = circuitOf(run)?.causes ?? [];
-  return new ToolError(
-    "circuit_open",
-    `${run.toolName} failed so often of late that calls are refused for another ${Math.ceil(waitMs)} ms.`,
-    {
-      retryAfterMs: Math.ceil(waitMs),
-      retryable: false,
-      hint: "Use another tool, or try again later.",
-      ...(causes.length === 0 ? {} : { details: [`The latest failures: ${causes.join(", ")}.`] }),
-    },
-  );
+  return new ToolError("circuit_open", `${run.toolName} has failed repeatedly: calls are refused for another ${Math.ceil(waitMs)} ms.`, {
+    retryAfterMs: Math.ceil(waitMs),
+    retryable: false,
+    hint: "Use another tool, or try again later.",
+    ...(causes.length === 0 ? {} : { details: [`The latest failures: ${causes.join(", ")}.`] }),
+  });
 }
 
 /** The circuit of the call's tool; what stands in for a tool neither has nor moves it. */

@@ -21,7 +21,7 @@ import { undoCalls } from "./undo-calls.ts";
 
 export interface BatchOptions extends CallOptions {
   readonly signal: AbortSignal | undefined;
-  /** Told of the failure before a batch with `onError: "throw"` throws. */
+  /** Called with the failure before a batch with `onError: "throw"` throws. */
   readonly onFailure: ((error: ToolExecutionError) => void) | undefined;
   readonly throwOnError: boolean;
   /** Set for a batch that may be submitted again. */

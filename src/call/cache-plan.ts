@@ -4,7 +4,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { CacheScope, CacheSettings } from "../core/tool.ts";
 import type { Flight } from "../policy/flight.ts";
-import type { CachedAnswer, Shelf } from "../policy/result-cache.ts";
+import type { CachedAnswer, CachePartition } from "../policy/result-cache.ts";
 import type { StoredResults } from "../policy/stored-results.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 import { cacheSettings } from "../registry/check-cache.ts";
@@ -13,11 +13,11 @@ import type { RegisteredTool } from "../registry/registered-tool.ts";
 /** How one call stands with the cache. */
 export interface CachedRead {
   readonly plan: CachePlan;
-  readonly shelf: Shelf;
+  readonly partition: CachePartition;
   readonly key: string;
   /** What the answer is read from. */
   readonly reads: readonly string[];
-  /** Set for a result that is kept in the store instead of on the shelf. */
+  /** Set for a result that is kept in the store instead of on the partition. */
   readonly stored: StoredResults | undefined;
   /** The writes there had been before the attempt. */
   asOf: number;

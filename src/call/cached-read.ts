@@ -28,13 +28,13 @@ export function lookUp(run: AdmittedCall): Found | Promise<Found> {
   if (read === undefined) return undefined;
   const { cache } = run.parts;
   if (run.simulated) return peek(run, read);
-  const answer = read.stored === undefined ? cache.find(read.shelf, read.key) : undefined;
+  const answer = read.stored === undefined ? cache.find(read.partition, read.key) : undefined;
   if (answer !== undefined) return take(run, answer);
-  const flight = read.shelf.flights.get(read.key);
-  if (flight !== undefined && flight !== read.flight && (!read.alone || flight.isLanding)) return follow(run, read, flight);
+  const flight = read.partition.flights.get(read.key);
+  if (flight !== undefined && flight !== read.flight && (!read.alone || flight.isSettling)) return follow(run, read, flight);
   if (flight === undefined) {
     read.flight = new Flight();
-    read.shelf.flights.set(read.key, read.flight);
+    read.partition.flights.set(read.key, read.flight);
   }
   read.alone = true;
   read.asOf = cache.versions.now;
@@ -49,7 +49,7 @@ export function recall(run: AdmittedCall): Found | Promise<Found> {
 
 /** The handler has answered: what is left needs nothing that others hold, so equal calls may wait for it now. */
 export function readAnswered({ flight }: CachedRead): void {
-  if (flight !== undefined) flight.isLanding = true;
+  if (flight !== undefined) flight.isSettling = true;
 }
 
 /** Lets those that wait for this call go on without it: it failed, and may take its time to try again. */
@@ -89,7 +89,7 @@ function beginRead(run: AdmittedCall): CachedRead | undefined {
   return {
     plan,
     key,
-    shelf: parts.cache.shelfOf(owner),
+    partition: parts.cache.partitionOf(owner),
     reads: lockKeysOf(run).reads,
     stored: owner === parts.cache && plan.scope === "persistent" ? parts.cache.stored : undefined,
     asOf: 0,
@@ -103,7 +103,7 @@ function beginRead(run: AdmittedCall): CachedRead | undefined {
 function ownerOf(run: AdmittedCall, { scope }: CachePlan): object | undefined {
   const { turn, parts } = run;
   if ((scope === "runtime" || scope === "persistent") && readsWorld(run)) return parts.cache;
-  if (scope === "turn" || !turn.session.recorded) return turn.soleCall ? undefined : turn;
+  if (scope === "turn" || !turn.session.recorded) return turn.isSingleCall ? undefined : turn;
   return run.simulated && namesWhatItReads(run) ? simulatedSession(turn.session) : turn.session;
 }
 
@@ -140,10 +140,10 @@ function leave(run: CallRun, answer: CachedAnswer): void {
 }
 
 function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
-  const { flight, shelf, key } = read;
+  const { flight, partition, key } = read;
   if (flight === undefined) return;
   read.flight = undefined;
-  shelf.flights.delete(key);
+  partition.flights.delete(key);
   flight.end(answer);
 }
 
@@ -157,7 +157,7 @@ async function follow(run: AdmittedCall, read: CachedRead, flight: Flight<Cached
 
 function peek(run: AdmittedCall, read: CachedRead): Found | Promise<Found> {
   if (read.stored !== undefined) return lookInStore(run, read, read.stored);
-  const answer = run.parts.cache.peek(read.shelf, read.key);
+  const answer = run.parts.cache.peek(read.partition, read.key);
   return answer === undefined ? undefined : take(run, answer);
 }
 

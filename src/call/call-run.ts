@@ -18,11 +18,11 @@ import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
 import type { Interrupt, Interruptible } from "../policy/deadline.ts";
 import type { ResultCache } from "../policy/result-cache.ts";
-import type { ResultKeeper } from "../policy/result-keeper.ts";
+import type { LargeResultStore } from "../policy/large-result-store.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import type { ProgressListener } from "./execute-options.ts";
-import type { Ladder } from "./ladder.ts";
+import type { FallbackChains } from "./fallback-chains.ts";
 import type { CachedRead } from "./cache-plan.ts";
 import type { CallFaults, Faults } from "./faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
@@ -45,7 +45,7 @@ export interface CallParts {
   readonly afterHooks: readonly Hook[];
   /** Name of a hook that does not say what becomes of it in a simulation: none of a simulation's calls can be run. */
   readonly undecidedHook: string | undefined;
-  readonly keeper: ResultKeeper;
+  readonly largeResults: LargeResultStore;
   readonly cache: ResultCache;
   readonly retry: RetrySettings;
   readonly faults: Faults;
@@ -55,7 +55,7 @@ export interface CallParts {
   /** Abandoned handlers that still run and hold something, by call id. */
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;
-  readonly ladder: Ladder;
+  readonly chains: FallbackChains;
   /** For engines that tell of earlier calls. */
   readonly toolNamed: (qualifiedName: string) => Tool | undefined;
   /** Somebody hears events; changes when listeners come and go. */
@@ -91,7 +91,7 @@ export interface CallOptions {
   readonly visibility?: Visibility | undefined;
   /** A person has allowed these calls already. */
   readonly approved?: boolean | undefined;
-  /** Who answers, whatever the rules say. */
+  /** The fallback chain that replaces that of the rules. */
   readonly answerers?: readonly Answerer[] | undefined;
   readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
   /** Added to what the tool said for programs, when the call has ended. */

@@ -14,15 +14,15 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
     ...start,
     ...(madeIn === undefined ? {} : { parentCallId: madeIn.callId }),
     ...(inRound === undefined ? {} : { inRound }),
-    ...(answerers === undefined ? {} : { answerFrom: answerers.map(({ rung }) => rung) }),
+    ...(answerers === undefined ? {} : { answerFrom: answerers.map(({ source }) => source) }),
     ...(rewriteInput === undefined ? {} : { rewritten: true }),
   };
 }
 
 function answerersByRule({ parts, call }: CallRun): readonly Answerer[] | undefined {
-  const tool = parts.ladder.hasRules ? parts.registry.get(call.name) : undefined;
+  const tool = parts.chains.hasRules ? parts.registry.get(call.name) : undefined;
   try {
-    return tool === undefined ? undefined : parts.ladder.answerersFor(tool, parts.planOf(tool).engine);
+    return tool === undefined ? undefined : parts.chains.answerersFor(tool, parts.planOf(tool).engine);
   } catch {
     return undefined; // the admission says why the tool cannot be called
   }

@@ -23,7 +23,7 @@ const STATUSES: ReadonlySet<unknown> = new Set<ResultStatus>(["ok", "partial", "
 export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   if (typeof changed !== "object" || changed === null || Array.isArray(changed)) throw new TypeError("a result is an object");
   const { status = result.status, output, content, error, warnings, metadata } = changed as Fields; // any object can be asked for any key
-  if (!isStatus(status)) throw new TypeError(`${describe(status)} is no status`);
+  if (!isStatus(status)) throw new TypeError(`${describe(status)} is not a status`);
   const next: Mutable<ToolResult> = { ...result, status, warnings: warnings === undefined ? result.warnings : readLines(warnings) };
   delete next.output;
   delete next.content;
@@ -64,7 +64,7 @@ function isErrorCode(code: unknown): code is ErrorCode {
 
 function readRecord(metadata: unknown): JsonObject {
   const { value } = copyJson(metadata);
-  if (!isJsonObject(value)) throw new TypeError("its metadata is no object");
+  if (!isJsonObject(value)) throw new TypeError("its metadata is not an object");
   return value;
 }
 

@@ -17,7 +17,7 @@ export interface TypedCall<Input> extends ToolCall {
 }
 
 export interface ToolHook<Input extends SchemaSource> extends Omit<Hook, "beforeCall" | "afterCall"> {
-  /** Whose calls it looks at; those of all other tools pass it by. */
+  /** The tool whose calls it sees; calls of all other tools pass it by. */
   readonly tool: DefinedTool<Input>;
   /** The toolset that the tool is in. @default "default" */
   readonly toolset?: string;

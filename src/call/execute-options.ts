@@ -4,7 +4,7 @@ import type { ToolCall } from "../core/call.ts";
 import type { ProgressUpdate } from "../core/context.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
-import type { Rungs } from "../core/rung.ts";
+import type { AnswerSources } from "../core/answer-source.ts";
 import { visibilityOf } from "../policy/visibility.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { unknownKey } from "../core/known-keys.ts";
@@ -40,8 +40,8 @@ export interface ExecuteOptions {
    * other checks hold, and calls that their handlers make are asked about. @default false
    */
   readonly approved?: boolean;
-  /** Who answers these calls, whatever the rules of the runtime's ladder say. @default what they say */
-  readonly answerFrom?: Rungs;
+  /** The sources that answer these calls, in place of those of the runtime's `answers.rules`. @default those of the rules */
+  readonly answerFrom?: AnswerSources;
   /**
    * Makes the input that a call is run with of the one it came with, when its turn to be admitted has come and before any hook sees it.
    * What it throws ends the call. The log has the call as it came.

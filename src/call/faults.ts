@@ -31,7 +31,7 @@ export class Faults {
   /** The runtime plans faults itself. */
   readonly isPlanned: boolean;
   readonly #plan: FaultPolicy | undefined;
-  #bareCalls: CallTally = NO_CALLS;
+  #ephemeralCalls: CallTally = NO_CALLS;
 
   /** @throws ToolError `invalid_argument` for a plan that cannot be kept */
   constructor(plan: FaultPlan | undefined) {
@@ -45,16 +45,16 @@ export class Faults {
   }
 
   /** The calls of no session so far. */
-  get bareCalls(): CallTally {
-    return this.#bareCalls;
+  get ephemeralCalls(): CallTally {
+    return this.#ephemeralCalls;
   }
 
   /** Takes the number of a call that begins. */
   begin(session: Session, call: ToolCall): CallFaults {
-    const before = session.isBare ? this.#bareCalls : (session.tally ?? countCalls(NO_CALLS, session.log));
+    const before = session.isEphemeral ? this.#ephemeralCalls : (session.tally ?? countCalls(NO_CALLS, session.log));
     const { sample, tally } = countCall(before, call);
-    if (!session.isBare) session.tally = tally;
-    else this.#bareCalls = tally.size > MAX_REMEMBERED_CALLS ? NO_CALLS : tally;
+    if (!session.isEphemeral) session.tally = tally;
+    else this.#ephemeralCalls = tally.size > MAX_REMEMBERED_CALLS ? NO_CALLS : tally;
     return new CallFaults(sample);
   }
 

@@ -37,7 +37,7 @@ function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
 
 /** Where the answer came from. An engine that only stands in for the world cannot say that it is the world. */
 function originOf({ route, fromCache, simulated, isAnswered, isInterrupted }: CallRun): Origin {
-  if (isAnswered || isInterrupted) return "live"; // whoever would answer it now, it is told of what it did before a crash
+  if (isAnswered || isInterrupted) return "live"; // its result is about what it did before a crash, whatever would answer it now
   if (fromCache || route?.rules.onlyKept === true) return "cache";
   if (route === undefined) return simulated ? "simulated" : "live";
   const { origin = "live" } = route.engine;
@@ -87,7 +87,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
   return result;
 }
 
-/** What the hooks made of the result. A call that is called off before they have all seen its answer ends without it. */
+/** What the hooks made of the result. A call that is cancelled before they have all seen its answer ends without it. */
 async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
   const answered = result.error === undefined || result.status === "partial";
   let shown = Object.freeze(result);
@@ -124,7 +124,7 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   run.letProcessEnd();
   run.parts.counters.calls++;
   run.parts.counters.repairs += run.repairs.length;
-  const isWrittenDown = run.route?.rung === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
+  const isWrittenDown = run.route?.source === "record" && (run.attempts > 0 || run.fromCache) && leavesTraces(run);
   if (run.noticed || isWrittenDown) {
     const end = endOf(run, result);
     if (run.noticed) run.record(end);
@@ -149,7 +149,7 @@ function leavesTraces({ turn, toolName }: CallRun): boolean {
 
 function writeDown(run: CallRun, end: SessionEvent): void {
   try {
-    run.parts.ladder.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call }, end]);
+    run.parts.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call }, end]);
   } catch (thrown: unknown) {
     run.parts.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
   }
@@ -208,5 +208,5 @@ function keepWhole(run: CallRun, { output, content }: Shown): string {
     session.recordOutput(event);
     run.emit(event);
   }
-  return run.parts.keeper.keep(session.id, run.callId, output, content);
+  return run.parts.largeResults.keep(session.id, run.callId, output, content);
 }

@@ -44,7 +44,7 @@ function answerWithFault(run: AdmittedCall, fault: Fault, { context, ask }: Aski
     case "timeout":
       meet(run, fault);
       if (context.deadline === Infinity) throw plannedError(rule, "timeout", `${run.toolName} did not answer.`);
-      return new Promise((_, reject) => onAbort(context.signal, () => reject(new ToolError("timeout", "Nobody was asked."))));
+      return new Promise((_, reject) => onAbort(context.signal, () => reject(new ToolError("timeout", "No source was asked."))));
     case "partial_result":
     case "crash_after_commit":
       return askAndSpoil(run, fault, ask);
@@ -139,10 +139,10 @@ async function later(run: AdmittedCall, delayMs: number, { context, ask }: Askin
     }, delayMs);
     const forget = onAbort(context.signal, () => {
       cancel();
-      reject(new ToolError("cancelled", "Nobody was asked any more.", { outcome: "not_started" }));
+      reject(new ToolError("cancelled", "No source was asked any more.", { outcome: "not_started" }));
     });
   });
-  if (context.signal.aborted) throw new ToolError("cancelled", "Nobody was asked any more.", { outcome: "not_started" });
+  if (context.signal.aborted) throw new ToolError("cancelled", "No source was asked any more.", { outcome: "not_started" });
   const answer = ask();
   return answer instanceof Job ? followJob(answer, context) : answer;
 }

@@ -1,4 +1,4 @@
-/** Those who are told of a runtime's events. */
+/** The listeners of a runtime's events. */
 import { ToolError } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { Log } from "../core/ports.ts";
@@ -17,7 +17,7 @@ export class Listeners {
     return this.#listeners.length > 0;
   }
 
-  /** The returned function ends it. @throws ToolError `invalid_argument` for what is no function */
+  /** The returned function ends it. @throws ToolError `invalid_argument` for what is not a function */
   add(listener: EventListener): () => void {
     if (typeof listener !== "function") throw new ToolError("invalid_argument", "A listener of events is a function.");
     const safe = safeListener(listener, this.#log);

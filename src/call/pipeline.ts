@@ -24,7 +24,7 @@ export type Answer = ToolResult | Promise<ToolResult>;
 
 /** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
 export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
-  turn.soleCall = true;
+  turn.isSingleCall = true;
   const run = beginCall(parts, turn, raw, options);
   if (turn.joins === undefined) turn.sole = run;
   return follow(run, run.unreadable ?? admitCall(run), executeOrFinish);

@@ -94,7 +94,7 @@ export class CallAsRead implements ToolCall {
  * Copies a call into frozen plain JSON.
  *
  * Reads `tool` for `name` and `arguments` or `parameters` for `input`, as other runtimes write them. Where no
- * input is given and the call has other keys, those are the input, with a warning (seed 003, F3.2). An
+ * input is given and the call has other keys, those are the input, with a warning. An
  * unreadable call still gives a ToolCall to record, beside its error.
  */
 export function readCall(raw: unknown, limits: JsonLimits): ReadCall {

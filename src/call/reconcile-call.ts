@@ -35,7 +35,7 @@ async function ask(run: AdmittedCall, reconcile: Reconcile): Promise<AdmittedCal
   }
   if ("thrown" in waited) return outcomeUnknown(run.toolName, `Its reconcile failed: ${describeThrown(waited.thrown)}`);
   const { value } = waited;
-  // Anything but a plain yes or no is no answer: taken for a no, it would be run twice.
+  // Anything but a plain yes or no is not an answer: taken for a no, it would be run twice.
   if (value?.happened === true) {
     run.raw = value.output;
     run.isAnswered = true;
@@ -45,7 +45,7 @@ async function ask(run: AdmittedCall, reconcile: Reconcile): Promise<AdmittedCal
   return run;
 }
 
-/** What is told of a call that may have had its effect, and of which nothing more is known. */
+/** The result of a call that may have had its effect, of which nothing more is known. */
 export function outcomeUnknown(toolName: string, reason?: string): ToolError {
   const why = reason === undefined ? "" : ` ${reason}`;
   return new ToolError("outcome_unknown", `The process ended while ${toolName} ran; whether it had its effect is not known.${why}`, {

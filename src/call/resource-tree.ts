@@ -1,5 +1,5 @@
 /**
- * Who holds or awaits which place in the tree of resources.
+ * The holders of each place in the tree of resources, and those that wait for it.
  *
  * A claim on `file:/a/b` leaves one hold on the place itself and one on each place above it (`file:/a`,
  * `file:`), saying what it does there or further inside. Two claims conflict exactly when their holds
@@ -276,7 +276,7 @@ function unlink(hold: Hold): void {
   else previous.next = next;
   if (next === undefined) queue.last = previous;
   else next.previous = previous;
-  // Whoever follows a blocked hold in its queue is blocked by the same claim, or by one in between.
+  // A hold that follows a blocked one in its queue is blocked by the same claim, or by one in between.
   if (queue.firstBlocked === hold) queue.firstBlocked = next;
 }
 

@@ -30,7 +30,7 @@ async function runHooks(run: CallRun): Promise<CallRun | ToolError> {
     if (end !== undefined) return end;
   }
   if (run.call.name !== asked && run.parts.registry.resolve(run.call.name) instanceof ToolError) {
-    return new ToolError("vetoed", `A hook sent this call to ${JSON.stringify(run.call.name)}, which is no usable tool.`);
+    return new ToolError("vetoed", `A hook sent this call to ${JSON.stringify(run.call.name)}, which is not a usable tool.`);
   }
   return run;
 }

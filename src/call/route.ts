@@ -1,14 +1,14 @@
-/** Who answers a call, and what holds for a call that it answers: the one place that decides what is real. */
+/** The routes of a call to the engine that answers it, with the rules that hold there: the one place that decides what is real. */
 import type { ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import { isReal } from "../core/rung.ts";
-import type { Rung } from "../core/rung.ts";
+import { isReal } from "../core/answer-source.ts";
+import type { AnswerSource } from "../core/answer-source.ts";
 import type { SimulationMode } from "../session/simulation-mode.ts";
 
-/** A rung and who answers there; on the rung `cache` nobody, as what is kept is looked up. */
+/** A source and its engine; `cache` has none, as kept results are looked up. */
 export interface Answerer {
-  readonly rung: Rung;
+  readonly source: AnswerSource;
   readonly engine: Engine | undefined;
 }
 
@@ -59,15 +59,15 @@ const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
   cache: { ...TOOL, isConsequential: false, isTool: false, isPretended: true, onlyKept: true },
 });
 
-/** Who answers a call. */
+/** The engine that answers a call, with its rules. */
 export interface Route {
   readonly engine: Engine;
   readonly rules: RouteRules;
   /** The engine is told when a session begins. */
   readonly opensSessions: boolean;
   /** Set where a rule or the caller named it. */
-  readonly rung?: Rung;
-  /** Who is asked where this one has no answer. */
+  readonly source?: AnswerSource;
+  /** The route that the call falls through to where this one has no answer. */
   readonly next?: Route;
 }
 
@@ -78,13 +78,13 @@ export interface RouteQuestion {
   readonly live: Route;
   /** The tool's own engine has nothing to run for it. */
   readonly isOnlyDescribed: boolean;
-  /** Who is to answer, in order. */
+  /** The fallback chain of the call. */
   readonly answerers: readonly Answerer[];
   /** Set when the call's session is a simulation. */
   readonly simulation: SimulationMode | undefined;
   /** The call's session is a branch of another. */
   readonly isBranch: boolean;
-  /** Who answers for tools that may not run in a simulation. */
+  /** The fallback chain for tools that may not run in a simulation. */
   readonly standIns: readonly Answerer[];
 }
 
@@ -114,12 +114,12 @@ export function route(question: RouteQuestion): Route | ToolError {
   const { effects, simulation, toolName, answerers, standIns } = question;
   const { engine } = question.live;
   const [first] = answerers;
-  const isStoodInFor = first !== undefined && !isReal(first.rung);
+  const isStoodInFor = first !== undefined && !isReal(first.source);
   if (simulation === undefined) return (isStoodInFor ? chain(answerers, engine) : undefined) ?? live(question);
   const isDirty = simulation.isDirty([...effects.lock.reads, ...effects.lock.writes]);
   // What is kept is what the world has, not what was pretended since.
   const answering = (list: readonly Answerer[]): Route | undefined =>
-    chain(isDirty ? list.filter(({ rung }) => rung !== "cache") : list, engine);
+    chain(isDirty ? list.filter(({ source }) => source !== "cache") : list, engine);
   if (isStoodInFor) return answering(answerers) ?? answering(standIns) ?? notSimulatable(question, isDirty);
   if (question.isOnlyDescribed) return answering(standIns) ?? live(question); // which says what is missing
   const writes = writesWorld(question);
@@ -139,9 +139,9 @@ export function isSequential(first: Route | undefined): boolean {
 /** The answerers as a route, from the last to the first. */
 function chain(answerers: readonly Answerer[], own: Engine): Route | undefined {
   let next: Route | undefined;
-  for (const { rung, engine } of answerers.toReversed()) {
-    const rules = rung === "cache" ? { ...RULES.cache, caches: isToolItself(own) } : RULES.standIn;
-    next = { ...routeTo(engine ?? own, rules), rung, ...(next === undefined ? {} : { next }) };
+  for (const { source, engine } of answerers.toReversed()) {
+    const rules = source === "cache" ? { ...RULES.cache, caches: isToolItself(own) } : RULES.standIn;
+    next = { ...routeTo(engine ?? own, rules), source, ...(next === undefined ? {} : { next }) };
   }
   return next;
 }
@@ -168,7 +168,7 @@ function live(question: RouteQuestion): Route | ToolError {
     );
   }
   const [first] = answerers;
-  return first?.rung === "record" ? { ...question.live, rung: first.rung } : question.live;
+  return first?.source === "record" ? { ...question.live, source: first.source } : question.live;
 }
 
 function notSimulatable(question: RouteQuestion, isDirty: boolean): ToolError {

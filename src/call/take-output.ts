@@ -48,7 +48,7 @@ function takeMetadata(run: AdmittedCall, metadata: unknown): void {
   try {
     const { value } = copyJson(metadata);
     if (isJsonObject(value)) run.metadata = value;
-    else run.warnings = [...run.warnings, "The metadata was left out: it is no object."];
+    else run.warnings = [...run.warnings, "The metadata was left out: it is not an object."];
   } catch (thrown: unknown) {
     run.warnings = [...run.warnings, `The metadata was left out: ${describeThrown(thrown)}`];
   }

@@ -1,5 +1,5 @@
 /** What a handler is given in one attempt; costly parts are made when first asked for. */
-import type { Answer, Question } from "../core/ask.ts";
+import type { QuestionAnswer, Question } from "../core/ask.ts";
 import type { ProgressUpdate, ToolContext, ToolState } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { HistoryEntry } from "../core/history.ts";
@@ -98,7 +98,7 @@ export class AttemptContext implements ToolContext {
   }
 
   /** As `progress`, it may be taken out of the context. */
-  get ask(): (question: Question, asker?: string) => Promise<Answer> {
+  get ask(): (question: Question, asker?: string) => Promise<QuestionAnswer> {
     return (question, asker) => {
       if (this.#ended !== undefined) return Promise.resolve({ action: "cancel" });
       this.#asking ??= new AbortController();

@@ -1,5 +1,5 @@
 /** Puts the questions of tools and servers to the person at the terminal, field by field. */
-import type { Answer, Ask as AskPerson, AskRequest } from "../core/ask.ts";
+import type { QuestionAnswer, Ask as AskPerson, AskRequest } from "../core/ask.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { Ask, CommandContext } from "./command.ts";
@@ -27,7 +27,7 @@ class Conversation {
     this.#screen = screen;
   }
 
-  async hold(): Promise<Answer> {
+  async hold(): Promise<QuestionAnswer> {
     const { asker, toolName, message, url, schema, signal } = this.#request;
     signal.throwIfAborted();
     const from = asker === toolName ? safeText(toolName) : `${safeText(asker)}, in a call of ${safeText(toolName)}`;
@@ -40,7 +40,7 @@ class Conversation {
     return first.action === "accept" ? { action: "accept", content: await this.#fillIn(fields) } : first;
   }
 
-  async #yesOrNo(question: string): Promise<Answer> {
+  async #yesOrNo(question: string): Promise<QuestionAnswer> {
     for (;;) {
       const text = ((await this.#ask(question, this.#request.signal)) ?? "").trim().toLowerCase();
       if (text === "y" || text === "yes") return { action: "accept" };
@@ -83,7 +83,7 @@ interface Field {
   readonly fallback: JsonValue | undefined;
 }
 
-/** The flat properties of a form. What else a stranger's schema says is checked where the answer is used. */
+/** The flat properties of a form. The rest of a third-party schema is checked where the answer is used. */
 function fieldsOf(schema: AskRequest["schema"]): readonly Field[] {
   const properties = isJsonObject(schema) && isJsonObject(schema["properties"]) ? schema["properties"] : {};
   const required = isJsonObject(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];

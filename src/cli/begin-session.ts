@@ -52,10 +52,10 @@ async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): P
   return runtime.session(sessionId);
 }
 
-export type KeptSession = Omit<TakeUpOptions, "store" | "sessionId"> & { readonly store: Store | undefined };
+export type OpenSessionOptions = Omit<TakeUpOptions, "store" | "sessionId"> & { readonly store: Store | undefined };
 
 /** The session of `--session` or a new one, whose name is told where it is kept. */
-export async function keptSession(context: CommandContext, { store, ...options }: KeptSession): Promise<RuntimeSession> {
+export async function openStoredSession(context: CommandContext, { store, ...options }: OpenSessionOptions): Promise<RuntimeSession> {
   const { session: sessionId } = context.options;
   if (store !== undefined && sessionId !== undefined) return takeUpOrBegin(context, { ...options, store, sessionId });
   const session = options.runtime.session();

@@ -1,7 +1,7 @@
-/** `haft chat`: a person talks with a model that has the tools. */
+/** `haft chat`: a person chats with a model that has the tools. */
 import type { Store } from "../core/store.ts";
 import { plural } from "../core/base/wording.ts";
-import { keptSession } from "./begin-session.ts";
+import { openStoredSession } from "./begin-session.ts";
 import { personApprover } from "./ask-person.ts";
 import { noteBlocked } from "./blocked-tools.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -11,11 +11,11 @@ import { storeOf } from "./open-store.ts";
 import { drained } from "./drained.ts";
 import { EventPrinter } from "./print-event.ts";
 import { printMessage } from "./print-message.ts";
-import { chosenModel } from "./talk/chosen-model.ts";
-import type { ChosenModel } from "./talk/chosen-model.ts";
-import { SLASH_HELP, slashAnswer } from "./talk/slash-command.ts";
-import { exitOf } from "./talk/talk-exit.ts";
-import { Talk } from "./talk/talk.ts";
+import { chosenModel } from "./chat/chosen-model.ts";
+import type { ChosenModel } from "./chat/chosen-model.ts";
+import { SLASH_HELP, slashAnswer } from "./chat/slash-command.ts";
+import { exitOf } from "./chat/chat-exit.ts";
+import { Chat } from "./chat/chat.ts";
 import { safeText } from "./terminal-text.ts";
 import { StringDecoder } from "node:string_decoder";
 import { ToolError } from "../core/error.ts";
@@ -24,7 +24,7 @@ import { untilAborted } from "../core/base/until-aborted.ts";
 export const chatCommand: Command = {
   name: "chat",
   usage: "",
-  summary: "Talk with a model that has the tools.",
+  summary: "Chat with a model that has the tools.",
   details: [
     "The model is the one of --model, else that of the configuration: a provider and",
     "a model, such as anthropic/claude-sonnet-5 or ollama/qwen3. Its key is looked up",
@@ -35,13 +35,13 @@ export const chatCommand: Command = {
     "message, everything else when the message is whole. Calls that must be approved",
     "are shown and asked about: yes, no, or always in this session.",
     "",
-    "Ctrl-C stops the model and what it runs; what was done stays, and the talk goes",
+    "Ctrl-C stops the model and what it runs; what was done stays, and the chat goes",
     "on. At the prompt Ctrl-C and Ctrl-D end it. Lines that begin with a slash are",
     "for haft itself:",
     "",
     ...SLASH_HELP,
     "",
-    "Where a store is named, by --store or in the configuration, the talk is kept",
+    "Where a store is named, by --store or in the configuration, the chat is kept",
     "there as a session, under the id of --session or a new one, and can go on later.",
     "When standard input is no terminal, each line of it is one message, and the exit",
     "code is that of the last one. With --json what each came to is one line.",
@@ -56,39 +56,43 @@ export const chatCommand: Command = {
   async run(context) {
     const events = new EventPrinter(context.out);
     let store: Store | undefined;
-    let talk: Talk | undefined;
+    let chat: Chat | undefined;
     const approve = personApprover(context);
     const options = {
-      mayLackConfig: context.options.model !== undefined, // nothing else is needed to talk
-      onEvent: (event: Parameters<Talk["notice"]>[0]) => talk?.notice(event),
+      mayLackConfig: context.options.model !== undefined, // nothing else is needed to chat
+      onEvent: (event: Parameters<Chat["notice"]>[0]) => chat?.notice(event),
       approve,
       onConfig: (config: OpenRuntime["config"]) => void chosenModel(context, config), // wrong names and missing keys start nothing
       store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
     };
     return withRuntime(context, options, async (open) => {
       const chosen = chosenModel(context, open.config);
-      const session = await keptSession(context, { runtime: open.runtime, store, printer: context.options.json ? undefined : events });
+      const session = await openStoredSession(context, {
+        runtime: open.runtime,
+        store,
+        printer: context.options.json ? undefined : events,
+      });
       const { config } = open;
       const isKept = store !== undefined;
-      talk = new Talk({
+      chat = new Chat({
         context,
         chosen,
         config,
         session,
         isKept,
         events,
-        notice: (event) => talk?.notice(event),
+        notice: (event) => chat?.notice(event),
         ...interruptible(context),
       });
       greet(context, { chosen, open, events });
       noteBlocked(context, open.runtime.registry);
-      if (approve !== undefined) await talk.settle(approve);
-      return converse(context, { talk, open, events });
+      if (approve !== undefined) await chat.settle(approve);
+      return converse(context, { chat, open, events });
     });
   },
 };
 
-/** Whoever sends lines from elsewhere means the program by a Ctrl-C. */
+/** Where the input is not a terminal, Ctrl-C ends the program. */
 function interruptible({ ask, onInterrupt }: CommandContext): Pick<CommandContext, "onInterrupt"> {
   return ask === undefined || onInterrupt === undefined ? {} : { onInterrupt };
 }
@@ -103,7 +107,7 @@ function greet(
 }
 
 interface Place {
-  readonly talk: Talk;
+  readonly chat: Chat;
   readonly open: OpenRuntime;
   readonly events: EventPrinter;
 }
@@ -121,7 +125,7 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
       const said = text === "/go" ? undefined : text;
       if (said !== undefined && !isAttended && !context.options.json)
         printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: said });
-      const result = await place.talk.say(said);
+      const result = await place.chat.say(said);
       if (!isAttended) exitCode = exitOf(result);
       if (result.reason === "approval" && !isAttended) break; // another message would pass over what waits
     }
@@ -131,9 +135,9 @@ async function converse(context: CommandContext, place: Place): Promise<number> 
   return exitCode;
 }
 
-function obey({ out, err, options }: CommandContext, { talk, open: { runtime } }: Place, text: string): void {
+function obey({ out, err, options }: CommandContext, { chat, open: { runtime } }: Place, text: string): void {
   const screen = options.json ? err : out;
-  for (const line of slashAnswer(text, { talk, registry: runtime.registry, screen })) screen.print(line);
+  for (const line of slashAnswer(text, { chat, registry: runtime.registry, screen })) screen.print(line);
 }
 
 const MAX_LINE_LENGTH = 16 * 1024 * 1024;

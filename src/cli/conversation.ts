@@ -36,7 +36,7 @@ const MAX_AFTER_MS = 60_000;
 export function readConversation(text: string, file: string): readonly ConversationLine[] {
   const { items, problems } = readJsonLines({ text, file }, readLine);
   if (problems.length === 0) return items;
-  throw new ToolError("invalid_call", `${file} is no conversation that can be played; nothing was run.`, {
+  throw new ToolError("invalid_call", `${file} is not a conversation that can be played; nothing was run.`, {
     details: problems,
     hint: 'A line is like {"role": "user", "content": "…"} or {"role": "assistant", "calls": [{"name": "files::read", "input": {"path": "notes.md"}}]}.',
   });
@@ -80,7 +80,7 @@ function keyProblems(line: JsonObject, role: JsonValue | undefined): readonly st
   }
   const strays = known.length === 0 ? [] : Object.keys(line).filter((key) => !known.includes(key));
   const keys = known.map((key) => JSON.stringify(key)).join(", ");
-  return strays.map((stray) => `${JSON.stringify(stray)} is no key of a line of ${JSON.stringify(role)}, which has ${keys}.`);
+  return strays.map((stray) => `${JSON.stringify(stray)} is not a key of a line of ${JSON.stringify(role)}, which has ${keys}.`);
 }
 
 function textOf({ content }: JsonObject, problems: string[]): string {

@@ -1,12 +1,12 @@
 /** `haft generate`: makes many conversations over simulated tools, as data. */
-import { standInsOf } from "../config/build-ladder.ts";
+import { standInsOf } from "../config/build-answers.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import type { ErrorInfo } from "../core/error.ts";
 import { generateConversations } from "../generate/conversations/generate-conversations.ts";
 import type { GenerateOptions } from "../generate/conversations/generate-conversations.ts";
 import type { GenerationProgress, GenerationSummary } from "../generate/conversations/generation-summary.ts";
-import { type HurriedClock, hurriedClock } from "../generate/conversations/hurried-clock.ts";
+import { type VirtualClock, virtualClock } from "../generate/conversations/virtual-clock.ts";
 import type { ConversationTemplate } from "../generate/conversations/conversation-template.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { drained } from "./drained.ts";
@@ -38,7 +38,7 @@ export const generateCommand: Command = {
     "",
     "Nothing real happens: tools are played by the model that the configuration",
     "names for simulation, else their answers are made up from their schemas; where",
-    "its simulation.rungs name a tool, that rule holds. Every result says where it",
+    "its simulation.sources name a tool, that rule holds. Every result says where it",
     "came from.",
     "",
     "Each conversation is one line of the file, in the order of their numbers. The",
@@ -66,7 +66,7 @@ export const generateCommand: Command = {
       });
     const known = wordOf("format", format, TRAJECTORY_FORMATS);
     const templates = await readTemplateFile(context);
-    const clock = hurriedClock();
+    const clock = virtualClock();
     const options: WithRuntimeOptions = {
       clock,
       onConfig: (config) => void planFor(context, { config, templates }), // wrong names and missing keys start nothing
@@ -82,7 +82,7 @@ export const generateCommand: Command = {
 interface Generating extends Required<Pick<GenerateOptions, "format">> {
   readonly open: OpenRuntime;
   /** That of the runtime. */
-  readonly clock: HurriedClock;
+  readonly clock: VirtualClock;
   readonly templates: readonly ConversationTemplate[] | undefined;
   readonly out: string;
 }
@@ -109,7 +109,7 @@ async function generate(
       ...(tools.length === 0 ? {} : { allow: { allow: tools } }),
       ...omitUndefined({ concurrency, seed }),
     };
-    return await (takesNoTime(config, plan) ? clock.hurry(() => generateConversations(options)) : generateConversations(options));
+    return await (takesNoTime(config, plan) ? clock.fastForward(() => generateConversations(options)) : generateConversations(options));
   } finally {
     progress.clear();
   }

@@ -44,7 +44,7 @@ export const infoCommand: Command = {
   },
 };
 
-/** As `Registry.resolve`, and those that the permission rules deny: whoever wrote the rules may look at them. */
+/** As `Registry.resolve`, and those that the permission rules deny: the author of the rules may look at them. */
 function toolsNamed(registry: Registry, name: string): readonly RegisteredTool[] {
   const found = registry.resolve(name);
   if (!(found instanceof ToolError)) return found;

@@ -14,14 +14,14 @@ export class InterruptedCalls {
   readonly #results = new Map<string, ToolResult>();
   #events = 0;
 
-  /** To be told of every event that is stored, in order. */
+  /** Call with every event that is stored, in order. */
   read(event: SessionEvent): void {
     this.#events++;
     if (event.type === "call-start") this.#open.set(event.callId, event);
     else if (event.type === "call-end") this.#open.delete(event.callId);
   }
 
-  /** To be told of every event of the runtime that takes the session up. */
+  /** Call with every event of the runtime that takes the session up. */
   notice(event: RuntimeEvent): void {
     if (!("callId" in event) || !this.#open.has(event.callId)) return;
     if (event.type === "call-attempt") this.#attempted.add(event.callId);

@@ -63,7 +63,7 @@ async function lock(context: CommandContext, open: OpenRuntime): Promise<number>
   return failed || (drift.drifted && !written) ? EXIT_DRIFT : 0;
 }
 
-/** Says which toolsets cannot be compared. True when there is one: whoever checks must not take it for unchanged. */
+/** Says which toolsets cannot be compared. True when there is one: a check must not take it for unchanged. */
 function noteUnseen(
   context: CommandContext,
   { report }: OpenRuntime,

@@ -13,7 +13,7 @@ import { quietPorts, withRuntime } from "./open-runtime.ts";
 import { packageVersion } from "./package-version.ts";
 import type { Screen } from "./terminal-text.ts";
 
-/** Whoever calls over HTTP must bring it. */
+/** The token that HTTP clients must send. */
 const TOKEN_VARIABLE = "HAFT_MCP_TOKEN";
 
 export const mcpCommand: Command = {
@@ -73,7 +73,7 @@ async function overStdio(context: CommandContext, runtime: Runtime, options: Mcp
 async function whenRead(streams: readonly Writable[]): Promise<void> {
   const left = (): number => streams.reduce((sum, { writableLength }) => sum + writableLength, 0);
   let before = Infinity;
-  for (let waited = 0; left() > 0 && waited < LAST_WORDS_MS; waited += READ_STEP_MS) {
+  for (let waited = 0; left() > 0 && waited < DRAIN_MS; waited += READ_STEP_MS) {
     if (left() < before) waited = 0;
     before = left();
     await pause();
@@ -89,7 +89,7 @@ function pause(): Promise<void> {
 }
 
 /** So long may the client take to read some of what is left. */
-const LAST_WORDS_MS = 1_000;
+const DRAIN_MS = 1_000;
 const READ_STEP_MS = 20;
 
 async function overHttp(context: CommandContext, runtime: Runtime, options: McpListenOptions): Promise<number> {

@@ -22,8 +22,8 @@ import type { OpenReport } from "../registry/lifecycle/toolset-lifecycle.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { personAsk } from "./answer-question.ts";
 import type { CommandContext } from "./command.ts";
-import { runLadder } from "./run-ladder.ts";
-import type { LadderChoice } from "./run-ladder.ts";
+import { commandAnswers } from "./command-answers.ts";
+import type { AnswerChoice } from "./command-answers.ts";
 import { oneLine } from "./terminal-text.ts";
 import { requireTrust } from "./trust/require-trust.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
@@ -34,7 +34,7 @@ export interface OpenRuntime {
   readonly report: OpenReport;
 }
 
-export interface WithRuntimeOptions extends LadderChoice {
+export interface WithRuntimeOptions extends AnswerChoice {
   /** Told the configuration before anything is opened or started; what it throws ends the command. */
   readonly onConfig?: (config: LoadedConfig) => void;
   readonly onEvent?: EventListener;
@@ -79,7 +79,7 @@ export async function withRuntime<T>(
     noteFailures(context, report, options);
     return await work({ runtime, config, report });
   } catch (thrown: unknown) {
-    said.add(ToolError.fromUnknown(thrown).message); // by whoever catches it
+    said.add(ToolError.fromUnknown(thrown).message); // where it is caught
     throw thrown;
   } finally {
     for (const { message } of await runtime.close()) {
@@ -113,7 +113,7 @@ async function runtimeOptions(context: CommandContext, { config, built, trusted,
     approval: { ...approval, ...omitUndefined({ approve: options.approve }) },
     cache,
     ...omitUndefined({ ask: personAsk(context), pins, store: built, onEvent: options.onEvent }),
-    ...(await untilAborted(runLadder(context, config, options), context.signal)),
+    ...(await untilAborted(commandAnswers(context, config, options), context.signal)),
     ports: {
       ...(options.onWarning === undefined ? quietPorts(context) : { log: { debug() {}, warn: options.onWarning } }),
       ...omitUndefined({ clock: options.clock }),

@@ -13,8 +13,8 @@ import type { ConversationLine } from "./conversation.ts";
 import { drained } from "./drained.ts";
 import { EventPrinter } from "./print-event.ts";
 import { printMessage } from "./print-message.ts";
-import { exitOf } from "./talk/talk-exit.ts";
-import type { Talk } from "./talk/talk.ts";
+import { exitOf } from "./chat/chat-exit.ts";
+import type { Chat } from "./chat/chat.ts";
 import { Summary } from "./summary.ts";
 import { duration, safeJson, safeText } from "./terminal-text.ts";
 
@@ -31,7 +31,7 @@ export interface PlayPlace {
   /** What is said is added to the session, as calls and results are. @default false */
   readonly keepsMessages?: boolean;
   /** Answers what the user says; left out = the file has the answers. */
-  readonly talk?: Talk | undefined;
+  readonly chat?: Chat | undefined;
 }
 
 export class Play {
@@ -42,7 +42,7 @@ export class Play {
   readonly #lines: readonly ConversationLine[];
   readonly #summary = new Summary();
   readonly #answers: ApproverLine[] = [];
-  #talk: Talk | undefined;
+  #chat: Chat | undefined;
   #exitCode = 0;
 
   constructor(context: CommandContext, lines: readonly ConversationLine[]) {
@@ -54,10 +54,10 @@ export class Play {
     this.approver = person === undefined && !scripted ? undefined : (request) => this.#approve(request, person);
   }
 
-  /** To be told of every event of the runtime. */
+  /** Call with every event of the runtime. */
   readonly notice = (event: RuntimeEvent): void => {
     this.#summary.count(event);
-    if (this.#talk !== undefined) this.#talk.notice(event);
+    if (this.#chat !== undefined) this.#chat.notice(event);
     else if (!this.#context.options.json) this.printer.print(event);
   };
 
@@ -67,17 +67,17 @@ export class Play {
   }
 
   /** Plays line after line; stops after the line in which the signal aborts, and after one that the model failed to answer. */
-  async run({ session, registry, keepsMessages = false, talk }: PlayPlace): Promise<void> {
+  async run({ session, registry, keepsMessages = false, chat }: PlayPlace): Promise<void> {
     const { options, out, signal } = this.#context;
-    this.#talk = talk;
+    this.#chat = chat;
     for (const line of this.#lines) {
       await drained(this.#context).catch(() => {}); // the signal says so as well
       if (signal.aborted || this.#exitCode !== 0) return;
       if (line.role === "approver") this.#answers.push(line);
       else if (line.role !== "tool") {
         if (!options.json) printMessage({ screen: out, width: this.printer.width }, line);
-        if (talk !== undefined && line.role === "user") this.#exitCode = exitOf(await talk.say(line.content));
-        else if ((keepsMessages || talk !== undefined) && line.content !== "")
+        if (chat !== undefined && line.role === "user") this.#exitCode = exitOf(await chat.say(line.content));
+        else if ((keepsMessages || chat !== undefined) && line.content !== "")
           await session.addMessage({ role: line.role, content: line.content });
         if (line.role === "assistant" && line.calls.length > 0) await this.#play(session, line.calls, registry);
       }
@@ -99,7 +99,7 @@ export class Play {
     const startedAt = performance.now();
     const results = await session.execute(calls, { signal });
     const tookMs = performance.now() - startedAt;
-    // Nobody is told of the calls of a simulation while they run.
+    // Listeners are not called for the calls of a simulation while they run.
     if (session.simulated) for (const event of session.ownLog.slice(seen)) this.notice(event);
     if (options.json) this.#printJson(results);
     else if (results.length > 1)

@@ -47,7 +47,7 @@ process.on("uncaughtException", (thrown) => {
   stop.abort(new ToolError("execution_failed", `Something threw outside any call: ${describeThrown(thrown)}`, { cause: thrown }));
 });
 
-/** Node's exit code for a program that waits for something that can never come. */
+/** Node's exit code for a program whose event loop ran empty while it still waited. */
 const NOTHING_LEFT_TO_WAIT_FOR = 13;
 
 /** A process that ends before the command is done must not pass for an answer, nor end without a word. */

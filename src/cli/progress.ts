@@ -17,7 +17,7 @@ export class Progress {
     this.#nextAt = screen.isTerminal ? performance.now() + QUIET_MS : Infinity;
   }
 
-  /** To be told often; shows it now and then. */
+  /** Call it often; it shows the progress now and then. */
   tell(text: () => string): void {
     if (this.#nextAt === Infinity) return;
     const now = performance.now();

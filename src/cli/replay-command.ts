@@ -129,7 +129,7 @@ class ReplayNotes {
     );
   }
 
-  /** To be told of every event of the runtime, after it was printed. */
+  /** Call with every event of the runtime, after it was printed. */
   notice(event: RuntimeEvent): void {
     if (event.type !== "call-end") return;
     const { result } = event;
@@ -150,7 +150,7 @@ class ReplayNotes {
 /** What a replay says of a call that it does not have. */
 const NOT_THERE: ReadonlySet<string> = new Set<ErrorInfo["code"]>(["not_found", "ambiguous"]);
 
-/** What is said of a name that is no tool depends on which others there are. */
+/** What is said of a name that is not a tool depends on which others there are. */
 function spell({ name, attempts }: ToolResult, { code, message }: ErrorInfo): string {
   return JSON.stringify(attempts === 0 ? [name, code] : [name, code, message]);
 }

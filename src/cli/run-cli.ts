@@ -113,7 +113,7 @@ function checkArguments(command: Command, { args, given }: Pick<CommandLine, "ar
       hint: `For example: ${command.examples[0] ?? ""}`,
     });
   if (args.length > most)
-    throw new ToolError("invalid_argument", `haft ${command.name} has no use for ${JSON.stringify(args[most])}.`, {
+    throw new ToolError("invalid_argument", `haft ${command.name} does not take the argument ${JSON.stringify(args[most])}.`, {
       hint: `${usage}. An argument that holds spaces is put in quotes.`,
     });
   const stray = given.find((option) => !COMMON_OPTIONS.includes(option) && !command.options.includes(option));

@@ -5,7 +5,7 @@ import { plural } from "../core/base/wording.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
 import { memoryStore } from "../store/memory-store.ts";
-import { copySession, keptSession } from "./begin-session.ts";
+import { copySession, openStoredSession } from "./begin-session.ts";
 import { recordedTo } from "./call-recorder.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -17,8 +17,8 @@ import { storeOf, withStore } from "./open-store.ts";
 import { Play } from "./play.ts";
 import { printSimulation } from "./print-simulation.ts";
 import { readInput } from "./read-input.ts";
-import { chosenModel } from "./talk/chosen-model.ts";
-import { Talk } from "./talk/talk.ts";
+import { chosenModel } from "./chat/chosen-model.ts";
+import { Chat } from "./chat/chat.ts";
 import { safeText } from "./terminal-text.ts";
 
 export const runCommand: Command = {
@@ -141,9 +141,9 @@ async function playLive(context: CommandContext, play: Play, recorder: CallRecor
   await withRuntime(context, options, async (open) => {
     sayOpen(context, play, open);
     const printer = context.options.json ? undefined : play.printer;
-    const session = await keptSession(context, { runtime: open.runtime, store, printer });
-    const talk = talkOf(context, { play, open, session, isKept: store !== undefined });
-    await play.run({ session, registry: open.runtime.registry, keepsMessages: store !== undefined, talk });
+    const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
+    const chat = chatOf(context, { play, open, session, isKept: store !== undefined });
+    await play.run({ session, registry: open.runtime.registry, keepsMessages: store !== undefined, chat });
   });
 }
 
@@ -152,7 +152,7 @@ interface Beginning {
   readonly open: OpenRuntime;
 }
 
-interface TalkPlace extends Beginning {
+interface ChatPlace extends Beginning {
   readonly session: RuntimeSession;
   readonly isKept: boolean;
 }
@@ -162,10 +162,10 @@ function requireModel(context: CommandContext, config: OpenRuntime["config"]): v
   if (asksModel(context)) chosenModel(context, config);
 }
 
-function talkOf(context: CommandContext, { play, open: { config }, session, isKept }: TalkPlace): Talk | undefined {
+function chatOf(context: CommandContext, { play, open: { config }, session, isKept }: ChatPlace): Chat | undefined {
   if (!asksModel(context)) return undefined;
   const chosen = chosenModel(context, config);
-  return new Talk({ context, chosen, config, session, isKept, events: play.printer, notice: play.notice });
+  return new Chat({ context, chosen, config, session, isKept, events: play.printer, notice: play.notice });
 }
 
 async function simulate(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<SessionDiff> {
@@ -182,8 +182,8 @@ async function simulate(context: CommandContext, play: Play, recorder: CallRecor
     const base = await simulationBase(context, { play, open, store });
     const branch = base.fork({ simulated: true });
     try {
-      const talk = talkOf(context, { play, open, session: branch, isKept: false });
-      await play.run({ session: branch, registry: open.runtime.registry, talk });
+      const chat = chatOf(context, { play, open, session: branch, isKept: false });
+      await play.run({ session: branch, registry: open.runtime.registry, chat });
       return branch.diff();
     } finally {
       await branch.close();
@@ -191,7 +191,7 @@ async function simulate(context: CommandContext, play: Play, recorder: CallRecor
   });
 }
 
-/** What the simulation begins from: a copy of the session, whoever has it open, or a new one where there is none. */
+/** The start of the simulation: a copy of the session, which may be open elsewhere, or a new one where there is none. */
 async function simulationBase(
   context: CommandContext,
   { play, open: { runtime, config }, store }: Beginning & { readonly store: Store },

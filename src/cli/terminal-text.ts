@@ -1,4 +1,4 @@
-/** Text for a terminal: strangers' control characters made visible, colours where they are wanted, lines that fit. */
+/** Text for a terminal: untrusted control characters made visible, colours where they are wanted, lines that fit. */
 import { stripVTControlCharacters, styleText } from "node:util";
 import { columnsOf, endOfColumns } from "./text-width.ts";
 

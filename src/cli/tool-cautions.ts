@@ -9,10 +9,10 @@ const MAX_NAMED = 5;
 
 /** One line for each caution, with the names of the tools that it is about. */
 export function cautionsOf(tools: readonly RegisteredTool[], { config }: Pick<LoadedConfig, "config">): readonly string[] {
-  const rungs = config.simulation?.rungs ?? [];
+  const sources = config.simulation?.sources ?? [];
   const isStoodInFor = nameMatcher(
-    rungs.map((rule) => rule.tools),
-    "simulation.rungs",
+    sources.map((rule) => rule.tools),
+    "simulation.sources",
   );
   const byReason = new Map<string, RegisteredTool[]>();
   for (const tool of tools) {

@@ -10,7 +10,7 @@ export interface EmergencyStopOptions {
 
 const DEFAULT_ERRORS = 5;
 
-/** Counts failed calls, over as many runs and loops as share it (F3.35). A call that succeeds begins the count anew. */
+/** Counts failed calls, over as many runs and loops as share it. A call that succeeds begins the count anew. */
 export class EmergencyStop {
   readonly #limit: number;
   #errors = 0;

@@ -1,4 +1,4 @@
-/** What a loop may spend: told of once at the soft limit, refused calls at the hard one, ended at half as much again. */
+/** The budget of a loop: a notice at the soft limit, refused calls at the hard one, the end at half as much again. */
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 

@@ -44,7 +44,7 @@ export type LoopDecision = StopReason | undefined;
  * Decides in this order: what must stop at once, what the message's end says, what the program wants, what the calls say by category,
  * and last the limits.
  *
- * By category (F3.23–F3.26): after `SAFE_CHAIN` and `ASYNC_REQUIRED` the loop goes on, and after `DANGEROUS` as well, whose second call
+ * By category: after `SAFE_CHAIN` and `ASYNC_REQUIRED` the loop goes on, and after `DANGEROUS` as well, whose second call
  * in a turn is answered `limit_exceeded`; a `TERMINAL` call that was admitted ends it, whatever it came to.
  */
 export function loopContinues(facts: RoundFacts, limits: RoundLimits): LoopDecision {

@@ -66,7 +66,7 @@ export interface ReactOptions {
 
 const MOST_ITERATIONS = 10;
 
-/** The limits of a ReAct loop (F3.31). @throws ToolError `invalid_argument` */
+/** The limits of a ReAct loop. @throws ToolError `invalid_argument` */
 export function reactLimits({ maxIterations = 5, multiAction = true }: ReactOptions = {}): LoopLimits {
   if (!Number.isSafeInteger(maxIterations) || maxIterations < 1 || maxIterations > MOST_ITERATIONS)
     throw wrong("maxIterations", `an integer from 1 to ${MOST_ITERATIONS}`, maxIterations);

@@ -29,7 +29,7 @@ export interface LoopOptions {
   readonly system?: string | ((round: LoopRound) => string);
   /** What the model is told it may call; asked before each request. It may call others all the same, within `allow`. @default every tool on offer */
   readonly tools?: (round: LoopRound) => readonly ModelTool[];
-  /** Which tools the model is told of and may call, in a mode for instance; it only ever narrows what the runtime allows. @default all */
+  /** The tools that the model is shown and may call, in a mode for instance; it only ever narrows what the runtime allows. @default all */
   readonly allow?: VisibilityRules | ((round: LoopRound) => VisibilityRules | undefined);
   /** @default what the provider does */
   readonly toolChoice?: ToolChoice | ((round: LoopRound) => ToolChoice);
@@ -47,7 +47,7 @@ export interface LoopOptions {
   readonly emergencyStop?: EmergencyStop | false;
   /** Asked before each run; false refuses it. @default true */
   readonly enabled?: () => boolean;
-  /** Sensitive calls need a yes once strangers' words have been read. @default not watched */
+  /** Sensitive calls need approval once third-party content has been read. @default not watched */
   readonly taint?: TaintOptions;
   /** Why a call is not to be run; nothing to let it be run. */
   readonly refuse?: (call: ModelCall, round: LoopRound) => ToolError | undefined;

@@ -318,8 +318,8 @@ export class LoopRun {
       early: options.earlyDispatch ?? true,
       signal,
       refusalOf: (call, index) => this.#checks.refusal(call, index),
-      heard: (reply) => this.#hear(reply),
-      tookBack: () => this.#budget.spend("rounds", 1),
+      onReply: (reply) => this.#hear(reply),
+      onVoid: () => this.#budget.spend("rounds", 1),
       tell: (event) => {
         timers.sign();
         this.#place.tell(event);

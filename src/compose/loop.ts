@@ -175,7 +175,7 @@ class SessionLoop implements Loop {
       }
     } finally {
       left.abort();
-      await running.catch(() => {}); // told already, to whoever waited for the next event
+      await running.catch(() => {}); // reported already, to the reader of the next event
     }
   }
 
@@ -238,7 +238,7 @@ class SessionLoop implements Loop {
     }
   }
 
-  /** In the order of F3.33. */
+  /** The emergency stop goes first, then a run that is still going, then `enabled`. */
   #refusal(): LoopResult | undefined {
     if (this.emergencyStop?.stopped === true) return notRun("emergency-stop", this.emergencyStop.why);
     if (this.#running) return notRun("already-running");

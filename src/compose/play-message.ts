@@ -21,9 +21,9 @@ export interface MessageHost {
   /** Why a call is not to be run. @param index counts the calls of the message */
   refusalOf(call: ModelCall, index: number): ToolError | undefined;
   /** The reply is whole; its last calls have not started. */
-  heard(reply: ModelReply): void;
+  onReply(reply: ModelReply): void;
   /** The model took back what it had said, and begins anew. */
-  tookBack(): void;
+  onVoid(): void;
   tell(event: LoopEvent): void;
 }
 
@@ -108,7 +108,7 @@ class Listening {
     if (!this.#isWaiting) return;
     if (step === null || step === undefined || step.done === true)
       this.#take(new ToolError("model_failed", "The model stopped in the middle of its message."));
-    else this.#take(isEvent(step.value) ? step.value : new ToolError("model_failed", "The model said something that is no event."));
+    else this.#take(isEvent(step.value) ? step.value : new ToolError("model_failed", "The model said something that is not an event."));
   };
   readonly #onThrown = (thrown: unknown): void => {
     if (this.#isWaiting) this.#take(ToolError.fromUnknown(thrown, "model_failed"));
@@ -183,7 +183,7 @@ class Message {
 
   async end(reply: ModelReply): Promise<PlayedMessage> {
     this.#host.tell({ type: "reply-end", reply });
-    this.#host.heard(reply);
+    this.#host.onReply(reply);
     const isWhole = endedWell(reply.finish);
     if (isWhole && !this.#calls.every(({ call }, index) => isSameCall(call, reply.calls[index]))) return this.fail(notAsSealed());
     if (isWhole) for (const call of reply.calls.slice(this.#calls.length)) this.#add(call);
@@ -220,7 +220,7 @@ class Message {
 
   async #takeBack(reason: string): Promise<void> {
     await this.#round.void(reason, { content: this.#text });
-    this.#host.tookBack();
+    this.#host.onVoid();
     this.#round = this.#begin();
     this.#calls = [];
     this.#text = "";

@@ -8,7 +8,7 @@ import { resultText } from "../core/result.ts";
 import type { OfferedName, ToolResult } from "../core/result.ts";
 
 /** After how many equal outcomes of one call something is done; refused calls count for `stopAt` as well. */
-export interface RepeatLadder {
+export interface RepeatLimits {
   /** The model is told. */
   readonly nudgeAt: number;
   /** Further calls are refused with what the call came to before. */
@@ -21,9 +21,9 @@ export interface RepeatGuardOptions {
   /** How many of the latest calls are looked at, whatever stands between those that are equal. @default 40 */
   readonly window?: number;
   /** For calls that end with the same error. @default 2, 3, 5 */
-  readonly failures?: Partial<RepeatLadder>;
+  readonly failures?: Partial<RepeatLimits>;
   /** For calls that end with the same answer; looking again whether something is ready is no fault. @default 4, 8, 12 */
-  readonly answers?: Partial<RepeatLadder>;
+  readonly answers?: Partial<RepeatLimits>;
 }
 
 export type RepeatVerdict =
@@ -38,8 +38,8 @@ interface Track {
   refused: number[];
 }
 
-const FAILURES: RepeatLadder = { nudgeAt: 2, refuseAt: 3, stopAt: 5 };
-const ANSWERS: RepeatLadder = { nudgeAt: 4, refuseAt: 8, stopAt: 12 };
+const FAILURES: RepeatLimits = { nudgeAt: 2, refuseAt: 3, stopAt: 5 };
+const ANSWERS: RepeatLimits = { nudgeAt: 4, refuseAt: 8, stopAt: 12 };
 const DEFAULT_WINDOW = 40;
 const LONGEST_KEY = 512;
 const LONGEST_QUOTE = 500;
@@ -54,8 +54,8 @@ const NONE: RepeatVerdict = Object.freeze({ kind: "none" });
 export class RepeatGuard {
   readonly #window: number;
   readonly #offeredName: OfferedName;
-  readonly #failures: RepeatLadder;
-  readonly #answers: RepeatLadder;
+  readonly #failures: RepeatLimits;
+  readonly #answers: RepeatLimits;
   readonly #tracks = new Map<string, Track>();
   #calls = 0;
   /** Some call has come to the same often enough to be refused; before that no call need be looked up. */
@@ -75,7 +75,7 @@ export class RepeatGuard {
     if (!this.#refuses) return undefined;
     const key = keyOf(call);
     const track = key === undefined ? undefined : this.#current(key);
-    if (track === undefined || track.equal.length < this.#ladder(track.result).refuseAt) return undefined;
+    if (track === undefined || track.equal.length < this.#limits(track.result).refuseAt) return undefined;
     return new ToolError("limit_exceeded", `${call.name} was not run again: with this input it has come to the same ${times(track)}.`, {
       details: [`It said: ${quote(track.result)}`],
       hint: "Change the input, use another tool, or answer with what you have.",
@@ -108,7 +108,7 @@ export class RepeatGuard {
   }
 
   #verdict(call: ToolCall, track: Track, ran: boolean): RepeatVerdict {
-    const { nudgeAt, refuseAt, stopAt } = this.#ladder(track.result);
+    const { nudgeAt, refuseAt, stopAt } = this.#limits(track.result);
     const seen = track.equal.length;
     if (seen >= refuseAt) this.#refuses = true;
     if (seen + track.refused.length >= stopAt)
@@ -123,7 +123,7 @@ export class RepeatGuard {
     };
   }
 
-  #ladder(result: ToolResult): RepeatLadder {
+  #limits(result: ToolResult): RepeatLimits {
     return result.status === "error" ? this.#failures : this.#answers;
   }
 
@@ -152,7 +152,7 @@ function times({ equal }: Track): string {
   return equal.length === 1 ? "once" : `${equal.length} times`;
 }
 
-/** Undefined for an input that is no JSON: it never runs. */
+/** Undefined for an input that is not JSON: it never runs. */
 function keyOf({ name, input = {} }: ToolCall): string | undefined {
   try {
     const text = canonicalJson(copyJson(input).value);
@@ -180,8 +180,8 @@ function quote(result: ToolResult): string {
 
 export interface CheckedRepeatOptions {
   readonly window: number;
-  readonly failures: RepeatLadder;
-  readonly answers: RepeatLadder;
+  readonly failures: RepeatLimits;
+  readonly answers: RepeatLimits;
 }
 
 /** The options with their defaults. @throws ToolError `invalid_argument` */

@@ -47,7 +47,7 @@ export class StructuredOutput {
 
   async read(text: string): Promise<OutputReading> {
     const objects = readReply(text);
-    if (objects.length === 0) return { problems: [faultOf(text) ?? "the answer is no JSON object"] };
+    if (objects.length === 0) return { problems: [faultOf(text) ?? "the answer is not a JSON object"] };
     let problems: readonly string[] = [];
     for (const object of objects) {
       const fitted = fitInput(object, this.#validator, { dropUnknownKeys: true, allowGuesses: true });
@@ -61,7 +61,7 @@ export class StructuredOutput {
   }
 }
 
-/** What a model is told of an answer that does not fit. */
+/** The message to a model whose answer does not fit. */
 export function correctionNote(problems: readonly string[]): string {
   return `Your answer does not fit the JSON Schema:\n${problems.map((problem) => `- ${problem}`).join("\n")}\nAnswer again with the corrected JSON object and nothing else.`;
 }

@@ -1,11 +1,11 @@
-/** Calls that may do harm need a person's yes once a stranger's words have reached the model. */
+/** Calls that may do harm need approval once third-party content has reached the model. */
 import type { SessionEvent } from "../core/event.ts";
 import { nameMatcher } from "../policy/permission.ts";
 import type { NameMatcher } from "../policy/permission.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
 export interface TaintOptions {
-  /** Patterns over qualified names: tools whose results strangers may have written (`web::*`, `mail::read`). */
+  /** Patterns over qualified names: tools whose results may hold third-party content (`web::*`, `mail::read`). */
   readonly sources: readonly string[];
   /** Patterns over qualified names: tools that are asked for from then on, as long as the session lasts. */
   readonly sensitive: readonly string[];
@@ -51,7 +51,7 @@ export class Taint {
     this.#session.approvals.askMore(this.#session.id, (qualifiedName) =>
       this.#isSensitive(qualifiedName) === undefined
         ? undefined
-        : `The model has read what strangers may have written (${name}), so ${qualifiedName} needs a person's yes.`,
+        : `The model has read third-party content (${name}), so ${qualifiedName} needs approval.`,
     );
   }
 }

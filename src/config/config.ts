@@ -1,7 +1,7 @@
 /** What a program needs to run from a configuration file, or to bring engines and sources that one may name: `haft/config`. */
 import type { Store } from "../core/store.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
-import { buildLadder } from "./build-ladder.ts";
+import { buildAnswers } from "./build-answers.ts";
 import { buildRuntimeParts } from "./build-runtime-parts.ts";
 import type { BuildOptions } from "./build-runtime-parts.ts";
 import { buildStore } from "./build-store.ts";
@@ -41,6 +41,6 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
   const store: Store | undefined = buildStore(loaded);
   const lock = await readLock(lockPath(path));
   const pins = lock === undefined ? undefined : toolPins(lock);
-  const built = loaded.config.simulation === undefined ? {} : await buildLadder(loaded);
+  const built = loaded.config.simulation === undefined ? {} : await buildAnswers(loaded);
   return { ...runtime, retry, circuit, permission, approval, cache, toolsets, sources, ...omitUndefined({ store, pins, ...built }) };
 }

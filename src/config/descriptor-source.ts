@@ -45,7 +45,7 @@ export interface DescriptorSourceOptions {
 
 const MAX_FILES = 1_000;
 
-/** The descriptors of a folder, or the one that is no folder. */
+/** The descriptors of a folder, or the one that is not a folder. */
 function findDescriptors(path: string): { readonly paths: readonly string[]; readonly folder: string; readonly leftOut: number } {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return { paths: [path], folder: dirname(path), leftOut: 0 };
   const names = readdirSync(path)

@@ -18,7 +18,7 @@ import type { McpServer } from "./toolset/mcp.ts";
 import { readRestService } from "./toolset/openapi.ts";
 import type { RestService } from "./toolset/openapi.ts";
 import type { ConnectionConfig, ReadContext } from "./toolset/toolset-type.ts";
-import { wordInUse } from "./word-in-use.ts";
+import { firstPresentKey } from "./first-present-key.ts";
 
 export type EngineConfig = AnyEngineConfig & {
   /** Where it stands in the file. */
@@ -128,7 +128,7 @@ function readEngine(table: TableReader, context: ReadContext): EngineConfig | un
 }
 
 const NOT_OF_ENGINE: ReadonlyMap<string, string> = new Map([
-  ["embedding_model", "has no use here: documents are ranked by their words. Leave it out."],
+  ["embedding_model", "is not supported: documents are ranked by their words. Leave it out."],
 ]);
 
 /** What fms-dgt calls `search` in its own code. */
@@ -176,7 +176,7 @@ function readStub(table: TableReader, context: ReadContext): StubEngineConfig | 
 }
 
 function readSearch(table: TableReader, { variables }: ReadContext): SearchEngineConfig | undefined {
-  const key = wordInUse(table, ["documents", "path"]);
+  const key = firstPresentKey(table, ["documents", "path"]);
   const documents = table.requiredText(key, "the file of JSON lines to search");
   if (table.value("format") !== undefined && table.value("format") !== "jsonl")
     table.report("format", 'must be "jsonl": the documents are a file of JSON lines, one document each.');
@@ -186,7 +186,7 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
     ...readProjection(table),
     maxDocuments: table.number("maxDocuments", COUNT),
     limit: table.number("limit", { min: 1, max: 1_000, integer: true }),
-    threshold: table.number(wordInUse(table, ["threshold", "relevance_threshold"]), PORTION),
+    threshold: table.number(firstPresentKey(table, ["threshold", "relevance_threshold"]), PORTION),
     description: table.text("description"),
   });
   if (documents === undefined) return undefined;

@@ -41,7 +41,7 @@ export class ExtensionTable {
   readonly #engines = new Map<string, EngineFactory>();
   readonly #sources = new Map<string, SourceFactory>();
 
-  /** @throws ToolError `duplicate` for a name that is built in or given twice, `invalid_argument` for what is no function */
+  /** @throws ToolError `duplicate` for a name that is built in or given twice, `invalid_argument` for what is not a function */
   add({ engines = {}, sources = {} }: Extensions, from: string): void {
     for (const [name, make] of Object.entries(engines))
       register(this.#engines, { name, make, builtIn: [...ENGINE_TYPES, ...ENGINE_ALIASES], what: "engine", from });

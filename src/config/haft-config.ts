@@ -42,10 +42,10 @@ export interface HaftConfig extends ToolsBlock {
   readonly cache: CacheOptions;
   /** Where sessions are kept; undefined = nowhere. */
   readonly store: StoreConfig | undefined;
-  /** Who answers in `haft chat`; undefined = nobody was named. */
+  /** The model of `haft chat`; undefined = none was named. */
   readonly model: ModelConfig | undefined;
   readonly loop: LoopConfig;
-  /** Who answers in place of tools, which of them, and what goes wrong on purpose; undefined = nothing was said of it. */
+  /** The sources that answer in place of tools, and the faults to inject; undefined = the file has no such table. */
   readonly simulation: SimulationConfig | undefined;
   /** Modules that bring engines and sources, relative to the configuration file and inside its folder. */
   readonly extensions: readonly string[];
@@ -157,7 +157,7 @@ function readPolicies(root: TableReader, environment: Environment): Policies {
 }
 
 function readAllowed(root: TableReader): readonly string[] {
-  const fault = (name: string): string | undefined => (isVariableName(name) ? undefined : "is no name of an environment variable.");
+  const fault = (name: string): string | undefined => (isVariableName(name) ? undefined : "is not a name of an environment variable.");
   return root.section("variables", (table) => table.texts("allow", fault)) ?? [];
 }
 

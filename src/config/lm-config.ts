@@ -9,7 +9,7 @@ import type { ModelConfig } from "./model-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { isTable, kindOf } from "./table-reader.ts";
 import type { TableReader } from "./table-reader.ts";
-import { wordInUse } from "./word-in-use.ts";
+import { firstPresentKey } from "./first-present-key.ts";
 
 /** What of an `lm` engine may be set. */
 export type LmSettings = Omit<LmEngineOptions, "model">;
@@ -77,7 +77,7 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
   ["response_format", "is made of the output schema of each tool; leave it out."],
   ...["logprobs", "top_logprobs"].map((key) => [key, "is asked for where there is more than one candidate; leave it out."] as const),
   ...["batch_size", "init_tokenizer", "max_length", "lm_cache", "force_cache"].map(
-    (key) => [key, "has no use here; leave it out."] as const,
+    (key) => [key, "is not supported; leave it out."] as const,
   ),
 ]);
 
@@ -85,10 +85,10 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
 function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "modelKey"> | undefined {
   const type = table.requiredText("type", "which provider it is, such as ollama or openai");
   const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
-  const baseUrl = readAddress(table, wordInUse(table, ["base_url", "api_base"]));
+  const baseUrl = readAddress(table, firstPresentKey(table, ["base_url", "api_base"]));
   const own = omitUndefined({
     candidates: table.number("n", CANDIDATES),
-    maxOutputTokens: table.number(wordInUse(table, TOKENS), COUNT),
+    maxOutputTokens: table.number(firstPresentKey(table, TOKENS), COUNT),
     temperature: table.number("temperature", TEMPERATURE),
   });
   const settings = { ...own, ...beside };
@@ -171,7 +171,7 @@ function readFields(table: TableReader, provider: ProviderName | undefined, sett
   const dialect: Dialect = (provider === undefined ? undefined : DIALECTS[provider]) ?? { names: CHAT };
   const fields: [name: string, value: JsonValue][] = [];
   for (const [key, read] of FIELDS) {
-    const written = key === "stop" ? wordInUse(table, ["stop", "stop_sequences"]) : key;
+    const written = key === "stop" ? firstPresentKey(table, ["stop", "stop_sequences"]) : key;
     const value = read(table, written);
     const name = Object.hasOwn(dialect.names, key) ? dialect.names[key] : undefined;
     if (value === undefined || provider === undefined) continue;

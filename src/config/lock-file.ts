@@ -1,4 +1,4 @@
-/** Reads and writes `haft.lock`: the definitions of strangers' tools as somebody agreed to them. */
+/** Reads and writes `haft.lock`: the approved definitions of third-party tools. */
 import { own } from "../core/base/own.ts";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -79,7 +79,7 @@ function inFile(file: string, error: ToolError): ToolError {
 
 const MAX_STUBS_BYTES = 64 * 1024 * 1024;
 
-/** @param stubs the absolute path of a YAML, TOML or JSON file, or what would stand in it. @throws ToolError for what is no list of answers */
+/** @param stubs the absolute path of a YAML, TOML or JSON file, or what would stand in it. @throws ToolError for what is not a list of answers */
 export async function makeStub(stubs: string | readonly Stub[]): Promise<Engine> {
   const { readStubs, stubEngine } = await import("../engine/stub.ts");
   if (typeof stubs !== "string") return stubEngine(stubs);

@@ -46,7 +46,8 @@ const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ["streamablehttp", "mcp"],
   ["plugins", "extensions"],
   ["simulate", "simulation"],
-  ["ladder", "rungs"],
+  ["ladder", "sources"],
+  ["rungs", "sources"],
   ["mocks", "stubs"],
   ["cassette", "recording"],
   ["errorcategories", "faults"],
@@ -54,7 +55,7 @@ const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ["maxsize", "maxBytes"],
 ]);
 
-/** Nobody spells a longer one, or has more to choose from, by mistake. */
+/** Longer keys, and more candidates, are not compared. */
 const MAX_LENGTH = 64;
 const MAX_KNOWN = 100;
 

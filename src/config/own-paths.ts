@@ -30,7 +30,7 @@ export function ownPaths(loaded: LoadedConfig): readonly string[] {
 const CODE =
   /\.(?:[cm]?[jt]sx?|py[wz]?|rb|pl|php|lua|sh|bash|zsh|fish|ps1|bat|cmd|exe|jar|wasm|r|jl|exs?|csx?|fsx|go|rs|swift|scala|kts?|groovy)$/iu;
 
-/** A program in a folder, and the scripts that it is given. Data among its arguments is no part of the configuration. */
+/** A program in a folder, and the scripts that it is given. Data among its arguments is not part of the configuration. */
 function programPaths(server: McpServer, folder: string): readonly string[] {
   if (server.command === undefined) return [];
   const { command, args, cwd = "." } = server;

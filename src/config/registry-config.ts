@@ -24,7 +24,7 @@ export interface ToolsBlock {
   readonly registry: readonly RegistryEntry[];
   /** By name; toolsets and entries name them. */
   readonly engines: ReadonlyMap<string, EngineConfig>;
-  /** As they are written; they are for whoever generates data with the tools. */
+  /** As they are written; they are for programs that generate data with the tools. */
   readonly enrichments: readonly JsonObject[];
 }
 

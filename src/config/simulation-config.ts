@@ -1,8 +1,8 @@
 /** Reads the table that says who answers in place of tools, which of them, and what goes wrong on purpose. */
 import { operatorText } from "../core/error.ts";
 import type { FaultRule } from "../core/fault.ts";
-import { isReal, rungList } from "../core/rung.ts";
-import type { Rung } from "../core/rung.ts";
+import { isReal, sourceList } from "../core/answer-source.ts";
+import type { AnswerSource } from "../core/answer-source.ts";
 import type { Problems } from "../documents/problems.ts";
 import type { Stub } from "../engine/stub.ts";
 import { readFaultRules } from "./faults-config.ts";
@@ -16,7 +16,7 @@ import type { TableReader } from "./table-reader.ts";
 import type { ReadContext } from "./toolset/toolset-type.ts";
 
 export interface SimulationConfig {
-  /** Plays tools; undefined = examples do, unless a rung names `lm`. */
+  /** Plays tools; undefined = examples do, unless a source names `lm`. */
   readonly model: ModelConfig | undefined;
   /** How a model plays them. */
   readonly lm: LmSettings;
@@ -25,17 +25,17 @@ export interface SimulationConfig {
   readonly recording: RecordingConfig | undefined;
   /** A file, or what would stand in it. */
   readonly stubs: string | readonly Stub[] | undefined;
-  /** Who answers which tools in every session, in the order of the file; the first that fits counts. */
-  readonly rungs: readonly RungsConfig[];
-  /** Who answers calls of a simulation that may not run. */
-  readonly standIn: readonly Rung[] | undefined;
+  /** The fallback chains of tools in every session, in the order of the file; the first that fits applies. */
+  readonly sources: readonly SourcesConfig[];
+  /** The fallback chain of calls of a simulation that may not run. */
+  readonly standIn: readonly AnswerSource[] | undefined;
   readonly faults: readonly FaultRule[];
 }
 
-export interface RungsConfig {
+export interface SourcesConfig {
   /** A pattern over qualified names. */
   readonly tools: string;
-  readonly from: readonly Rung[];
+  readonly from: readonly AnswerSource[];
 }
 
 /** What only says something beside a recording. */
@@ -48,7 +48,7 @@ export function readSimulation(table: TableReader, context: Pick<ReadContext, "v
     seed: readSeed(table),
     recording: readOptionalRecording(table, context),
     stubs: readStubList(table, context),
-    rungs: table.section("rungs", (rungs) => readRungs(rungs, context.problems)) ?? [],
+    sources: table.section("sources", (sources) => readSources(sources, context.problems)) ?? [],
     standIn: readStandIn(table),
     faults: readFaultRules(table, "faults") ?? [],
   };
@@ -61,30 +61,30 @@ function readOptionalRecording(table: TableReader, context: Pick<ReadContext, "v
   return undefined;
 }
 
-function readRungs(table: TableReader, problems: Problems): readonly RungsConfig[] {
-  const rules: RungsConfig[] = [];
+function readSources(table: TableReader, problems: Problems): readonly SourcesConfig[] {
+  const rules: SourcesConfig[] = [];
   for (const tools of problems.inOrder(table.path, table.names())) {
-    const fault = patternFault(tools, "rungs");
+    const fault = patternFault(tools, "sources");
     if (fault !== undefined) table.report(tools, fault);
-    const from = readRungList(table, tools);
+    const from = readSourceList(table, tools);
     if (from !== undefined) rules.push({ tools, from });
   }
   return rules;
 }
 
-function readStandIn(table: TableReader): readonly Rung[] | undefined {
-  const rungs = readRungList(table, "standIn");
-  const real = rungs?.find(isReal);
+function readStandIn(table: TableReader): readonly AnswerSource[] | undefined {
+  const sources = readSourceList(table, "standIn");
+  const real = sources?.find(isReal);
   if (real !== undefined) table.report("standIn", `names ${real}, but nothing of a simulation falls back to what is real.`);
-  return rungs;
+  return sources;
 }
 
-/** One rung or a list of them. */
-function readRungList(table: TableReader, key: string): readonly Rung[] | undefined {
+/** One source or a list of them. */
+function readSourceList(table: TableReader, key: string): readonly AnswerSource[] | undefined {
   const value = table.value(key);
   if (value === undefined) return undefined;
   try {
-    return rungList(value, "it");
+    return sourceList(value, "it");
   } catch (error: unknown) {
     table.report(key, operatorText(error));
     return undefined;

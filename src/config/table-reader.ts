@@ -145,7 +145,7 @@ export class TableReader {
     return Object.hasOwn(this.#table, key);
   }
 
-  /** Every key that was not asked for, with its value, as plain JSON; they count as asked for. What is no JSON has been reported. */
+  /** Every key that was not asked for, with its value, as plain JSON; they count as asked for. What is not JSON has been reported. */
   rest(): JsonObject {
     const rest: [key: string, value: JsonValue][] = [];
     for (const key of this.names().filter((name) => !this.#known.has(name))) {

@@ -21,7 +21,7 @@ const FORMAT = "haft-tools";
 const VERSION = 1;
 const MAX_BYTES = 64 * 1024 * 1024;
 const LIMITS = { maxDepth: 136, maxNodes: 4_000_000, maxChars: MAX_BYTES };
-/** Nobody else may read what a server told this user. */
+/** Only this user may read what a server told it. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const WRITABLE_BY_OTHERS = 0o022;

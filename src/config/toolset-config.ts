@@ -135,7 +135,7 @@ function readCommon(
 ): CommonConfig {
   const enabled = table.flag("enabled");
   const enable = table.flag("enable");
-  if (enabled !== undefined && enable !== undefined) table.report("enable", "is another word for enabled; keep one of them.");
+  if (enabled !== undefined && enable !== undefined) table.report("enable", "duplicates enabled; remove one of them.");
   const timeout = otherWords ? table.number("timeout", SECONDS) : undefined;
   return {
     enabled: enabled ?? enable ?? true,

@@ -24,7 +24,7 @@ export type Approver = (request: ApprovalRequest) => ApprovalAnswer | Promise<Ap
 
 /** Something a tool needs to know from a person while its call runs. */
 export interface Question {
-  /** What the person reads, as a stranger may have written it. */
+  /** What the person reads, which may be third-party text. */
   readonly message: string;
   /** The fields to fill in: an object schema of flat properties. Left out with `url`, and where a yes is all that is wanted. */
   readonly schema?: { readonly [keyword: string]: unknown };
@@ -33,7 +33,7 @@ export interface Question {
 }
 
 /** `accept` carries what was filled in; `decline` is a no; `cancel` means that nobody decided. */
-export type Answer =
+export type QuestionAnswer =
   | { readonly action: "accept"; readonly content?: JsonObject }
   | { readonly action: "decline" }
   | { readonly action: "cancel" };
@@ -49,4 +49,4 @@ export interface AskRequest extends Question {
 }
 
 /** Puts a question to a person. Throwing counts as `cancel`. */
-export type Ask = (request: AskRequest) => Answer | Promise<Answer>;
+export type Ask = (request: AskRequest) => QuestionAnswer | Promise<QuestionAnswer>;

@@ -1,5 +1,5 @@
 /** What a handler is given besides its input. */
-import type { Answer, Question } from "./ask.ts";
+import type { QuestionAnswer, Question } from "./ask.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { JsonValue } from "./base/json.ts";
 import type { LogFields } from "./ports.ts";
@@ -42,12 +42,12 @@ export interface ToolContext {
   /** What the program gave the runtime or this `execute` for its handlers, such as a user or a database. */
   readonly data: Readonly<Record<string, unknown>>;
   /**
-   * Asks a person, through whoever runs the call; the call's time goes on meanwhile. Answers `cancel` in a simulation, where nobody
+   * Asks a person, through the caller; the call's time goes on meanwhile. Answers `cancel` in a simulation, where nobody
    * can be asked, and after the call has ended. Never rejects.
    *
    * @param asker who asks, if not the tool itself
    */
-  readonly ask: (question: Question, asker?: string) => Promise<Answer>;
+  readonly ask: (question: Question, asker?: string) => Promise<QuestionAnswer>;
   /** Tells listeners how far the call is. Ignored after the call has ended. */
   readonly progress: (update: ProgressUpdate) => void;
   readonly log: (message: string, fields?: LogFields) => void;

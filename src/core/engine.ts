@@ -77,7 +77,7 @@ export interface EngineRequest {
 
 export interface EngineSession {
   readonly sessionId: string;
-  /** Aborts when the call that needs the session is called off. */
+  /** Aborts when the call that needs the session is cancelled. */
   readonly signal: AbortSignal;
   /** What `snapshotSession` gave, when the session is restored from a snapshot. */
   readonly snapshot?: JsonValue;

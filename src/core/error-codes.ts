@@ -1,6 +1,6 @@
 /** The one closed table of error codes: when each is given, who can act on it, and what it is called elsewhere. */
 
-/** Who can do something about an error. */
+/** The party that can do something about an error. */
 export type Actor = "model" | "user" | "programmer" | "operator";
 
 /** Whether the tool's effect happened: not begun, ended as a failure, or nobody can tell. */
@@ -10,7 +10,7 @@ export interface ErrorCodeInfo {
   /** One sentence: when a call ends with this code. */
   readonly when: string;
   readonly actor: Actor;
-  /** The coarse category of seed 004 (schema validation, execution, timeout, permission, network). */
+  /** The coarse category, for counting and grouping errors. */
   readonly category: "validation" | "execution" | "timeout" | "permission" | "network" | "lookup" | "limit" | "setup";
   /** Whether the same call may succeed later without a change, unless the thrower says otherwise. */
   readonly retryable: boolean;
@@ -103,7 +103,7 @@ export const ERROR_CODES = {
   },
   circuit_open: {
     ...LIMIT,
-    when: "The tool failed so often of late that calls are refused for a while.",
+    when: "The tool has failed repeatedly, and calls are refused for a while.",
     actor: "operator",
     http: 503,
     jsonRpc: -32000,

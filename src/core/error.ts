@@ -12,7 +12,7 @@ export interface ErrorInfo {
   readonly outcome: Outcome;
   /** What would work instead, for the model. Names no setting of the program, and no way round a gate. */
   readonly hint?: string;
-  /** What whoever runs the program could change. Never shown to a model. */
+  /** A remedy for the operator of the program. Never shown to a model. */
   readonly operatorHint?: string;
   /** One line per problem, e.g. each schema violation with its `$` path; at most 20. */
   readonly details?: readonly string[];
@@ -25,7 +25,7 @@ export interface ErrorInfo {
 export interface ToolErrorOptions {
   /** For the model: shown to it with the message. */
   readonly hint?: string;
-  /** For whoever runs the program: settings, commands, options. Never shown to a model. */
+  /** For the operator of the program: settings, commands, options. Never shown to a model. */
   readonly operatorHint?: string;
   readonly details?: readonly string[];
   /** Qualified names of tools in message, hint and details, beside that of the tool that was called. */
@@ -123,7 +123,7 @@ const NOT_FOR_MODELS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "corrupt_record",
 ]);
 
-/** What people are told of an error: its message and every hint. A model is told the message and `hint` alone. */
+/** The text of an error for people: its message and every hint. A model is given the message and `hint` alone. */
 export function operatorText(thrown: unknown): string {
   const error = ToolError.fromUnknown(thrown);
   const hint = bothHints(error);

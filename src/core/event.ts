@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from "./base/json.ts";
 import type { SessionMessage } from "./message.ts";
 import type { FinishReason, TokenUsage } from "./model.ts";
 import type { ToolResult } from "./result.ts";
-import type { Rung } from "./rung.ts";
+import type { AnswerSource } from "./answer-source.ts";
 
 interface SessionFact {
   readonly sessionId: string;
@@ -50,8 +50,8 @@ export type SessionEvent =
       readonly parentCallId?: string;
       /** It belongs to a message of a model that is not over yet: only a `round-end` makes it count. */
       readonly inRound?: true;
-      /** Who was to answer it, where its caller or a rule said so. */
-      readonly answerFrom?: readonly Rung[];
+      /** The sources that were to answer it, where its caller or a rule named them. */
+      readonly answerFrom?: readonly AnswerSource[];
       /** Its caller makes the input that it is run with of this one, when it is admitted. */
       readonly rewritten?: true;
     })

@@ -46,7 +46,7 @@ export interface FaultRule {
 /**
  * Which calls fail on purpose, and how.
  *
- * They count for no circuit, whoever answers the call: they are injected on purpose.
+ * They count for no circuit, whatever answers the call: they are injected on purpose.
  */
 export interface FaultPlan {
   /**

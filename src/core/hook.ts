@@ -27,7 +27,7 @@ export interface Hook {
   /**
    * Before the result is cut to size and recorded. Return nothing, or a whole changed result: an `output`, `content`,
    * `error` or `metadata` it lacks is gone. Which call it belongs to, its origin, attempts, time and repairs stay.
-   * Not run for a name that is no tool.
+   * Not run for a name that is not a tool.
    *
    * A hook that gives what is no result is logged and skipped, as one that fails is, unless its `onFailure` says otherwise. When the call
    * is cancelled or its deadline passes before all hooks have seen its answer, it ends without that answer.

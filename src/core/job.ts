@@ -25,7 +25,7 @@ export class Job {
     try {
       await this.#cancel?.();
     } catch {
-      // Whoever asked has gone; the result, late, says what became of it.
+      // The caller has gone; the result, late, says what became of it.
     }
   }
 }

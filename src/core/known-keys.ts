@@ -2,7 +2,10 @@
 import { ToolError } from "./error.ts";
 import { nearNames } from "./base/near-names.ts";
 
-/** Refuses what is no object, and keys that mean nothing. @param owner for example `session()` @throws ToolError `invalid_argument` */
+/** Options by the names they had before. */
+const RENAMED: ReadonlyMap<string, string> = new Map([["ladder", "answers"]]);
+
+/** Refuses what is not an object, and keys that mean nothing. @param owner for example `session()` @throws ToolError `invalid_argument` */
 export function checkKnownKeys(options: unknown, known: readonly string[], owner: string): void {
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw new ToolError("invalid_argument", `The options of ${owner} are an object.`);
@@ -20,7 +23,8 @@ export function unknownKey(options: object, known: OptionNames, owner: string): 
 }
 
 function unknownOption(key: string, known: readonly string[], owner: string): ToolError {
-  const [near] = nearNames(key, known, 1);
+  const renamed = RENAMED.get(key);
+  const near = renamed !== undefined && known.includes(renamed) ? renamed : nearNames(key, known, 1)[0];
   return new ToolError("invalid_argument", `${owner} has no option ${JSON.stringify(key.slice(0, 100))}.`, {
     hint: near === undefined ? `There are ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`,
   });

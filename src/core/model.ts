@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "./base/json.ts";
 import type { ModelMessage, NativeMessage } from "./message.ts";
 import type { JsonSchema } from "./tool.ts";
 
-/** A tool as a model is told of it. */
+/** A tool as a model is shown it. */
 export interface ModelTool {
   /** Qualified; what the provider is given instead is up to the wire format. */
   readonly name: string;
@@ -15,7 +15,7 @@ export interface ModelTool {
   readonly outputSchema?: JsonSchema;
   /** Tells overloads of one name apart: the fingerprint of the input schema. Left out where the name has one tool. */
   readonly fingerprint?: string;
-  /** The provider runs it: told of by `providers`, and left out for every other. @default false */
+  /** The provider runs it: declared by `providers`, and left out for every other. @default false */
   readonly providerExecuted?: boolean;
   /** By the name of a wire format, the tool in that provider's own words, sent as it is. */
   readonly providers?: Readonly<Record<string, JsonObject>>;
@@ -43,7 +43,7 @@ export interface ReplyCandidate {
 export interface ModelRequest {
   /** Before everything else; system messages of the conversation stand where they stand. */
   readonly system?: string;
-  /** Who `system` comes from, where the provider tells the two apart; else it is left as it is. @default the provider's own system */
+  /** The author of `system`, where the provider tells the two apart; else it is left as it is. @default the provider's own system */
   readonly systemRole?: "developer";
   /** Paired and in order, as `RuntimeSession.messages` gives them. */
   readonly messages: readonly ModelMessage[];

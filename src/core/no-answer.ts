@@ -2,7 +2,7 @@
 import { ToolError } from "./error.ts";
 
 /**
- * Thrown by an engine that stands in for a tool and has no answer to this call: whoever is next on the call's ladder is asked, and
+ * Thrown by an engine that stands in for a tool and has no answer to this call: the next source of the call's fallback chain is asked, and
  * where nobody is, this is the error. An engine that has begun to answer throws a `ToolError` instead.
  */
 export class NoAnswer extends ToolError {}

@@ -10,7 +10,7 @@ import type { BranchPoint, SessionEvent } from "./event.ts";
 export interface Store {
   /** `memory`, `sqlite`. */
   readonly kind: string;
-  /** True when what is durable survives the process. Nobody waits for a store that keeps nothing. */
+  /** True when what is durable survives the process. Calls do not wait for a store that keeps nothing. */
   readonly outlivesProcess: boolean;
   /**
    * Makes the store usable; idempotent. Whatever needs it does this as well, and `create` and `append` need not wait for it: call it to
@@ -27,7 +27,7 @@ export interface Store {
    */
   create(sessionId: string, options: LogOptions): EventLog;
   /**
-   * Claims an existing log and opens it for reading and writing. Whoever claimed it before can write no more.
+   * Claims an existing log and opens it for reading and writing. The earlier owner can write no more.
    *
    * @throws ToolError `not_found`; `resource_busy` when it is claimed by a living process, unless `takeOver`; `corrupt_record` when its
    * log is damaged: it can still be read
@@ -119,7 +119,7 @@ export interface StoredSession {
   readonly parent?: BranchPoint;
   /** Set when what is said here of the session, its id included, does not have the checksum it should have. */
   readonly damage?: string;
-  /** Who has it open now, in words; undefined when nobody does. */
+  /** The process that has it open now, in words; undefined when none has. */
   readonly openedBy?: string;
 }
 

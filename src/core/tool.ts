@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "./base/json.ts";
 /** A JSON Schema, draft 2020-12 unless `$schema` names draft-07. `{}` and `true` allow everything. */
 export type JsonSchema = boolean | { readonly [keyword: string]: unknown };
 
-/** How the loop treats a tool, in the words of seed 003. It never makes a tool a read. */
+/** How the loop treats a tool, by the categories of the Evennia AI assistant. It never makes a tool a read. */
 export type ToolCategory = "SAFE_CHAIN" | "TERMINAL" | "DANGEROUS" | "ASYNC_REQUIRED";
 
 /** Settings a tool, its toolset or the runtime may give; the nearest one that is set wins. */

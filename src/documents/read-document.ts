@@ -26,14 +26,14 @@ export interface DocumentFile extends Omit<TextFile, "code"> {
 /**
  * Reads and parses the file. Only the parser it needs is loaded.
  *
- * @throws ToolError `invalid_config` for a name that ends otherwise, for what is no regular file in UTF-8, and with line and column for
+ * @throws ToolError `invalid_config` for a name that ends otherwise, for what is not a regular file in UTF-8, and with line and column for
  * what the parser refuses
  */
 export async function readDocument({ path, what, endings, maxBytes, hint, limits, jsonComments }: DocumentFile): Promise<ReadDocument> {
   const problem = endingProblem(path, endings);
   if (problem !== undefined) throw new ToolError("invalid_config", `Cannot read the ${what} ${path}: its name ${problem}`);
   const text = await readTextFile({ path, what, code: "invalid_config", maxBytes, hint });
-  // The first one is no part of the text, and parsers pass over a second.
+  // The first one is not part of the text, and parsers pass over a second.
   if (text.startsWith("\ufeff")) throw syntaxError(path, { line: 1, column: 1 }, "there is more than one byte order mark.");
   const ending = extname(path).toLowerCase();
   const parse = await parserFor(ending);

@@ -6,7 +6,7 @@ import { parseJson } from "../core/base/parse-json.ts";
 export interface JsonLines<Item> {
   /** In the order of their lines. */
   readonly items: readonly Item[];
-  /** Of each bad line, in order: `file:3: …`, with the column where it is no JSON. At most twenty, the last of which counts the rest. */
+  /** Of each bad line, in order: `file:3: …`, with the column where it is not JSON. At most twenty, the last of which counts the rest. */
   readonly problems: readonly string[];
 }
 

@@ -278,7 +278,7 @@ export class LazyServer {
     try {
       await this.#whileBusy(() => result);
     } catch {
-      // Whoever waits for the job is told.
+      // The waiter of the job is told.
     }
   }
 

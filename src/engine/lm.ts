@@ -27,7 +27,7 @@ export interface LmEngineOptions {
   readonly maxHistoryChars?: number;
   /** How many replies a request asks for, where the provider can; the likeliest valid one counts. Integer from 1 to 128. @default 1 */
   readonly candidates?: number;
-  /** How often the model is asked, the first time included, while its reply is no valid result. Integer from 1 to 100. @default 1 */
+  /** How often the model is asked, the first time included, while its reply is not a valid result. Integer from 1 to 100. @default 1 */
   readonly tries?: number;
   /** @default what the model does */
   readonly maxOutputTokens?: number;
@@ -52,7 +52,7 @@ const BOUNDS = {
 /**
  * An engine whose model makes up the results.
  *
- * The model is shown the session's earlier calls with their results, whoever answered them, errors included, and then the call; nothing
+ * The model is shown the session's earlier calls with their results, whatever answered them, errors included, and then the call; nothing
  * of other sessions. Its reply must be one JSON object that fits the tool's output schema; keys that the schema does not declare are
  * dropped, and so are empty values unless it requires them. Without an output schema any object will do.
  *

@@ -18,7 +18,7 @@ import type { McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError } from "./mcp/peer.ts";
 import type { McpPeer } from "./mcp/peer.ts";
 import { ServerPeer } from "./mcp/server-peer.ts";
-import { sparingLog } from "./mcp/sparing-log.ts";
+import { throttledLog } from "./mcp/throttled-log.ts";
 import { listTools } from "./mcp/tools.ts";
 import type { ToolList } from "./mcp/tools.ts";
 import { redactError, redactor } from "../core/base/redact.ts";
@@ -101,7 +101,7 @@ class McpEngine implements Engine {
   }
 
   async open({ log, ...given }: EngineContext): Promise<readonly Tool[]> {
-    const context = { ...given, log: sparingLog(log, given.clock) };
+    const context = { ...given, log: throttledLog(log, given.clock) };
     this.#context = context;
     this.#closing = new AbortController();
     this.#peer.open({
@@ -116,7 +116,7 @@ class McpEngine implements Engine {
       return this.#taken(await this.#listed(connection, context.signal), connection);
     } catch (error: unknown) {
       const reason = connection?.ended ?? connection?.wire.problem ?? printable(describeThrown(error));
-      const details = connection?.wire.lastWords ?? [];
+      const details = connection?.wire.stderrTail ?? [];
       await this.close();
       if (error instanceof ToolError) throw error;
       throw redactError(
@@ -174,7 +174,7 @@ class McpEngine implements Engine {
     return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, choice: this.#options, signal, log });
   }
 
-  /** A server that was started again may be another: what the runtime was told of a tool must still hold before it is called. */
+  /** A server that was started again may be another: the known definition of a tool must still hold before it is called. */
   async #checkSame(connection: McpConnection, name: string): Promise<void> {
     let live = this.#live.get(connection);
     if (live === undefined) {

@@ -12,7 +12,7 @@ import type { Tool } from "../core/tool.ts";
  * its own is not there. The instances' tools must be the same.
  *
  * @param makeEngine a new engine, not opened, each time
- * @throws ToolError `invalid_argument` at once for what is no function
+ * @throws ToolError `invalid_argument` at once for what is not a function
  */
 export function perSession(makeEngine: () => Engine): Engine {
   if (typeof makeEngine !== "function")

@@ -22,7 +22,7 @@ export interface RecordedCall {
 /**
  * The calls that have a result, in the order they were made; those of batches that were rolled back included.
  *
- * @throws ToolError `invalid_argument` for what is no list of events
+ * @throws ToolError `invalid_argument` for what is not a list of events
  */
 export function recordedCalls(events: Iterable<SessionEvent>): readonly RecordedCall[] {
   if (typeof events !== "object" || typeof events?.[Symbol.iterator] !== "function")

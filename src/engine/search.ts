@@ -130,7 +130,7 @@ function queryOf(input: JsonObject, toolName: string): string {
   });
 }
 
-/** `size` goes before `limit`; what is no whole number of at least 1 counts for nothing. */
+/** `size` goes before `limit`; what is not a whole number of at least 1 counts for nothing. */
 function limitOf(input: JsonObject): number | undefined {
   for (const name of ["size", "limit"]) {
     const value = Object.hasOwn(input, name) ? input[name] : undefined;

@@ -14,7 +14,7 @@ export { readStubs } from "./stub/read-stubs.ts";
 export type { Stub, StubError } from "./stub/read-stubs.ts";
 
 export interface StubOptions {
-  /** Told of every call that no stub answers. What it throws is logged. */
+  /** Called with every call that no stub answers. An error that it throws is logged. */
   readonly onUnmatched?: (call: UnmatchedCall) => void;
 }
 

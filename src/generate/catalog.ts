@@ -65,6 +65,6 @@ function hashOf({ inputSchema }: Tool): string {
   try {
     return schemaFingerprint(inputSchema).slice(0, HASH_LENGTH);
   } catch {
-    return "overload"; // a schema that is no JSON: the tool cannot be called, but is listed
+    return "overload"; // a schema that is not JSON: the tool cannot be called, but is listed
   }
 }

@@ -4,7 +4,7 @@
 export interface ParameterPlace {
   /** The id of the tool in the catalog. */
   readonly tool: string;
-  /** The property of its input or output; `$` for a result that is no object. */
+  /** The property of its input or output; `$` for a result that is not an object. */
   readonly name: string;
 }
 

@@ -104,7 +104,7 @@ function tell(listener: EnrichOptions["onProgress"], progress: EnrichmentProgres
   try {
     listener?.(progress);
   } catch {
-    // Whoever listens does not decide what becomes of the run.
+    // A listener that throws does not end the run.
   }
 }
 

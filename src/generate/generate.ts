@@ -7,7 +7,7 @@ export type { ConversationTemplate, TemplateMessage } from "./conversations/conv
 export { generateConversations } from "./conversations/generate-conversations.ts";
 export type { GenerateOptions } from "./conversations/generate-conversations.ts";
 export type { AnswerCount, GenerationProgress, GenerationSummary } from "./conversations/generation-summary.ts";
-export { type HurriedClock, hurriedClock } from "./conversations/hurried-clock.ts";
+export { type VirtualClock, virtualClock } from "./conversations/virtual-clock.ts";
 export type { LineSink } from "./conversations/trajectory-file.ts";
 export { readTemplates } from "./conversations/read-templates.ts";
 export type { TrajectoryMessage, TrajectoryReport, TrajectoryResult } from "./conversations/trajectory.ts";

@@ -38,7 +38,7 @@ export class ToolNeighbors {
  *
  * Compares every pair: 8,000 tools with vectors of 384 numbers take some 25 seconds, during which the event loop has its turns.
  *
- * @throws ToolError `invalid_argument` at once for a `k` that is no whole number of at least 1
+ * @throws ToolError `invalid_argument` at once for a `k` that is not a whole number of at least 1
  */
 export function neighbors({ k = 20 }: NeighborsOptions = {}): Enrichment {
   checkNumber(k, "k of neighbors()", COUNT);

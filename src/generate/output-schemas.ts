@@ -31,7 +31,7 @@ export const OUTPUT_SCHEMAS = "output-schemas";
 /**
  * Gives every tool without an output schema the one that a model infers from its name, description and input schema.
  *
- * Tools that have one are not asked about. A question that fails, and an answer that is no usable schema, are logged, and the tool
+ * Tools that have one are not asked about. A question that fails, and an answer that is not a usable schema, are logged, and the tool
  * stays as it is. The artifact is a map of the inferred schemas by tool id. What was answered before a cancellation is kept in the cache.
  * An inferred schema is held against live results like any other: one that a result breaks makes it `partial`.
  *

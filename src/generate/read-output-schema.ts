@@ -29,7 +29,7 @@ export function readOutputSchema(answer: string | JsonValue): JsonSchema {
     if (inner === undefined) break;
     value = inner;
   }
-  if (!isJsonObject(value)) throw noSchema("it is no object");
+  if (!isJsonObject(value)) throw noSchema("it is not an object");
   const { schema } = importSchema(isSchema(value) ? value : propertiesOf(value));
   compileSchema(schema);
   return schema;

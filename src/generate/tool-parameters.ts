@@ -5,7 +5,7 @@ import type { JsonSchema } from "../core/tool.ts";
 import { walkPointer } from "../schema/reference-uri.ts";
 
 export interface SchemaParameter {
-  /** As the schema calls it; `$` for a result that is no object with properties. */
+  /** As the schema calls it; `$` for a result that is not an object with properties. */
   readonly name: string;
   readonly description: string;
   readonly type: ParameterType;
@@ -51,7 +51,7 @@ export function outputParameters(schema: JsonSchema | undefined): readonly Schem
   return type.kinds.size === 0 ? [] : [{ name: WHOLE, description: textOf(schema, "description"), type }];
 }
 
-/** Reads one schema, which may be a stranger's: what is nested too deeply, or too much, is taken for anything. */
+/** Reads one schema, which may be untrusted: what is nested too deeply, or too much, is taken for anything. */
 class SchemaReader {
   readonly #root: JsonSchema;
   #visitsLeft = MAX_VISITS;
@@ -100,7 +100,7 @@ class SchemaReader {
     return found;
   }
 
-  /** Follows references inside the document; undefined for what is no object, and for circles. */
+  /** Follows references inside the document; undefined for what is not an object, and for circles. */
   #resolve(schema: unknown): Fields | undefined {
     let at = schema;
     for (let steps = 0; steps <= MAX_DEPTH; steps++) {

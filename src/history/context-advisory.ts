@@ -1,4 +1,4 @@
-/** How full a model's context is, in the four levels that a model and a program are told of. */
+/** How full a model's context is, in the four levels that a model and a program are shown. */
 import { ToolError } from "../core/error.ts";
 
 export type ContextLevel = "ok" | "warning" | "danger" | "critical";

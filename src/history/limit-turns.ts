@@ -5,7 +5,7 @@ import type { ModelMessage } from "../core/message.ts";
 export const DEFAULT_MAX_TURNS = 50;
 
 /**
- * Keeps the newest turns and every system message (F3.40); `maxTurns` 0 = no limit.
+ * Keeps the newest turns and every system message; `maxTurns` 0 = no limit.
  *
  * A turn goes from one user message to before the next; where there is no user message, it begins with the first call of each
  * `turnId`. What stands before the first turn belongs to it. When something is dropped, so is every result whose call is not kept.

@@ -26,7 +26,7 @@ const DEFAULT_THRESHOLD = 0.75;
 const LINE_BYTES = 64;
 
 /**
- * Leaves out results that a newer call of the same toolset supersedes (F4.36–F4.39).
+ * Leaves out results that a newer call of the same toolset supersedes.
  *
  * A message of the model all of whose calls are superseded is dropped with its results. Of one that is superseded in part the
  * calls stay, and the results in question become a line that names the newer call. The newer result lists in `supersedes` what it
@@ -210,7 +210,7 @@ function locationOf({ toolset, supersedes }: Rule, call: PastCall): string | und
 function replaces({ supersedes }: Rule, newer: PastCall, older: PastCall): boolean {
   try {
     const answer: unknown = supersedes(newer, older);
-    return answer === true; // a promise is no answer
+    return answer === true; // a promise is not an answer
   } catch {
     return false;
   }

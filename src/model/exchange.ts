@@ -1,4 +1,4 @@
-/** One request to a provider and its answer: cut off when it stalls, grows too large, or is called off. */
+/** One request to a provider and its answer: cut off when it stalls, grows too large, or is cancelled. */
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
@@ -26,7 +26,7 @@ export interface ExchangeSettings {
 const READ_OUT_MS = 250;
 const READ_OUT_BYTES = 65_536;
 
-/** Used once, and closed by whoever made it. */
+/** Used once, and closed by its maker. */
 export class Exchange {
   readonly #settings: ExchangeSettings;
   readonly #controller = new AbortController();

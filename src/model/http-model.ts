@@ -217,7 +217,7 @@ class HttpModel implements Model {
 function requestUrl(baseUrl: string, path: string, model: string): URL {
   const base = URL.parse(baseUrl);
   if (base === null || !/^https?:$/u.test(base.protocol) || base.username !== "" || base.password !== "")
-    throw new ToolError("invalid_argument", `The baseUrl of ${model} is no http: or https: address without a user name and password.`);
+    throw new ToolError("invalid_argument", `The baseUrl of ${model} is not an http: or https: address without a user name and password.`);
   const [place = "", query = ""] = path.split("?", 2);
   const queries = [base.search.slice(1), query].filter((part) => part !== "").join("&");
   return new URL(`${base.origin}${base.pathname.replace(/\/$/u, "")}${place}${queries === "" ? "" : `?${queries}`}`);

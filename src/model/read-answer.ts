@@ -169,10 +169,10 @@ function redirected(model: string, status: number): ToolError {
   });
 }
 
-/** Nothing at all may be better the next time; a text that is no answer will not. */
+/** Nothing at all may be better the next time; a text that is not an answer will not. */
 function notAnAnswer(model: string, text: string): ToolError {
   if (text.trim() === "") return new ToolError("model_failed", `${model} answered with an empty body.`, { retryable: true });
-  const what = isHtml(text) ? "a web page" : "what is no answer of a model";
+  const what = isHtml(text) ? "a web page" : "what is not an answer of a model";
   return new ToolError("model_failed", `${model} answered with ${what}: ${excerpt(text, 200)}`, {
     operatorHint: "Check the base URL, and that nothing between here and the provider answers in its place.",
   });

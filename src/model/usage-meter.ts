@@ -16,7 +16,7 @@ export interface UsageMeterOptions {
   readonly prices?: Readonly<Record<string, ModelPrices>>;
   /** Of the prices, for people. @default "USD" */
   readonly currency?: string;
-  /** Told of every reply that ended. What it throws reaches whoever reads the reply. */
+  /** Called with every reply that ended. An error that it throws reaches the reader of the reply. */
   readonly onUsage?: (record: UsageRecord) => void;
 }
 

@@ -38,7 +38,7 @@ function unzstd(): Transform {
 /**
  * Gives the decoded bytes of `source`, which was encoded by `encodings` in this order.
  *
- * Nothing is read ahead of what is asked for but a few buffers. Whoever ends early destroys what `source` reads from.
+ * Nothing is read ahead of what is asked for but a few buffers. Ending early destroys what `source` reads from.
  *
  * @throws ToolError `network_error` for more than two encodings or one that is not known
  */

@@ -125,7 +125,7 @@ class Exchange {
 
   #take(request: Http.ClientRequest, message: Http.IncomingMessage): void {
     this.#message = message;
-    message.on("error", () => {}); // told to whoever reads the body, which may be nobody
+    message.on("error", () => {}); // the reader of the body gets it, if there is one
     message.once("close", () => {
       this.#release();
       // a server that answers without taking the body would keep the connection for as long as it likes

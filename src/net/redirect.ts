@@ -25,7 +25,7 @@ const BODY_HEADERS: ReadonlySet<string> = new Set(["content-encoding", "content-
  * When the origin changes, scheme and port included, the secrets stay behind, for good.
  *
  * @see https://fetch.spec.whatwg.org/#http-redirect-fetch
- * @throws ToolError `network_error` for a location that is no address
+ * @throws ToolError `network_error` for a location that is not an address
  */
 export function nextHop(
   hop: Hop,
@@ -52,5 +52,5 @@ function withoutBody(hop: Hop): Hop {
 function readLocation(location: string, base: URL): URL {
   const text = Buffer.from(location, "latin1").toString("utf8");
   if (URL.canParse(text, base.href)) return new URL(text, base.href);
-  throw new ToolError("network_error", `${base.host} redirects to something that is no address.`, { retryable: false });
+  throw new ToolError("network_error", `${base.host} redirects to something that is not an address.`, { retryable: false });
 }

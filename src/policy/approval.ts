@@ -68,7 +68,7 @@ class PendingQuestion {
   }
 }
 
-/** The approvals of one process. Whatever goes wrong on the way to an answer denies the call. */
+/** The approvals of one process. Any error on the way to an answer denies the call. */
 export class ApprovalGate implements Approvals {
   readonly #approve: Approver | undefined;
   readonly #rules: ApprovalRules;

@@ -23,7 +23,7 @@ const BUCKETS = 10;
 const MAX_CAUSES = 5;
 
 /**
- * Guards one dependency (F3.36, B15).
+ * Guards one dependency.
  *
  * Failures are counted in a rolling window, so successes in between do not hide them. Every call that was
  * admitted must be recorded once; a probe that is not recorded within `openMs` is given up for another.
@@ -166,7 +166,7 @@ export class Circuit {
   }
 }
 
-/** Codes that say that a dependency is unwell, whoever threw them. */
+/** Codes that say that a dependency is unhealthy, wherever they were thrown. */
 const UNWELL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_error", "rate_limited", "unavailable"]);
 
 /**

@@ -13,11 +13,11 @@ interface Finding {
 const MAX_CAUSES = 5;
 
 /**
- * Makes a ToolError of any thrown value; never throws, whatever the value's getters do (B04).
+ * Makes a ToolError of any thrown value; never throws, whatever the value's getters do.
  *
  * A ToolError comes back unchanged: the thrower decides. Otherwise the value and up to four of its causes are
  * asked, in this order: an abort or timeout error by name, a Node or undici error by its own `code`, an HTTP
- * error by `status` with its Retry-After. What is left is judged by the words in its message (F3.13).
+ * error by `status` with its Retry-After. What is left is judged by the words in its message.
  *
  * The outcome is always `unknown`, even where a connection was refused: the handler may have had its effect
  * before it failed. Only a thrower who knows that nothing happened can say so, with a ToolError.
@@ -149,7 +149,7 @@ function callGet(headers: unknown, name: string): unknown {
   }
 }
 
-/** Seed 003's words, for exceptions that say nothing in a better way. The first one found decides. */
+/** Words in the messages of exceptions that carry no better information. The first one found decides. */
 const WORDS: readonly (readonly [string, ErrorCode])[] = [
   ["rate limit", "rate_limited"],
   ["timeout", "timeout"],

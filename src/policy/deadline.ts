@@ -2,12 +2,12 @@
 import type { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 
-/** Something that waits for one thing at a time and can be called off. */
+/** Something that waits for one thing at a time and can be cancelled. */
 export interface Interruptible {
   readonly clock: Clock;
   /** The wait that is under way. */
   wait: Interrupt | undefined;
-  /** Why it was called off; what every wait from then on ends with, at once. */
+  /** Why it was cancelled; what every wait from then on ends with, at once. */
   readonly cancelled?: ToolError | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface WaitOutcome<T, R> {
   value(value: T): R;
   /** The work rejected. */
   thrown(thrown: unknown): R;
-  /** The work was given up: its time was up, or it was called off. */
+  /** The work was given up: its time was up, or it was cancelled. */
   ended(error: ToolError): R;
   /** Makes the error when the deadline passes. */
   late(): ToolError;

@@ -12,7 +12,7 @@ import type { NameMatcher } from "./permission.ts";
 export interface FaultPolicyOptions {
   /** Types of one's own are taken as well, as a search has them. @default false */
   readonly otherTypes?: boolean;
-  /** Whose plan it is, for messages: `toolset "mail"`. @default "a fault plan" */
+  /** The owner of the plan, for messages: `toolset "mail"`. @default "a fault plan" */
   readonly owner?: string;
 }
 
@@ -151,6 +151,6 @@ function shown(value: unknown): string {
   try {
     return JSON.stringify(value).slice(0, 200);
   } catch {
-    return "what is no JSON";
+    return "what is not JSON";
   }
 }

@@ -3,7 +3,7 @@
 /** Work that its leader does and any number of followers wait for. */
 export class Flight<T> {
   /** The work is done, and what it came to is about to be told. */
-  isLanding = false;
+  isSettling = false;
   #ended = false;
   #value: T | undefined;
   #promise: Promise<T | undefined> | undefined;

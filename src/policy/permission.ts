@@ -18,7 +18,7 @@ const MAX_PATTERN_LENGTH = 1024;
 /** Verdicts remembered before starting anew: names are given by programs, but not all of them by this one. */
 export const MAX_REMEMBERED_NAMES = 10_000;
 
-/** Why the rules deny a tool, for whoever wrote them; undefined when it is allowed. */
+/** Why the rules deny a tool, for the operator; undefined when it is allowed. */
 export type Permission = (qualifiedName: string) => string | undefined;
 
 /**
@@ -58,7 +58,9 @@ export function nameMatcher(
 /** As `nameMatcher`; whole names, of which there may be thousands, are looked up, and only patterns tried one after the other. */
 export function quickMatcher(patterns: readonly string[], where: string): NameMatcher {
   const matches = nameMatcher(patterns, where, { bareNames: "default" });
-  const names = new Map(patterns.filter((pattern) => !pattern.includes("*")).map((name) => [isBare(name) ? inDefault(name) : name, name]));
+  const names = new Map(
+    patterns.filter((pattern) => !pattern.includes("*")).map((name) => [isUnqualified(name) ? inDefault(name) : name, name]),
+  );
   if (names.size === 0) return matches;
   const inPattern = nameMatcher(
     patterns.filter((pattern) => pattern.includes("*")),
@@ -68,7 +70,7 @@ export function quickMatcher(patterns: readonly string[], where: string): NameMa
 }
 
 /** True for a pattern that is the name of a tool without its toolset. */
-export function isBare(pattern: string): boolean {
+export function isUnqualified(pattern: string): boolean {
   return !pattern.includes("::") && !pattern.includes("*");
 }
 
@@ -91,7 +93,7 @@ function compile(pattern: unknown, where: string, takesBareNames: boolean): Name
       `"${where}" has a pattern of ${pattern.length} characters; ${MAX_PATTERN_LENGTH} is the limit.`,
     );
   }
-  if (isBare(pattern)) {
+  if (isUnqualified(pattern)) {
     if (takesBareNames) return { text: pattern, pieces: [inDefault(pattern)] };
     throw new ToolError(
       "invalid_argument",

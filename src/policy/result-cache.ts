@@ -45,7 +45,7 @@ const ENTRY_BYTES = 288;
 const RESOURCE_BYTES = 48;
 
 /** The results that belong together: those of one turn, of one session, or of the whole runtime. */
-export class Shelf {
+export class CachePartition {
   readonly entries = new Map<string, Entry>();
   /** Reads that are under way, by key: equal calls wait for them. */
   readonly flights = new Map<string, Flight<CachedAnswer>>();
@@ -54,7 +54,7 @@ export class Shelf {
 }
 
 class Entry {
-  readonly shelf: Shelf;
+  readonly partition: CachePartition;
   readonly key: string;
   readonly answer: CachedAnswer;
   readonly reads: readonly string[];
@@ -65,8 +65,8 @@ class Entry {
   older: Entry | undefined = undefined;
   newer: Entry | undefined = undefined;
 
-  constructor(place: { readonly shelf: Shelf; readonly key: string }, answer: CachedAnswer, terms: CacheTerms, now: number) {
-    this.shelf = place.shelf;
+  constructor(place: { readonly partition: CachePartition; readonly key: string }, answer: CachedAnswer, terms: CacheTerms, now: number) {
+    this.partition = place.partition;
     this.key = place.key;
     this.answer = answer;
     this.reads = terms.reads;
@@ -78,9 +78,9 @@ class Entry {
 }
 
 /**
- * Keeps answers on shelves, each shelf apart from all others, and all of them within `maxBytes`.
+ * Keeps answers on partitions, each partition apart from all others, and all of them within `maxBytes`.
  *
- * When room is needed the answers used longest ago go, whatever their shelf. An answer is found only while it has not
+ * When room is needed the answers used longest ago go, whatever their partition. An answer is found only while it has not
  * expired and nothing it was read from was written.
  */
 export class ResultCache {
@@ -88,7 +88,7 @@ export class ResultCache {
   readonly versions = new ResourceVersions();
   readonly stored: StoredResults | undefined;
   readonly #clock: Clock;
-  readonly #shelves = new WeakMap<object, Shelf>();
+  readonly #partitions = new WeakMap<object, CachePartition>();
   #oldest: Entry | undefined = undefined;
   #newest: Entry | undefined = undefined;
   #bytes = 0;
@@ -119,21 +119,21 @@ export class ResultCache {
     return this.#numbers++;
   }
 
-  /** False as long as no call could have been answered from here: nothing has to be told of writes. */
+  /** False as long as no call could have been answered from here: writes need not be reported. */
   get inUse(): boolean {
     return this.#numbers > 0;
   }
 
-  /** The shelf of a turn, a session or whatever else keeps answers of its own. */
-  shelfOf(owner: object): Shelf {
-    let shelf = this.#shelves.get(owner);
-    if (shelf === undefined) this.#shelves.set(owner, (shelf = new Shelf()));
-    return shelf;
+  /** The partition of a turn, a session or whatever else keeps answers of its own. */
+  partitionOf(owner: object): CachePartition {
+    let partition = this.#partitions.get(owner);
+    if (partition === undefined) this.#partitions.set(owner, (partition = new CachePartition()));
+    return partition;
   }
 
   /** The answer kept under a key; it is now the one used last. */
-  find(shelf: Shelf, key: string): CachedAnswer | undefined {
-    const entry = shelf.entries.get(key);
+  find(partition: CachePartition, key: string): CachedAnswer | undefined {
+    const entry = partition.entries.get(key);
     if (entry === undefined) return undefined;
     if (!this.#holds(entry)) {
       this.#drop(entry);
@@ -148,20 +148,20 @@ export class ResultCache {
   }
 
   /** As `find`, and leaves no trace. */
-  peek(shelf: Shelf, key: string): CachedAnswer | undefined {
-    const entry = shelf.entries.get(key);
+  peek(partition: CachePartition, key: string): CachedAnswer | undefined {
+    const entry = partition.entries.get(key);
     return entry !== undefined && this.#holds(entry) ? entry.answer : undefined;
   }
 
-  /** Keeps an answer, in place of an earlier one; false when it is out of date already, too large, or the shelf is closed. */
-  keep(place: { readonly shelf: Shelf; readonly key: string }, answer: CachedAnswer, terms: CacheTerms): boolean {
-    const { shelf, key } = place;
-    if (shelf.closed || !this.versions.unchangedSince(terms.asOf, terms.reads)) return false;
+  /** Keeps an answer, in place of an earlier one; false when it is out of date already, too large, or the partition is closed. */
+  keep(place: { readonly partition: CachePartition; readonly key: string }, answer: CachedAnswer, terms: CacheTerms): boolean {
+    const { partition, key } = place;
+    if (partition.closed || !this.versions.unchangedSince(terms.asOf, terms.reads)) return false;
     const entry = new Entry(place, answer, terms, this.#clock.now());
     if (entry.bytes > this.maxBytes * LARGEST_SHARE) return false;
-    const before = shelf.entries.get(key);
+    const before = partition.entries.get(key);
     if (before !== undefined) this.#drop(before);
-    shelf.entries.set(key, entry);
+    partition.entries.set(key, entry);
     this.#link(entry);
     this.#size++;
     this.#bytes += entry.bytes;
@@ -171,11 +171,11 @@ export class ResultCache {
 
   /** Drops what an owner kept; calls of it that still run keep nothing either. */
   forget(owner: object): void {
-    const shelf = this.#shelves.get(owner);
-    if (shelf === undefined) return;
-    this.#shelves.delete(owner);
-    shelf.closed = true;
-    for (const entry of shelf.entries.values()) this.#drop(entry);
+    const partition = this.#partitions.get(owner);
+    if (partition === undefined) return;
+    this.#partitions.delete(owner);
+    partition.closed = true;
+    for (const entry of partition.entries.values()) this.#drop(entry);
   }
 
   #holds(entry: Entry): boolean {
@@ -183,7 +183,7 @@ export class ResultCache {
   }
 
   #drop(entry: Entry): void {
-    entry.shelf.entries.delete(entry.key);
+    entry.partition.entries.delete(entry.key);
     this.#unlink(entry);
     this.#size--;
     this.#bytes -= entry.bytes;

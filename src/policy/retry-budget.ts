@@ -16,7 +16,7 @@ export interface RetryBudgetOptions {
 const STEPS_PER_WINDOW = 64;
 
 /**
- * The retries that all calls of one dependency share (B08).
+ * The retries that all calls of one dependency share.
  *
  * Requests and retries are two counts that fade at the same pace; a retry is granted while the retries stay
  * within `ratio` of the requests, or within `reserve`. So a dependency that always fails sees at most

@@ -33,7 +33,7 @@ const SPREAD = 0.25;
  * Whether one more attempt is allowed.
  *
  * The thrower decides: only an error with `retryable` is tried again. A call that is not repeatable is tried
- * again only when the error says that it never began (F3.13, B07).
+ * again only when the error says that it never began.
  */
 export function mayRetry(question: RetryQuestion): boolean {
   const { error } = question;
@@ -46,7 +46,7 @@ export function mayRetry(question: RetryQuestion): boolean {
  *
  * `delayMs * factor ** (attempt - 1)`, spread by a quarter to either side and never above `maxDelayMs`; or what
  * the error's `retryAfterMs` asks for, at most 60 s, whichever is longer. With the defaults, attempts are at
- * 0, about 1, 3 and 7 s (F3.12).
+ * 0, about 1, 3 and 7 s.
  */
 export function retryDelay(error: ToolError, attempt: number, settings: RetrySettings, random: Random): number {
   const maxDelayMs = settings.maxDelayMs ?? 10_000;

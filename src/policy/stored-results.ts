@@ -12,7 +12,7 @@ const MAX_OWED = 256;
  * The way to the store's cache, which keeps one order: what was written here is known to the store before anything is
  * read from it or put into it.
  *
- * As long as nobody here uses persistent results, the store is owed the writes and told of many at a time; from then on it
+ * As long as no tool here uses persistent results, writes are collected and passed to the store many at a time; from then on it
  * knows of each before it begins.
  */
 export class StoredResults {

@@ -27,7 +27,7 @@ const MAX_FILE_BYTES = 4_500_000;
 const MAX_MENTION_LENGTH = 300;
 
 /**
- * Limits a result to `maxBytes` UTF-8 bytes (F1.29); 0 = no limit.
+ * Limits a result to `maxBytes` UTF-8 bytes; 0 = no limit.
  *
  * Text keeps its head, up to a whole code point. Objects keep all small members and the head of large ones,
  * arrays keep their first items; what is missing is named in its place, so the value stays JSON. Where even

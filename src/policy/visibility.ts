@@ -6,7 +6,7 @@ import type { PermissionRules } from "./permission.ts";
 /** One layer, or several from the outermost to the innermost: the runtime's, a mode's, a call's. */
 export type VisibilityRules = PermissionRules | Visibility | readonly (PermissionRules | Visibility | undefined)[];
 
-/** Whatever lists tools under their qualified names. */
+/** Anything that lists tools under their qualified names. */
 export interface ToolList<Listed extends { readonly qualifiedName: string }> {
   list(): readonly Listed[];
 }

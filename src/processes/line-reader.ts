@@ -29,7 +29,7 @@ export class LineReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes the next bytes and hands on each line they complete; false when the line under way is no message and has grown too long. */
+  /** Takes the next bytes and hands on each line they complete; false when the line under way is not a message and has grown too long. */
   push(chunk: Buffer): boolean {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {

@@ -67,7 +67,7 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
   }
   releaseGroup(group);
   child.stdin.destroy();
-  child.stdout.destroy(); // a stranger that left the group may still hold the other end
+  child.stdout.destroy(); // a process that left the group may still hold the other end
   child.stderr.destroy();
 }
 

@@ -5,7 +5,7 @@ export type { LoopListener } from "../compose/loop-event.ts";
 export { type ReactOptions, reactLimits } from "../compose/loop-limits.ts";
 export type { LoopRound } from "../compose/loop-options.ts";
 export type { ApprovalDecisions, PendingCall } from "../compose/pending-calls.ts";
-export type { RepeatGuardOptions, RepeatLadder } from "../compose/repeat-guard.ts";
+export type { RepeatGuardOptions, RepeatLimits } from "../compose/repeat-guard.ts";
 export { type LoopState, type StopCondition, stopAfterMs, stopByVote } from "../compose/stop-conditions.ts";
 export { type StopReason, STOP_REASONS } from "../compose/stop-reason.ts";
 export type { TaintOptions } from "../compose/taint.ts";

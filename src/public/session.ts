@@ -12,7 +12,7 @@ export type { Repair, ResultStatus, Truncation } from "../core/result.ts";
 export { supersedesAt, supersedesSameInput } from "../history/supersede.ts";
 export type { CircuitSettings } from "../policy/circuit.ts";
 export type { CacheOptions } from "../policy/result-cache.ts";
-export type { WholeResult } from "../policy/result-keeper.ts";
+export type { WholeResult } from "../policy/large-result-store.ts";
 export type { RetrySettings } from "../policy/retry.ts";
 export type { ToolsetFailure } from "../registry/lifecycle/merge-toolsets.ts";
 export type { OpenReport, RefreshReport } from "../registry/lifecycle/toolset-lifecycle.ts";

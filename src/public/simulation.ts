@@ -1,10 +1,10 @@
 /** The public names of `haft/simulation`, listed by hand: what answers in place of tools, and failures on purpose. */
-export type { EngineRung, LadderOptions, LadderRule } from "../call/ladder.ts";
+export type { EngineSource, AnswerOptions, AnswerRule } from "../call/fallback-chains.ts";
 export { type FaultPlan, type FaultRule, type FaultType, FAULT_TYPES } from "../core/fault.ts";
 export { type Fidelity, FIDELITIES } from "../core/fidelity.ts";
 export { NoAnswer } from "../core/no-answer.ts";
 export type { Origin } from "../core/result.ts";
-export { type Rung, type Rungs, RUNGS } from "../core/rung.ts";
+export { type AnswerSource, type AnswerSources, ANSWER_SOURCES } from "../core/answer-source.ts";
 export { type Example, type ExampleOptions, exampleValue } from "../schema/example/example-value.ts";
 export { type ExampleEngineOptions, exampleEngine } from "../engine/example.ts";
 export { type LmEngineOptions, lmEngine } from "../engine/lm.ts";

@@ -11,7 +11,7 @@ import { keyTemplateFault } from "./check-key-templates.ts";
 import { checkAllFields, isPlainObject, MODEL_FIELDS, plainTool } from "./check-tool-fields.ts";
 import { faultsOf } from "./toolset-faults.ts";
 
-/** A program may be written in JavaScript, and an engine may pass on what a stranger sent. */
+/** A program may be written in JavaScript, and an engine may pass on third-party data. */
 type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
 
 /**

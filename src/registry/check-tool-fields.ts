@@ -74,7 +74,7 @@ function isTextList(value: unknown): boolean {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** What a model is told of a tool beside its definition, and when it may call it: checked also where a tool is registered without `defineTool`. */
+/** The fields beside a tool's definition that a model is shown, and when it may call it: checked also where a tool is registered without `defineTool`. */
 export const MODEL_FIELDS = {
   requiresReading: flag,
   promptContribution: contribution,

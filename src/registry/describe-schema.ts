@@ -90,7 +90,7 @@ function shortJson(value: unknown): string {
   return oneLine(JSON.stringify(value) ?? "");
 }
 
-/** Whatever a stranger wrote, on one line. */
+/** Third-party text, on one line. */
 function oneLine(text: string): string {
   const line = text
     .slice(0, MAX_WORDS * 4)

@@ -13,7 +13,7 @@ export interface ToolsetParts {
   readonly toolset: Toolset;
   /** What the program or its files declare: a fault in one refuses all. @default the toolset's */
   readonly tools?: readonly Tool[];
-  /** What its engine brought, from strangers: one that is unusable, or whose name is taken, is left out with a warning. */
+  /** The tools of its engine, which are third-party: one that is unusable, or whose name is taken, is left out with a warning. */
   readonly brought?: readonly Tool[];
   /** Why a tool may not be called although it is there; undefined when it may. */
   readonly block?: (tool: Tool) => ToolError | undefined;

@@ -5,7 +5,7 @@ import type { ToolContext } from "../core/context.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import type { ResultKeeper } from "../policy/result-keeper.ts";
+import type { LargeResultStore } from "../policy/large-result-store.ts";
 import { defineTool } from "./define-tool.ts";
 
 /** The qualified name of the tool. */
@@ -17,11 +17,11 @@ export type FindOutput = (
   callId: string,
 ) => Promise<{ readonly output?: JsonValue; readonly content?: readonly ContentPart[] } | undefined>;
 
-export function readResultToolset(keeper: ResultKeeper, findOutput: FindOutput): Toolset {
-  return { name: OWN_NAMESPACE, description: "What the runtime itself offers to a model.", tools: [readResultTool(keeper, findOutput)] };
+export function readResultToolset(store: LargeResultStore, findOutput: FindOutput): Toolset {
+  return { name: OWN_NAMESPACE, description: "What the runtime itself offers to a model.", tools: [readResultTool(store, findOutput)] };
 }
 
-function readResultTool(keeper: ResultKeeper, findOutput: FindOutput): Tool {
+function readResultTool(store: LargeResultStore, findOutput: FindOutput): Tool {
   return defineTool({
     name: "read_result",
     description: "Reads more of a tool result that was too large to show. Give its handle; narrow it by a path, a text to find, or lines.",
@@ -44,11 +44,11 @@ function readResultTool(keeper: ResultKeeper, findOutput: FindOutput): Tool {
       input: { readonly handle: string; readonly path?: string; readonly grep?: string; readonly offset?: number; readonly limit?: number },
       context: ToolContext,
     ) => {
-      if (!keeper.has(context.sessionId, input.handle)) {
+      if (!store.has(context.sessionId, input.handle)) {
         const found = await findOutput(context.sessionId, input.handle);
-        if (found !== undefined) keeper.keep(context.sessionId, input.handle, found.output, found.content);
+        if (found !== undefined) store.keep(context.sessionId, input.handle, found.output, found.content);
       }
-      return keeper.read(context.sessionId, input.handle, input);
+      return store.read(context.sessionId, input.handle, input);
     },
   });
 }

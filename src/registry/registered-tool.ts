@@ -37,7 +37,7 @@ export class RegisteredTool {
   readonly settings: Required<CallSettings>;
   /** Why it may not be called although nothing is wrong with it, such as a definition that is not the pinned one. */
   readonly blocked: ToolError | undefined;
-  /** Why the permission rules deny it, for whoever wrote them: it is neither offered nor run. */
+  /** Why the permission rules deny it, for the operator: it is neither offered nor run. */
   readonly denied: string | undefined;
   /** Changed by the registry only: see `Registry.setEnabled`. */
   enabled: boolean;

@@ -24,7 +24,7 @@ export interface RegistryOptions {
   readonly overloads?: boolean;
   /** What there is for models and clients: a tool that the rules deny is in no listing or search, and no call reaches it. @default all */
   readonly permission?: PermissionRules;
-  /** Told of look-alike names and of tools that were left out. */
+  /** Called with look-alike names and tools that were left out. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -173,7 +173,7 @@ export class Registry implements Iterable<RegisteredTool> {
   /**
    * Adds the tools that a toolset's engine brought, and returns how many.
    *
-   * Engines pass on what strangers say, so one tool never harms the others: one that is unusable as such, or
+   * Engines pass on third-party tools, so one tool never harms the others: one that is unusable as such, or
    * whose name is taken, is left out with a warning. What the program itself declared under that name stays.
    *
    * @throws ToolError `not_found` for a toolset that is not there
@@ -268,7 +268,7 @@ export class Registry implements Iterable<RegisteredTool> {
   /**
    * The tools on offer that fit a query: see `SearchQuery`. The first query with a text builds an index.
    *
-   * @throws ToolError `invalid_argument` for a limit that is no integer ≥ 1
+   * @throws ToolError `invalid_argument` for a limit that is not an integer ≥ 1
    */
   search(query: SearchQuery): readonly RegisteredTool[] {
     return searchTools(query, {

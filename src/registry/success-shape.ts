@@ -1,11 +1,11 @@
-/** A preset for tools that answer `{success, error?, data?}`, as the Evennia AI assistant does (seed 003). */
+/** A preset for tools that answer `{success, error?, data?}`, as the Evennia AI assistant does. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 
 /**
- * The same tool under the rules of seed 003: unexpected input keys are dropped with a report, an answer that is
- * no object, or has a `success` that is no boolean or an `error` that is no string, is `invalid_output`,
+ * The same tool under the rules of the Evennia AI assistant: unexpected input keys are dropped with a report, an answer that is
+ * no object, or has a `success` that is not a boolean or an `error` that is not a string, is `invalid_output`,
  * and `success: false` is an error result with the tool's own words. Extra fields are kept.
  */
 export function withSuccessShape(tool: Tool): Tool {
@@ -38,8 +38,8 @@ function checkAnswer(answer: unknown): void {
 
 function shapeProblem(answer: unknown): string | undefined {
   if (answer === null || answer === undefined) return "there is no answer";
-  if (!isJsonObject(answer)) return "it is no object";
-  if (answer["success"] !== undefined && typeof answer["success"] !== "boolean") return '"success" is no boolean';
-  if (answer["error"] !== undefined && answer["error"] !== null && typeof answer["error"] !== "string") return '"error" is no string';
+  if (!isJsonObject(answer)) return "it is not an object";
+  if (answer["success"] !== undefined && typeof answer["success"] !== "boolean") return '"success" is not a boolean';
+  if (answer["error"] !== undefined && answer["error"] !== null && typeof answer["error"] !== "string") return '"error" is not a string';
   return undefined;
 }

@@ -18,7 +18,7 @@ export interface ToolAnnotations {
   readonly openWorldHint: boolean;
 }
 
-/** The shape that MCP, a CLI or a model's provider is shown (F2.8). */
+/** The shape that MCP, a CLI or a model's provider is shown. */
 export interface ToolDefinition {
   readonly name: string;
   readonly title?: string;
@@ -73,7 +73,7 @@ export const PLAIN_FIELDS = [
   ...CALL_SETTING_NAMES,
 ] as const satisfies readonly (keyof Tool)[];
 
-/** A tool in a file: the fields of seed 000, its namespace and whatever else of it is data beside them (F0.2). */
+/** A tool in a file: the fields of an fms-dgt tool, its namespace and whatever else of it is data beside them. */
 export interface ToolJson extends Pick<Tool, (typeof PLAIN_FIELDS)[number]> {
   readonly name: string;
   readonly namespace: string;

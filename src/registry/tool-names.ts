@@ -27,7 +27,7 @@ export class ToolNames {
   /** By the names with a mark that providers are given, made when one is first asked for. */
   #marked: ReadonlyMap<string, ToolFamily> | undefined;
 
-  /** @param warn told of names that look like another */
+  /** @param warn called with names that look like another */
   constructor(warn: (message: string) => void) {
     this.#warn = warn;
   }

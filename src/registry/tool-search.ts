@@ -32,7 +32,7 @@ export interface Searchable {
  * Finds the tools that pass every filter: sorted by qualified name, or with `text` best first and equal ones
  * by qualified name.
  *
- * @throws ToolError `invalid_argument` for a limit that is no integer ≥ 1
+ * @throws ToolError `invalid_argument` for a limit that is not an integer ≥ 1
  */
 export function searchTools(query: SearchQuery, tools: Searchable): readonly RegisteredTool[] {
   if (typeof query !== "object" || query === null)

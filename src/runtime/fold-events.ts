@@ -4,7 +4,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { applyPatch, diffJson } from "../core/base/json-patch.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
-import type { Rung } from "../core/rung.ts";
+import type { AnswerSource } from "../core/answer-source.ts";
 import { shareJson } from "../core/base/share-json.ts";
 import { NO_CALLS, countCall } from "../policy/fault-tally.ts";
 import type { CallSample, CallTally } from "../policy/fault-tally.ts";
@@ -26,8 +26,8 @@ export interface OpenCall {
   intent: string | undefined;
   /** The input that it may have been dispatched with. */
   intendedInput: JsonObject | undefined;
-  readonly answerFrom: readonly Rung[] | undefined;
-  /** Its input was to be made by whoever called it. */
+  readonly answerFrom: readonly AnswerSource[] | undefined;
+  /** Its input was to be made by its caller. */
   readonly isRewritten: boolean;
   /** What a seed knows it by, where calls are counted. */
   readonly sample: CallSample | undefined;

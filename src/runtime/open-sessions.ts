@@ -61,7 +61,7 @@ export class OpenSessions {
     });
   }
 
-  #isShown({ id, closed, isBare }: RuntimeSession): boolean {
-    return !closed && !isBare && !this.#resuming.has(id);
+  #isShown({ id, closed, isEphemeral }: RuntimeSession): boolean {
+    return !closed && !isEphemeral && !this.#resuming.has(id);
   }
 }

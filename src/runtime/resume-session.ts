@@ -2,8 +2,8 @@
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
-import { isReal } from "../core/rung.ts";
-import type { Rung } from "../core/rung.ts";
+import { isReal } from "../core/answer-source.ts";
+import type { AnswerSource } from "../core/answer-source.ts";
 import { resumeCalls } from "../call/batch.ts";
 import { CallRun } from "../call/call-run.ts";
 import { visibilityOf } from "../policy/visibility.ts";
@@ -20,7 +20,7 @@ import { Turn, makeAgain, takeBack } from "../session/turn.ts";
 export interface ResumeOptions {
   /**
    * What becomes of calls that had begun and not ended. `run`: those that may be run again, or were never started, are run, answered by
-   * whom their caller or a rule of the ladder said when they began, else as the rules are now; of the others the tool's `reconcile` is asked. `settle`: none is run, each ends with what is known of it. @default "run"
+   * the sources that their caller or a rule of `answers` named when they began, else as the rules are now; of the others the tool's `reconcile` is asked. `settle`: none is run, each ends with what is known of it. @default "run"
    */
   readonly interrupted?: "run" | "settle";
   /** Begin the session when the store has none of this id. @default false */
@@ -115,7 +115,7 @@ function takeUp(
   const wasReal = open.answerFrom?.every(isReal) ?? true;
   const mayHaveRun = open.intent !== undefined || (wasReal && session.eventLog?.options.durability === "async");
   run.isInterrupted = mayHaveRun;
-  // Nobody is shown what comes of it: it is not run, nor run again.
+  // Its result is shown to nobody: it is not run, nor run again.
   if (open.wasNeverWhole) run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverWhole(session, open, wasReal);
   else if (options.interrupted === "settle") run.unreadable = mayHaveRun ? outcomeUnknown(open.call.name) : neverRun(open);
   else if (answerers instanceof ToolError) run.unreadable = answerers;
@@ -123,14 +123,14 @@ function takeUp(
   return run;
 }
 
-/** Who was to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
-function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly Rung[]): readonly Answerer[] | ToolError {
+/** The sources that were to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
+function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly AnswerSource[]): readonly Answerer[] | ToolError {
   try {
-    return partsOf(session).ladder.answerersOf(answerFrom);
+    return partsOf(session).chains.answerersOf(answerFrom);
   } catch (thrown: unknown) {
     return new ToolError(
       "cancelled",
-      `${name} was interrupted by the end of its process and was not run again: the ladder has no engine for ${answerFrom.join(", ")}.`,
+      `${name} was interrupted by the end of its process and was not run again: answers.engines has none for ${answerFrom.join(", ")}.`,
       {
         outcome: "not_started",
         operatorHint: "Resume it in a runtime with that engine, or call it again.",

@@ -143,7 +143,7 @@ export class Round {
     throw error;
   }
 
-  /** From here on the round is over, also for whoever is called on the way. @param voided why its calls are cancelled */
+  /** From here on the round is over, also for listeners that are called on the way. @param voided why its calls are cancelled */
   #close(record: () => void, voided?: string): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#over = promise;
@@ -184,7 +184,7 @@ export class Round {
     return nestedIn(this.#place.turn, this.#runs);
   }
 
-  /** Admits what is not admitted yet, in call order; whoever adds a call meanwhile need not begin anew. */
+  /** Admits what is not admitted yet, in call order; a call that is added meanwhile does not begin anew. */
   #admit(): Promise<void> | undefined {
     const waiting = this.#isAdmitting ? undefined : this.#admitReady();
     return waiting === undefined ? undefined : this.#goOn(waiting);

@@ -12,7 +12,7 @@ import type { CallOptions, CallParts } from "../call/call-run.ts";
 import { layerOf } from "../call/caller-layer.ts";
 import { runCall } from "../call/pipeline.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
-import type { Ladder } from "../call/ladder.ts";
+import type { FallbackChains } from "../call/fallback-chains.ts";
 import { wrongOptions } from "../call/execute-options.ts";
 import { safeProgressListener } from "../call/safe-listener.ts";
 import { CallAsRead, isBatch } from "../call/read-call.ts";
@@ -37,19 +37,19 @@ const NO_DATA: Readonly<Record<string, unknown>> = Object.freeze({});
 
 export interface CallRunnerOptions extends Pick<ExecuteOptions, "data" | "ask"> {
   readonly log: Log;
-  readonly ladder: Ladder;
+  readonly chains: FallbackChains;
 }
 
 export class CallRunner {
   readonly #data: Readonly<Record<string, unknown>>;
   readonly #ask: Ask | undefined;
   readonly #log: Log;
-  readonly #ladder: Ladder;
+  readonly #chains: FallbackChains;
   readonly #defaultCallOptions: CallOptions;
 
   /** What handlers find in `context.data`, and who answers their questions, unless an `execute` gives its own. */
-  constructor({ data = NO_DATA, ask, log, ladder }: CallRunnerOptions) {
-    this.#ladder = ladder;
+  constructor({ data = NO_DATA, ask, log, chains }: CallRunnerOptions) {
+    this.#chains = chains;
     this.#data = data;
     this.#ask = ask;
     this.#log = log;
@@ -63,10 +63,10 @@ export class CallRunner {
       (simulations.haveBegun ? realInSimulation() : undefined);
     if (misuse !== undefined) return Promise.reject(misuse);
     // Calls that are answered one after the other see the results before theirs.
-    const recorded = (parts.registry.hasSequence || parts.ladder.hasSequence) && isBatch(calls);
-    const session = new Session({ ports: parts.ports, recorded, isBare: true, seedName: "" });
+    const recorded = (parts.registry.hasSequence || parts.chains.hasSequence) && isBatch(calls);
+    const session = new Session({ ports: parts.ports, recorded, isEphemeral: true, seedName: "" });
     const answer = this.#runTurn(parts, new Turn(session, parts.ports.ids), calls, options, undefined);
-    return recorded || parts.registry.remembersSessions || parts.ladder.remembersSessions
+    return recorded || parts.registry.remembersSessions || parts.chains.remembersSessions
       ? letGo(parts, session, answer)
       : Promise.resolve(answer);
   }
@@ -108,7 +108,7 @@ export class CallRunner {
     work: (turn: SessionTurn) => Promise<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
-    if (signal?.aborted === true) throw new ToolError("cancelled", "The turn was called off before it began.", { outcome: "not_started" });
+    if (signal?.aborted === true) throw new ToolError("cancelled", "The turn was cancelled before it began.", { outcome: "not_started" });
     const turn = beginTurn(session, place);
     const held = new HeldTurn({
       session,
@@ -137,7 +137,7 @@ export class CallRunner {
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
       visibility: layerOf(session, options.allow),
       approved: options.approved === true,
-      answerers: options.answerFrom === undefined ? undefined : this.#ladder.answerersOf(options.answerFrom),
+      answerers: options.answerFrom === undefined ? undefined : this.#chains.answerersOf(options.answerFrom),
       rewriteInput: checkedRewriter(options.rewriteInput),
     };
   }
@@ -180,7 +180,7 @@ export class CallRunner {
 }
 
 /**
- * The turn that these calls belong to: their own, or one of their own within the turn whose handler makes them. Calls that were called off
+ * The turn that these calls belong to: their own, or one of their own within the turn whose handler makes them. Calls that were cancelled
  * while they waited for a turn are beside it, not in it.
  */
 function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace): Turn {
@@ -203,7 +203,7 @@ function joinTurn(session: RuntimeSession, place: Pick<Turn, "running" | "madeIn
 
 /** Whether an engine is called that may not be asked for one thing before it has answered another. */
 function answersInSequence(parts: CallParts, calls: ToolCall | readonly ToolCall[]): boolean {
-  if (parts.ladder.hasSequence) return true;
+  if (parts.chains.hasSequence) return true;
   const list = isBatch(calls) ? calls : [calls];
   return list.some(({ name }) => parts.registry.get(name)?.toolset.engine?.order === "sequential");
 }
@@ -265,7 +265,7 @@ function whenDurable<T>(session: RuntimeSession, answer: T | Promise<T>): Promis
   return waitUntilDurable(session, eventLog, answer);
 }
 
-/** A failure that the caller was to be told of anyway goes before what the store says. */
+/** An error that the caller was to get anyway goes before that of the store. */
 async function waitUntilDurable<T>(session: RuntimeSession, eventLog: EventLog, answer: T | Promise<T>): Promise<T> {
   let result: T;
   try {

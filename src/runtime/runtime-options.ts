@@ -21,12 +21,12 @@ import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ApprovalSettings } from "../policy/approval.ts";
 import type { CircuitSettings } from "../policy/circuit.ts";
-import { isBare } from "../policy/permission.ts";
+import { isUnqualified } from "../policy/permission.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/result-cache.ts";
 import type { RetrySettings } from "../policy/retry.ts";
 import { Registry } from "../registry/registry.ts";
-import type { LadderOptions } from "../call/ladder.ts";
+import type { AnswerOptions } from "../call/fallback-chains.ts";
 
 export interface RuntimeOptions extends CallSettings {
   /** Tools of the namespace `default`. */
@@ -39,7 +39,7 @@ export interface RuntimeOptions extends CallSettings {
   readonly toolsets?: readonly Toolset[];
   /** Where more toolsets come from; read by `open` and at each `refresh`. */
   readonly sources?: readonly ToolSource[];
-  /** What definitions of strangers' tools were when somebody agreed to them; a tool that is different is blocked. @default none */
+  /** The approved definitions of third-party tools; a tool that differs from its pin is blocked. @default none */
   readonly pins?: ToolPins;
   /** Most handlers that run at a time. Integer ≥ 1. @default no limit */
   readonly maxConcurrent?: number;
@@ -75,9 +75,9 @@ export interface RuntimeOptions extends CallSettings {
   readonly keepEvents?: number;
   /** Answers calls of a simulation that may not run. @default none: such calls end `not_simulatable` */
   readonly standIn?: Engine;
-  /** Who answers which tool in place of it, in every session. @default nobody: all tools are live */
-  readonly ladder?: LadderOptions;
-  /** Failures that calls meet on purpose, whoever answers them, simulations included; a call of a tool that is not there meets none. @default none */
+  /** The sources that answer tools in their place, in every session. @default none: all tools are live */
+  readonly answers?: AnswerOptions;
+  /** Failures that are injected into calls, whatever answers them, simulations included; a call of a tool that is not there meets none. @default none */
   readonly faults?: FaultPlan;
   /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
   readonly orphanHoldMs?: number;
@@ -114,7 +114,7 @@ const OPTIONS: Readonly<Record<keyof RuntimeOptions, true>> = {
   durability: true,
   keepEvents: true,
   standIn: true,
-  ladder: true,
+  answers: true,
   faults: true,
   orphanHoldMs: true,
   ports: true,
@@ -156,7 +156,7 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
     throw new ToolError("invalid_argument", `durability of the runtime is ${String(durability)}; it takes "sync" or "async".`);
 }
 
-/** One warning for each name without a toolset in the rules that is no tool of the toolset `default`: the rule would do nothing. */
+/** One warning for each name without a toolset in the rules that is not a tool of the toolset `default`: the rule would do nothing. */
 export function unknownBareNames({ permission, approval }: RuntimeOptions, registry: Registry): readonly string[] {
   const rules = {
     "permission.allow": permission?.allow,
@@ -166,7 +166,7 @@ export function unknownBareNames({ permission, approval }: RuntimeOptions, regis
   };
   return Object.entries(rules).flatMap(([where, names = []]) =>
     names
-      .filter((name) => isBare(name) && !registry.has(qualifiedName(DEFAULT_NAMESPACE, name)))
+      .filter((name) => isUnqualified(name) && !registry.has(qualifiedName(DEFAULT_NAMESPACE, name)))
       .map((name) => {
         const tool = JSON.stringify(name);
         return `${where} has ${tool}, and the toolset "default" has no tool of that name. Write "toolset::${name}", or "*::${name}" for every toolset.`;
@@ -175,8 +175,8 @@ export function unknownBareNames({ permission, approval }: RuntimeOptions, regis
 }
 
 /** One warning for the tools that nothing can answer: without a function, an engine, or something that answers in their place. */
-export function unansweredTools({ tools = [], toolsets = [], standIn, ladder }: RuntimeOptions): readonly string[] {
-  if (standIn !== undefined || ladder !== undefined) return [];
+export function unansweredTools({ tools = [], toolsets = [], standIn, answers }: RuntimeOptions): readonly string[] {
+  if (standIn !== undefined || answers !== undefined) return [];
   const groups: readonly Toolset[] = [{ name: DEFAULT_NAMESPACE, tools }, ...toolsets];
   const names = groups.flatMap(({ name, tools: own = [], engine }) =>
     engine === undefined ? own.filter(isUnanswered).map((tool) => qualifiedName(name, tool.name)) : [],

@@ -7,7 +7,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { WholeResult } from "../policy/result-keeper.ts";
+import type { WholeResult } from "../policy/large-result-store.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { isBatch } from "../call/read-call.ts";
@@ -146,7 +146,7 @@ export class RuntimeSession extends Session {
    * once it is gone from memory.
    */
   wholeResult(handle: string): WholeResult | undefined {
-    return this.#parts.keeper.whole(this.id, handle);
+    return this.#parts.largeResults.whole(this.id, handle);
   }
 
   /**
@@ -210,7 +210,7 @@ export class RuntimeSession extends Session {
     return this.#host.branch(this, options);
   }
 
-  /** What this branch did since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is no branch */
+  /** What this branch did since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */
   diff(): SessionDiff {
     if (this.#parent === undefined || this.#base === undefined) throw noBranch(this);
     return {
@@ -225,7 +225,7 @@ export class RuntimeSession extends Session {
    * nothing is run again.
    *
    * @throws ToolError `conflict` when that session has moved on since, has been closed, or an engine cannot take the branch
-   * over; `invalid_argument` for a session that is no branch or was committed before. By rejecting
+   * over; `invalid_argument` for a session that is not a branch or was committed before. By rejecting
    */
   async commit(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
@@ -235,7 +235,7 @@ export class RuntimeSession extends Session {
   /**
    * Drops this branch: closes it, and forgets what a store has of it unless others are branches of it.
    *
-   * @throws ToolError `invalid_argument` for a session that is no branch; `store_failed`. By rejecting
+   * @throws ToolError `invalid_argument` for a session that is not a branch; `store_failed`. By rejecting
    */
   async discard(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
@@ -252,7 +252,7 @@ export class RuntimeSession extends Session {
     return this.#host.events(this);
   }
 
-  /** Adds what a person or a program said. Resolves when it is durable. @throws ToolError `invalid_argument` for what is no message. By rejecting */
+  /** Adds what a person or a program said. Resolves when it is durable. @throws ToolError `invalid_argument` for what is not a message. By rejecting */
   async addMessage(message: SessionMessage): Promise<void> {
     return this.#host.addMessage(this, readMessage(message));
   }

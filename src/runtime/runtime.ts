@@ -14,7 +14,7 @@ import { ApprovalGate } from "../policy/approval.ts";
 import { Limit } from "../policy/limit.ts";
 import { Limits } from "../policy/limits.ts";
 import { ResultCache } from "../policy/result-cache.ts";
-import { ResultKeeper } from "../policy/result-keeper.ts";
+import { LargeResultStore } from "../policy/large-result-store.ts";
 import type { CallCounters, CallParts, CallRun, OrphanCount } from "../call/call-run.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { checkRuntimeOptions, unansweredTools, unknownBareNames } from "./runtime-options.ts";
@@ -25,7 +25,7 @@ import type { ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { Registry } from "../registry/registry.ts";
-import { Ladder } from "../call/ladder.ts";
+import { FallbackChains } from "../call/fallback-chains.ts";
 import { Listeners } from "../call/listeners.ts";
 import { ResourceLocks } from "../call/resource-locks.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
@@ -69,7 +69,7 @@ export class Runtime {
   readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
   readonly #slots: Slots;
   readonly #sessions: Sessions;
-  readonly #ladder: Ladder;
+  readonly #chains: FallbackChains;
   readonly #runner: CallRunner;
   readonly #local: Engine = localEngine();
   readonly #listeners: Listeners;
@@ -80,8 +80,8 @@ export class Runtime {
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
     this.#slots = options.slots ?? new Limits();
-    this.#ladder = new Ladder(options.ladder, options.standIn);
-    this.#runner = new CallRunner({ ...options, ladder: this.#ladder, log: this.#ports.log });
+    this.#chains = new FallbackChains(options.answers, options.standIn);
+    this.#runner = new CallRunner({ ...options, chains: this.#chains, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
     this.registry = options.registry ?? this.#newRegistry();
@@ -98,7 +98,9 @@ export class Runtime {
       pins: options.pins,
       whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
     });
-    this.registry.addToolset(readResultToolset(this.#parts.keeper, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)));
+    this.registry.addToolset(
+      readResultToolset(this.#parts.largeResults, (sessionId, callId) => this.#sessions.findOutput(sessionId, callId)),
+    );
     this.#sessions = this.#makeSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     TAKEN.add(this.registry);
@@ -159,7 +161,7 @@ export class Runtime {
 
   /** As `RuntimeSession.simulate`, of a session that has only begun: there is nothing to commit to. */
   async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
-    const session = this.#sessions.passing();
+    const session = this.#sessions.ephemeral();
     try {
       const { results, diff } = await session.simulate(calls, options);
       return { results, diff, commit: () => Promise.reject(nothingToCommitTo()) };
@@ -270,11 +272,11 @@ export class Runtime {
       limit: options.maxConcurrent === undefined ? undefined : new Limit(options.maxConcurrent),
       approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, this.#ports),
       undecidedHook: undefined,
-      ladder: this.#ladder,
+      chains: this.#chains,
       toolNamed: (name) => this.registry.get(name)?.tool,
       beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
       afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
-      keeper: new ResultKeeper({}),
+      largeResults: new LargeResultStore({}),
       cache: new ResultCache(options.cache ?? {}, { clock: this.#ports.clock, log: this.#ports.log, store: options.store }),
       retry: options.retry ?? {},
       faults: new Faults(options.faults),

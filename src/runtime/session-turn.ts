@@ -49,7 +49,7 @@ export class HeldTurn implements SessionTurn {
     this.session = place.session;
     this.signal = place.session.whenClosed;
     this.#place = place;
-    // What is the matter with a round that cannot end is told to whoever ends the turn.
+    // The error of a round that cannot end is thrown where the turn is ended.
     this.#forget = onAbort(this.signal, () => void this.#open?.void("the session was closed").catch(() => {}));
   }
 

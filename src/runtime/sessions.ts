@@ -53,7 +53,7 @@ export class Sessions implements SessionHost {
   readonly #options: SessionsOptions;
   readonly #parts: CallParts;
   readonly open = new OpenSessions();
-  #passing = 0;
+  #ephemeral = 0;
   /** How many sessions were begun without an id. */
   #nameless = 0;
 
@@ -169,16 +169,16 @@ export class Sessions implements SessionHost {
     const base: BranchBase = { head: { ...head, log }, parent: session };
     const branch = simulated ? this.#simulation(session, options, base) : this.#liveBranch(session, options, base);
     session.engagedEngines?.fork(branch.engines);
-    this.#parts.keeper.share(session.id, branch.id);
+    this.#parts.largeResults.share(session.id, branch.id);
     return branch;
   }
 
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
     await commitBranch(branch, parent, (from) => this.#ownEvents(branch, from));
     const holder = this.open.holderOf(branch.id) ?? branch;
-    if (holder === branch) this.#parts.keeper.adopt(branch.id, parent.id); // else another session has taken its id since
+    if (holder === branch) this.#parts.largeResults.adopt(branch.id, parent.id); // else another session has taken its id since
     await whenStored(parent);
-    await this.#forget(branch, ["conflict", "resource_busy"]); // it is committed, whoever else has it open
+    await this.#forget(branch, ["conflict", "resource_busy"]); // it is committed, whether or not another process has it open
   }
 
   /** Ends a branch and forgets what the store has of it; one that others are branches of stays there. */
@@ -266,8 +266,8 @@ export class Sessions implements SessionHost {
 
   async close(session: RuntimeSession): Promise<void> {
     this.#parts.approvals.forget(session.id);
-    if (session.simulation === undefined) this.#parts.keeper.forget(session.id);
-    else this.#parts.keeper.unshare(session.id);
+    if (session.simulation === undefined) this.#parts.largeResults.forget(session.id);
+    else this.#parts.largeResults.unshare(session.id);
     this.#parts.cache.forget(session);
     const { clock, log } = this.#parts.ports;
     try {
@@ -280,9 +280,9 @@ export class Sessions implements SessionHost {
   }
 
   /** A session that only gives simulations something to be a branch of. */
-  passing(): RuntimeSession {
-    const session = this.#begin({ id: this.open.unusedId(() => `simulation${++this.#passing}`), seedName: "", isBare: true });
-    session.tally = this.#parts.faults.bareCalls; // as if its calls were of no session
+  ephemeral(): RuntimeSession {
+    const session = this.#begin({ id: this.open.unusedId(() => `simulation${++this.#ephemeral}`), seedName: "", isEphemeral: true });
+    session.tally = this.#parts.faults.ephemeralCalls; // as if its calls were of no session
     return session;
   }
 
@@ -319,7 +319,7 @@ export class Sessions implements SessionHost {
     const parts = options.parts ?? this.#parts;
     const tell = (event: SessionEvent): void => parts.emit(event);
     const session = new RuntimeSession({ ...options, parts, tell, ports: this.#parts.ports, recorded: true }, this);
-    this.#parts.keeper.forget(options.id); // a simulation of this id that was dropped: what it kept is not this session's
+    this.#parts.largeResults.forget(options.id); // a simulation of this id that was dropped: what it kept is not this session's
     this.open.add(session);
     return session;
   }

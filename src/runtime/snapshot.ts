@@ -74,8 +74,8 @@ export function readSnapshot(raw: unknown): ReadSnapshot {
   const { sessionId, events, state, engines } = fields;
   if (typeof sessionId !== "string") throw corrupt('"sessionId" is not a string.');
   if (!Array.isArray(events)) throw corrupt('"events" is not an array.');
-  if (!isJsonObject(state)) throw corrupt('"state" is no object.');
-  if (!isJsonObject(engines)) throw corrupt('"engines" is no object.');
+  if (!isJsonObject(state)) throw corrupt('"state" is not an object.');
+  if (!isJsonObject(engines)) throw corrupt('"engines" is not an object.');
   const fold = new SessionFold(undefined, sessionId);
   for (const [index, event] of events.entries()) fold.apply(readEvent(event, `Event ${index + 1} of the snapshot`));
   if (fold.open.length > 0) throw corrupt(`The call ${JSON.stringify(fold.open[0]?.callId)} has no result in it.`);
@@ -112,7 +112,7 @@ function asObject(raw: unknown): JsonObject {
   } catch (thrown: unknown) {
     throw corrupt(ToolError.fromUnknown(thrown).message);
   }
-  throw corrupt("It is no object.");
+  throw corrupt("It is not an object.");
 }
 
 function corrupt(problem: string): ToolError {

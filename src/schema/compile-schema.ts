@@ -36,7 +36,7 @@ export interface Validator {
 /**
  * Compiles a JSON Schema of draft 2020-12, or of what its `$schema` names: 2019-09 or draft-07.
  *
- * The schema may come from a stranger: no code is generated, nothing is fetched, patterns are matched in linear
+ * The schema may be untrusted: no code is generated, nothing is fetched, patterns are matched in linear
  * time, and size, nesting, references and the work of each validation are bounded. `format`, unless it is to be checked, and
  * `content…` are annotations; unknown keywords are ignored. The schema must not be changed afterwards.
  *

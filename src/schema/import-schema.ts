@@ -45,7 +45,7 @@ const MAP_KEYWORDS: ReadonlySet<string> = new Set(["properties", "patternPropert
  *
  * A schema that is missing (`undefined`, `null`) is that of a tool without parameters.
  *
- * @throws ToolError `invalid_schema` when it is no object or boolean, or no JSON.
+ * @throws ToolError `invalid_schema` when it is not an object or boolean, or no JSON.
  */
 export function importSchema(raw: unknown): ImportedSchema {
   if (raw === undefined || raw === null) return { schema: Object.freeze({ type: "object" }), notes: [] };
@@ -61,7 +61,7 @@ const SCHEMA_LIMITS: JsonLimits = { maxDepth: 256 };
 /**
  * A deeply frozen copy of a schema as it is, so that nobody can change it after it was compiled.
  *
- * @throws ToolError `invalid_schema` when it is no object or boolean, or no JSON.
+ * @throws ToolError `invalid_schema` when it is not an object or boolean, or no JSON.
  */
 export function copySchema(raw: unknown): boolean | JsonObject {
   let copy: JsonValue;

@@ -1,4 +1,4 @@
-/** Looking at the fields of objects that strangers made: own ones only, and at a known price. */
+/** Reads the fields of untrusted objects: own ones only, and at a known cost. */
 import type { RawSchema } from "./compiled-schema.ts";
 
 /** Whether an object has a field of its own; one that holds `undefined` is absent, as it is in JSON. */

@@ -64,7 +64,7 @@ export class PartialJson {
     return this.#complete && this.#reading !== "broken";
   }
 
-  /** The value if nothing more comes: with the number or word that is being read. Undefined for what is no JSON. Reads nothing after it. */
+  /** The value if nothing more comes: with the number or word that is being read. Undefined for what is not JSON. Reads nothing after it. */
   finish(): JsonValue | undefined {
     if (this.#reading === "broken") return undefined;
     if (this.#reading === "number") this.#placeNumber(this.#token.replace(UNFINISHED, ""));

@@ -1,4 +1,4 @@
-/** Regular expressions of schemas, which are strangers' code: matched in linear time or refused. */
+/** Regular expressions of schemas, which are untrusted: matched in linear time or refused. */
 import { ToolError } from "../core/error.ts";
 import { type MatchCost, isAnchored, nativeCost, patternSize } from "./pattern-cost.ts";
 import { MAX_RE2_SIZE, re2Matcher } from "./pattern-re2.ts";

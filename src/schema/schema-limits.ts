@@ -1,4 +1,4 @@
-/** The bounds on schemas and on single validations. Schemas come from strangers, values from models. */
+/** The bounds on schemas and on single validations. Schemas may be third-party, values come from models. */
 
 /** Deepest nesting of subschemas, and of the values inside `enum` and `const`. */
 export const MAX_SCHEMA_DEPTH = 128;

@@ -28,7 +28,7 @@ export class EngineSessions {
 
   /**
    * Begins with the session, once; a failed beginning is tried again by the next call. Undefined when there is nothing to wait for.
-   * Calls that come meanwhile share it, and it is called off when the last of them has left.
+   * Calls that come meanwhile share it, and it is cancelled when the last of them has left.
    */
   begin(engine: Engine): Beginning | undefined {
     const begun = this.#begun.get(engine);
@@ -39,7 +39,7 @@ export class EngineSessions {
     const snapshot = this.#snapshots?.get(engine);
     const session = { sessionId: this.#sessionId(), signal: controller.signal, ...(snapshot === undefined ? {} : { snapshot }) };
     const open = (): void | Promise<void> => engine.openSession?.(session);
-    // Behind one that was called off and has not ended, and only where that one failed.
+    // Behind one that was cancelled and has not ended, and only where that one failed.
     const done = this.#note(engine, begun === undefined ? attempt(open) : begun.catch(open));
     this.#waits.set(done, { controller, count: 0 });
     return this.#shared(done);

@@ -35,14 +35,14 @@ export interface SessionOptions {
   /** False for a call without a session: nothing of it is kept. */
   readonly recorded: boolean;
   /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @default false */
-  readonly isBare?: boolean;
+  readonly isEphemeral?: boolean;
   /** What a seed knows it by. @default that of its parent, else its id */
   readonly seedName?: string | undefined;
   /** What it goes on from: its parent's head, or what a store had of it. */
   readonly head?: SessionHead;
   readonly parent?: Session;
   readonly simulation?: SimulationMode;
-  /** Told of events that come from no call's own run. */
+  /** Called with events that come from no call's own run. */
   readonly tell?: ((event: SessionEvent) => void) | undefined;
   /** Where its events are kept beyond memory. */
   readonly eventLog?: EventLog;
@@ -69,7 +69,7 @@ export class Session {
   /** @internal */
   readonly recorded: boolean;
   /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @internal */
-  readonly isBare: boolean;
+  readonly isEphemeral: boolean;
   /** Set for a branch whose calls may not touch the world. @internal */
   readonly simulation: SimulationMode | undefined;
   /** The session that it is a branch of. */
@@ -101,7 +101,7 @@ export class Session {
     this.#id = options.id;
     this.#seedName = options.seedName;
     this.recorded = options.recorded;
-    this.isBare = options.isBare ?? false;
+    this.isEphemeral = options.isEphemeral ?? false;
     this.simulation = options.simulation;
     this.parent = options.parent;
     this.eventLog = options.eventLog;
@@ -135,7 +135,7 @@ export class Session {
 
   /** True while a later call of the session can read a result that was cut. @internal */
   get keepsResults(): boolean {
-    return this.recorded && !this.isBare && !this.#closed;
+    return this.recorded && !this.isEphemeral && !this.#closed;
   }
 
   /** @internal */
@@ -163,7 +163,7 @@ export class Session {
     return this.#log?.events().slice() ?? NO_EVENTS;
   }
 
-  /** What was recorded since the branch was taken; everything, for a session that is no branch. */
+  /** What was recorded since the branch was taken; everything, for a session that is not a branch. */
   get ownLog(): readonly SessionEvent[] {
     return this.#log?.own ?? NO_EVENTS;
   }
@@ -227,7 +227,7 @@ export class Session {
     return this.#broken;
   }
 
-  /** Notes that its log is another's now, or is gone: what would be recorded from here on is no part of it. @internal */
+  /** Notes that its log is another's now, or is gone: what would be recorded from here on is not part of it. @internal */
   noteLoss(thrown: unknown): void {
     const error = ToolError.fromUnknown(thrown, "store_failed");
     if (error.code !== "store_failed") this.#broken ??= error;

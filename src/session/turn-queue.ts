@@ -38,7 +38,7 @@ export interface RunningTurn {
   /** What is under way of it: its own work, and what joined it. */
   works: number;
   over: boolean;
-  /** What whoever runs it keeps with it. */
+  /** Data that its runner keeps with it. */
   held: object | undefined;
 }
 
@@ -179,7 +179,7 @@ export class TurnQueue {
     const current = CURRENT.getStore();
     let outer = current;
     for (let one = turnOf(outer); one?.over === true; one = turnOf(outer)) outer = one.outer;
-    // A handler that goes on after its turn is no part of the new turn, but may be that of a call which was taken back.
+    // A handler that goes on after its turn is not part of the new turn, but may be that of a call which was taken back.
     const caller = current instanceof CallPlace && current.turn.queue === this ? current.call : undefined;
     const turn: RunningTurn = { queue: this, outer, waitsIn: [], works: 0, over: false, held: undefined };
     if (!this.busy) this.#bounds.turnsBegin();

@@ -54,7 +54,7 @@ export class Turn {
   /** What the handlers of its calls call is told apart by the call, which costs each of them a context of its own: it may be voided without the rest. */
   tracksCallers: boolean;
   /** It has one call and nothing after it: what is kept for the turn would be found by nobody. */
-  soleCall = false;
+  isSingleCall = false;
   /** That call, where the handlers of no other run in this turn: what is called in it is made by that one. */
   sole: TurnCall | undefined;
 

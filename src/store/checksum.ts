@@ -1,6 +1,6 @@
 /**
  * Checksums that make a log a chain: each event's is over the event and the one before, so that none can be changed, left out,
- * moved or added without the next one showing it. They show damage, not forgery: whoever can write the file can compute them.
+ * moved or added without the next one showing it. They show damage, not forgery: a writer of the file can compute them.
  */
 import { hash } from "node:crypto";
 import type { CacheTable, EventTable, SessionTable } from "./tables.ts";

@@ -80,7 +80,7 @@ function nestsDeeper(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Reads the events of a stored page that begins at `from`. One that is no event ends it as damage does. */
+/** Reads the events of a stored page that begins at `from`. One that is not an event ends it as damage does. */
 export function readStoredPage({ bodies, next, damage }: StoredPage, from: number): EventPage {
   const events: SessionEvent[] = [];
   for (const body of bodies) {

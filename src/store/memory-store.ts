@@ -19,17 +19,17 @@ export function memoryStore(): Store {
 }
 
 /** What is kept of a session. */
-class Kept {
+class MemorySession {
   readonly sessionId: string;
   readonly options: LogOptions;
   /** What the session's log begins with. */
-  readonly parent: Kept | undefined;
+  readonly parent: MemorySession | undefined;
   readonly own: SessionEvent[] = [];
   log: MemoryLog | undefined;
   branches = 0;
   updatedAt: number;
 
-  constructor(sessionId: string, options: LogOptions, parent: Kept | undefined) {
+  constructor(sessionId: string, options: LogOptions, parent: MemorySession | undefined) {
     this.sessionId = sessionId;
     this.options = options;
     this.parent = parent;
@@ -52,10 +52,10 @@ class Kept {
 }
 
 /** From a position on, and before another. */
-function eventsBetween(session: Kept, from: number, end: number): readonly SessionEvent[] {
+function eventsBetween(session: MemorySession, from: number, end: number): readonly SessionEvent[] {
   const parts: (readonly SessionEvent[])[] = [];
   let before = end;
-  for (let kept: Kept | undefined = session; kept !== undefined && before > from; kept = kept.parent) {
+  for (let kept: MemorySession | undefined = session; kept !== undefined && before > from; kept = kept.parent) {
     parts.unshift(kept.own.slice(Math.max(0, from - 1 - kept.shared), Math.max(0, before - 1 - kept.shared)));
     before = Math.min(before, kept.shared + 1);
   }
@@ -66,7 +66,7 @@ class MemoryStore implements Store {
   readonly kind = "memory";
   readonly outlivesProcess = false;
   readonly cache: CacheStore = guardCache(new MemoryCache(MAX_CACHE_BYTES), () => this.open());
-  readonly #sessions = new Map<string, Kept>();
+  readonly #sessions = new Map<string, MemorySession>();
   #isClosed = false;
 
   async open(): Promise<void> {
@@ -80,13 +80,13 @@ class MemoryStore implements Store {
         operatorHint: "Claim it to go on with it, or choose another id.",
       });
     }
-    const kept = new Kept(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));
+    const kept = new MemorySession(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));
     this.#sessions.set(sessionId, kept);
     if (kept.parent !== undefined) kept.parent.branches++;
     return (kept.log = new MemoryLog(kept));
   }
 
-  #parentOf(sessionId: string, { parent }: LogOptions): Kept | undefined {
+  #parentOf(sessionId: string, { parent }: LogOptions): MemorySession | undefined {
     if (parent === undefined) return undefined;
     const kept = this.#sessions.get(parent.sessionId);
     if (kept !== undefined && kept.length >= parent.length) return kept;
@@ -152,7 +152,7 @@ class MemoryStore implements Store {
     this.#sessions.clear();
   }
 
-  #find(sessionId: string): Kept {
+  #find(sessionId: string): MemorySession {
     const kept = this.#sessions.get(sessionId);
     if (kept === undefined) throw new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
     return kept;
@@ -166,11 +166,11 @@ class MemoryStore implements Store {
 class MemoryLog implements EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
-  readonly #kept: Kept;
+  readonly #kept: MemorySession;
   #failure: ToolError | undefined;
   #isClosed = false;
 
-  constructor(kept: Kept) {
+  constructor(kept: MemorySession) {
     this.sessionId = kept.sessionId;
     this.options = kept.options;
     this.#kept = kept;

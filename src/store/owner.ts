@@ -1,4 +1,4 @@
-/** Who has sessions open: one row for each store object, kept fresh while its process lives. */
+/** The owners of open sessions: one row for each store object, kept fresh while its process lives. */
 import { hostname } from "node:os";
 import type { Kysely, Transaction } from "kysely";
 import { sql } from "kysely";

@@ -39,7 +39,7 @@ export interface SessionTable {
   readonly head: string;
   /** Over all of the above. */
   readonly checksum: string;
-  /** Who may write it; null, or an owner that is gone, when nobody has it open. */
+  /** The owner that may write it; null, or an owner that is gone, when it is not open. */
   readonly owner: string | null;
 }
 

@@ -151,7 +151,7 @@ export class WorkerDatabase implements LogDatabase {
     else waiter?.reject(new ToolError(answer.error.code, answer.error.message, answer.error));
   }
 
-  /** The thread is gone. Nobody asked it to while it is still ours. */
+  /** The thread has ended. While it is still ours, that was not asked for. */
   #end(worker: Worker, why: string, cause?: Error): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;

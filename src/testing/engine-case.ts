@@ -22,7 +22,7 @@ export interface EngineSubject {
   readonly tools?: readonly Tool[];
   /** Calls that it answers well when they are made in this order, with names that have no namespace. At least one. */
   readonly calls: readonly ToolCall[];
-  /** A call that goes on until it is called off, where there is one. */
+  /** A call that goes on until it is cancelled, where there is one. */
   readonly endless?: ToolCall;
   /** How long anything may take that must happen, in milliseconds of real time. @default 5_000 */
   readonly patienceMs?: number;

@@ -32,7 +32,7 @@ const CODES: ReadonlySet<string> = new Set(Object.keys(ERROR_CODES));
 
 const lifeCases: readonly EngineCase[] = [
   {
-    title: "it opens, and what it brings are tools that a model can be told of",
+    title: "it opens, and its tools can be described to a model",
     appliesTo: () => true,
     run: (subject) =>
       opened(subject, (_, tools) => {
@@ -70,7 +70,7 @@ const lifeCases: readonly EngineCase[] = [
     for (const name of new Set(subject.calls.map((call) => call.name)))
       for (const input of ODD_INPUTS) {
         const { error } = await bench.result(odd, { name, input });
-        ok(error === undefined || CODES.has(error.code), `${error?.code ?? ""} is no code of an error`);
+        ok(error === undefined || CODES.has(error.code), `${error?.code ?? ""} is not a code of an error`);
       }
     equal(Object.hasOwn(Object.prototype, "polluted"), false);
     const answers = await bench.answers(bench.runtime.session("a"), subject.calls);
@@ -80,7 +80,7 @@ const lifeCases: readonly EngineCase[] = [
 ];
 
 const stopCases: readonly EngineCase[] = [
-  caseOfEngine("a call that is called off stops, and the next is answered", stopsWhenCalledOff, { appliesTo: isEndless }),
+  caseOfEngine("a call that is cancelled stops, and the next is answered", stopsWhenCalledOff, { appliesTo: isEndless }),
   caseOfEngine(
     "a call whose time is up stops, and the next is answered",
     async (bench, { endless, calls }) => {

@@ -33,7 +33,7 @@ const replyCases: readonly ModelCase[] = [
       const { finish, usage, calls } = replyOf(events);
       ok(FINISH_REASONS.includes(finish), `${finish} is no reason`);
       ok(endedWell(finish) || calls.length === 0, `a reply that ended with ${finish} has calls to run`);
-      for (const count of Object.values(usage)) ok(Number.isFinite(count) && count >= 0, `${String(count)} is no count of tokens`);
+      for (const count of Object.values(usage)) ok(Number.isFinite(count) && count >= 0, `${String(count)} is not a count of tokens`);
       for (const name of ["inputTokens", "outputTokens"] as const) equal(typeof usage[name], "number", name);
     }
   }),
@@ -66,7 +66,7 @@ const streamCases: readonly ModelCase[] = [
     await bench.soon(leave(), "a reply is left");
     deepEqual((await bench.replies(one)).map(sayingOf), (await bench.replies(await model())).map(sayingOf));
   }),
-  caseOfModel("a request that is called off before it begins is cancelled, and nothing is said", async (bench) => {
+  caseOfModel("a request whose signal aborts before it begins is cancelled, and nothing is said", async (bench) => {
     const model = await bench.subject.model();
     const events: ModelEvent[] = [];
     const ask = async (): Promise<void> => {
@@ -76,7 +76,7 @@ const streamCases: readonly ModelCase[] = [
     deepEqual(events, []);
   }),
   caseOfModel(
-    "a reply that is called off on the way is cancelled in time",
+    "a reply that is aborted on the way is cancelled in time",
     async (bench) => {
       const model = await bench.subject.stalling?.();
       const controller = new AbortController();
@@ -89,7 +89,7 @@ const streamCases: readonly ModelCase[] = [
       };
       const ended = rest();
       controller.abort();
-      await failsWith(bench.soon(ended, "a reply that is called off ends"), "cancelled");
+      await failsWith(bench.soon(ended, "a reply that is aborted ends"), "cancelled");
     },
     ({ stalling }) => stalling !== undefined,
   ),

@@ -1,7 +1,7 @@
 /**
  * Notices text in a tool's definition that speaks to the model instead of describing the tool.
  *
- * A heuristic: it knows the words that published attacks use, and whoever knows it can write around it. It is there to make a person
+ * A heuristic: it knows the words that published attacks use, and an author who knows it can write around it. It is there to make a person
  * look. It blocks nothing, and a definition that it finds nothing in is not safe because of that.
  */
 import { isJsonArray, isJsonObject } from "../core/base/json.ts";

@@ -6,7 +6,7 @@ import { ANTHROPIC, toAnthropicMessages, toolResultBlock } from "./anthropic-con
 import { MessageReader } from "./anthropic/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
-import { laidOver } from "./laid-over.ts";
+import { mergeNative } from "./merge-native.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
 import { heldSchema, unsupportedReply } from "./response-format.ts";
 import { asTextNotes } from "./text-notes.ts";
@@ -85,7 +85,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(temperature === undefined ? {} : { temperature }),
     ...(stream ? { stream } : {}),
     ...native,
-    ...laidOver("output_config", outputConfig(request, model, notes), native),
+    ...mergeNative("output_config", outputConfig(request, model, notes), native),
   };
   return { body, toolNames: new Map([...said.toolNames, ...toolNames]), notes };
 }

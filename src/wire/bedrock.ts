@@ -6,7 +6,7 @@ import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedroc
 import { ConverseReader } from "./bedrock/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
-import { laidOver } from "./laid-over.ts";
+import { mergeNative } from "./merge-native.ts";
 import { chosenTool, namedWords } from "./own-tools.ts";
 import { heldSchema, replyName, unsupportedReply } from "./response-format.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
@@ -71,7 +71,7 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
     ...(Object.keys(inferenceConfig).length === 0 ? {} : { inferenceConfig }),
     ...toolConfig,
     ...native,
-    ...laidOver("outputConfig", outputConfig(request, model, notes), native),
+    ...mergeNative("outputConfig", outputConfig(request, model, notes), native),
   };
   return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
 }

@@ -11,7 +11,7 @@ const MAX_CANDIDATES = 128;
  * How many replies to ask for; undefined for one, and where the provider makes no more, which a note says.
  *
  * @param most what the provider makes at most; 1 = it cannot be asked for more
- * @throws ToolError `invalid_argument` for what is no count
+ * @throws ToolError `invalid_argument` for what is not a count
  */
 export function candidateCount(
   { candidates = 1 }: ModelRequest,
@@ -50,7 +50,7 @@ export class Candidates {
     if (parts !== undefined && Number.isFinite(sum)) parts.logProbability = (parts.logProbability ?? 0) + sum;
   }
 
-  /** In the provider's order; undefined where only the first was told of. */
+  /** In the provider's order; undefined where only the first was reported. */
   list(firstText: string): readonly ReplyCandidate[] | undefined {
     if (this.#parts.size === 0 || ![...this.#parts.keys()].some((index) => index > 0)) return undefined;
     this.#at(0);

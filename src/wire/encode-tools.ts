@@ -16,7 +16,7 @@ export interface ToolRules {
   readonly strictSubset?: SchemaSubset | undefined;
   /** Most tools that the provider takes. */
   readonly maxTools?: number;
-  /** What the provider calls a tool that it was told of in its own words; left out where such tools make no calls of ours. */
+  /** What the provider calls a tool that it was given in its own format; left out where such tools make no calls of ours. */
   readonly ownNames?: (words: JsonObject) => readonly string[];
 }
 

@@ -34,7 +34,7 @@ const RECURSIONS = [2, 1, 0];
  *
  * The same frozen schema gives the same result, worked out once.
  *
- * @throws ToolError `invalid_schema` for one that no provider can be given, such as one whose root is no object, or that becomes too large
+ * @throws ToolError `invalid_schema` for one that no provider can be given, such as one whose root is not an object, or that becomes too large
  */
 export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
   if (typeof schema === "boolean" || !Object.isFrozen(schema)) return fitOnce(schema, subset);

@@ -9,7 +9,7 @@ import { GEMINI, mediaParts, responsePart, toGeminiContents } from "./gemini-con
 import type { GeminiOptions } from "./gemini-conversation.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { GeminiReader } from "./gemini/gemini-reader.ts";
-import { laidOver } from "./laid-over.ts";
+import { mergeNative } from "./merge-native.ts";
 import { chosenTool } from "./own-tools.ts";
 import { providerName } from "./provider-name.ts";
 import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
@@ -129,8 +129,8 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
     ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
     ...(tools.length === 0 ? {} : { tools }),
     ...native,
-    ...laidOver("generationConfig", generationConfig, native),
-    ...laidOver("toolConfig", toolConfig(request.toolChoice ?? "auto", encoded, strict), native),
+    ...mergeNative("generationConfig", generationConfig, native),
+    ...mergeNative("toolConfig", toolConfig(request.toolChoice ?? "auto", encoded, strict), native),
   };
   return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
 }

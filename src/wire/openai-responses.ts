@@ -6,7 +6,7 @@ import type { ModelReply, ModelRequest, ModelTool, ToolChoice } from "../core/mo
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import type { WireTool } from "./encode-tools.ts";
-import { laidOver } from "./laid-over.ts";
+import { mergeNative } from "./merge-native.ts";
 import { ResponsesDecoder } from "./responses/decoder.ts";
 import { FORMAT, toInputItems } from "./responses/input-items.ts";
 import { BUILT_IN_TOOLS } from "./responses/items.ts";
@@ -106,7 +106,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     store: false,
     ...(plain ? {} : { include: ["reasoning.encrypted_content"] }),
     ...native,
-    ...laidOver("text", textFormat(request, input.messages, notes), native),
+    ...mergeNative("text", textFormat(request, input.messages, notes), native),
   };
   return { body, toolNames: new Map([...input.toolNames, ...encoded.toolNames]), notes };
 }
@@ -149,6 +149,6 @@ function answerItem({ id, kind, result }: AnsweredCall): JsonObject {
 
 function decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply {
   if (!isJsonObject(body) || !(Array.isArray(body["output"]) || isJsonObject(body["error"])))
-    throw new ToolError("model_failed", "The provider's answer is no reply of OpenAI's Responses: it has no output.");
+    throw new ToolError("model_failed", "The provider's answer is not a reply of OpenAI's Responses: it has no output.");
   return new ResponsesDecoder(options).whole(body);
 }

@@ -31,7 +31,7 @@ interface OpenCall {
   /** `call-open` was told. */
   told: boolean;
   sealed: boolean;
-  /** As it is told of, once it is sealed. */
+  /** As it is reported, once it is sealed. */
   made: ModelCall | undefined;
 }
 
@@ -47,8 +47,8 @@ export interface CallParts {
  * Collects one message. Decoders say what they see; this says what it means.
  *
  * Calls are known by any key of the decoder's (an index, an item id) and are sealed in the order they were opened: one that is sealed
- * before an earlier one is told of when that one is. Empty ids count as none. `end` seals what is open if the message ended well and
- * drops it otherwise. Arguments that are no JSON object may have been cut off, so such a call is told of only when the message has ended
+ * before an earlier one is reported when that one is. Empty ids count as none. `end` seals what is open if the message ended well and
+ * drops it otherwise. Arguments that are no JSON object may have been cut off, so such a call is reported only when the message has ended
  * well. Whatever comes behind `end` is nothing.
  */
 export class ReplyBuilder {
@@ -58,7 +58,7 @@ export class ReplyBuilder {
   #calls = new Map<string | number, OpenCall>();
   /** The same, in the order they were opened. */
   #opened: OpenCall[] = [];
-  /** How many of them were told of as sealed. */
+  /** How many of them were reported as sealed. */
   #told = 0;
   #sealed: ModelCall[] = [];
   #providerCalls: ProviderCall[] = [];
@@ -155,7 +155,7 @@ export class ReplyBuilder {
     if (call.pieces.length > 0) this.#tell({ type: "call-delta", index: call.index, text: call.pieces.join("") });
   }
 
-  /** The next piece of a call's arguments, or of a custom call's text; told of once the call's name is known. */
+  /** The next piece of a call's arguments, or of a custom call's text; reported once the call's name is known. */
   argumentText(key: string | number, text: string): void {
     const call = this.#calls.get(key);
     if (call === undefined || call.sealed || text === "") return;

@@ -16,7 +16,7 @@ export interface ReplyRules {
   readonly refusal?: (schema: JsonObject) => string | undefined;
 }
 
-/** A schema as a provider is told of it. */
+/** A schema as a provider is sent it. */
 export interface ReplySchema {
   readonly schema: JsonObject;
   /** The model can be held to it: nothing of it is lost in the strict subset. */
@@ -88,7 +88,7 @@ export function asksForJson(messages: JsonValue): boolean {
   return /json/iu.test(JSON.stringify(messages));
 }
 
-const NOTHING_NAMED = { path: "$", note: "It names no properties, and others could not be told of." };
+const NOTHING_NAMED = { path: "$", note: "It names no properties, and others cannot be described." };
 
 /** Whether an object has no named properties. */
 export function isEmpty({ properties }: JsonObject): boolean {

@@ -21,7 +21,7 @@ export interface WireFormat {
   encodeRequest(request: ModelRequest, target: WireTarget): EncodedRequest;
   /** The messages that answer calls, for programs that keep the provider's own conversation. */
   encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[];
-  /** Reads a whole reply. @throws ToolError `model_failed` for what is no reply; another code for an error in a reply's place */
+  /** Reads a whole reply. @throws ToolError `model_failed` for what is not a reply; another code for an error in a reply's place */
   decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply;
   /** Reads a streamed reply, piece by piece. */
   decodeStream(options?: DecodeOptions): StreamDecoder;

@@ -205,7 +205,7 @@ test("theirs that need approval ask for it, and run only with a yes", async () =
   expect(await told()).toEqual({ asked: [], said: ["approval_required", "sent", "approval_required"] });
 });
 
-test("an output on the way that is no JSON costs no call, and a generator is let go of when its call is called off", async () => {
+test("an output on the way that is not JSON costs no call, and a generator is let go of when its call is called off", async () => {
   const ended = Promise.withResolvers<string>();
   const controller = new AbortController();
   const tools = await fromAiSdkTools({

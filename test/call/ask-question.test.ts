@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Answer, AskRequest, Question } from "../../src/core/ask.ts";
+import type { QuestionAnswer, AskRequest, Question } from "../../src/core/ask.ts";
 import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 const QUESTION: Question = { message: "Which colour?", schema: { type: "object", properties: { colour: { type: "string" } } } };
@@ -19,10 +19,12 @@ test("without anybody to ask, in a simulation, and where asking throws or answer
   const { runtime, ports } = testRuntime({ tools: [asks()] });
   expect(await runtime.execute({ name: "paint" })).toMatchObject(cancelled);
   expect(await runtime.execute({ name: "paint" }, { ask: () => Promise.reject(new Error("no terminal")) })).toMatchObject(cancelled);
-  expect(await runtime.execute({ name: "paint" }, { ask: () => ({ action: "perhaps" }) as unknown as Answer })).toMatchObject(cancelled);
-  expect(await runtime.execute({ name: "paint" }, { ask: () => ({ action: "accept", content: 5 }) as unknown as Answer })).toMatchObject(
+  expect(await runtime.execute({ name: "paint" }, { ask: () => ({ action: "perhaps" }) as unknown as QuestionAnswer })).toMatchObject(
     cancelled,
   );
+  expect(
+    await runtime.execute({ name: "paint" }, { ask: () => ({ action: "accept", content: 5 }) as unknown as QuestionAnswer }),
+  ).toMatchObject(cancelled);
   const simulated = await runtime.simulate({ name: "paint" });
   expect(simulated.results).toMatchObject([cancelled]);
   expect(ports.log.lines.map(({ message }) => message)).toEqual([
@@ -52,15 +54,15 @@ test("D13 one call asks at most sixteen questions, and a page has an http or htt
 
 test("a question nobody answers ends with the call", async () => {
   const { runtime, ports } = testRuntime({ tools: [{ ...asks(), timeoutMs: 50, maxAttempts: 1 }] });
-  const unanswered = gate<Answer>();
+  const unanswered = gate<QuestionAnswer>();
   const call = runtime.execute({ name: "paint" }, { ask: () => unanswered.promise });
   await ports.clock.advance(50);
   expect(await call).toMatchObject({ error: { code: "timeout" } });
 });
 
 test("D13 a question that its call did not wait for is taken back with the result, and a late answer reaches nobody", async () => {
-  const late = gate<Answer>();
-  let answer: Promise<Answer> | undefined;
+  const late = gate<QuestionAnswer>();
+  let answer: Promise<QuestionAnswer> | undefined;
   const hasty = tool("hasty", (_input, context) => {
     answer = context.ask(QUESTION);
     return "done";

@@ -517,18 +517,18 @@ describe("H09 nothing hangs", () => {
   });
 });
 
-describe("H09 faults and the ladder", () => {
+describe("H09 faults and the fallback chain", () => {
   const stub = (answer: () => unknown): Engine => ({ kind: "stub", origin: "stub", call: answer });
 
-  test("H09 a call meets its fault on whatever rung it is answered", async () => {
+  test("H09 a call meets its fault on whatever source it is answered", async () => {
     const { ran, tool: order } = counted();
     let asked = 0;
-    const ladder = { rules: [{ tools: "*", from: ["stub"] as const }], engines: { stub: stub(() => (asked++, { id: 1, name: "x" })) } };
+    const answers = { rules: [{ tools: "*", from: ["stub"] as const }], engines: { stub: stub(() => (asked++, { id: 1, name: "x" })) } };
     for (const [type, output, times] of [
       ["unparseable_result", "<garbled: Tool execution failed>", 0],
       ["partial_result", { id: 1 }, 1],
     ] as const) {
-      const { runtime } = runtimeOf({ type }, [order], { ladder });
+      const { runtime } = runtimeOf({ type }, [order], { answers });
       expect(await runtime.execute({ name: "order" })).toMatchObject({
         origin: "stub",
         answeredBy: "stub",
@@ -549,8 +549,8 @@ describe("H09 faults and the ladder", () => {
         throw new NoAnswer("not_found", "Nothing was recorded.");
       },
     };
-    const ladder = { rules: [{ tools: "*", from: ["replay", "stub"] as const }], engines: { replay: nothing, stub: stub(() => [1, 2]) } };
-    const { runtime } = runtimeOf({ type: "partial_result" }, [counted().tool], { ladder });
+    const answers = { rules: [{ tools: "*", from: ["replay", "stub"] as const }], engines: { replay: nothing, stub: stub(() => [1, 2]) } };
+    const { runtime } = runtimeOf({ type: "partial_result" }, [counted().tool], { answers });
     expect(await runtime.execute({ name: "order" })).toMatchObject({ origin: "stub", output: [1], fault: "partial_result" });
   });
 });

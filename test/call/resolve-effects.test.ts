@@ -71,7 +71,7 @@ describe("keys that cannot be used", () => {
     ],
     ["null", unchecked(null), '"reads" gave null where an array belongs'],
     ["undefined", unchecked(() => undefined), '"reads" gave a value of type undefined where an array belongs'],
-    ["a key that is no string", unchecked(["a:", 5]), '"reads" gave a key of type number'],
+    ["a key that is not a string", unchecked(["a:", 5]), '"reads" gave a key of type number'],
     ["a hole", unchecked(Array.from({ length: 1 })), '"reads" gave a key of type undefined'],
     ["an empty key", [""], '"reads" gave an empty key'],
     ["a key of 1,025 characters", ["x".repeat(1_025)], '"reads" gave a key of 1025 characters'],

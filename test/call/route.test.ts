@@ -56,7 +56,7 @@ describe("what holds for a call goes by who answers it", () => {
   test("the engine's own simulate, and a stand-in: nobody waits for them, and what they would write is only noted", () => {
     const own = engine({ simulate: () => 1 });
     expect(rulesOf(own, { simulation })).toMatchObject({ locks: "nobody", isPretended: true, asksSimulate: true, sharesParent: true });
-    const standIns = [{ rung: "stub", engine: engine() }] as const;
+    const standIns = [{ source: "stub", engine: engine() }] as const;
     expect(rulesOf(engine(), { simulation, standIns })).toMatchObject({
       locks: "nobody",
       isPretended: true,
@@ -66,15 +66,15 @@ describe("what holds for a call goes by who answers it", () => {
   });
 
   test("the cache: no engine is asked, and only where the tool itself would have answered is there something kept", () => {
-    const answerers = [{ rung: "cache", engine: undefined }] as const;
+    const answerers = [{ source: "cache", engine: undefined }] as const;
     expect(rulesOf(engine(), { answerers })).toMatchObject({ onlyKept: true, caches: true, isConsequential: false });
     expect(rulesOf(engine({ origin: "simulated" }), { answerers })).toMatchObject({ onlyKept: true, caches: false });
   });
 
   test("nothing that is pretended is consequential, counts as the tool, or falls back to the tool", () => {
     const answerers = [
-      { rung: "cache", engine: undefined },
-      { rung: "stub", engine: engine() },
+      { source: "cache", engine: undefined },
+      { source: "stub", engine: engine() },
     ] as const;
     for (const rules of [rulesOf(engine(), { answerers }), rulesOf(engine({ simulate: () => 1 }), { simulation })])
       expect(rules).toMatchObject({ isPretended: true, isConsequential: false, isTool: false });

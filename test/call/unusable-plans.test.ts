@@ -41,7 +41,7 @@ describe("a tool that cannot be used, with a limit of its own", () => {
 
   test.each(tools)("%s ends each call as unavailable, and the runtime closes", async (_, tool) => {
     const engines = { stub: stubEngine([]) };
-    const runtime = createRuntime({ tools: [tool], ladder: { engines, rules: [{ tools: "*", from: "stub" }] }, onEvent: () => {} });
+    const runtime = createRuntime({ tools: [tool], answers: { engines, rules: [{ tools: "*", from: "stub" }] }, onEvent: () => {} });
     const results = [await runtime.execute(CALL), ...(await runtime.execute([CALL])), await runtime.session().execute(CALL)];
     expect(results.map(({ error }) => error?.code)).toEqual(["unavailable", "unavailable", "unavailable"]);
     expect(runtime.running).toEqual([]);
@@ -81,7 +81,7 @@ test("the time that is taken before the handler does not count for its own limit
 
 test("a call that its turn has no room for says who would have answered it", async () => {
   const engines = { stub: stubEngine([{ tool: "act", output: 1 }]) };
-  const runtime = createRuntime({ tools: [act({ oncePerTurn: true })], ladder: { engines, rules: [{ tools: "*", from: "stub" }] } });
+  const runtime = createRuntime({ tools: [act({ oncePerTurn: true })], answers: { engines, rules: [{ tools: "*", from: "stub" }] } });
   const [, second] = await runtime.execute([CALL, CALL]);
   expect(second).toMatchObject({ status: "error", origin: "stub", error: { code: "limit_exceeded" } });
 });

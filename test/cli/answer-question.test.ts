@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Answer, AskRequest } from "../../src/core/ask.ts";
+import type { QuestionAnswer, AskRequest } from "../../src/core/ask.ts";
 import { personAsk } from "../../src/cli/answer-question.ts";
 import type { Ask } from "../../src/cli/command.ts";
 import { screenFor } from "../../src/cli/terminal-text.ts";
@@ -20,7 +20,7 @@ async function answered(request: Partial<AskRequest>, ...lines: readonly string[
   const ask: Ask = async (question) => (shown.push(question), typed.shift() ?? "");
   const err = screenFor({ write: (text: string) => void shown.push(text) }, {});
   const person = personAsk({ ask, err });
-  const answer: Answer | undefined = await person?.({ ...REQUEST, ...request });
+  const answer: QuestionAnswer | undefined = await person?.({ ...REQUEST, ...request });
   return { answer, shown: shown.join("|"), left: typed };
 }
 

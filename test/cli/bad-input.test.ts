@@ -27,7 +27,11 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
     [["list", "--jsn"], "There is no option --jsn.", "Did you mean --json?"],
     [["list", "--yes"], "haft list takes no --yes.", "See haft list --help."],
     [["call"], "haft call needs <tool> [<json> | -].", `For example: haft call files::read '{"path": "notes.md"}'`],
-    [["info", "a", "b"], 'haft info has no use for "b".', "Usage: haft info <tool>. An argument that holds spaces is put in quotes."],
+    [
+      ["info", "a", "b"],
+      'haft info does not take the argument "b".',
+      "Usage: haft info <tool>. An argument that holds spaces is put in quotes.",
+    ],
     [["list", "--config", "--json"], "--config needs a value.", "For example: --config ./haft.toml"],
     [["search"], "haft search needs words or a --tag to search for.", "For example: haft search read a file. To see all tools: haft list."],
   ];

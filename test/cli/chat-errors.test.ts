@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CANARY, talkProject } from "./talk-project.ts";
+import { CANARY, chatProject } from "./chat-project.ts";
 
 describe("errors of the provider", () => {
   const LIMITED = { status: 429, message: "Slow down.", headers: { "retry-after-ms": "1" } };
@@ -37,7 +37,7 @@ describe("errors of the provider", () => {
       "model_failed: The model's message is not whole",
     ],
   ] as const)("%s", async (_name, answer, expected, message) => {
-    const project = await talkProject({ script: [answer, { text: "Here." }], model: "maxAttempts = 1\n" });
+    const project = await chatProject({ script: [answer, { text: "Here." }], model: "maxAttempts = 1\n" });
     const failed = await project.haft(["chat"], { input: "Go." });
     expect(failed.stdout).toContain(`\nhaft: ${message}`);
     expect(failed.exitCode).toBe(expected);
@@ -46,7 +46,7 @@ describe("errors of the provider", () => {
   });
 
   test("retries are shown", async () => {
-    const project = await talkProject({ script: [LIMITED, { text: "Here." }] });
+    const project = await chatProject({ script: [LIMITED, { text: "Here." }] });
     const { exitCode, stdout, stderr } = await project.haft(["chat"], { types: ["Go.", "/usage"] });
     expect([exitCode, stderr]).toEqual([
       0,
@@ -56,16 +56,16 @@ describe("errors of the provider", () => {
   });
 
   test("a server that is down", async () => {
-    const project = await talkProject({ script: [], model: "maxAttempts = 1\n" });
+    const project = await chatProject({ script: [], model: "maxAttempts = 1\n" });
     await project.server.close();
     const { exitCode, stdout } = await project.haft(["chat"], { input: "Go." });
     expect([exitCode, stdout]).toEqual([7, expect.stringMatching(/\nhaft: network_error: .* nothing accepts connections there/u)]);
   });
 
   test("the key stands in no output, whatever the provider says", async () => {
-    const project = await talkProject({ key: "another", script: [] });
+    const project = await chatProject({ key: "another", script: [] });
     const refused = [await project.haft(["chat"], { input: "Go." }), await project.haft(["chat", "--json"], { input: "Go." })];
-    const echoed = await talkProject({ script: [{ status: 400, message: `Bad header: Bearer ${CANARY}` }] });
+    const echoed = await chatProject({ script: [{ status: 400, message: `Bad header: Bearer ${CANARY}` }] });
     const all = [...refused, await echoed.haft(["chat"], { input: "Go." })];
     expect(all.map(({ exitCode }) => exitCode)).toEqual([6, 6, 1]);
     expect(JSON.stringify(all)).not.toContain(CANARY);
@@ -75,7 +75,7 @@ describe("errors of the provider", () => {
 describe("which model", () => {
   test("none: says what to do, and which keys are there", async () => {
     const broken = '[toolsets.server]\ntype = "mcp"\ncommand = "/no/such/program"\n'; // is not even started
-    const project = await talkProject({ script: [], files: { "none.toml": broken } });
+    const project = await chatProject({ script: [], files: { "none.toml": broken } });
     expect(await project.haft(["chat"], { config: "none.toml", environment: { OPENAI_API_KEY: "k" } })).toEqual({
       exitCode: 3,
       stdout: "",
@@ -110,13 +110,13 @@ describe("which model", () => {
       "invalid_config: model.apiKey: the environment variable MODEL_KEY is not set.",
     ],
   ] as const)("%s", async (_name, args, environment, expected, message) => {
-    const project = await talkProject({ script: [] });
+    const project = await chatProject({ script: [] });
     const { exitCode, stderr } = await project.haft(["chat", ...args], { environment });
     expect([exitCode, stderr]).toEqual([expected, expect.stringContaining(`haft: ${message}`)]);
   });
 
   test("another model of the same provider is reached in the same way", async () => {
-    const project = await talkProject({ script: [{ text: "Here." }], model: "temperature = 1.5\n" });
+    const project = await chatProject({ script: [{ text: "Here." }], model: "temperature = 1.5\n" });
     const { stdout } = await project.haft(["chat", "--model", "openai-chat/gpt-y"], { input: "Go." });
     expect(stdout).toContain("\nmodel   Here.\n");
     expect(project.server.requests.map(({ body: { model, temperature } }) => ({ model, temperature }))).toEqual([{ model: "gpt-y" }]);

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { PATIENCE_MS, PROGRAM, haft } from "./run-haft.ts";
-import { CANARY, calling, talkProject } from "./talk-project.ts";
-import type { TalkProject } from "./talk-project.ts";
+import { CANARY, calling, chatProject } from "./chat-project.ts";
+import type { ChatProject } from "./chat-project.ts";
 
 const environment = { MODEL_KEY: CANARY };
 
@@ -24,7 +24,7 @@ const WITH_SERVER = {
   files: { "server.mjs": SERVER },
 };
 
-function isRunning(project: TalkProject): boolean {
+function isRunning(project: ChatProject): boolean {
   const pid = readFileSync(project.path("server.pid"), "utf8");
   try {
     return process.kill(Number(pid), 0) && !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
@@ -34,7 +34,7 @@ function isRunning(project: TalkProject): boolean {
 }
 
 /** Whether a process has the session open, and how many events it has. */
-async function stored(project: TalkProject): Promise<unknown> {
+async function stored(project: ChatProject): Promise<unknown> {
   const store = sqliteStore({ path: project.path("haft.db") });
   await store.open();
   try {
@@ -45,8 +45,8 @@ async function stored(project: TalkProject): Promise<unknown> {
 }
 
 describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
-  test.for(["SIGTERM", "SIGINT"] as const)("%s ends a talk, its server and its store, and exits with 130", async (signal) => {
-    const project = await talkProject({ script: [calling("shop__hang"), { text: "Yes?" }], ...WITH_SERVER });
+  test.for(["SIGTERM", "SIGINT"] as const)("%s ends a chat, its server and its store, and exits with 130", async (signal) => {
+    const project = await chatProject({ script: [calling("shop__hang"), { text: "Yes?" }], ...WITH_SERVER });
     let sent = false;
     const { exitCode, stderr } = await haft(["chat", "--session", "s", "--store", "haft.db"], {
       folder: project.folder,
@@ -67,7 +67,7 @@ describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
   });
 
   test("a reader that has seen enough ends it without a word", async () => {
-    const project = await talkProject({ script: [{ text: "word ".repeat(20_000) }] });
+    const project = await chatProject({ script: [{ text: "word ".repeat(20_000) }] });
     const { exitCode, stderr } = await haft(["chat", "--json"], {
       folder: project.folder,
       environment,
@@ -82,7 +82,7 @@ const hasTerminals = String(spawnSync("script", ["--version"]).stdout).includes(
 
 describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
   /** Types each text when its question has been asked, and resolves to what the terminal showed. */
-  async function typed(project: TalkProject, steps: readonly (readonly [question: string, keys: string])[]): Promise<string> {
+  async function typed(project: ChatProject, steps: readonly (readonly [question: string, keys: string])[]): Promise<string> {
     const command = `${process.execPath} --conditions=haft-source ${PROGRAM} chat`;
     const child = spawn("script", ["-qefc", command, "/dev/null"], {
       cwd: project.folder,
@@ -108,7 +108,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
   test("Ctrl-C stops what the model says, then the program; keys are shown once, and what is pasted is one message", async () => {
     const stalls = { text: "One two three", delivery: { after: { pieces: 4, then: "stall" } } } as const;
     const deaf = `export const deaf = { name: "deaf", description: "", inputSchema: {}, effects: { reads: ["a:b"] }, execute: () => new Promise(() => setInterval(() => {}, 1000)) };`;
-    const project = await talkProject({
+    const project = await chatProject({
       script: [stalls, calling("deaf__deaf"), calling("shop__wipe"), { text: "Kept." }, { text: "Both." }],
       toml: '\n[toolsets.deaf]\ntype = "module"\npath = "./deaf.mjs"\n',
       files: { "deaf.mjs": deaf },

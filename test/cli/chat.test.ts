@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { jsonLines } from "./session-project.ts";
-import { CTRL_C, calling, talkProject } from "./talk-project.ts";
-import type { Keys } from "./talk-project.ts";
+import { CTRL_C, calling, chatProject } from "./chat-project.ts";
+import type { Keys } from "./chat-project.ts";
 
 /** Does something once, when the output holds a text. */
 function when(text: RegExp, act: (keys: Keys) => void): (shown: string, keys: Keys) => void {
@@ -19,7 +19,7 @@ const NOT_EARLY = "\n[loop]\nearlyDispatch = false\n";
 
 describe("what is shown", () => {
   test("words, calls and results as they come, then what it came to", async () => {
-    const project = await talkProject({
+    const project = await chatProject({
       script: [
         { reasoning: "Where is it?", text: "I look.", ...calling("shop__look") },
         calling("files__list"),
@@ -49,7 +49,7 @@ model   On the shelf.
 
   test("F1.37 text stands there while the model still speaks", async () => {
     const { promise: seen, resolve } = Promise.withResolvers<void>();
-    const project = await talkProject({
+    const project = await chatProject({
       script: [
         {
           text: "The milk is on the shelf, at the very back of it.",
@@ -63,7 +63,7 @@ model   On the shelf.
 
   test("lines fit the terminal and are broken between words; colours are for terminals only", async () => {
     const text = "A word, and many more of them than one line of a narrow terminal holds, so that they go on below it.";
-    const project = await talkProject({ script: [{ text }] });
+    const project = await chatProject({ script: [{ text }] });
     const { stdout } = await project.haft(["chat"], { types: ["Go."], columns: 40, colours: true });
     expect(stdout).toContain(
       "\n\u001b[1mmodel \u001b[22m  A word, and many more of them\n        than one line of a narrow\n        terminal holds, so that they go\n        on below it.\n",
@@ -73,7 +73,7 @@ model   On the shelf.
 
   test("H10 what a model and a provider say steers no terminal", async () => {
     const text = "\u001b[2J\u001b]0;owned\u0007Hi\u202e \u009b31m.";
-    const project = await talkProject({
+    const project = await chatProject({
       script: [
         { text, reasoning: "\u001b[8mhm" },
         { status: 400, message: "no\u001b[2J \u0007" },
@@ -91,7 +91,7 @@ model   On the shelf.
       ["gemini", "gemini"],
       ["ollama", "ollama"],
     ] as const) {
-      const project = await talkProject({ format, provider, script: [{ text: "I look.", ...calling("shop__look") }, { text: "There." }] });
+      const project = await chatProject({ format, provider, script: [{ text: "I look.", ...calling("shop__look") }, { text: "There." }] });
       const { stdout } = await project.haft(["chat"], { types: ["Where?"] });
       expect([provider, stdout.split("\n").slice(1, -2)]).toEqual([
         provider,
@@ -102,7 +102,7 @@ model   On the shelf.
 
   test("F3.31 text formats are for models without tool calls of their own", async () => {
     const call = '<tool_call>\n{"name": "shop__look", "arguments": {"at": "door"}}\n</tool_call>';
-    const project = await talkProject({ script: [{ text: `I look.\n${call}` }, { text: "There." }], model: 'textFormat = "hermes"\n' });
+    const project = await chatProject({ script: [{ text: `I look.\n${call}` }, { text: "There." }], model: 'textFormat = "hermes"\n' });
     const { stdout } = await project.haft(["chat"], { types: ["Where?"] });
     expect(stdout).toContain('  → #1  shop::look  {"at":"door"}\n  ✓ #1  shop::look # ms  milk on the door\n');
     expect(stdout).toContain("\nmodel   There.\n");
@@ -119,7 +119,7 @@ test("F0.3 F1.38 a call in brackets by its bare name runs as one of a provider d
     { text: "[/look]\n\n@@ at = door\n[look/]" },
     { text: "There." },
   ];
-  const project = await talkProject({ script, model: 'textFormat = "bracket"\nbodyArguments = { look = "at" }\n' });
+  const project = await chatProject({ script, model: 'textFormat = "bracket"\nbodyArguments = { look = "at" }\n' });
   const { stdout, stderr } = await project.haft(["chat"], { types: ["Where?"] });
   expect(stdout).toContain('  → #2  shop::look  {"at":"door"}\n  ✓ #2  shop::look # ms  milk on the door\n');
   expect(stderr).toContain('The call of "look" has both a body and the argument "at"; the body is kept as "body".');
@@ -131,7 +131,7 @@ describe("approval", () => {
 
   test("F1.50 yes allows one call, no refuses it, and always those that come later", async () => {
     const answers = async (...types: readonly string[]): Promise<readonly string[]> => {
-      const project = await talkProject({ script });
+      const project = await chatProject({ script });
       const { stdout } = await project.haft(["chat"], { types: ["Wipe.", ...types] });
       return [...stdout.matchAll(/^ {2}[✓✗] #\d +shop::wipe # ms {2}(\w+)/gmu)].map(([, what = ""]) => what);
     };
@@ -140,8 +140,8 @@ describe("approval", () => {
     expect(await answers("a")).toEqual(["wiped", "wiped"]);
   });
 
-  test("F1.50 where nobody is, the run ends and shows what waits; a later talk at a terminal asks and goes on", async () => {
-    const project = await talkProject({ script: [{ text: "I wipe.", ...calling("shop__wipe") }, { text: "Done." }] });
+  test("F1.50 where nobody is, the run ends and shows what waits; a later chat at a terminal asks and goes on", async () => {
+    const project = await chatProject({ script: [{ text: "I wipe.", ...calling("shop__wipe") }, { text: "Done." }] });
     const kept = ["--session", "s", "--store", project.path("haft.db")];
     const first = await project.haft(["chat", ...kept], { input: "Wipe.\nAnd then?\n" });
     expect(first.exitCode).toBe(6);
@@ -165,19 +165,17 @@ describe("approval", () => {
     expect([third.exitCode, project.server.requests.length]).toEqual([0, 2]);
   });
 
-  test("without a store what waits is not kept, and the talk says so", async () => {
-    const project = await talkProject({ script });
+  test("without a store what waits is not kept, and the chat says so", async () => {
+    const project = await chatProject({ script });
     const { stdout } = await project.haft(["chat"], { input: "Wipe." });
-    expect(stdout).toContain(
-      "  · Nobody is at the terminal to ask. With --store they wait there until you are; --yes allows everything.\n",
-    );
+    expect(stdout).toContain("  · Approval needs a terminal. With --store the calls wait for one; --yes allows everything.\n");
   });
 
   test("F1.72 a tool's question goes to the person at the terminal; where nobody is, it is cancelled", async () => {
     const asking = [calling("shop__question"), { text: "Fine." }];
-    const attended = await (await talkProject({ script: asking })).haft(["chat"], { types: ["Order.", "y", "corner"] });
+    const attended = await (await chatProject({ script: asking })).haft(["chat"], { types: ["Order.", "y", "corner"] });
     expect(attended.stdout).toContain("  ✓ #1  shop::question # ms  corner\n");
-    const alone = await (await talkProject({ script: asking })).haft(["chat"], { input: "Order." });
+    const alone = await (await chatProject({ script: asking })).haft(["chat"], { input: "Order." });
     expect(alone.stdout).toContain("  ✓ #1  shop::question # ms  nobody said\n");
   });
 });
@@ -187,7 +185,7 @@ describe.each([
   ["anthropic-messages", "anthropic"],
 ] as const)("Ctrl-C, with %s", (format, provider) => {
   test("while the model speaks stops the message; the next one is taken", async () => {
-    const project = await talkProject({
+    const project = await chatProject({
       format,
       provider,
       script: [{ text: "One two three four five", delivery: { after: { pieces: 5, then: "stall" } } }, { text: "Yes?" }],
@@ -201,7 +199,7 @@ describe.each([
   });
 
   test("while tools run cancels them, each with its result; the stored session can go on", async () => {
-    const project = await talkProject({
+    const project = await chatProject({
       format,
       provider,
       script: [calling("shop__look", "shop__hang"), { text: "Yes?" }],
@@ -219,7 +217,7 @@ describe.each([
   });
 
   test("while a call is asked about stops that as well; a second Ctrl-C ends the program", async () => {
-    const project = await talkProject({ format, provider, script: [calling("shop__look", "shop__wipe"), { text: "Yes?" }] });
+    const project = await chatProject({ format, provider, script: [calling("shop__look", "shop__wipe"), { text: "Yes?" }] });
     const { exitCode, stdout, stderr } = await project.haft(["chat"], { types: ["Wipe.", CTRL_C, "Again.", CTRL_C] });
     expect(exitCode).toBe(130);
     expect(stdout).toMatch(/✗ #2 {2}shop::wipe # ms {2}cancelled\n[^]*\nmodel {3}Yes\?\n/u);
@@ -229,7 +227,7 @@ describe.each([
 });
 
 test("a second Ctrl-C during one message ends the program, with the store closed", async () => {
-  const project = await talkProject({ script: [calling("shop__hang"), { text: "Yes?" }] });
+  const project = await chatProject({ script: [calling("shop__hang"), { text: "Yes?" }] });
   const kept = ["--session", "s", "--store", project.path("haft.db")];
   const onOutput = when(/shop::hang/u, ({ interrupt }) => (interrupt(), interrupt()));
   expect((await project.haft(["chat", ...kept], { types: ["Wait."], onOutput })).exitCode).toBe(130);
@@ -238,7 +236,7 @@ test("a second Ctrl-C during one message ends the program, with the store closed
 
 describe("lines that are sent", () => {
   test("each is one message, empty ones are passed over, and the exit code is that of the last", async () => {
-    const project = await talkProject({ script: [{ text: "One." }, { status: 400 }, { text: "Three." }, { status: 401 }] });
+    const project = await chatProject({ script: [{ text: "One." }, { status: 400 }, { text: "Three." }, { status: 401 }] });
     expect((await project.haft(["chat"], { input: "a\n\n  \nb\r\nc" })).exitCode).toBe(0);
     expect(project.asked.at(-1)).toEqual([
       { role: "user", content: "a" },
@@ -250,7 +248,7 @@ describe("lines that are sent", () => {
   });
 
   test("with --json each message is one line, and nothing else goes to standard output", async () => {
-    const project = await talkProject({ script: [calling("shop__look"), { text: "There." }, { status: 404, message: "No gpt-x." }] });
+    const project = await chatProject({ script: [calling("shop__look"), { text: "There." }, { status: 404, message: "No gpt-x." }] });
     const { exitCode, stdout } = await project.haft(["chat", "--json"], { input: "Where?\nAgain?\n/usage\n" });
     expect([exitCode, jsonLines(stdout)]).toEqual([
       4,
@@ -262,7 +260,7 @@ describe("lines that are sent", () => {
   });
 
   test("a session of a store goes on", async () => {
-    const project = await talkProject({ script: [{ text: "Ada." }, { text: "Yes." }] });
+    const project = await chatProject({ script: [{ text: "Ada." }, { text: "Yes." }] });
     const kept = ["--session", "s", "--store", project.path("haft.db")];
     expect((await project.haft(["chat", ...kept], { input: "Who?" })).stdout).toContain("  · session s: new\n");
     expect((await project.haft(["chat", ...kept], { input: "Sure?" })).stdout).toMatch(/^ {2}· session s: goes on after \d+ events\n/u);
@@ -276,7 +274,7 @@ describe("lines that are sent", () => {
 
 describe("limits", () => {
   test("H05 a model that calls for ever is stopped, with the reason", async () => {
-    const project = await talkProject({ script: [calling("shop__look")] });
+    const project = await chatProject({ script: [calling("shop__look")] });
     const { exitCode, stdout } = await project.haft(["chat"], { input: "Look." });
     expect([exitCode, stdout]).toEqual([
       6,
@@ -286,7 +284,7 @@ describe("limits", () => {
 
   test("F1.51 a budget is told of once when it runs low, and refuses calls when it is used up", async () => {
     const looks = Array.from({ length: 3 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
-    const project = await talkProject({ script: [...looks, { text: "Enough." }], toml: "\n[loop.budget.calls]\nsoft = 1\nhard = 2\n" });
+    const project = await chatProject({ script: [...looks, { text: "Enough." }], toml: "\n[loop.budget.calls]\nsoft = 1\nhard = 2\n" });
     const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });
     expect(stdout.match(/! the model is told: /gu)).toHaveLength(2);
     expect([...stdout.matchAll(/[✓✗] #\d {2}shop::look # ms {2}(\w+)/gu)].map(([, what]) => what)).toEqual([
@@ -300,7 +298,7 @@ describe("limits", () => {
 
   test("F3.31 the rounds of a message are limited; /go gives it as many again", async () => {
     const looks = Array.from({ length: 4 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
-    const project = await talkProject({ script: [...looks, { text: "There." }], toml: "\n[loop]\nmaxRounds = 3\n" });
+    const project = await chatProject({ script: [...looks, { text: "There." }], toml: "\n[loop]\nmaxRounds = 3\n" });
     const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });
     expect(stdout).toContain("  ! The loop had as many rounds as it may. 3 rounds\n  · /go lets it go on.\n  · 3 rounds, 3 calls,");
     expect(stdout).toContain("\nmodel   There.\n  · 2 rounds, 1 call,");
@@ -308,7 +306,7 @@ describe("limits", () => {
 
   test("F3.35 failed calls in a row stop everything until /clear", async () => {
     const fails = Array.from({ length: 5 }, (_, at) => ({ calls: [{ name: "shop__fail", input: { at } }] }));
-    const project = await talkProject({ script: [...fails, { text: "Better." }] });
+    const project = await chatProject({ script: [...fails, { text: "Better." }] });
     const { stdout } = await project.haft(["chat"], { types: ["/clear", "Try.", "Again.", "/clear", "Again."] });
     expect(stdout.split("\n").filter((line) => /Nothing is stopped|Too many|Things run|\/clear lets|Better/u.test(line))).toEqual([
       "Nothing is stopped.",
@@ -324,7 +322,7 @@ describe("limits", () => {
 
 describe("lines for haft itself", () => {
   test("say what there is, and what an unknown one could have meant", async () => {
-    const project = await talkProject({ script: [{ text: "Hm." }] });
+    const project = await chatProject({ script: [{ text: "Hm." }] });
     const { exitCode, stdout } = await project.haft(["chat"], {
       types: ["/usage", "/tools", "/help", "/tols\u001b[2J", " /path", "/exit", "no"],
     });
@@ -349,7 +347,7 @@ describe("what the model is told", () => {
 
   test("--system comes before what the configuration says, and nothing stands there where neither does", async () => {
     const systems = async (toml: string, ...args: readonly string[]): Promise<unknown> => {
-      const project = await talkProject({ script: [{ text: "Yes." }], toml });
+      const project = await chatProject({ script: [{ text: "Yes." }], toml });
       await project.haft(["chat", ...args], { input: "Go." });
       return project.asked[0];
     };
@@ -369,7 +367,7 @@ describe("what the model is told", () => {
       calling("garden__mow"),
       { text: "Done." },
     ];
-    const project = await talkProject({ script, toml: GARDEN, files: { "garden.mjs": MANUAL } });
+    const project = await chatProject({ script, toml: GARDEN, files: { "garden.mjs": MANUAL } });
     const { stdout } = await project.haft(["chat", "--system", "Be brief."], { input: "Mow." });
     expect(stdout).toMatch(
       /✗ #1 [^]*permission_denied[^]*✓ #2 {2}manual::info # ms {2}Mow in rows\.\n[^]*✓ #3 {2}garden::mow # ms {2}mown\n/u,
@@ -380,7 +378,7 @@ describe("what the model is told", () => {
 });
 
 test("where nothing is kept, no store is made", async () => {
-  const project = await talkProject({ script: [{ text: "Yes." }] });
+  const project = await chatProject({ script: [{ text: "Yes." }] });
   await project.haft(["chat"], { input: "Go." });
   expect(existsSync(project.path("haft.db"))).toBe(false);
 });

@@ -44,7 +44,7 @@ test.for([
   ['{"role": "constructor"}', 'talk.jsonl:1: "role" must be one of "user", "assistant", "tool", "approver", "system", not "constructor".'],
   [
     '{"role": "user", "content": "x", "__proto__": {}}',
-    'talk.jsonl:1: "__proto__" is no key of a line of "user", which has "role", "content".',
+    'talk.jsonl:1: "__proto__" is not a key of a line of "user", which has "role", "content".',
   ],
   ['{"role": "user", "role": "user"}', 'talk.jsonl:1:18: Not valid JSON: the key "role" is given twice in one object.'],
   ['{"role": "approver", "answer": "deny", "afterMs": 60001}', 'talk.jsonl:1: "afterMs" must be a number from 0 to 60000.'],
@@ -72,8 +72,8 @@ test("every problem of every bad line is named", () => {
     '{"role": "approver", "answer": "perhaps", "afterMs": -1}',
   ];
   expect(problemsOf(lines.join("\n"))).toEqual([
-    'talk.jsonl:1: "x" is no key of a line of "user", which has "role", "content".',
-    'talk.jsonl:1: "y" is no key of a line of "user", which has "role", "content".',
+    'talk.jsonl:1: "x" is not a key of a line of "user", which has "role", "content".',
+    'talk.jsonl:1: "y" is not a key of a line of "user", which has "role", "content".',
     'talk.jsonl:1: "content" must be a string.',
     'talk.jsonl:3: "answer" must be one of "allow-once", "allow-always", "deny".',
     'talk.jsonl:3: "afterMs" must be a number from 0 to 60000.',

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { jsonLines, lines } from "./session-project.ts";
 import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
 import type { Finished } from "./run-haft.ts";
-import { calling, talkProject } from "./talk-project.ts";
+import { calling, chatProject } from "./chat-project.ts";
 import { IN_CI, inCI } from "../ci.ts";
 
 /** Every handler of the project fails: what is answered was made up. */
@@ -71,7 +71,7 @@ time # ms, # calls/s, at most # MB of memory
   });
 
   test("a tool is real only where a rule of the configuration says so", async () => {
-    const toml = `${REAL["haft.toml"]}\n[simulation.rungs]\n"shop::count_orders" = "live"\n`;
+    const toml = `${REAL["haft.toml"]}\n[simulation.sources]\n"shop::count_orders" = "live"\n`;
     const folder = folderWith({ ...REAL, "haft.toml": toml });
     const input = lines({ messages: [{ role: "assistant", calls: [{ name: "shop::count_orders" }, { name: "shop::list_orders" }] }] });
     const { exitCode, stdout } = await haft(["generate", "-", "--out", "-"], { folder, input });
@@ -193,7 +193,7 @@ describe("issue 6.7 haft generate with a model", () => {
   const QUESTION = lines({ id: "q", messages: [{ role: "user", content: "Where is the milk?" }] });
 
   test("it answers what the users say, over simulated tools", async () => {
-    const project = await talkProject({ script: [calling("shop__look"), { text: "Found." }] });
+    const project = await chatProject({ script: [calling("shop__look"), { text: "Found." }] });
     const { exitCode, stdout, stderr } = await project.haft(
       ["generate", "-", "--out", "-", "--concurrency", "1", "--system", "Be brief."],
       { input: QUESTION },
@@ -216,14 +216,14 @@ describe("issue 6.7 haft generate with a model", () => {
   });
 
   test("one conversation that fails is told by the exit code; a model that is gone ends it with its own", async () => {
-    const failing = await talkProject({ script: [{ text: "Yes." }, { status: 401 }, { text: "Yes." }], model: "maxAttempts = 1\n" });
+    const failing = await chatProject({ script: [{ text: "Yes." }, { status: 401 }, { text: "Yes." }], model: "maxAttempts = 1\n" });
     const some = await failing.haft(["generate", "-", "--out", "-", "--count", "3", "--concurrency", "1"], { input: QUESTION });
     expect([some.exitCode, jsonLines(some.stdout).map((line) => (line as { readonly stop: string }).stop)]).toEqual([
       1,
       ["answered", "model-error", "answered"],
     ]);
     expect(some.stderr).toContain("1 of them failed");
-    const gone = await talkProject({ script: [{ status: 401 }], model: "maxAttempts = 1\n" });
+    const gone = await chatProject({ script: [{ status: 401 }], model: "maxAttempts = 1\n" });
     const none = await gone.haft(["generate", "-", "--out", "-", "--count", "50"], { input: QUESTION });
     expect([none.exitCode, none.stdout]).toEqual([6, ""]);
     expect(none.stderr).toContain("10 conversations in a row failed");
@@ -253,7 +253,7 @@ describe("issue 6.7 haft generate refuses, with what would work,", () => {
     [["--out", "no/such/folder"], "", "Cannot write no/such/folder"],
     [["t.jsonl", "--out", "./t.jsonl", "--overwrite"], "", "--out names the file of the templates, which would be lost."],
   ] as const)("%j after %j", async ([args, input, problem]) => {
-    const project = await talkProject({ script: [] });
+    const project = await chatProject({ script: [] });
     const { exitCode, stdout, stderr } = await project.haft(["generate", ...args], { input });
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
     expect(stderr).toContain(problem);

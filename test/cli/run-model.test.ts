@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { jsonLines, lines } from "./session-project.ts";
-import { calling, talkProject } from "./talk-project.ts";
+import { calling, chatProject } from "./chat-project.ts";
 
 const WRITE = { calls: [{ name: "files__write", input: { path: "new.md", content: "x" } }] };
 
 describe("haft run with a model", () => {
   test("--prompt is one message; the answer, its calls and a summary are shown", async () => {
-    const project = await talkProject({ script: [{ text: "I look.", ...calling("shop__look") }, { text: "There." }] });
+    const project = await chatProject({ script: [{ text: "I look.", ...calling("shop__look") }, { text: "There." }] });
     const { exitCode, stdout } = await project.haft(["run", "--prompt", "Where?"]);
     expect({ exitCode, stdout }).toEqual({
       exitCode: 0,
@@ -33,7 +33,7 @@ summary
   });
 
   test("the user lines of a file are said one after another, and approver lines answer", async () => {
-    const project = await talkProject({ script: [calling("shop__wipe"), { text: "Wiped." }, { text: "Bye." }] });
+    const project = await chatProject({ script: [calling("shop__wipe"), { text: "Wiped." }, { text: "Bye." }] });
     const input = lines(
       { role: "system", content: "Be brief." },
       { role: "approver", answer: "allow-once" },
@@ -55,26 +55,26 @@ summary
     ["a call nobody may allow", [calling("shop__wipe")], 6],
     ["a loop without end", [calling("shop__look")], 6],
   ] as const)("%s ends the run with its exit code", async (_name, script, expected) => {
-    const project = await talkProject({ script: [...script], model: "maxAttempts = 1\n" });
+    const project = await chatProject({ script: [...script], model: "maxAttempts = 1\n" });
     const input = lines({ role: "user", content: "Go." }, { role: "user", content: "And then?" });
     const { exitCode, stdout } = await project.haft(["run", "-", "--model", "openai-chat/gpt-x"], { input });
     expect([exitCode, stdout.includes("And then?"), stdout.includes("\nsummary\n")]).toEqual([expected, false, true]);
   });
 
   test("H05 a run that takes too long ends with 7", async () => {
-    const project = await talkProject({ script: [calling("shop__hang")], toml: "\n[loop]\nmaxDurationMs = 50\n" });
+    const project = await chatProject({ script: [calling("shop__hang")], toml: "\n[loop]\nmaxDurationMs = 50\n" });
     const { exitCode, stdout } = await project.haft(["run", "--prompt", "Wait."]);
     expect([exitCode, stdout]).toEqual([7, expect.stringContaining("The run took longer than # ms.")]);
   });
 
   test("with --json what each message came to is one line", async () => {
-    const project = await talkProject({ script: [calling("shop__look"), { text: "There." }] });
+    const project = await chatProject({ script: [calling("shop__look"), { text: "There." }] });
     const { stdout } = await project.haft(["run", "--prompt", "Where?", "--json"]);
     expect(jsonLines(stdout)).toEqual([expect.objectContaining({ text: "There.", reason: "answered", rounds: 2 })]);
   });
 
   test("--simulate changes nothing: no file is written, and what would be is shown", async () => {
-    const project = await talkProject({ script: [WRITE, { text: "Written." }] });
+    const project = await chatProject({ script: [WRITE, { text: "Written." }] });
     const simulated = await project.haft(["run", "--prompt", "Write.", "--simulate"]);
     expect(simulated.exitCode).toBe(0);
     expect(simulated.stdout).toMatch(/✓ #1 {2}files::write # ms {2}simulated[^]*writes that were only pretended\n {2}file:.*new\.md\n/u);
@@ -84,7 +84,7 @@ summary
   });
 
   test("a session of a store goes on", async () => {
-    const project = await talkProject({ script: [{ text: "Ada." }, { text: "Yes." }] });
+    const project = await chatProject({ script: [{ text: "Ada." }, { text: "Yes." }] });
     const kept = ["--session", "s", "--store", project.path("haft.db")];
     await project.haft(["run", "--prompt", "Who?", ...kept]);
     await project.haft(["run", "--prompt", "Sure?", ...kept]);
@@ -96,7 +96,7 @@ summary
   });
 
   test("a file and --prompt, neither, or lines that the model is to say are refused before anything runs", async () => {
-    const project = await talkProject({ script: [] });
+    const project = await chatProject({ script: [] });
     const errors = [
       await project.haft(["run", "talk.jsonl", "--prompt", "Go."]),
       await project.haft(["run", "--model", "openai-chat/gpt-x"]),

@@ -100,8 +100,8 @@ summary
     expect(await haft(["run", "talk.jsonl"], { folder })).toEqual({
       exitCode: 5,
       stdout: "",
-      stderr: `haft: invalid_call: talk.jsonl is no conversation that can be played; nothing was run.
-  talk.jsonl:2: "tool_calls" is no key of a line of "assistant", which has "role", "content", "calls".
+      stderr: `haft: invalid_call: talk.jsonl is not a conversation that can be played; nothing was run.
+  talk.jsonl:2: "tool_calls" is not a key of a line of "assistant", which has "role", "content", "calls".
   talk.jsonl:3: "role" must be one of "user", "assistant", "tool", "approver", "system", not "usr".
   talk.jsonl:4: "calls" must be an array of calls such as {"id": "1", "name": "files::read", "input": {}}.
   talk.jsonl:6: "content" must be a string.

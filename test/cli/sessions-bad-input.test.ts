@@ -189,7 +189,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
       "line 1: the recording is of version 2",
     ],
     ["empty", () => "", "line 1: the recording is empty"],
-    ["something else", () => '{"role": "user", "content": "Hello."}\n', "line 1: this is no recording of Haft"],
+    ["something else", () => '{"role": "user", "content": "Hello."}\n', "line 1: this is not a recording of Haft"],
     ["no JSON", () => "<html>", '\n  The first line of a recording begins {"haft":"recording".\n'],
   ] as const;
   test.for(damages.filter((_, index) => inCI || index % 3 === 0))(

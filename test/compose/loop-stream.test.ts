@@ -93,7 +93,7 @@ describe("a run with an output schema", () => {
     const result = await loop.run("How warm?", { output: answer });
     expect(result.output?.degrees).toBe(4);
     expect(result.rounds).toBe(3);
-    expect(notes(model.requests[1])[0]).toContain("the answer is no JSON object");
+    expect(notes(model.requests[1])[0]).toContain("the answer is not a JSON object");
     expect(notes(model.requests[2]).at(-1)).toContain("$.degrees: required field missing");
     expect(model.requests.map(({ toolChoice, responseFormat }) => [toolChoice, responseFormat !== undefined])).toEqual([
       [undefined, false],

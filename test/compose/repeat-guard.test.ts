@@ -81,7 +81,7 @@ test("B09 a change that was made for the first time lets others be tried again; 
   expect(guard.refusal(call())?.code).toBe("limit_exceeded");
 });
 
-test("an input that is no JSON is not followed, and a large one is", () => {
+test("an input that is not JSON is not followed, and a large one is", () => {
   const guard = new RepeatGuard();
   const cycle: Record<string, unknown> = {};
   cycle["self"] = cycle;

@@ -65,7 +65,7 @@ describe("F0.47 what cannot be used is an error with its place", () => {
       "model: a/b, lm_config: { type: ollama, model_id_or_path: m }",
       "tools.engines.sim.model: is what lm_config says in other words; keep one of them.",
     ],
-    ["lm_config that is no table", "lm_config: ollama", "tools.engines.sim.lm_config: must be an object, not a string."],
+    ["lm_config that is not a table", "lm_config: ollama", "tools.engines.sim.lm_config: must be an object, not a string."],
     [
       "lm_config without a model",
       "lm_config: { type: ollama }",
@@ -94,7 +94,7 @@ describe("F0.47 what cannot be used is an error with its place", () => {
     [
       "two words for one thing",
       "lm_config: { type: ollama, model_id_or_path: m, max_tokens: 5, max_new_tokens: 5 }",
-      "tools.engines.sim.lm_config.max_tokens: is another word for max_new_tokens; keep one of them.",
+      "tools.engines.sim.lm_config.max_tokens: duplicates max_new_tokens; remove one of them.",
     ],
     [
       "a temperature",

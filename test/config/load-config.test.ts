@@ -77,7 +77,7 @@ guard = "blok"
       "4:1: toolsets.x.args: must be an array of strings, not a string.",
     ],
     [
-      "a variable that is no string",
+      "a variable that is not a string",
       toolset('type = "mcp"\ncommand = "x"\nenv = { PORT = 80 }'),
       "4:9: toolsets.x.env.PORT: must be a string, not a number.",
     ],
@@ -111,7 +111,7 @@ guard = "blok"
     [
       "both words for enabled",
       toolset('type = "files"\nroot = "."\nenabled = true\nenable = true'),
-      "5:1: toolsets.x.enable: is another word for enabled; keep one of them.",
+      "5:1: toolsets.x.enable: duplicates enabled; remove one of them.",
     ],
     [
       "a key of another type",
@@ -128,10 +128,10 @@ guard = "blok"
       '[toolsets.""]\ntype = "files"\nroot = "."',
       '1:2: toolsets[""]: A toolset needs a name: a string that is not empty.',
     ],
-    ["a toolset that is no table", "[toolsets]\nx = 1", "2:1: toolsets.x: must be an object, not a number."],
+    ["a toolset that is not a table", "[toolsets]\nx = 1", "2:1: toolsets.x: must be an object, not a number."],
     ["toolsets as a list", "[[toolsets]]\nname = 'x'", "1:3: toolsets: must be an object, not an array."],
     ["the table of another program", "[mcp_servers.x]\ncommand = 'x'", '1:2: mcp_servers: unknown key. Did you mean "toolsets"?'],
-    ["a pattern that is no string", '[permission]\nallow = ["a::*", 1]', "2:18: permission.allow[1]: must be a string, not a number."],
+    ["a pattern that is not a string", '[permission]\nallow = ["a::*", 1]', "2:18: permission.allow[1]: must be a string, not a number."],
     ["a hold below zero", "[runtime]\norphanHoldMs = -1", "2:1: runtime.orphanHoldMs: must be a number from 0 to 315576000000, not -1."],
     [
       "a time to open of files",
@@ -194,13 +194,16 @@ describe("variables", () => {
     ]);
   });
 
-  test.each(["${A:-$(id)}", "${}", "${A", "env:", "env:A B", "${A.B}"])("J05 %s is no variable, and is not evaluated", async (written) => {
-    const environment = { A: "secret-value" };
+  test.each(["${A:-$(id)}", "${}", "${A", "env:", "env:A B", "${A.B}"])(
+    "J05 %s is not a variable, and is not evaluated",
+    async (written) => {
+      const environment = { A: "secret-value" };
 
-    expect(await problemsOf("haft.toml", mcp(`env = { K = '${written}' }`), environment)).toEqual([
-      `haft.toml:4:9: toolsets.x.env.K: ${JSON.stringify(written)} does not name an environment variable; write \${NAME}, or env:NAME as the whole value.`,
-    ]);
-  });
+      expect(await problemsOf("haft.toml", mcp(`env = { K = '${written}' }`), environment)).toEqual([
+        `haft.toml:4:9: toolsets.x.env.K: ${JSON.stringify(written)} does not name an environment variable; write \${NAME}, or env:NAME as the whole value.`,
+      ]);
+    },
+  );
 
   test("J05 no message holds the value of a variable", async () => {
     const problems = await problemsOf("haft.toml", mcp('args = ["${TOKEN}", 1]\nenv = { K = "env:TOKEN", L = "${TOKEN}${NONE}" }'), {

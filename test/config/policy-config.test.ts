@@ -29,7 +29,7 @@ test.each([
     "[circuit]\nenabled = false\nfailure = 3",
     '3:1: circuit.failure: unknown key. Did you mean "failures"?',
   ],
-  ["a circuit that is no table", "circuit = false", "1:1: circuit: must be an object, not a boolean."],
+  ["a circuit that is not a table", "circuit = false", "1:1: circuit: must be an object, not a boolean."],
   [
     "a wait for approval in words",
     '[approval]\ntimeoutMs = "5m"',

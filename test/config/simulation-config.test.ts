@@ -18,7 +18,7 @@ temperature = 0.5
 instructions = "It is winter."
 maxReplyChars = 2_000
 
-[simulation.rungs]
+[simulation.sources]
 "shop::2" = "lm"
 "shop::1" = ["cache", "replay", "example"]
 "*" = "live"
@@ -45,7 +45,7 @@ const YAML = `simulation:
   temperature: 0.5
   instructions: It is winter.
   maxReplyChars: 2000
-  rungs: { "shop::2": lm, "shop::1": [cache, replay, example], "*": live }
+  sources: { "shop::2": lm, "shop::1": [cache, replay, example], "*": live }
   faults: [{ type: latency, probability: 0.5, tools: "shop::*", delayMs: [5, 10] }]
 `;
 const READ = {
@@ -63,7 +63,7 @@ const READ = {
   seed: 7,
   recording: { recording: "day.jsonl", match: "nearest", repeatLast: false },
   stubs: [{ tool: "wave", output: 1 }],
-  rungs: [
+  sources: [
     { tools: "shop::2", from: ["lm"] },
     { tools: "shop::1", from: ["cache", "replay", "example"] },
     { tools: "*", from: ["live"] },
@@ -84,7 +84,7 @@ test.each([
         model: "ollama/qwen3",
         lm: undefined,
         ...READ.recording,
-        rungs: { "shop::2": "lm", "shop::1": ["cache", "replay", "example"], "*": "live" },
+        sources: { "shop::2": "lm", "shop::1": ["cache", "replay", "example"], "*": "live" },
       },
     }),
   ],
@@ -95,7 +95,7 @@ test.each([
 test("an empty table says nothing, and none is undefined", async () => {
   expect((await load("haft.toml", "[simulation]\n")).config.simulation).toEqual({
     lm: {},
-    rungs: [],
+    sources: [],
     faults: [],
   });
   expect((await load("haft.toml", "")).config.simulation).toBeUndefined();
@@ -103,7 +103,8 @@ test("an empty table says nothing, and none is undefined", async () => {
 
 describe("what cannot be used is an error with its place", () => {
   test.each([
-    ["an unknown key", "simulation.rung = 1", '1:1: simulation.rung: unknown key. Did you mean "rungs"?'],
+    ["a key by its old name", "simulation.rungs = 1", '1:1: simulation.rungs: unknown key. Did you mean "sources"?'],
+    ["an unknown key", "simulation.source = 1", '1:1: simulation.source: unknown key. Did you mean "sources"?'],
     [
       "a model without provider",
       'simulation.model = "gpt-5"',
@@ -115,19 +116,23 @@ describe("what cannot be used is an error with its place", () => {
       "3:1: simulation.model.apiKey: must name an environment variable that holds the key",
     ],
     [
-      "a rung that is none",
-      '[simulation.rungs]\n"a::*" = "lmm"',
-      '2:1: simulation.rungs["a::*"]: it names the rung "lmm". There are: live, record, replay, cache, lm, example, stub.',
+      "a source that is none",
+      '[simulation.sources]\n"a::*" = "lmm"',
+      '2:1: simulation.sources["a::*"]: it names the source "lmm". There are: live, record, replay, cache, lm, example, stub.',
     ],
-    ["no rung", '[simulation.rungs]\n"a::*" = []', '2:1: simulation.rungs["a::*"]: it names no rung.'],
-    ["a rung of another kind", '[simulation.rungs]\n"a::*" = 5', '2:1: simulation.rungs["a::*"]: it names the rung of type number.'],
-    ["live beside others", '[simulation.rungs]\n"a::*" = ["lm", "live"]', '2:1: simulation.rungs["a::*"]: it names live beside others'],
+    ["no source", '[simulation.sources]\n"a::*" = []', '2:1: simulation.sources["a::*"]: it names no source.'],
+    [
+      "a source of another kind",
+      '[simulation.sources]\n"a::*" = 5',
+      '2:1: simulation.sources["a::*"]: it names the source of type number.',
+    ],
+    ["live beside others", '[simulation.sources]\n"a::*" = ["lm", "live"]', '2:1: simulation.sources["a::*"]: it names live beside others'],
     [
       "a pattern that fits no tool",
-      '[simulation.rungs]\nshop = "lm"',
-      '2:1: simulation.rungs.shop: "rungs" has the pattern "shop", which fits no tool',
+      '[simulation.sources]\nshop = "lm"',
+      '2:1: simulation.sources.shop: "sources" has the pattern "shop", which fits no tool',
     ],
-    ["rungs that are no table", 'simulation.rungs = "lm"', "1:1: simulation.rungs: must be an object, not a string."],
+    ["sources that are no table", 'simulation.sources = "lm"', "1:1: simulation.sources: must be an object, not a string."],
     [
       "a live stand-in",
       'simulation.standIn = "live"',

@@ -155,13 +155,13 @@ describe("what cannot be used is an error with its place", () => {
     [
       "two words for one thing",
       'type = "search"\ndocuments = "a"\npath = "b"',
-      "18:1: engines.sim.path: is another word for documents; keep one of them.",
+      "18:1: engines.sim.path: duplicates documents; remove one of them.",
     ],
     ["documents that are no lines", 'type = "search/file"\npath = "b"\nformat = "json"', '18:1: engines.sim.format: must be "jsonl"'],
     [
       "F0.50 a model of embeddings",
       'type = "search/in_memory"\npath = "b"\nembedding_model = "m"',
-      "18:1: engines.sim.embedding_model: has no use here",
+      "18:1: engines.sim.embedding_model: is not supported",
     ],
     [
       "F0.50 a probability of a search",

@@ -9,7 +9,7 @@ describe("problems", () => {
   test.each([
     ["no path", "[store]\n", '1:2: store: "path" is missing: the file that keeps the sessions.'],
     ["an empty path", 'store.path = ""', "1:1: store.path: must not be empty: the file that keeps the sessions."],
-    ["a path that is no string", "store.path = 5", "1:1: store.path: must be a string, not a number."],
+    ["a path that is not a string", "store.path = 5", "1:1: store.path: must be a string, not a number."],
     ["a path alone", 'store = "haft.db"', "1:1: store: must be an object, not a string."],
     ["a store in memory", 'store.path = ":memory:"', "1:1: store.path: a store in memory would be gone with the process; name a file."],
     ["a variable that is not set", 'store.path = "${NOWHERE}/a.db"', "1:1: store.path: the environment variable NOWHERE is not set."],

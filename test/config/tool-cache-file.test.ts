@@ -62,7 +62,7 @@ describe("what would not come back as it was is not kept", () => {
   const tools: readonly (readonly [what: string, tool: Tool])[] = [
     ["a handler", { ...TOOL, execute: () => 1 }],
     ["computed effects", { ...TOOL, effects: { reads: () => [] } }],
-    ["a schema that is no JSON", { ...TOOL, inputSchema: { maximum: 1n } }],
+    ["a schema that is not JSON", { ...TOOL, inputSchema: { maximum: 1n } }],
     ["a key that reaches a prototype", { ...TOOL, inputSchema: JSON.parse('{"__proto__":1}') }],
   ];
   test.each(tools)("F4.9 %s", async (_what, tool) => {

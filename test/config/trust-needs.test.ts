@@ -118,7 +118,7 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
     "model.baseUrl sends conversations and the key of openai to https://example.com",
   ],
   [
-    "a variable that is no key of the provider",
+    "a variable that is not a key of the provider",
     { model: { name: "openai/gpt", apiKey: "env:AWS_SECRET" } },
     "model.apiKey sends the variable AWS_SECRET",
   ],

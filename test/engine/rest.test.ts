@@ -367,7 +367,7 @@ paths:
     ]);
   });
 
-  test("what is no document says so, with its place", async () => {
+  test("what is not a document says so, with its place", async () => {
     const path = await folder();
     const texts = {
       "a.json": '{"openapi": "3.0.0",\n "paths": {,}}',

@@ -109,7 +109,7 @@ describe("F0.50 a corpus", () => {
     ]);
   });
 
-  test("leaves out what is no document, and says which line", async () => {
+  test("leaves out what is not a document, and says which line", async () => {
     const documents = fileOf(
       line(1, "good"),
       "{ broken",
@@ -129,7 +129,7 @@ describe("F0.50 a corpus", () => {
       expect.stringContaining(`corpus.jsonl:${number} is left out of the search: ${reason}`);
     expect(warnings).toEqual([
       at(2, "Not valid JSON at line 1, column 3"),
-      at(3, "no document: it is no object."),
+      at(3, "no document: it is not an object."),
       at(4, 'a document with the id "1" came before.'),
       at(5, 'no document: it has no text in "text".'),
       at(6, 'no document: it has no "id", a text or a number.'),
@@ -145,7 +145,7 @@ describe("F0.50 a corpus", () => {
 
     expect([warnings.length, warnings[0], warnings.at(-1)]).toEqual([
       21,
-      "document 1 is left out of the search: no document: it is no object.",
+      "document 1 is left out of the search: no document: it is not an object.",
       "5 more are left out of the search.",
     ]);
   });

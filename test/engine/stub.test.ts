@@ -204,7 +204,7 @@ describe("F0.61 stubs that cannot be used", () => {
       stub: { tool: "a", ouput: 1, output: 1 },
       problem: 'stubs[0] has the unknown key "ouput"; there are tool, input, exact, output, error, times.',
     },
-    { stub: { tool: "a", output: Number.NaN }, problem: "stubs[0] is no JSON: $.output: NaN is not a JSON number" },
+    { stub: { tool: "a", output: Number.NaN }, problem: "stubs[0] is not JSON: $.output: NaN is not a JSON number" },
   ];
   test.each(wrong)("are refused at once: $problem", ({ stub, problem }) => {
     expect(thrownBy(() => stubEngine([stub as Stub]))).toMatchObject({ code: "invalid_argument", message: problem });

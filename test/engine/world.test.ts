@@ -125,7 +125,7 @@ describe("a reducer fails", () => {
       { code: "not_json", message: "The reducer of bank::pay returned facts that cannot be kept: $.n: a bigint is not JSON" },
     ],
     [
-      "with a state that is no JSON",
+      "with a state that is not JSON",
       () => ({ facts: {}, state: new Map() }),
       { code: "not_json", message: "The reducer of bank::pay returned state that cannot be kept: $: a Map is not JSON" },
     ],

@@ -120,7 +120,7 @@ describe("F0.23 likeness", () => {
     expect(edges).toMatchObject([{ from: { name: "q" }, to: { tool: "a::take", name: "c" } }]);
   });
 
-  test("of a result that is no object is that of the tool's name", async () => {
+  test("of a result that is not an object is that of the tool's name", async () => {
     const giving = { ...tool("city"), outputSchema: TEXT };
 
     expect((await graphOf([toolset("a", giving, tool("take", { city: TEXT }))])).edges).toMatchObject([

@@ -90,7 +90,7 @@ test.each([
   expect(after).toEqual({ asked: [], schemas: [CITY], warnings: [] });
 });
 
-test("F0.24 an entry that is no usable schema counts for nothing, whoever wrote it", async () => {
+test("F0.24 an entry that is not a usable schema counts for nothing, whoever wrote it", async () => {
   const folder = temporaryFolder();
   await run(folder, [tool("one"), tool("two")]);
   const file = fileIn(folder);

@@ -196,7 +196,7 @@ describe("F4.37 what is left alone", () => {
     },
   );
 
-  test("F4.37 calls without a result, and with an input that is no object", () => {
+  test("F4.37 calls without a result, and with an input that is not an object", () => {
     const messages = [...round("c1", '{"path":"a"}'), ...round("c2", [a]), called("c3", a), ...round("c4", a)];
     expect(trim(messages)).toEqual(messages);
   });

@@ -11,7 +11,7 @@ import { excerpt } from "../../src/engine/rest/answer-text.ts";
 import { readBase64 } from "../../src/engine/rest/base64.ts";
 import { estimateBytes } from "../../src/history/estimate-bytes.ts";
 import { liftData } from "../../src/policy/lift-data.ts";
-import { ResultKeeper } from "../../src/policy/result-keeper.ts";
+import { LargeResultStore } from "../../src/policy/large-result-store.ts";
 import { suspiciousText } from "../../src/trust/suspicious-text.ts";
 import { truncateResult } from "../../src/policy/truncate-result.ts";
 import { visibleJson } from "../../src/core/base/visible-text.ts";
@@ -53,7 +53,7 @@ const TEXTS: Readonly<Record<string, string>> = {
 };
 
 const STATE_CHANGE = { type: "state-change", sessionId: "s", turnId: "t", callId: "c", at: 0, toolset: "notes", key: "k" };
-const kept = new ResultKeeper({});
+const kept = new LargeResultStore({});
 const handle = kept.keep("session", "call", { a: 1 }, undefined);
 
 /** What reads text that models, tools, servers and files give, however long. */

@@ -10,7 +10,7 @@ import { FAULT_TYPES } from "../../src/core/fault.ts";
 import { FIDELITIES } from "../../src/core/fidelity.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import { RUNGS } from "../../src/core/rung.ts";
+import { ANSWER_SOURCES } from "../../src/core/answer-source.ts";
 import { SEQUENCE_REASONS } from "../../src/compose/sequence/sequence-problem.ts";
 import { STOP_REASONS } from "../../src/compose/stop-reason.ts";
 import { PROVIDERS } from "../../src/model/providers.ts";
@@ -219,13 +219,13 @@ test("the page on text formats and that of the loop name every one there is, in 
   }).toEqual({ formats: [...TEXT_FORMATS.keys()], reasons: Object.keys(STOP_REASONS).toSorted(), variants: CHAT_VARIANTS });
 });
 
-test("the pages on simulation, faults and sequences name every rung, fidelity, fault and reason, in their order", () => {
+test("the pages on simulation, faults and sequences name every source, fidelity, fault and reason, in their order", () => {
   expect({
-    rungs: tablesOf("docs/concepts/simulation.md").get("The ladder"),
+    sources: tablesOf("docs/concepts/simulation.md").get("Answer sources"),
     fidelities: tablesOf("docs/concepts/simulation.md").get("Fidelity"),
     faults: tablesOf("docs/guides/make-calls-fail.md").get("Choose the failure")?.toSorted(),
     reasons: tablesOf("docs/guides/run-a-sequence-of-calls.md").get("Check it only"),
-  }).toEqual({ rungs: RUNGS, fidelities: FIDELITIES, faults: ["type", ...FAULT_TYPES].toSorted(), reasons: SEQUENCE_REASONS });
+  }).toEqual({ sources: ANSWER_SOURCES, fidelities: FIDELITIES, faults: ["type", ...FAULT_TYPES].toSorted(), reasons: SEQUENCE_REASONS });
 });
 
 test("the page on wire formats says how many replies each makes to a request", () => {

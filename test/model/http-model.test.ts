@@ -54,16 +54,20 @@ async function rawServer(...answers: readonly string[]): Promise<string> {
 
 describe("options that cannot work are refused at once", () => {
   const cases: readonly (readonly [string, Options, string])[] = [
-    ["no address", { baseUrl: "api.example.com" }, "The baseUrl of claude is no http: or https: address without a user name and password."],
+    [
+      "no address",
+      { baseUrl: "api.example.com" },
+      "The baseUrl of claude is not an http: or https: address without a user name and password.",
+    ],
     [
       "another scheme",
       { baseUrl: "file:///etc/passwd" },
-      "The baseUrl of claude is no http: or https: address without a user name and password.",
+      "The baseUrl of claude is not an http: or https: address without a user name and password.",
     ],
     [
       "a password",
       { baseUrl: `http://me:${KEY}@127.0.0.1` },
-      "The baseUrl of claude is no http: or https: address without a user name and password.",
+      "The baseUrl of claude is not an http: or https: address without a user name and password.",
     ],
     ["a key with a line break", { apiKey: `${KEY}\n${KEY}` }, 'The header "x-api-key" has a character that HTTP does not allow.'],
     ["a header's name", { headers: { "no name": "x" } }, 'The header "no name" has a character that HTTP does not allow.'],
@@ -138,14 +142,14 @@ describe("answers that are none", () => {
     [
       "a stream of something else",
       { raw: "hello\nthere", headers: sse },
-      { code: "model_failed", message: "claude answered with what is no answer of a model: hello there" },
+      { code: "model_failed", message: "claude answered with what is not an answer of a model: hello there" },
       true,
     ],
     ["a stream without a content type", { raw: "hello" }, { code: "model_failed" }, true],
     [
       "JSON that is none",
       { raw: "{", headers: json },
-      { code: "model_failed", message: "claude answered with what is no answer of a model: {" },
+      { code: "model_failed", message: "claude answered with what is not an answer of a model: {" },
       false,
     ],
     ["an empty body", { raw: " ", headers: json }, { code: "model_failed", message: "claude answered with an empty body." }, false],

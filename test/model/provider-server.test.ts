@@ -49,7 +49,7 @@ describe("a fake provider refuses what the provider refuses", () => {
       "openai-chat",
       "/chat/completions",
       { model: "x", messages: [{ ...chatCall, tool_calls: [{ id: "1", function: { name: "a", arguments: "{" } }] }] },
-      "is no JSON",
+      "is not JSON",
     ],
     [
       "a long id",

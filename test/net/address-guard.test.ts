@@ -178,7 +178,7 @@ describe("names", () => {
     expect(await verdict("http://both.example/", [], names)).toBe("permission_denied");
   });
 
-  test("F02 a resolver that answers with something that is no address opens nothing", async () => {
+  test("F02 a resolver that answers with something that is not an address opens nothing", async () => {
     const names = (): Promise<readonly string[]> => Promise.resolve(["0177.0.0.1"]);
     expect(await verdict("http://odd.example/", [], names)).toBe("permission_denied");
   });

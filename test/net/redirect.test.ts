@@ -81,11 +81,11 @@ describe("F03 redirects to the inside", () => {
     ]);
   });
 
-  test("F03 a location that is no address is an error", async () => {
+  test("F03 a location that is not an address is an error", async () => {
     const server = await sendsTo("http://[");
     const client = testClient({ allowPrivate: [server.host] });
     const failure = await failureOf(client.request(toRequest(server.at("/"))));
-    expect([failure.code, failure.message]).toEqual(["network_error", `${server.host} redirects to something that is no address.`]);
+    expect([failure.code, failure.message]).toEqual(["network_error", `${server.host} redirects to something that is not an address.`]);
   });
 
   test("F03 F08 the answer of a redirect that leads nowhere is given up, and its connection with it", async () => {

@@ -81,7 +81,7 @@ describe("F1.50 a call is denied when", () => {
     expect(await denial(() => answer)).toEqual(denied(`the answer ${shown} is none of "allow-once", "allow-always" and "deny"`));
   });
 
-  test("the approver throws, rejects, returns a broken promise or is no function", async () => {
+  test("the approver throws, rejects, returns a broken promise or is not a function", async () => {
     const broken = {
       get then() {
         throw new Error("trap");

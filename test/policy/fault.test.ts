@@ -170,7 +170,7 @@ describe("F0.47 a plan that cannot be kept is refused at once", () => {
 });
 
 describe("F0.47 what faults make of an answer", () => {
-  test("F0.47 a garbled answer is a text that is no JSON, and never longer than a few lines", () => {
+  test("F0.47 a garbled answer is a text that is not JSON, and never longer than a few lines", () => {
     expect(garbled({ id: 12 })).toBe('<garbled: {"\uFFFDd"\uFFFD12\uFFFD>');
     expect(garbled("")).toBe("<garbled: >");
     expect(garbled("x".repeat(1_000_000)).length).toBeLessThan(250);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ResultCache } from "../../src/policy/result-cache.ts";
-import type { CacheOptions, CachedAnswer, CacheTerms, Shelf } from "../../src/policy/result-cache.ts";
+import type { CacheOptions, CachedAnswer, CacheTerms, CachePartition } from "../../src/policy/result-cache.ts";
 import { fakePorts, seededRandom } from "../../src/testing/fake-ports.ts";
 
 function makeCache(options: CacheOptions = {}): { readonly cache: ResultCache; readonly ports: ReturnType<typeof fakePorts> } {
@@ -14,55 +14,55 @@ function answer(output: string): CachedAnswer {
 
 const ALWAYS: CacheTerms = { asOf: 0, reads: [], ttlMs: undefined };
 
-test("C01 what is kept on one shelf is never found on another, whatever its key", () => {
+test("C01 what is kept on one partition is never found on another, whatever its key", () => {
   const { cache } = makeCache();
-  const [one, other] = [cache.shelfOf({}), cache.shelfOf({})];
-  cache.keep({ shelf: one, key: "k" }, answer("mine"), ALWAYS);
+  const [one, other] = [cache.partitionOf({}), cache.partitionOf({})];
+  cache.keep({ partition: one, key: "k" }, answer("mine"), ALWAYS);
   expect([cache.find(one, "k"), cache.find(other, "k"), cache.find(one, "K")]).toEqual([answer("mine"), undefined, undefined]);
 });
 
 test("F3.16 an answer lasts as long as its ttl, and forgetting an owner takes all it kept and will keep", async () => {
   const { cache, ports } = makeCache();
   const owner = {};
-  const shelf = cache.shelfOf(owner);
-  cache.keep({ shelf, key: "short" }, answer("s"), { ...ALWAYS, ttlMs: 100 });
-  cache.keep({ shelf, key: "long" }, answer("l"), ALWAYS);
+  const partition = cache.partitionOf(owner);
+  cache.keep({ partition, key: "short" }, answer("s"), { ...ALWAYS, ttlMs: 100 });
+  cache.keep({ partition, key: "long" }, answer("l"), ALWAYS);
   await ports.clock.advance(99);
-  expect(cache.find(shelf, "short")).toEqual(answer("s"));
+  expect(cache.find(partition, "short")).toEqual(answer("s"));
   await ports.clock.advance(1);
-  expect([cache.peek(shelf, "short"), cache.size]).toEqual([undefined, 2]);
-  expect([cache.find(shelf, "short"), cache.size]).toEqual([undefined, 1]);
+  expect([cache.peek(partition, "short"), cache.size]).toEqual([undefined, 2]);
+  expect([cache.find(partition, "short"), cache.size]).toEqual([undefined, 1]);
   cache.forget(owner);
   expect([
     cache.size,
     cache.bytes,
-    cache.keep({ shelf, key: "late" }, answer("x"), ALWAYS),
-    cache.find(cache.shelfOf(owner), "long"),
+    cache.keep({ partition, key: "late" }, answer("x"), ALWAYS),
+    cache.find(cache.partitionOf(owner), "long"),
   ]).toEqual([0, 0, false, undefined]);
 });
 
 test("an answer is neither kept nor found once what it was read from was written", () => {
   const { cache } = makeCache();
-  const shelf = cache.shelfOf({});
+  const partition = cache.partitionOf({});
   const terms = { asOf: cache.versions.now, reads: ["file:/a"], ttlMs: undefined };
-  cache.keep({ shelf, key: "k" }, answer("old"), terms);
+  cache.keep({ partition, key: "k" }, answer("old"), terms);
   cache.versions.write(["file:/b"]);
-  expect(cache.find(shelf, "k")).toEqual(answer("old"));
+  expect(cache.find(partition, "k")).toEqual(answer("old"));
   cache.versions.write(["file:/a/x"]);
-  expect([cache.find(shelf, "k"), cache.size, cache.bytes]).toEqual([undefined, 0, 0]);
-  expect(cache.keep({ shelf, key: "k" }, answer("old"), terms)).toBe(false);
+  expect([cache.find(partition, "k"), cache.size, cache.bytes]).toEqual([undefined, 0, 0]);
+  expect(cache.keep({ partition, key: "k" }, answer("old"), terms)).toBe(false);
 });
 
 test("an answer larger than a quarter of the room is not kept, and a new one under the same key frees the room of the old", () => {
   const { cache } = makeCache({ maxBytes: 8_000 });
-  const shelf = cache.shelfOf({});
-  expect(cache.keep({ shelf, key: "k" }, answer("x".repeat(2_000)), ALWAYS)).toBe(false);
-  expect(cache.keep({ shelf, key: "k".repeat(2_000) }, answer(""), ALWAYS)).toBe(false);
-  cache.keep({ shelf, key: "k" }, answer("x".repeat(1_000)), ALWAYS);
+  const partition = cache.partitionOf({});
+  expect(cache.keep({ partition, key: "k" }, answer("x".repeat(2_000)), ALWAYS)).toBe(false);
+  expect(cache.keep({ partition, key: "k".repeat(2_000) }, answer(""), ALWAYS)).toBe(false);
+  cache.keep({ partition, key: "k" }, answer("x".repeat(1_000)), ALWAYS);
   const { bytes } = cache;
-  for (let round = 0; round < 10; round++) cache.keep({ shelf, key: "k" }, answer("y".repeat(1_000)), ALWAYS);
-  expect([cache.size, cache.bytes, cache.find(shelf, "k")]).toEqual([1, bytes, answer("y".repeat(1_000))]);
-  expect(makeCache({ maxBytes: 0 }).cache.keep({ shelf, key: "k" }, answer(""), ALWAYS)).toBe(false);
+  for (let round = 0; round < 10; round++) cache.keep({ partition, key: "k" }, answer("y".repeat(1_000)), ALWAYS);
+  expect([cache.size, cache.bytes, cache.find(partition, "k")]).toEqual([1, bytes, answer("y".repeat(1_000))]);
+  expect(makeCache({ maxBytes: 0 }).cache.keep({ partition, key: "k" }, answer(""), ALWAYS)).toBe(false);
 });
 
 test.each([-1, 1.5, Number.NaN, Infinity, "64"])("maxBytes %s is refused with invalid_argument", (maxBytes) => {
@@ -117,9 +117,9 @@ function zipf(count: number, seed: number): () => number {
   };
 }
 
-function weightOf(shelfKey: string, value: CachedAnswer): number {
+function weightOf(partitionKey: string, value: CachedAnswer): number {
   const { cache } = makeCache();
-  cache.keep({ shelf: cache.shelfOf({}), key: shelfKey }, value, ALWAYS);
+  cache.keep({ partition: cache.partitionOf({}), key: partitionKey }, value, ALWAYS);
   return cache.bytes;
 }
 
@@ -127,7 +127,7 @@ test("L23 a million operations on Zipf keys hit exactly where an exact LRU does,
   const maxBytes = 4 * 1024 * 1024;
   const { cache } = makeCache({ maxBytes });
   const model = new ModelLru(maxBytes);
-  const shelf: Shelf = cache.shelfOf({});
+  const partition: CachePartition = cache.partitionOf({});
   const answers = Array.from({ length: 8 }, (_, index) => answer("x".repeat(index * 100)));
   const weights = answers.map((value) => weightOf("000000", value));
   const next = zipf(100_000, 23);
@@ -136,8 +136,8 @@ test("L23 a million operations on Zipf keys hit exactly where an exact LRU does,
   let largest = 0;
   for (let operation = 0; operation < 1_000_000; operation++) {
     const key = next();
-    const place = { shelf, key: String(key).padStart(6, "0") };
-    const found = cache.find(shelf, place.key) !== undefined;
+    const place = { partition, key: String(key).padStart(6, "0") };
+    const found = cache.find(partition, place.key) !== undefined;
     if (found !== model.use(key)) differences++;
     if (found) hits++;
     else {

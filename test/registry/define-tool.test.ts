@@ -95,12 +95,12 @@ describe("a mistake is found when the tool is defined", () => {
     expect(() => Reflect.apply(defineTool, undefined, [definition])).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
   });
 
-  test.each(["", 5, "a\u0000", "x".repeat(257), undefined])("F4.1 %j is no name", (name) => {
+  test.each(["", 5, "a\u0000", "x".repeat(257), undefined])("F4.1 %j is not a name", (name) => {
     expect(refusal({ name }).code).toBe("invalid_argument");
   });
 
   test.each([{ type: "string" }, { type: ["array", "null"] }, z.string(), type("number")])(
-    "an input that is no object is refused: %j",
+    "an input that is not an object is refused: %j",
     (inputSchema) => {
       expect(refusal({ inputSchema })).toEqual({
         code: "invalid_schema",

@@ -11,7 +11,7 @@ function registered(tool: Partial<Tool>, namespace?: string): RegisteredTool {
 }
 
 describe("from JSON", () => {
-  test("F0.2 what is no tool is refused, and so is a field of the wrong type", () => {
+  test("F0.2 what is not a tool is refused, and so is a field of the wrong type", () => {
     expect(() => toolFromJson([])).toThrow('an object with a "name"');
     expect(() => toolFromJson({ description: "x" })).toThrow("needs a name");
     expect(() => toolFromJson({ name: "x", parameters: "none" })).toThrow("inputSchema");

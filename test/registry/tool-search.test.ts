@@ -49,7 +49,7 @@ describe("filters", () => {
     expect([found(registry, { category: "DANGEROUS" }), found(registry, { category: "TERMINAL" })]).toEqual([["send_mail"], []]);
   });
 
-  test("a limit cuts the result, and one that is no whole number from 1 is refused", () => {
+  test("a limit cuts the result, and one that is not a whole number from 1 is refused", () => {
     expect(found(registry, { limit: 2 })).toEqual(["ReadMail", "bare"]);
     for (const limit of [0, -1, 1.5, NaN]) expect(() => registry.search({ limit })).toThrow("limit of a search");
   });

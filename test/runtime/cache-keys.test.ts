@@ -193,7 +193,7 @@ test.each<[string, unknown, unknown]>([
   ["numbers that are none", Number.NaN, Number.NaN],
   ["objects with something hidden", Object.defineProperty({}, "id", { value: "ann" }), Object.defineProperty({}, "id", { value: "bob" })],
   ["objects with symbols for keys", { [Symbol.for("id")]: "ann" }, { [Symbol.for("id")]: "bob" }],
-  ["objects with what is no JSON inside", { id: new User("ann") }, { id: new User("bob") }],
+  ["objects with what is not JSON inside", { id: new User("ann") }, { id: new User("bob") }],
   ["lists with gaps", Object.assign([], { length: 1 }), [undefined]],
   ["lists with names", Object.assign(["x"], { id: "ann" }), Object.assign(["x"], { id: "bob" })],
   ["what cannot be read", Object.defineProperty({}, "id", { enumerable: true, get: () => fail() }), {}],

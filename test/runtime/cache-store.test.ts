@@ -232,7 +232,7 @@ test.each([
   ["no answer", "[1]"],
   ["an answer that breaks the schema", '{"output":"text"}'],
   ["content of no known kind", '{"output":1,"content":[{"type":"script","text":"x"}]}'],
-  ["metadata that is no object", '{"output":1,"metadata":[]}'],
+  ["metadata that is not an object", '{"output":1,"metadata":[]}'],
   ["a value nested without end", `{"output":${"[".repeat(100_000)}`],
 ])("a stored body that is %s is not used", async (_, body) => {
   const cache = new MemoryCacheStore();

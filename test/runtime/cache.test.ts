@@ -227,7 +227,7 @@ describe("F3.17 C02 what is no success is never kept:", () => {
   type Answer = () => unknown;
   test.each<[string, Answer]>([
     ["an error", () => Promise.reject(new ToolError("execution_failed", "broken"))],
-    ["what is no JSON", () => 1n],
+    ["what is not JSON", () => 1n],
     ["an output that breaks its schema", () => "text"],
   ])("%s", async (_, first) => {
     let runs = 0;
@@ -307,7 +307,7 @@ describe("a tool cannot be cached", () => {
     ["for less than no time", { cache: { scope: "session", ttlMs: -1 }, effects: reads }, "cache.ttlMs"],
     ["for ever", { cache: { scope: "session", ttlMs: Infinity }, effects: reads }, "cache.ttlMs"],
     ["for a text of time", { cache: { scope: "session", ttlMs: "5" }, effects: reads }, "cache.ttlMs"],
-    ["for an identity that is no list", { cache: { scope: "runtime", identity: "user" }, effects: reads }, "cache.identity"],
+    ["for an identity that is not a list", { cache: { scope: "runtime", identity: "user" }, effects: reads }, "cache.identity"],
     ["for an identity without a name", { cache: { scope: "runtime", identity: [""] }, effects: reads }, "cache.identity"],
     ["for an identity named twice", { cache: { scope: "runtime", identity: ["user", "user"] }, effects: reads }, "cache.identity"],
     ["with a misspelt setting", { cache: { scope: "session", ttl: 5 }, effects: reads }, '"ttl"'],

@@ -301,7 +301,7 @@ test("what was recorded is frozen, and a call without a session promises no hand
   expect([bare.truncation?.handle, String(bare.output).includes("read_result")]).toEqual([undefined, false]);
 });
 
-test("F2.18 without validation a text input is still read as JSON, and what is no object is refused", async () => {
+test("F2.18 without validation a text input is still read as JSON, and what is not an object is refused", async () => {
   const { runtime } = testRuntime({
     tools: [tool("t", (input) => input, { inputSchema: { type: "object", required: ["b"] }, validate: () => ["never asked"] })],
   });

@@ -85,7 +85,7 @@ describe("F2.30 the call fails, and never passes unchecked, when", () => {
     ["parseOutput rejects", { parseOutput: () => Promise.reject(hostileProxy()) }, "execution_failed"],
     ["parseOutput never answers", { parseOutput: never }, "timeout"],
     ["parseOutput answers with nothing", { parseOutput: () => null }, "execution_failed"],
-    ["parseOutput makes what is no JSON", { parseOutput: () => ({ value: 1n }) }, "not_json"],
+    ["parseOutput makes what is not JSON", { parseOutput: () => ({ value: 1n }) }, "not_json"],
   ];
   test.each(bad)("%s", async (_, parts, code) => {
     let ran = 0;
@@ -147,7 +147,7 @@ describe("B05 a handler's answer is awaited as `await` would, and its lock given
       "execution_failed",
     ],
     ["content of a part without its text", () => new ToolOutput({ content: [{ type: "text" } as never] }), "not_json"],
-    ["content that is no list", () => new ToolOutput({ content: "text" as never }), "not_json"],
+    ["content that is not a list", () => new ToolOutput({ content: "text" as never }), "not_json"],
     ["what cannot be looked at", hostileProxy, "execution_failed"],
   ];
   test.each(odd)("%s", async (_, answer, expected) => {
@@ -225,7 +225,7 @@ describe("F1.49 of hooks", () => {
         },
       }),
     ],
-    ["an output that is no JSON", () => ({ output: cyclic })],
+    ["an output that is not JSON", () => ({ output: cyclic })],
     ["content of no known type", () => ({ content: [{ type: "video" }] })],
     ["an unknown status", () => ({ status: "fine" })],
     ["an error without a code", () => ({ status: "error", error: { message: "x" } })],
@@ -265,7 +265,7 @@ describe("F1.49 of hooks", () => {
     expect([cut.truncation?.totalBytes, JSON.stringify(rest.output).includes("SECRET")]).toEqual([5_003, false]);
   });
 
-  test("afterCall is not asked about a name that is no tool", async () => {
+  test("afterCall is not asked about a name that is not a tool", async () => {
     const asked: string[] = [];
     const { runtime } = testRuntime({
       hooks: [{ name: "h", afterCall: (result) => void asked.push(result.name) }],

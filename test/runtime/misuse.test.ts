@@ -113,6 +113,9 @@ test("an option of createRuntime that is not there is refused by name", () => {
     expect.objectContaining({ code: "invalid_argument", message: 'createRuntime() has no option "toolz".', hint: 'Did you mean "tools"?' }),
   );
   expect(make({ timoutMs: 5 })).toThrow(expect.objectContaining({ hint: 'Did you mean "timeoutMs"?' }));
+  expect(make({ ladder: {} })).toThrow(
+    expect.objectContaining({ message: 'createRuntime() has no option "ladder".', hint: 'Did you mean "answers"?' }),
+  );
   expect(make({ registree: {} })).toThrow(expect.objectContaining({ message: 'createRuntime() has no option "registree".' }));
 });
 

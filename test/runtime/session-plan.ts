@@ -8,7 +8,7 @@ export const RETRY_MS = 16;
 /** Keys of state. */
 export const KEYS = ["a", "b", "c"] as const;
 
-/** `note` writes the session's state only, `flap` fails the first time, `gone` is no tool. */
+/** `note` writes the session's state only, `flap` fails the first time, `gone` is not a tool. */
 export const RULES = {
   look: { writesWorld: false, repeatable: true },
   flap: { writesWorld: false, repeatable: true },

@@ -111,11 +111,11 @@ test("F0.54 a snapshot of another version, of no version and of something else i
     [{ ...snapshot, haft: "recording" }, 'It does not begin with "haft": "snapshot".'],
     [{ ...snapshot, sessionId: 5 }, '"sessionId" is not a string.'],
     [{ ...snapshot, events: {} }, '"events" is not an array.'],
-    [{ ...snapshot, state: [] }, '"state" is no object.'],
-    [{ ...snapshot, engines: null }, '"engines" is no object.'],
-    [null, "It is no object."],
-    ["snapshot", "It is no object."],
-    [[snapshot], "It is no object."],
+    [{ ...snapshot, state: [] }, '"state" is not an object.'],
+    [{ ...snapshot, engines: null }, '"engines" is not an object.'],
+    [null, "It is not an object."],
+    ["snapshot", "It is not an object."],
+    [[snapshot], "It is not an object."],
   ] as const) {
     expect(() => runtime.session("s", { from: wrong as unknown as SessionSnapshot })).toThrowError(
       expect.objectContaining({ code: "corrupt_record", message: `The snapshot cannot be used. ${message}` }),

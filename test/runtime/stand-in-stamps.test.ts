@@ -7,7 +7,7 @@ import type { SessionEvent } from "../../src/core/event.ts";
 import { NoAnswer } from "../../src/core/no-answer.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { replayEngine } from "../../src/engine/replay.ts";
-import type { LadderOptions } from "../../src/call/ladder.ts";
+import type { AnswerOptions } from "../../src/call/fallback-chains.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
@@ -23,9 +23,9 @@ const silent: Engine["call"] = () => {
 
 const stamps = ({ status, origin, answeredBy, fidelity }: ToolResult): readonly unknown[] => [status, origin, answeredBy, fidelity];
 
-function reading(ladder: LadderOptions, more: RuntimeOptions = {}) {
+function reading(answers: AnswerOptions, more: RuntimeOptions = {}) {
   const read = tool("read", () => ({ by: "the tool" }), { effects: readOnly("notes"), cache: "session" });
-  return testRuntime({ tools: [read], ladder, ...more });
+  return testRuntime({ tools: [read], answers, ...more });
 }
 
 describe("issue 6.5 what is kept of a tool's answers", () => {
@@ -52,7 +52,7 @@ describe("issue 6.5 what is kept of a tool's answers", () => {
   test("a stand-in that is asked after the cache keeps nobody waiting for the tool's locks", async () => {
     const played = gate<unknown>();
     const send = tool("send", () => "sent", { effects: { writes: ["mail"] } });
-    const { runtime } = testRuntime({ tools: [send], ladder: { engines: { lm: standIn("lm", () => played.promise) } } });
+    const { runtime } = testRuntime({ tools: [send], answers: { engines: { lm: standIn("lm", () => played.promise) } } });
     const simulated = runtime.execute({ name: "send" }, { answerFrom: ["cache", "lm"] });
     expect((await runtime.execute({ name: "send" })).output).toBe("sent");
     played.open("pretended");
@@ -85,7 +85,7 @@ describe("issue 6.5 what is kept of a tool's answers", () => {
   test("a large answer of a bare batch has no handle: nobody could come back with it", async () => {
     const big = tool("big", () => "x".repeat(5_000), { maxResultBytes: 1_000 });
     const sequential: Engine = { ...standIn("lm"), order: "sequential" };
-    const { runtime } = testRuntime({ tools: [big], ladder: { engines: { lm: sequential } } });
+    const { runtime } = testRuntime({ tools: [big], answers: { engines: { lm: sequential } } });
     const [result] = await runtime.execute([{ name: "big" }]);
     expect(result?.truncation).toEqual({ handle: undefined, totalBytes: 5_000, shownBytes: 1_000 });
   });
@@ -97,15 +97,15 @@ describe("F0.52 what was only pretended to be written", () => {
     tool("write", () => "written", { effects: { writes: ["notes"] } }),
   ];
 
-  test.each<[string, LadderOptions, readonly unknown[]]>([
+  test.each<[string, AnswerOptions, readonly unknown[]]>([
     ["a rule", { rules: [{ tools: "*::read", from: ["cache", "lm"] }] }, ["ok", "simulated", "lm", "unchecked"]],
     ["a rule that names nothing else", { rules: [{ tools: "*::read", from: "cache" }] }, ["ok", "stub", "stub", "scripted"]],
-    ["the ladder of simulations", { simulation: ["cache", "lm"] }, ["ok", "simulated", "lm", "unchecked"]],
-  ])("is not read from what is kept of the time before, where %s names the cache", async (_who, ladder, expected) => {
-    const simulation = ladder.simulation ?? "stub";
+    ["the answers of simulations", { simulation: ["cache", "lm"] }, ["ok", "simulated", "lm", "unchecked"]],
+  ])("is not read from what is kept of the time before, where %s names the cache", async (_who, answers, expected) => {
+    const simulation = answers.simulation ?? "stub";
     const { runtime } = testRuntime({
       tools: notes,
-      ladder: { ...ladder, simulation, engines: { lm: standIn("lm"), stub: standIn("stub") } },
+      answers: { ...answers, simulation, engines: { lm: standIn("lm"), stub: standIn("stub") } },
     });
     const session = runtime.session();
     await session.execute({ name: "read" }, { answerFrom: "live" });
@@ -117,7 +117,7 @@ describe("F0.52 what was only pretended to be written", () => {
 describe("issue 6.5 fidelity", () => {
   test("who has no answer has observed nothing and scripted nothing", async () => {
     const engines = { replay: standIn("replay", silent), stub: standIn("stub", silent) };
-    const { runtime } = testRuntime({ tools: [tool("look", () => 1)], ladder: { engines } });
+    const { runtime } = testRuntime({ tools: [tool("look", () => 1)], answers: { engines } });
     const results = [
       await runtime.execute({ name: "look" }, { answerFrom: "replay" }),
       await runtime.execute({ name: "look" }, { answerFrom: "stub" }),
@@ -131,7 +131,7 @@ describe("issue 6.5 fidelity", () => {
   test("a call that was called off before a recording answered has observed nothing", async () => {
     const { runtime } = testRuntime({
       tools: [tool("look", () => 1)],
-      ladder: { engines: { replay: standIn("replay", () => new Promise(() => {})) } },
+      answers: { engines: { replay: standIn("replay", () => new Promise(() => {})) } },
     });
     const controller = new AbortController();
     const pending = runtime.execute({ name: "look" }, { answerFrom: "replay", signal: controller.signal });
@@ -152,7 +152,7 @@ describe("issue 6.5 fidelity", () => {
         throw new ToolError("execution_failed", "It is night.", { retryable: false });
       }),
     };
-    const { runtime } = testRuntime({ tools: [failed], ladder: { engines } });
+    const { runtime } = testRuntime({ tools: [failed], answers: { engines } });
     const same = await runtime.execute({ name: "look", input: { at: 1 } }, { answerFrom: "replay" });
     const other = await runtime.execute({ name: "look", input: { at: 2 } }, { answerFrom: "replay" });
     const scripted = await runtime.execute({ name: "look" }, { answerFrom: "stub" });
@@ -169,10 +169,10 @@ describe("issue 6.5 fidelity", () => {
       return { n: 1 };
     });
     const looks = [tool("look", () => 1, { outputSchema: { type: "object" } })];
-    const first = testRuntime({ tools: looks, ladder: { engines: { lm } } }).runtime.session();
+    const first = testRuntime({ tools: looks, answers: { engines: { lm } } }).runtime.session();
     const calls = [{ name: "look" }, { name: "look", input: { bad: true } }];
     await first.execute(calls, { answerFrom: "lm" });
-    const { runtime } = testRuntime({ tools: looks, ladder: { engines: { replay: replayEngine(first.log) } } });
+    const { runtime } = testRuntime({ tools: looks, answers: { engines: { replay: replayEngine(first.log) } } });
     expect((await runtime.execute(calls, { answerFrom: "replay" })).map(stamps)).toEqual([
       ["ok", "replay", "replay", "schema-valid"],
       ["error", "replay", "replay", "unchecked"],
@@ -186,24 +186,24 @@ describe("issue 6.5 fidelity", () => {
   ])("H09 a recorded call that met %s is replayed as %s", async (type, fidelity) => {
     const events: SessionEvent[] = [];
     const faults = { rules: [{ type, probability: 1, retryable: false, delayMs: 5 }] };
-    const ladder: LadderOptions = { rules: [{ tools: "*", from: "record" }], onRecord: (pair) => events.push(...pair) };
-    const { runtime, ports } = testRuntime({ tools: [tool("look", () => ({ n: 1 }))], faults, ladder });
+    const answers: AnswerOptions = { rules: [{ tools: "*", from: "record" }], onRecord: (pair) => events.push(...pair) };
+    const { runtime, ports } = testRuntime({ tools: [tool("look", () => ({ n: 1 }))], faults, answers });
     const pending = runtime.execute({ name: "look" });
     await ports.clock.advance(10);
     expect((await pending).fault).toBe(type);
-    const again = testRuntime({ tools: [tool("look", () => 1)], ladder: { engines: { replay: replayEngine(events) } } });
+    const again = testRuntime({ tools: [tool("look", () => 1)], answers: { engines: { replay: replayEngine(events) } } });
     expect((await again.runtime.execute({ name: "look" }, { answerFrom: "replay" })).fidelity).toBe(fidelity);
   });
 });
 
-describe("issue 6.4 a fault of a call that goes down the ladder", () => {
+describe("issue 6.4 a fault of a call that goes down the fallback chain", () => {
   test.each([
     ["latency", { delayMs: 500 }, 500],
     ["network_error", { attempts: 1 }, 1_000],
-  ])("H09 %s is met once, not on every rung", async (type, more, durationMs) => {
+  ])("H09 %s is met once, not on every source", async (type, more, durationMs) => {
     const engines = { replay: standIn("replay", silent), lm: standIn("lm") };
     const faults = { rules: [{ type, probability: 1, ...more }] };
-    const { runtime, ports } = testRuntime({ tools: [tool("look", () => 1)], faults, ladder: { engines }, retry: { jitter: false } });
+    const { runtime, ports } = testRuntime({ tools: [tool("look", () => 1)], faults, answers: { engines }, retry: { jitter: false } });
     const pending = runtime.execute({ name: "look" }, { answerFrom: ["replay", "lm"] });
     await ports.clock.advance(60_000);
     expect(await pending).toMatchObject({ status: "ok", answeredBy: "lm", fault: type, durationMs });
@@ -228,12 +228,12 @@ describe("issue 6.4 a fault of a call that goes down the ladder", () => {
   });
 });
 
-describe("issue 6.5 the rung record", () => {
+describe("issue 6.5 the source record", () => {
   test("L24 a simulation writes nothing down, but for what its caller lets happen", async () => {
     const events: SessionEvent[] = [];
     const tools = [tool("read", () => 1, { effects: readOnly("notes") }), tool("send", () => 2, { effects: { writes: ["mail"] } })];
-    const ladder: LadderOptions = { rules: [{ tools: "*", from: "record" }], onRecord: (pair) => events.push(...pair) };
-    const session = testRuntime({ tools, ladder }).runtime.session();
+    const answers: AnswerOptions = { rules: [{ tools: "*", from: "record" }], onRecord: (pair) => events.push(...pair) };
+    const session = testRuntime({ tools, answers }).runtime.session();
     await session.simulate([{ name: "read" }, { name: "send" }]);
     expect(events).toEqual([]);
     await session.simulate([{ name: "read" }, { name: "send" }], { allowSideEffects: ["*::send"] });
@@ -243,18 +243,18 @@ describe("issue 6.5 the rung record", () => {
 
 describe("misuse is refused where it stands", () => {
   test.each<[string, unknown, string]>([
-    ["a ladder that is none", null, "The ladder of the runtime is an object."],
-    ["rules that are no list", { rules: "x" }, "ladder.rules is an array of { tools, from }."],
-    ["a rule that is none", { rules: [null] }, "ladder.rules is an array of { tools, from }."],
-    ["engines that are none", { engines: null }, "ladder.engines is an object"],
-    ["a listener that is none", { onRecord: 3 }, "ladder.onRecord is a function."],
-  ])("%s", (_what, ladder, message) => {
-    expect(() => testRuntime({ ladder: ladder as LadderOptions })).toThrow(
+    ["a answers that is none", null, "The option answers of createRuntime is an object."],
+    ["rules that are no list", { rules: "x" }, "answers.rules is an array of { tools, from }."],
+    ["a rule that is none", { rules: [null] }, "answers.rules is an array of { tools, from }."],
+    ["engines that are none", { engines: null }, "answers.engines is an object"],
+    ["a listener that is none", { onRecord: 3 }, "answers.onRecord is a function."],
+  ])("%s", (_what, answers, message) => {
+    expect(() => testRuntime({ answers: answers as AnswerOptions })).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
     );
   });
 
-  test("rewriteInput that is no function, before anything runs", async () => {
+  test("rewriteInput that is not a function, before anything runs", async () => {
     const { runtime } = testRuntime({ tools: [tool("look", () => 1)] });
     await expect(runtime.execute({ name: "look" }, { rewriteInput: 3 as never })).rejects.toMatchObject({ code: "invalid_argument" });
   });
@@ -263,7 +263,7 @@ describe("misuse is refused where it stands", () => {
     expect(() => testRuntime({ hooks: [{ name: "judge", timeoutMs }] })).toThrow("it takes an integer from 1");
   });
 
-  test("H09 a fault whose message is no JSON", () => {
+  test("H09 a fault whose message is not JSON", () => {
     const faults = { rules: [{ type: "latency", probability: 1, message: { n: 1n } as never }] };
     expect(() => testRuntime({ faults })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });

@@ -12,7 +12,7 @@ import { sqliteStore } from "../../src/store/sqlite-store.ts";
 const folder = mkdtempSync(join(tmpdir(), "haft-accounting-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Every hundredth call fails, in turn by a throw, by an answer that breaks its schema, by an answer that is no JSON. */
+/** Every hundredth call fails, in turn by a throw, by an answer that breaks its schema, by an answer that is not JSON. */
 const work: Tool = {
   name: "work",
   description: "Works.",

@@ -51,7 +51,7 @@ describe("an option that does not exist is refused by its name, and nothing is r
     ]);
   });
 
-  test("what an object inherits is no option of it", async () => {
+  test("what an object inherits is not an option of it", async () => {
     const inherited = Object.create({ trace: true }) as object;
     expect(await runtime.execute(CALL, inherited)).toMatchObject({ status: "ok" });
   });

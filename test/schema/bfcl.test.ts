@@ -50,7 +50,7 @@ function importTools(tools: readonly ToolRow[]): ReadonlyMap<string, Imported> {
   return new Map(
     tools.map(({ id, rawParameters }) => {
       const { schema } = importSchema(rawParameters);
-      if (!isJsonObject(schema)) throw new Error(`${id} is no object`);
+      if (!isJsonObject(schema)) throw new Error(`${id} is not an object`);
       return [id, { schema, open: compileSchema(schema), closed: compileSchema({ ...schema, additionalProperties: false }) }];
     }),
   );

@@ -138,7 +138,7 @@ describe("what fits and what does not", () => {
     expect([null, "x", 1].map((value) => validator.check(value))).toEqual([true, true, false]);
   });
 
-  test("F2.5 true is no integer, 1.0 is one, and 1 is not true", () => {
+  test("F2.5 true is not an integer, 1.0 is one, and 1 is not true", () => {
     const integer = compileSchema({ type: "integer" });
     expect([integer.check(true), integer.check(JSON.parse("1.0")), compileSchema({ enum: [1] }).check(true)]).toEqual([false, true, false]);
   });

@@ -7,13 +7,13 @@ describe("importSchema", () => {
     ["{}", 'not "{}"'],
     [5, "not 5"],
     [[], "not []"],
-  ])("%j is no schema", (raw, words) => {
+  ])("%j is not a schema", (raw, words) => {
     expect(() => importSchema(raw)).toThrowError(
       expect.objectContaining({ code: "invalid_schema", message: expect.stringContaining(words) }),
     );
   });
 
-  test("what is no JSON is refused, and so is nesting past any schema", () => {
+  test("what is not JSON is refused, and so is nesting past any schema", () => {
     expect(() => importSchema({ default: 1n })).toThrowError(ToolError);
     let deep: unknown = {};
     for (let level = 0; level < 10_000; level++) deep = { items: deep };

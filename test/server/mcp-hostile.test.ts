@@ -8,7 +8,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { mcpHandler } from "../../src/server/mcp.ts";
 import type { McpHandler } from "../../src/server/mcp.ts";
-import { HeardTransport } from "../../src/server/mcp/heard-transport.ts";
+import { ObservedTransport } from "../../src/server/mcp/observed-transport.ts";
 import { Listened } from "../../src/server/mcp/listened.ts";
 import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
 import { openRuntime, overStdio } from "./mcp-clients.ts";
@@ -210,7 +210,7 @@ test("E09 news that a client over stdio does not take are dropped beyond a hundr
   const taken = Promise.withResolvers<void>();
   const inner: Transport = { start: async () => {}, close: async () => {}, send: (message) => (sent.push(message), taken.promise) };
   const output = new PassThrough();
-  const transport = new HeardTransport(inner, output, { message: () => {}, congested: () => {}, closed: () => {} });
+  const transport = new ObservedTransport(inner, output, { message: () => {}, congested: () => {}, closed: () => {} });
   await transport.start();
   expect(output.getMaxListeners()).toBe(0);
   const progress = { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } } as const;

@@ -84,9 +84,9 @@ test("endless noise closes the connection, the log says so, and so does the end"
   const { input, server, log } = await wired();
   const noise = "x".repeat(1024 * 1024);
   for (let megabytes = 0; megabytes < 9; megabytes++) input.write(noise);
-  expect(await server.closed).toMatchObject({ code: "too_large", message: expect.stringContaining("that is no message") });
+  expect(await server.closed).toMatchObject({ code: "too_large", message: expect.stringContaining("that is not a message") });
   expect(log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
-    expect.stringContaining("that is no message: the connection is closed."),
+    expect.stringContaining("that is not a message: the connection is closed."),
   ]);
 });
 

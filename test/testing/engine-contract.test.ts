@@ -203,11 +203,11 @@ class CountsTooEarly extends CountingEngine {
 }
 
 const BROKEN: readonly (readonly [string, () => Engine])[] = [
-  ["it opens, and what it brings are tools that a model can be told of", () => new BadTool()],
+  ["it opens, and its tools can be described to a model", () => new BadTool()],
   ["it can be closed twice, and unopened", () => new ClosesOnce()],
   ["each call ends in one result, in its turn", () => new AnswersNoJson()],
   ["an odd input ends in a result, and nothing of it stays", () => new Stumbles()],
-  ["a call that is called off stops, and the next is answered", () => new Deaf()],
+  ["a call that is cancelled stops, and the next is answered", () => new Deaf()],
   ["a call whose time is up stops, and the next is answered", () => new Deaf()],
   ["calls of two sessions do not mix", () => new CountsTogether()],
   ["what a branch does leaves its parent as it was", () => new CountsTogether()],

@@ -199,8 +199,8 @@ const BROKEN: readonly (readonly [string, Partial<ModelSubject>])[] = [
   ],
   ["two replies at once do not mix", { model: forgetful }],
   ["a reply that nobody listens to any more harms no other", { model: jealous }],
-  ["a request that is called off before it begins is cancelled, and nothing is said", { model: deaf }],
-  ["a reply that is called off on the way is cancelled in time", { stalling: stuck }],
+  ["a request whose signal aborts before it begins is cancelled, and nothing is said", { model: deaf }],
+  ["a reply that is aborted on the way is cancelled in time", { stalling: stuck }],
   ["what goes wrong is thrown as a ToolError, in place of the end", { failing: plain }],
 ];
 

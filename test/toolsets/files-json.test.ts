@@ -89,7 +89,7 @@ describe("F1.68 json_write", () => {
     ["text that is a number", "{}", "a", "5", '{"a":5}'],
     ["text that is an object", "{}", "a", '{"b":[true]}', '{"a":{"b":[true]}}'],
     ["text that is a quoted string", "{}", "a", '"5"', '{"a":"5"}'],
-    ["text that is no JSON", "{}", "a", "five", '{"a":"five"}'],
+    ["text that is not JSON", "{}", "a", "five", '{"a":"five"}'],
     ["digits kept as text", "{}", "a", "12345678901234567890", '{"a":"12345678901234567890"}'],
     ["a key that could reach a prototype", "{}", "__proto__.x", 1, '{"__proto__":{"x":1}}'],
     ["other keys in their order", '{"z":1,"a":2}', "m", 3, '{"z":1,"a":2,"m":3}'],

@@ -90,7 +90,7 @@ describe("F1.67 glob", () => {
 });
 
 describe("F1.67 grep", () => {
-  test.each(["(", "[", "a{2,1}", "*", "(a)\\1"])("F1.67 %s is no usable pattern: an error, not a match", async (pattern) => {
+  test.each(["(", "[", "a{2,1}", "*", "(a)\\1"])("F1.67 %s is not a usable pattern: an error, not a match", async (pattern) => {
     const workspace = new TemporaryWorkspace({ "a.txt": pattern });
     expect(await workspace.refusal("grep", { pattern })).toMatchObject({
       code: "invalid_input",

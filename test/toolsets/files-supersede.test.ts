@@ -162,7 +162,7 @@ describe("F4.38 listings and searches", () => {
   });
 });
 
-test("F4.38 what is no usable input replaces nothing", () => {
+test("F4.38 what is not a usable input replaces nothing", () => {
   const workspace = new TemporaryWorkspace();
   const odd: readonly PastCall[] = [
     { name: "read", input: { path: 5 }, output: "text" },

@@ -97,7 +97,7 @@ describe("what goes wrong", () => {
     expect(() => FORMAT.decodeReply(body)).toThrow(error);
   });
 
-  test.each<[JsonValue]>([[null], ["hello"], [[]], [{}], [{ content: "hello" }]])("F4.17 %j is no reply", (body) => {
+  test.each<[JsonValue]>([[null], ["hello"], [[]], [{}], [{ content: "hello" }]])("F4.17 %j is not a reply", (body) => {
     expect(() => FORMAT.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
   });
 

@@ -75,7 +75,7 @@ describe("what goes wrong", () => {
   });
 
   test.each<[JsonValue]>([[null], ["hello"], [[]], [{}], [{ output: { message: {} } }], [{ message: "no type" }]])(
-    "F4.17 %j is no reply",
+    "F4.17 %j is not a reply",
     (body) => {
       expect(() => FORMAT.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
     },

@@ -10,7 +10,7 @@ import type { ContentPart } from "../../src/core/content.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { resultText } from "../../src/core/result.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import { ResultKeeper } from "../../src/policy/result-keeper.ts";
+import { LargeResultStore } from "../../src/policy/large-result-store.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { toCallAnswer } from "../../src/server/mcp/call-result.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
@@ -145,9 +145,9 @@ describe("a file with its bytes", () => {
   test("is in the text of a result, in a page of a kept one and over MCP what it is called, its type and its size", () => {
     fc.assert(
       fc.property(anyFile, ({ data, part }) => {
-        const keeper = new ResultKeeper();
-        keeper.keep("s1", "c1", undefined, [part]);
-        expect(fieldsWith(data, [resultText(resultOf([part])), keeper.read("s1", "c1", {}).text])).toEqual([]);
+        const store = new LargeResultStore();
+        store.keep("s1", "c1", undefined, [part]);
+        expect(fieldsWith(data, [resultText(resultOf([part])), store.read("s1", "c1", {}).text])).toEqual([]);
         expect(fieldsWith(data, toCallAnswer(resultOf([part]), undefined))).toEqual(["blob"]);
         expect(fieldsWith(data, toCallAnswer(resultOf([part], BROKEN), undefined))).toEqual([]);
       }),

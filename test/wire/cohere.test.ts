@@ -90,7 +90,7 @@ describe("F4.17 replies of Cohere", () => {
   test("a truncated stream has no calls", () => {
     expect(replyOf(allEvents(format, STREAM.slice(0, -1)))).toMatchObject({ calls: [], finish: "truncated" });
   });
-  test.each([[null], [{}], [{ message: "invalid request" }]])("what is no reply is refused: %j", (body) => {
+  test.each([[null], [{}], [{ message: "invalid request" }]])("what is not a reply is refused: %j", (body) => {
     expect(() => format.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
   });
   test("an error at the end of a stream is thrown", () => {

@@ -314,7 +314,7 @@ const ANTHROPIC: readonly Deviation[] = [
     finish: "length",
   },
   {
-    title: "eager input that is no JSON",
+    title: "eager input that is not JSON",
     format,
     pieces: [begin(), ...block(0, USE, '{"x": one}'), ...finished("tool_use")],
     calls: [{ ...USED, input: '{"x": one}' }],
@@ -598,7 +598,7 @@ const OTHERS: readonly Deviation[] = [
     ],
   },
   {
-    title: "Vertex: a text that more was to come for is no whole input",
+    title: "Vertex: a text that more was to come for is not a whole input",
     format: gemini(),
     pieces: [OPENED, value("$.path", { stringValue: "/etc/pass", willContinue: true }), contents([], "STOP")],
     calls: [{ name: "get", input: [{ jsonPath: "$.path", stringValue: "/etc/pass", willContinue: true }] }],

@@ -290,8 +290,8 @@ describe("what is lost is told", () => {
     expect(fitProperty({ type: "string", maxLength: 5, pattern: "^(?=a)" }, "openai-strict")).toEqual({
       a: { type: "string", description: '(maxLength: 5; pattern: "^(?=a)")' },
       losses: [
-        "$.properties.a.maxLength: The model is told of it in the description and not held to it.",
-        "$.properties.a.pattern: The model is told of it in the description and not held to it.",
+        "$.properties.a.maxLength: The description names it; the provider does not enforce it.",
+        "$.properties.a.pattern: The description names it; the provider does not enforce it.",
       ],
     });
   });

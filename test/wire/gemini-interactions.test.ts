@@ -85,7 +85,7 @@ const REPLY: ModelReply = {
   id: "v1",
 };
 
-describe("what is no reply, or half of one", () => {
+describe("what is not a reply, or half of one", () => {
   test.each<readonly [JsonValue, string]>([
     [{ error: { code: "too_many_requests", message: "Quota." } }, "rate_limited"],
     [{ error: { code: 503, status: "UNAVAILABLE", message: "Busy." } }, "unavailable"],

@@ -56,7 +56,7 @@ describe("replies that are none", () => {
       { code: "too_large" },
     ],
     [{ error: "odd" }, { code: "model_failed", message: "Gemini reports an error: odd" }],
-    [{ candidates: "odd" }, { code: "model_failed", message: "What Gemini sent is no reply: it has no candidates." }],
+    [{ candidates: "odd" }, { code: "model_failed", message: "The answer of Gemini is not a reply: it has no candidates." }],
     [[], { code: "model_failed" }],
     [null, { code: "model_failed" }],
   ])("%j", (body, error) => {

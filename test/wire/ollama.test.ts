@@ -65,7 +65,7 @@ describe("F4.17 replies of Ollama", () => {
   ])("an error in the stream is thrown: %j", (piece, code) => {
     expect(() => allEvents(format, [line({ content: "Hi" }), piece])).toThrow(expect.objectContaining({ code }));
   });
-  test.each([[null], [{}], [{ message: "x" }]])("what is no reply is refused: %j", (body) => {
+  test.each([[null], [{}], [{ message: "x" }]])("what is not a reply is refused: %j", (body) => {
     expect(() => format.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
   });
   test.each([

@@ -308,7 +308,7 @@ describe("F4.17 whole messages", () => {
       native: undefined,
     });
   });
-  test.each([[null], [{}], ["text"], [{ choices: [] }], [{ choices: "x" }]])("what is no reply is refused: %j", (body) => {
+  test.each([[null], [{}], ["text"], [{ choices: [] }], [{ choices: "x" }]])("what is not a reply is refused: %j", (body) => {
     expect(() => format.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
   });
 });

@@ -213,7 +213,7 @@ describe("F0.43 several replies to one request", () => {
     });
   });
   const all = [...CHAT_VARIANTS.map((name) => openAiChat(name)), ...alone.slice(0, 6), gemini()];
-  test.each(all)("$name: one reply is what everybody makes, and what is no count is refused", (format) => {
+  test.each(all)("$name: one reply is what everybody makes, and what is not a count is refused", (format) => {
     expect(encode(format, undefined, { candidates: 1 })).toEqual(encode(format, undefined));
     for (const candidates of [0, -1, 1.5, Number.NaN, Infinity])
       expect(() => encode(format, undefined, { candidates })).toThrow("it takes an integer from 1");

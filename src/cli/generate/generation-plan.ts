@@ -1,17 +1,17 @@
 /** From the command line to the plan of a generation. */
 import { resolve } from "node:path";
-import { standInsOf } from "../../config/build-ladder.ts";
+import { standInsOf } from "../../config/build-answers.ts";
 import { configuredLoop } from "../../config/build-model.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import { ToolError } from "../../core/error.ts";
-import { isReal } from "../../core/rung.ts";
+import { isReal } from "../../core/answer-source.ts";
 import type { ConversationPlan } from "../../generate/conversations/conversation-plan.ts";
 import type { ConversationTemplate } from "../../generate/conversations/conversation-template.ts";
 import { readTemplates } from "../../generate/conversations/read-templates.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../command.ts";
 import { readInput } from "../read-input.ts";
-import { chosenModel } from "../talk/chosen-model.ts";
+import { chosenModel } from "../chat/chosen-model.ts";
 
 const DEFAULT_COUNT = 10;
 
@@ -53,8 +53,8 @@ export function planFor(
 
 /** Whether every answer is there at once: no tool is real, and no model is asked. */
 export function takesNoTime(loaded: LoadedConfig, { kind }: ConversationPlan): boolean {
-  const rungs = [...(loaded.config.simulation?.rungs ?? []).flatMap(({ from }) => from), ...standInsOf(loaded)];
+  const sources = [...(loaded.config.simulation?.sources ?? []).flatMap(({ from }) => from), ...standInsOf(loaded)];
   const engines = [...loaded.config.engines.values()];
-  const asksModel = rungs.includes("lm") || engines.some(({ type }) => type === "lm" || type === "other");
-  return kind !== "played" && !asksModel && !rungs.some(isReal);
+  const asksModel = sources.includes("lm") || engines.some(({ type }) => type === "lm" || type === "other");
+  return kind !== "played" && !asksModel && !sources.some(isReal);
 }

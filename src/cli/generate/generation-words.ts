@@ -1,4 +1,4 @@
-/** What a person is told of a generation: how far it is, and what it came to. */
+/** The progress and the summary of a generation, for a person. */
 import type { AnswerCount, GenerationProgress, GenerationSummary } from "../../generate/conversations/generation-summary.ts";
 import { duration } from "../terminal-text.ts";
 

@@ -78,7 +78,7 @@ function say({ options, out }: CommandContext, { count }: SoundEvents, { id, fil
   out.write(`${options.json ? safeJson({ file, sessionId: id, events: count }) : text}\n`);
 }
 
-/** Whoever takes the recording up cannot know how far those calls came. */
+/** A reader of the recording cannot know how far those calls came. */
 function unendedText(count: number): string {
   const calls = count === 1 ? "1 call of it has no result and may have run" : `${count} calls of it have no result and may have run`;
   return `${calls}: where it is imported, ${count === 1 ? "it ends" : "they end"} as outcome_unknown.`;

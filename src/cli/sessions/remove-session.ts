@@ -33,7 +33,7 @@ async function remove(context: CommandContext, store: Store, id: string): Promis
   context.out.write(`${context.options.json ? safeJson({ removed: id }) : `removed session ${safeText(id)}`}\n`);
 }
 
-/** @throws ToolError `approval_required` where nobody can be asked, `approval_denied` for any answer but yes */
+/** @throws ToolError `approval_required` without a terminal, `approval_denied` for any answer but yes */
 async function confirm({ options, ask, err, signal }: CommandContext, { sessionId, length, updatedAt }: StoredSession): Promise<void> {
   if (options.yes) return;
   const name = JSON.stringify(sessionId);

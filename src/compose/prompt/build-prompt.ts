@@ -31,7 +31,7 @@ export interface PromptOptions {
   readonly overrides?: DocumentationOverrides;
   /** What the model is given as the name of a tool. @default the qualified name, without `default::` */
   readonly toolName?: (qualifiedName: string) => string;
-  /** Told of contributions that are left out or in an unknown bucket. */
+  /** Called with contributions that are left out or in an unknown bucket. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -104,7 +104,7 @@ const MAX_LINE = 240;
 /** More of a description is not looked at for its first line. */
 const MAX_LOOKED_AT = 2_000;
 
-/** A description may be a page that a stranger wrote: only its first line is told, and on one line. */
+/** A description may be a page of third-party text: only its first line is told, and on one line. */
 function firstLine(description: string): string {
   const [line = ""] = description
     .slice(0, MAX_LOOKED_AT)

@@ -1,4 +1,4 @@
-/** The tools of a registry as a model is told of them. */
+/** The tools of a registry as a model is shown them. */
 import type { ModelTool } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
@@ -11,7 +11,7 @@ export interface ModelToolsOptions {
   readonly allow?: VisibilityRules | undefined;
   /** The wire format of the conversation: tools that only other providers run are left out. @default all are there */
   readonly format?: string | undefined;
-  /** Told of each tool that is left out because another provider runs it, once for each version of the registry. */
+  /** Called with each tool that is left out because another provider runs it, once for each version of the registry. */
   readonly onDrop?: (message: string) => void;
 }
 

@@ -14,7 +14,7 @@ export interface ProviderToolsOptions {
   readonly disable?: boolean | readonly string[];
   /** What each of them is told, by name, in the provider's own words: a patch on its defaults, as `patchOptions` takes it. */
   readonly options?: Readonly<Record<string, JsonObject>>;
-  /** Told of each tool that is left out because the provider does not run it. */
+  /** Called with each tool that is left out because the provider does not run it. */
   readonly log?: Pick<Log, "debug">;
 }
 

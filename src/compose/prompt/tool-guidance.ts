@@ -23,7 +23,7 @@ interface Hint {
   readonly text: string;
 }
 
-/** A hint with whoever gives it. */
+/** A hint with its source. */
 interface Contributor {
   readonly name: string;
   readonly contribution: () => Pick<ProgramContribution, "text" | "bucket"> | undefined;
@@ -32,7 +32,7 @@ interface Contributor {
 /**
  * The hints of these tools, of their toolsets and of the program: bucket by bucket, alphabetically in each, equal texts once.
  *
- * A hint that cannot be had is left out, and an unknown bucket is taken for `normal`; `warn` is told of both.
+ * A hint that cannot be had is left out, and an unknown bucket is taken for `normal`; `warn` is called for both.
  */
 export function toolGuidance(
   tools: readonly RegisteredTool[],

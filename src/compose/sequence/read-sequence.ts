@@ -1,4 +1,4 @@
-/** Reads the calls of a sequence, whoever wrote them, and says what is wrong with their form. */
+/** Reads the calls of a sequence, which may be untrusted, and reports what is wrong with their form. */
 import { own } from "../../core/base/own.ts";
 import { describeThrown } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
@@ -63,7 +63,7 @@ class SequenceReader implements ReadSequence {
       copied = copyJson(sequence[index] ?? null).value;
     } catch (thrown: unknown) {
       this.calls.push(undefined);
-      return this.refuse({ reason: "malformed", index, message: `Call ${index} is no JSON: ${describeThrown(thrown)}` });
+      return this.refuse({ reason: "malformed", index, message: `Call ${index} is not JSON: ${describeThrown(thrown)}` });
     }
     const call = this.#readCall(copied, index);
     this.calls.push(call);

@@ -6,7 +6,7 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { partText } from "../../core/result.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { RoundOptions } from "../../runtime/round.ts";
-import type { WholeResult } from "../../policy/result-keeper.ts";
+import type { WholeResult } from "../../policy/large-result-store.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { SessionTurn } from "../../runtime/runtime-session.ts";

@@ -8,7 +8,7 @@ export function isInstanceOfClass(value: object): boolean {
 }
 
 const BYTES_HINT = 'Give bytes in base64: Buffer.from(bytes).toString("base64").';
-/** Classes whose content is no field, with what to give instead. */
+/** Classes whose content is not a field, with what to give instead. */
 const OPAQUE: readonly (readonly [abstract new (...args: never) => object, string])[] = [
   [Map, "Give its entries: Object.fromEntries(map)."],
   [Set, "Give an array of its values: [...set]."],

@@ -55,7 +55,7 @@ export interface JsonCopy {
  *
  * Follows `JSON.stringify` where that loses nothing: `toJSON` is called, `undefined` properties are left out, an instance of a class
  * is its own enumerable fields but functions. Throws `not_json` where it would lie: bigint, symbol, function, NaN, Infinity, Map, Set,
- * other objects whose content is no field, invalid dates, cycles, throwing getters. A `__proto__` key is left out and named in `dropped`.
+ * other objects whose content is not a field, invalid dates, cycles, throwing getters. A `__proto__` key is left out and named in `dropped`.
  *
  * @throws ToolError `not_json` with the `$` path, or `too_large` when a limit is passed.
  */

@@ -50,7 +50,7 @@ export class RecordingDecoder {
     if (line === undefined) throw this.#damage("the recording is empty");
     const header = this.#parse(line);
     const problem = HEADER(header);
-    if (problem !== undefined) throw this.#damage(`this is no recording of Haft: ${describeProblem(problem)}`, FIRST_LINE);
+    if (problem !== undefined) throw this.#damage(`this is not a recording of Haft: ${describeProblem(problem)}`, FIRST_LINE);
     const version = header["version"];
     if (version !== RECORDING_VERSION) {
       throw this.#damage(`the recording is of version ${JSON.stringify(version)}; this version of Haft reads version ${RECORDING_VERSION}`);

@@ -17,7 +17,7 @@ export class RecordingEncoder {
     return this.#seal({ haft: "recording", version: RECORDING_VERSION, sessionId, exportedAt });
   }
 
-  /** The lines of one event: the bodies that are new, then the event. @throws ToolError `corrupt_record` for what is no event */
+  /** The lines of one event: the bodies that are new, then the event. @throws ToolError `corrupt_record` for what is not an event */
   *event(value: unknown): Generator<string, void, undefined> {
     const event = readEvent(value, `event ${++this.#events}`);
     const fresh = new Map<string, string>();

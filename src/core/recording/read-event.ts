@@ -25,9 +25,9 @@ import { FIDELITIES } from "../fidelity.ts";
 import { copyJson, isJsonObject } from "../base/json.ts";
 import type { JsonLimits, JsonObject, JsonValue } from "../base/json.ts";
 import { FINISH_REASONS } from "../model.ts";
-import { RUNGS } from "../rung.ts";
+import { ANSWER_SOURCES } from "../answer-source.ts";
 
-/** Longest id, key or name in an event, in UTF-16 units. Whoever makes one may not make it longer. */
+/** Longest id, key or name in an event, in UTF-16 units. A longer one is refused where it is made. */
 export const MAX_ID_LENGTH = 1_024;
 
 /** Room for the largest result there can be: its output, its content and the input that led to it. */
@@ -156,7 +156,7 @@ const FIELDS = {
     call,
     parentCallId: optional(id),
     inRound: optional(truth),
-    answerFrom: optional(listOf(oneOf(RUNGS))),
+    answerFrom: optional(listOf(oneOf(ANSWER_SOURCES))),
     rewritten: optional(truth),
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },

@@ -4,7 +4,7 @@
  * The first line says whose recording it is, the last how many events it has. In between stand the events, and before an
  * event the texts of 1,024 bytes or more that it is the first to need, each under its SHA-256; images, audio and system messages always
  * stand there. Every line ends with the SHA-256 over itself and all lines before it: a file that was cut, edited or put
- * in another order is read up to that place. Whoever can write the file can also compute the sums: they show damage, not forgery.
+ * in another order is read up to that place. A writer of the file can also compute the sums: they show damage, not forgery.
  */
 import type { SessionEvent } from "../event.ts";
 import { RecordingDecoder } from "./decoder.ts";

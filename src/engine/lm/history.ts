@@ -21,7 +21,7 @@ export interface ShownEntry {
 }
 
 /**
- * The newest entries that the limits allow, the oldest first; none before the first that is too long. Whoever answered a call, it is
+ * The newest entries that the limits allow, the oldest first; none before the first that is too long. Whatever answered a call, it is
  * one of them; calls that still run are not.
  *
  * @param toolOf the definition of a qualified name, where it is known

@@ -14,7 +14,7 @@ export type Verdict = { readonly output: JsonValue } | { readonly error: string 
 export interface ReplyRules {
   readonly contract: OutputContract;
   readonly facts: JsonValue | undefined;
-  /** A longer text is no candidate. */
+  /** A longer text is not a candidate. */
   readonly maxChars: number;
 }
 

@@ -23,7 +23,7 @@ interface Declared {
 /** Made once a tool; its schema must not be changed afterwards. */
 export class OutputContract {
   readonly responseFormat: ResponseFormat;
-  /** The output is no object: it is asked for, and given, under the key `result`. */
+  /** The output is not an object: it is asked for, and given, under the key `result`. */
   readonly isWrapped: boolean;
   readonly #shapes: SchemaShapes | undefined;
   readonly #validator: Validator | undefined;

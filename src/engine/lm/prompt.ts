@@ -38,10 +38,10 @@ function toolSpec(name: string, { description, inputSchema, outputSchema }: Tool
   return { name, description, parameters: inputSchema, ...(outputSchema === undefined ? {} : { output_parameters: outputSchema }) };
 }
 
-/** What the user says to a reply that is no valid result. */
+/** What the user says to a reply that is not a valid result. */
 export function correctionText(problems: readonly string[]): string {
   return JSON.stringify({
     problems,
-    request: "That was no valid result of the call. Answer again, with one JSON object and nothing else.",
+    request: "That was not a valid result of the call. Answer again, with one JSON object and nothing else.",
   });
 }

@@ -1,5 +1,5 @@
 /** Answers what a server asks of its client: a person's input, a model's text, where it may work. */
-import type { Answer } from "../../core/ask.ts";
+import type { QuestionAnswer } from "../../core/ask.ts";
 import { describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
@@ -100,7 +100,11 @@ async function askForForm(params: JsonObject, caller: Caller, { server, log }: A
   return answered(answer, form, { server, log });
 }
 
-function answered(answer: Answer | undefined, form: Form, { server, log }: { readonly server: string; readonly log: Log }): JsonObject {
+function answered(
+  answer: QuestionAnswer | undefined,
+  form: Form,
+  { server, log }: { readonly server: string; readonly log: Log },
+): JsonObject {
   if (answer === undefined || answer.action !== "accept") return { action: answer?.action ?? "cancel" };
   const completed = form.complete(answer.content ?? {});
   if ("content" in completed) return { action: "accept", content: completed.content };
@@ -118,7 +122,7 @@ async function askForVisit(params: JsonObject, caller: Caller, { server, log }: 
   return { action: answer?.action ?? "cancel" };
 }
 
-/** Never opened here; whoever is asked decides. A name before the host, as in `https://bank.example@evil.example`, only misleads. */
+/** Never opened here; the person who is asked decides. A name before the host, as in `https://bank.example@evil.example`, only misleads. */
 export function isWebAddress(text: string): boolean {
   if (!/^https?:\/\//iu.test(text) || !URL.canParse(text) || /[\s\p{Cc}]/u.test(text)) return false;
   const { username, password } = new URL(text);

@@ -36,7 +36,7 @@ function scoped(scope: string | undefined): { readonly scope?: string } {
   return scope === undefined ? {} : { scope };
 }
 
-/** The same provider, which is never given an address that is no web page: what it does with one is not known here. */
+/** The same provider, which is never given an address that is not a web page: what it does with one is not known here. */
 export function guardedProvider(provider: OAuthClientProvider): OAuthClientProvider {
   return new Proxy(provider, {
     get: (target, name) => {
@@ -44,7 +44,10 @@ export function guardedProvider(provider: OAuthClientProvider): OAuthClientProvi
       if (typeof value !== "function") return value;
       return (...values: readonly unknown[]): unknown => {
         if (name === "redirectToAuthorization" && !isWebAddress(String(values[0]))) {
-          throw new ToolError("permission_denied", "The authorization server named an address to log in at that is no http or https page.");
+          throw new ToolError(
+            "permission_denied",
+            "The authorization server named an address to log in at that is not an http or https page.",
+          );
         }
         return Reflect.apply(value, target, values);
       };

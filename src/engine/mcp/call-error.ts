@@ -37,7 +37,7 @@ export function callError(error: unknown, situation: Situation): ToolError {
   if (error instanceof SessionLost) {
     return lost(name, error.message, { outcome: "not_started", cause: error });
   }
-  if (wire.ended !== undefined) return lost(name, wire.ended, { details: wire.lastWords, cause: error });
+  if (wire.ended !== undefined) return lost(name, wire.ended, { details: wire.stderrTail, cause: error });
   if (error instanceof ConnectionLost) return lost(name, wire.problem ?? error.message, { cause: error });
   if (error instanceof ToolError && !(error instanceof ServerFault)) return error;
   const inner = innerToolError(error);
@@ -124,7 +124,7 @@ export function credentialProblem(
   if (status === 403) {
     return {
       reason: "it does not allow this (HTTP 403)",
-      operatorHint: "Ask whoever runs the server for the right, or use other credentials.",
+      operatorHint: "Ask the operator of the server for the permission, or use other credentials.",
     };
   }
   if (!given)
@@ -144,7 +144,7 @@ export function credentialProblem(
   };
 }
 
-/** The status of an HTTP answer that was no answer, wherever it hides. */
+/** The status of an HTTP answer that was not an answer, wherever it hides. */
 export function statusOf(error: unknown): number | undefined {
   for (const each of causes(error)) {
     if (!(each instanceof Error)) continue;

@@ -1,25 +1,25 @@
-/** Who is behind the requests that are under way, so that a server's question reaches nobody else. */
-import type { Answer, Question } from "../../core/ask.ts";
+/** The callers of the requests that are under way, so that a server's question reaches the right one. */
+import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Clock } from "../../core/ports.ts";
 
 export interface Caller {
   /** Questions that could belong to calls of several sessions are answered by nobody. */
   readonly session: unknown;
   /** @default every question is declined */
-  readonly ask?: ((question: Question, asker: string) => Promise<Answer>) | undefined;
+  readonly ask?: ((question: Question, asker: string) => Promise<QuestionAnswer>) | undefined;
   readonly signal: AbortSignal;
   /** Its call only tries what would happen: no model is asked for it. @default false */
   readonly simulated?: boolean;
 }
 
-/** So long may a server that was told of it still ask for a call that was called off. */
+/** For so long a server may still ask on behalf of a call whose cancellation it was sent. */
 const LINGER_MS = 60_000;
 
 /** The calls that one connection has under way. */
 export class Callers {
   readonly #clock: Clock;
   readonly #callers = new Map<symbol, Caller>();
-  /** Until when the server may still ask for a call of a session that was called off, the oldest first. */
+  /** Until when the server may still ask for a cancelled call of a session, the oldest first. */
   readonly #lingering = new Map<unknown, number>();
 
   constructor(clock: Clock) {
@@ -45,7 +45,7 @@ export class Callers {
     };
   }
 
-  /** Whom a question that names no call is for: the oldest call, when all are of one session, those just called off included. */
+  /** The caller that gets a question which names no call: the oldest call, when all are of one session, those just cancelled included. */
   owner(): Caller | "nobody" | "several" {
     const [first, ...others] = this.#callers.values();
     if (first === undefined) return "nobody";

@@ -184,7 +184,7 @@ function makeClient(sdk: ClientModule, { kind }: Wire, server: McpOptions): Clie
 
 const CLIENT_INFO = { name: "haft", version: "0" };
 
-/** What servers may ask of this client; a person can always be asked, if only to find that nobody is there. */
+/** What servers may ask of this client; a person can always be asked, if only to find that no approver is configured. */
 function clientCapabilities({ sampling, roots }: McpOptions): ClientCapabilities {
   return {
     elicitation: { form: { applyDefaults: true }, url: {} },
@@ -209,7 +209,7 @@ function failure({ name, signal, redact }: ConnectOptions, transport: StdioTrans
   let reason = ended === undefined || ended === CLOSED ? printable(redact(describeThrown(error))) : ended;
   if (signal.aborted) reason = "it did not answer in time";
   const told = new ToolError("unavailable", `MCP server "${name}" could not be opened: ${reason}.`, {
-    details: transport.lastWords,
+    details: transport.stderrTail,
     cause: error,
   });
   return redactError(told, redact);

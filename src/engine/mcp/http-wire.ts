@@ -37,7 +37,7 @@ export class HttpWire implements Wire {
   readonly transport: StreamableHTTPClientTransport | SSEClientTransport;
   readonly url: string;
   readonly exited = false;
-  readonly lastWords: readonly string[] = [];
+  readonly stderrTail: readonly string[] = [];
   readonly authorize: ((signal: AbortSignal) => Promise<void>) | undefined;
   ended: string | undefined;
 
@@ -98,7 +98,7 @@ export class HttpWire implements Wire {
     const { transport } = this;
     const close = (): Promise<void> => transport.close().catch(() => undefined);
     if (!("terminateSession" in transport) || transport.sessionId === undefined || this.ended !== CLOSED) return await close();
-    // Whoever waits for an answer is not kept waiting for the farewell as well.
+    // A waiter for an answer does not wait for the farewell as well.
     const farewell = within({ clock: this.#clock, limitMs: FAREWELL_MS }, (signal) =>
       Promise.race([transport.terminateSession(), aborted(signal)]),
     );
@@ -118,7 +118,7 @@ function clientOptions(server: McpUrlOptions): { allowPrivate: readonly string[]
   return omitUndefined({ allowPrivate: isPlainAddress(hostname) ? [...allowPrivate, own] : allowPrivate, verifyTls, ca });
 }
 
-/** A host that is no name which could lead anywhere else tomorrow. */
+/** A host that is not a name which could lead anywhere else tomorrow. */
 function isPlainAddress(hostname: string): boolean {
   return hostname === "localhost" || hostname.startsWith("[") || /^\d+(?:\.\d+){3}$/u.test(hostname);
 }

@@ -52,7 +52,7 @@ export interface McpCommonOptions {
   readonly rename?: Readonly<Record<string, string>>;
   /** A longer list of tools is refused. Integer ≥ 1. @default 100_000 */
   readonly maxTools?: number;
-  /** Folders or other places that the server is told to work in. @default it is told of none */
+  /** Folders or other places that the server is told to work in. @default none */
   readonly roots?: readonly McpRoot[];
   /** Answers the server's requests for a model, at most 16 in one call. @default it may not ask for one */
   readonly sampling?: McpSampler;
@@ -190,7 +190,7 @@ function checkUrl(options: McpUrlOptions): void {
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     if (OWN_HEADERS.has(lower) || lower.startsWith("mcp-")) throw wrong(`The header ${JSON.stringify(name)} belongs to the protocol.`);
-    if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) throw wrong(`${JSON.stringify(name)} is no name for a header.`);
+    if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) throw wrong(`${JSON.stringify(name)} is not a name for a header.`);
     if (typeof value !== "string" || /[^\t\u0020-\u007e\u0080-\u00ff]/u.test(value))
       throw wrong(`The header ${name} must be printable text.`);
     if (lower === "authorization" && auth !== undefined) throw wrong("The header authorization and auth are given; one of them is enough.");

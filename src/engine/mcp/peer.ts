@@ -1,5 +1,5 @@
 /** What a connected MCP server offers beside its tools, for a gateway that passes it on: JSON in, JSON out. */
-import type { Answer, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolErrorOptions } from "../../core/error.ts";
@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 export interface PeerOptions {
   readonly signal: AbortSignal;
   /** Puts what the server asks while it answers to a person; see `ToolContext.ask`. @default every question is declined */
-  readonly ask?: (question: Question, asker: string) => Promise<Answer>;
+  readonly ask?: (question: Question, asker: string) => Promise<QuestionAnswer>;
 }
 
 /** Something a server said without being asked. */
@@ -24,7 +24,7 @@ export interface PeerNotification {
   readonly params: JsonObject;
 }
 
-/** Who the server says it is, and what it can do. */
+/** The identity and the capabilities that the server declares. */
 export interface PeerIdentity {
   /** The revision of the protocol that was agreed on: `2025-11-25`, `2026-07-28`. */
   readonly protocolVersion: string;
@@ -32,7 +32,7 @@ export interface PeerIdentity {
   readonly capabilities: JsonObject;
   /** Its own claim. */
   readonly serverInfo: JsonObject | undefined;
-  /** How it wants to be used, in its own words: a stranger's text. */
+  /** How it wants to be used, in its own words: untrusted text. */
   readonly instructions: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface PeerIdentity {
  * One MCP server, whichever era and transport it speaks.
  *
  * Every method sends one request of the protocol, with `params` as they are, and resolves with the server's result object as it
- * is, less `resultType` and the transport's own `_meta`: what a result means is left to whoever asked. Questions that come back
+ * is, less `resultType` and the transport's own `_meta`: the caller interprets the result. Questions that come back
  * (`input_required`, elicitation) go to `options.ask` and are not seen here. Lists are pages, as the server cuts them.
  *
  * @throws PeerError, by rejecting, for a JSON-RPC error of the server; `ToolError` `unavailable` when it is not open or does not

@@ -58,7 +58,7 @@ export class StdioTransport implements Transport, Wire {
   }
 
   /** What the server last wrote to its standard error, or to its standard output without it being a message. */
-  get lastWords(): readonly string[] {
+  get stderrTail(): readonly string[] {
     return this.#words.lines();
   }
 

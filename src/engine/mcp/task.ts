@@ -44,7 +44,7 @@ export function taskJob(task: JsonObject, options: TaskOptions): Job {
   const followed = new FollowedTask(task, options);
   const leave = options.connection.callers.join(options.caller);
   const result = followed.result().finally(leave);
-  result.catch(() => undefined); // whoever waits is told; nobody has to
+  result.catch(() => undefined); // a waiter gets the error; there need not be one
   return new Job({ id: followed.id, result, cancel: () => followed.cancel() });
 }
 
@@ -139,7 +139,7 @@ class FollowedTask {
     }
   }
 
-  /** Whatever goes wrong with it, the work itself has begun. */
+  /** Its errors come after the work itself has begun. */
   async #request(method: "tasks/get" | "tasks/result" | "tasks/update", params: JsonObject): Promise<unknown> {
     const { connection, signal } = this.#options;
     try {

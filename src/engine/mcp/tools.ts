@@ -104,7 +104,7 @@ function toTool(item: unknown, connection: McpConnection, options: ListOptions):
     name,
     ...(typeof shownTitle === "string" ? { title: shownTitle } : {}),
     description: typeof description === "string" ? description : "",
-    inputSchema: inputSchema as unknown as JsonSchema, // a stranger's word: the registry checks every schema it is given
+    inputSchema: inputSchema as unknown as JsonSchema, // untrusted: the registry checks every schema it is given
     ...(outputSchema === undefined ? {} : { outputSchema: outputSchema as unknown as JsonSchema }),
     ...(effects === undefined ? {} : { effects }),
     metadata: { server: connection.origin, annotations: hints, ...taskSupport(item["execution"]) },

@@ -11,7 +11,7 @@ export interface Wire {
   /** A child process ended by itself, rather than that it was given up or closed. */
   readonly exited: boolean;
   /** What the server said beside its messages. */
-  readonly lastWords: readonly string[];
+  readonly stderrTail: readonly string[];
   readonly receivedBytes: number;
   /** Why the last answer was cut short, as the end of a sentence. */
   readonly problem?: string | undefined;

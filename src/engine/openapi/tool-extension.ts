@@ -1,4 +1,4 @@
-/** Reads `x-haft`: what a document says of a tool that OpenAPI has no word for. A stranger's word may only add caution. */
+/** Reads `x-haft`: what a document says of a tool that OpenAPI has no word for. A third-party document may only add caution. */
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Tool, ToolCategory } from "../../core/tool.ts";
@@ -22,7 +22,7 @@ const CATEGORIES: readonly ToolCategory[] = ["SAFE_CHAIN", "TERMINAL", "DANGEROU
 interface NumberRule {
   readonly min: number;
   readonly max: number;
-  /** The most that a stranger may ask for: what holds without it. */
+  /** The most that a third-party document may ask for: the value that holds without it. */
   readonly cautiousMax: number;
 }
 

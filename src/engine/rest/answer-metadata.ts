@@ -1,4 +1,4 @@
-/** What a program is told of an answer beside the answer: status, address, headers of interest, and where the next page is. */
+/** The metadata of an answer for the program: status, address, headers of interest, and where the next page is. */
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpResponse } from "../../net/http-request.ts";

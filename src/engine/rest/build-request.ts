@@ -51,7 +51,7 @@ interface AddressParts {
   readonly query: readonly string[];
 }
 
-/** The whole address, once it is known to lie where the operation says (F01). */
+/** The whole address, once it is known to lie where the operation says. */
 function address(operation: HttpOperation, { base, path, query }: AddressParts): URL {
   const literal = new URL(base + literalPrefix(operation));
   const separator = path.includes("?") ? "&" : "?";
@@ -87,7 +87,7 @@ function mayBeRenamed(contentType: HttpHeader | undefined): boolean {
   return contentType !== undefined && !/^(?:multipart\/|application\/x-www-form-urlencoded)/u.test(contentType[1]);
 }
 
-/** Keys that a schema lets through without anything in the document saying where they go: to the query (F0.49). */
+/** Keys that a schema lets through without anything in the document saying where they go: to the query. */
 function undeclared(operation: HttpOperation, input: JsonObject): readonly string[] {
   const declared = new Set([
     ...operation.parameters.map((parameter) => parameter.key),
@@ -109,7 +109,7 @@ function acceptHeader(accepts: readonly string[]): string {
 const VISIBLE = /^[\x20-\x7e]*$/u;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/u;
 
-/** @param key what the model calls it @throws ToolError `invalid_input` for what would not stay inside its header (F06) */
+/** @param key what the model calls it @throws ToolError `invalid_input` for what would not stay inside its header */
 function checkedHeader(key: string, text: string): string {
   if (text.length > MAX_HEADER_LENGTH) {
     throw new ToolError(

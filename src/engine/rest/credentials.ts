@@ -67,7 +67,7 @@ export class Credentials {
   }
 }
 
-/** Only one of them can be in the Authorization header: a token goes before a password (F0.49). */
+/** Only one of them can be in the Authorization header: a token goes before a password. */
 const RANKS = { bearer: 3, oauth2: 2, basic: 1, apiKey: 0 } as const satisfies Record<RestAuth["type"], number>;
 
 class AdmissionParts {

@@ -20,7 +20,7 @@ const MAX_ANSWER_BYTES = 256 * 1024;
 export interface TokenPorts {
   readonly client: HttpClient;
   readonly clock: Clock;
-  /** Told of every token, so that nobody else is. */
+  /** Called with every token, so that it is redacted elsewhere. */
   readonly onToken: (token: string) => void;
 }
 
@@ -111,7 +111,7 @@ export class TokenKeeper {
     return new ToolError("unavailable", message, { operatorHint: "Check clientId, clientSecret, scopes and tokenUrl." });
   }
 
-  /** Whatever went wrong here, the call itself was not sent. */
+  /** For any error here: the call itself was not sent. */
   #failed(error: ToolError, isLate: boolean): ToolError {
     const { code, retryable } = error;
     if (isLate)

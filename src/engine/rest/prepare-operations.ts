@@ -112,7 +112,7 @@ export function checkOrigin(before: string | undefined, now: string, { document,
   );
 }
 
-/** What the program says goes before what the document says (F10). */
+/** What the program says goes before what the document says. */
 function baseOf({ server }: HttpOperation, { baseUrl }: RestOptions, documentOrigin: string): string | undefined {
   const address = baseUrl ?? server ?? (isAddress(documentOrigin) ? new URL(documentOrigin).origin : undefined);
   if (address === undefined || !URL.canParse(address)) return undefined;

@@ -42,7 +42,7 @@ export function isAddress(source: string): boolean {
   return /^https?:\/\//iu.test(source);
 }
 
-/** @throws ToolError, by rejecting: `invalid_config` for what is no document, with its place; `unavailable` for an address that does not give it */
+/** @throws ToolError, by rejecting: `invalid_config` for what is not a document, with its place; `unavailable` for an address that does not give it */
 export async function readDocument(source: string | JsonObject, options: ReadOptions): Promise<ReadDocument> {
   if (typeof source !== "string") return { document: source, origin: options.name };
   const { text, origin } = isAddress(source) ? await fetchText(source, options) : await fileText(source);

@@ -76,7 +76,7 @@ export interface RestOptions
   readonly documentHeaders?: Readonly<Record<string, string>>;
   /** The header that carries the call's idempotency key in calls that may write, such as `Idempotency-Key`. @default false: none */
   readonly idempotencyHeader?: string | false;
-  /** Other values that are not told of in errors and logs, each by its name: what a secret part of `document` or `baseUrl` holds. */
+  /** Other values that are redacted in errors and logs, each by its name: what a secret part of `document` or `baseUrl` holds. */
   readonly secrets?: Readonly<Record<string, string>>;
 }
 
@@ -117,7 +117,7 @@ export function checkRestOptions(options: RestOptions): void {
   checkHeaders(options.headers, "headers");
   checkHeaders(options.documentHeaders, "documentHeaders");
   if (typeof idempotencyHeader === "string" && !HEADER_NAME.test(idempotencyHeader))
-    throw wrong("idempotencyHeader is no name of a header.");
+    throw wrong("idempotencyHeader is not a name of a header.");
   checkShapes(options);
   for (const [name, auth] of authEntries(options.auth)) checkAuth(auth, name);
   for (const name of ["maxBytes", "maxRedirects"] as const) checkMs(options[name], name, "a REST engine");
@@ -153,7 +153,7 @@ function checkAddress(address: string, what: string): URL {
   try {
     url = new URL(address);
   } catch {
-    throw wrong(`${what} is no address.`, "Give the whole of it: https://api.example.com/v1");
+    throw wrong(`${what} is not an address.`, "Give the whole of it: https://api.example.com/v1");
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw wrong(`${what} begins with ${url.protocol}//, and only http and https are called.`);

@@ -1,7 +1,7 @@
 /** Reads how long a service asks to be left alone. */
 import type { Clock } from "../../core/ports.ts";
 
-/** Nobody waits longer than this, whatever is asked. */
+/** The longest wait that is honoured. */
 const MAX_WAIT_MS = 86_400_000;
 
 /**

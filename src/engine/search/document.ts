@@ -21,7 +21,7 @@ export interface DocumentFields {
 /** @throws ToolError `invalid_input` saying what the record lacks */
 export function readDocument(record: unknown, { idField = "id", textField = "text" }: DocumentFields): SearchDocument {
   const { value } = copyJson(record);
-  if (!isJsonObject(value)) throw noDocument("it is no object");
+  if (!isJsonObject(value)) throw noDocument("it is not an object");
   const id = own(value, idField);
   const text = own(value, textField);
   if ((typeof id !== "string" && typeof id !== "number") || id === "")

@@ -1,4 +1,4 @@
-/** Reads the documents of a corpus, from a program's list or from a file of JSON lines, and leaves out what is no document. */
+/** Reads the documents of a corpus, from a program's list or from a file of JSON lines, and leaves out what is not a document. */
 import { ToolError } from "../../core/error.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Log } from "../../core/ports.ts";

@@ -80,7 +80,7 @@ function copied(raw: unknown, place: string, problems: string[]): JsonObject | u
     if (isJsonObject(value) && !isJsonArray(value)) return value;
     problems.push(`${place} must be an object.`);
   } catch (thrown: unknown) {
-    problems.push(`${place} is no JSON: ${describeThrown(thrown)}`);
+    problems.push(`${place} is not JSON: ${describeThrown(thrown)}`);
   }
   return undefined;
 }

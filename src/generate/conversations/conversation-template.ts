@@ -3,7 +3,7 @@ import type { ToolCall } from "../../core/call.ts";
 
 /** What is said and called in a conversation, as far as its author wanted: a model may say the rest. */
 export interface ConversationTemplate {
-  /** Told of every conversation that is made of it. */
+  /** Called with every conversation that is made of it. */
   readonly id?: string;
   /** What a model would be told before everything else. */
   readonly system?: string;

@@ -19,7 +19,7 @@ import type { TrajectoryFormat } from "./trajectory-formats.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 export interface GenerateOptions {
-  /** Open, without a store, its ladder such that nothing real happens that should not: conversations call whatever is offered. */
+  /** Open, without a store, its `answers` such that nothing real happens that should not: conversations call whatever is offered. */
   readonly runtime: Runtime;
   readonly plan: ConversationPlan;
   /** The path of a file, which is gone on with where the same plan made it; or what takes the lines. */
@@ -36,7 +36,7 @@ export interface GenerateOptions {
   readonly maxTools?: number;
   /** How many conversations in a row may fail before the rest is given up; those are not written. Integer ≥ 1. @default 10 */
   readonly maxFailures?: number;
-  /** What else the conversations depend on, such as the rungs that answer: a file of another label is not gone on with. */
+  /** What else the conversations depend on, such as the sources that answer: a file of another label is not gone on with. */
   readonly label?: string;
   /** Begin the file anew, whatever it holds. @default false */
   readonly overwrite?: boolean;

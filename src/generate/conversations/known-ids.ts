@@ -1,4 +1,4 @@
-/** The ids that a conversation has been told of, so that what was made can be asked for. */
+/** The ids that a conversation has seen, so that what was made can be asked for. */
 import { splitName } from "../../core/call.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";

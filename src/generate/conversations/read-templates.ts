@@ -36,7 +36,7 @@ const HINT =
 function readTemplate(value: JsonValue): ConversationTemplate {
   if (!isJsonObject(value)) throw wrong("A template must be a JSON object.");
   const stray = Object.keys(value).find((key) => !TEMPLATE_KEYS.includes(key));
-  if (stray !== undefined) throw wrong(`${JSON.stringify(stray)} is no key of a template, which has "id", "system" and "messages".`);
+  if (stray !== undefined) throw wrong(`${JSON.stringify(stray)} is not a key of a template, which has "id", "system" and "messages".`);
   const { id, system, messages } = value;
   if (!isJsonArray(messages) || messages.length === 0) throw wrong('"messages" must be an array of at least one message.');
   const read = messages.map((message, index) => readMessage(message, `messages[${index}]`));
@@ -56,7 +56,7 @@ function readMessage(value: JsonValue, at: string): TemplateMessage {
   const role = roleOf(value, at);
   const known = KEYS.get(role) ?? [];
   const stray = Object.keys(value).find((key) => !known.includes(key));
-  if (stray !== undefined) throw wrong(`${at}: ${JSON.stringify(stray)} is no key of a message of ${JSON.stringify(role)}.`);
+  if (stray !== undefined) throw wrong(`${at}: ${JSON.stringify(stray)} is not a key of a message of ${JSON.stringify(role)}.`);
   const { content, calls } = value;
   if (role !== "assistant") return { role, content: saidOf(content, `${at}.content`) };
   if (isNothing(calls) && isNothing(content)) throw wrong(`${at} has neither "content" nor "calls".`);

@@ -16,7 +16,7 @@ export interface SampledCall {
 export interface SampledCallsOptions {
   readonly count: number;
   readonly random: Random;
-  /** Asked before each call; whoever plays the calls tells it of their results. */
+  /** Asked before each call; it is given the results of the calls that were played. */
   readonly known: KnownIds;
 }
 

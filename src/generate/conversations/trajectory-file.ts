@@ -49,7 +49,7 @@ export class TrajectoryFile implements LineSink {
   static async open(path: string, options: TrajectoryFileOptions): Promise<TrajectoryFile> {
     const file = await openToAppend(path);
     try {
-      if (!(await file.stat()).isFile()) throw new ToolError("invalid_argument", `Cannot write ${path}: it is no regular file.`);
+      if (!(await file.stat()).isFile()) throw new ToolError("invalid_argument", `Cannot write ${path}: it is not a regular file.`);
       if (options.overwrite) await file.truncate(0);
       const whole = await wholeLines(path, file);
       if (whole.lines > 0) await checkLines(path, file, { ...whole, ...options });
@@ -158,7 +158,7 @@ async function changed(path: string, file: FileHandle, { lines, size, plan }: Wh
   );
 }
 
-/** Nobody's text is cut off for having no line feed: it must begin as a line does, and be cut off or of this plan. @throws ToolError `invalid_argument` */
+/** A foreign text is not cut off for having no line feed: it must begin as a line does, and be cut off or of this plan. @throws ToolError `invalid_argument` */
 async function checkRest(path: string, file: FileHandle, options: WholeLines & TrajectoryFileOptions): Promise<void> {
   const { size: start, end, openings, plan } = options;
   const text = await readLine(path, file, { start, end });

@@ -1,4 +1,4 @@
-/** Opens, refreshes and closes toolsets: all at once, each in its time, one failure never taking the others along. */
+/** Opens, refreshes and closes toolsets: all at once, each in its time, and a failure does not affect the others. */
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
@@ -220,7 +220,7 @@ export class ToolsetLifecycle {
     return failures;
   }
 
-  /** Puts the toolsets in place, each whole or not at all; one that cannot be used stays as it was. Nobody sees a step between. */
+  /** Puts the toolsets in place, each whole or not at all; one that cannot be used stays as it was. No caller sees a step between. */
   #apply(toolsets: readonly Toolset[], failures: readonly ToolsetFailure[]): RefreshReport {
     const { changed, failed } = this.#put(toolsets);
     const gone = this.#options.registry.replace([], this.#namesWithout(toolsets));

@@ -9,7 +9,7 @@ import { COUNTRY_OF_CITY } from "./words.ts";
 /** One object whose values are drawn. */
 export interface Agreeing {
   readonly entries: ReadonlyMap<string, JsonValue>;
-  /** Nobody gave this value, so that another may take its place. */
+  /** The value is a default, so another may take its place. */
   isMadeUp(name: string): boolean;
   /** Puts a value in the place of another, where it fits the schema. */
   replace(name: string, value: JsonValue): void;

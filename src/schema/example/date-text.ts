@@ -16,7 +16,7 @@ const DAY = 86_400_000;
 /** Of the years up to 9999. */
 const LONGEST_ISO = 24;
 
-/** Undefined for what is no date and no time of day as ISO 8601 spells them. */
+/** Undefined for what is neither a date nor a time of day as ISO 8601 spells them. */
 export function dateOf(value: JsonValue | undefined): ReadDate | undefined {
   if (typeof value !== "string" || value.length > 40) return undefined;
   const time = TIME.exec(value);
@@ -47,7 +47,7 @@ export function dateTextLike(model: JsonValue | undefined, at: number): string {
   return `${iso.slice(0, 10)}${found[2] ?? "T"}${iso.slice(11, 16)}${found[4] === undefined ? "" : ":00"}${zone ?? ""}`;
 }
 
-/** The day of a date; undefined for a time of day and for what is no date. */
+/** The day of a date; undefined for a time of day and for what is not a date. */
 export function dayOf(value: JsonValue | undefined): string | undefined {
   const date = dateOf(value);
   return date === undefined || date.isTime ? undefined : String(value).slice(0, 10);

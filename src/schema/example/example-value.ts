@@ -44,7 +44,7 @@ const plans = new WeakMap<object, ExamplePlan>();
  * A plausible value that fits the schema: the same on every machine for the same schema, options and random number.
  *
  * Properties get what their name, description and `format` suggest; examples and defaults of the schema go first. Properties that need
- * not be there mostly are, up to a bound. The schema may come from a stranger: nothing of it is run, and texts, lists and tries are
+ * not be there mostly are, up to a bound. The schema may be untrusted: nothing of it is run, and texts, lists and tries are
  * bounded. What was read of a schema is kept with its object, which must not be changed afterwards.
  *
  * @throws ToolError `invalid_schema` as `compileSchema` does; `invalid_argument` without `random`

@@ -33,7 +33,7 @@ const PATH = /^(?:[A-Za-z]:\\|\\\\[\w.])/u;
  * A text between quotes, decoded.
  *
  * An escape that JSON does not know keeps its backslash. Beside one, `\b` and `\f` are text as well, and in a path of Windows every
- * backslash is: whoever wrote it did not escape backslashes.
+ * backslash is: its writer did not escape backslashes.
  */
 export function decodeString(raw: string, quote: string): DecodedString {
   const mends: MendKind[] = CONTROL.test(raw) ? ["control"] : [];

@@ -1,11 +1,11 @@
-/** Who may speak to a server over HTTP at all, and in what form: asked of every request before anything of it is read. */
+/** Checks the origin, host and form of every HTTP request before its body is read. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { HttpSettings } from "../mcp/http-options.ts";
 
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
 
 /** The answer to a request that is let in no further; undefined for one that is. */
-export function refuseStranger(request: Request, settings: HttpSettings): Response | undefined {
+export function refuseUntrusted(request: Request, settings: HttpSettings): Response | undefined {
   const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   const host = HOST.exec(sentTo)?.[1];
   if (host === undefined || !settings.allowedHosts.includes(host)) return refusal(403, "This host name is not served.");
@@ -15,7 +15,7 @@ export function refuseStranger(request: Request, settings: HttpSettings): Respon
   return refusal(401, "A bearer token is needed.", { "www-authenticate": "Bearer" });
 }
 
-/** The answer to a request that is no JSON message; undefined for one that may be. */
+/** The answer to a request that is not a JSON message; undefined for one that may be. */
 export function refuseForm({ method, headers }: Request): Response | undefined {
   if (method === "GET" || method === "DELETE") return undefined;
   if (method !== "POST") return refusal(405, `${method} is not served.`, { allow: "POST, GET, DELETE" });

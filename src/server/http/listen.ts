@@ -32,7 +32,7 @@ export interface McpListener {
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16_384 } as const;
 
 /** So long may clients take to read the last of their answers when the server stops. */
-const LAST_WORDS_MS = 1_000;
+const DRAIN_MS = 1_000;
 
 /** See `listenMcp` of `../mcp.ts`. */
 export async function listen(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
@@ -63,7 +63,7 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       await gateway.close();
       const { promise: tooLate, resolve } = Promise.withResolvers<void>();
-      const cancel = clock.timer(resolve, LAST_WORDS_MS);
+      const cancel = clock.timer(resolve, DRAIN_MS);
       await Promise.race([Promise.allSettled(answering), tooLate]);
       cancel();
       server.closeAllConnections();

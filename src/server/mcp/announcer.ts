@@ -5,7 +5,7 @@ import type { PeerNotification } from "../../engine/mcp/peer.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Peers, Source } from "./peers.ts";
 
-/** A connection, or all of those that one handler keeps, as far as they are told of changes. */
+/** A connection, or all of those that one handler keeps, as far as changes are announced to them. */
 export interface Audience {
   toolsChanged(): void;
   promptsChanged(): void;
@@ -50,7 +50,7 @@ export class Announcer {
     this.#tell((audience) => audience.toolsChanged());
   }
 
-  /** Has whoever lists a resource say when it changes, until the returned function is called. */
+  /** Subscribes to a resource at the server that lists it, until the returned function is called. */
   watch(uri: string): () => void {
     const count = this.#watched.get(uri) ?? 0;
     this.#watched.set(uri, count + 1);
@@ -78,7 +78,7 @@ export class Announcer {
       const source = await this.#peers.findResource(uri, signal);
       await source?.[method]?.({ uri }, { signal });
     } catch {
-      // Nobody tells of that resource then; who reads it is told why it cannot be read.
+      // Changes of that resource are not announced then; a read of it says why it cannot be read.
     }
   }
 

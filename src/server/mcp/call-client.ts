@@ -1,5 +1,5 @@
 /** The client of one exchange, as handlers know it. */
-import type { Answer, AskRequest, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, AskRequest, Question } from "../../core/ask.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
@@ -7,7 +7,7 @@ import { validateInput } from "../../schema/validation-result.ts";
 import type { InputOptions, McpClient, McpLogLevel } from "./client.ts";
 import type { Exchange } from "./exchange.ts";
 
-const NOBODY: Answer = Object.freeze({ action: "cancel" });
+const NOBODY: QuestionAnswer = Object.freeze({ action: "cancel" });
 
 export interface ClientFacts {
   readonly era: "legacy" | "modern";
@@ -35,13 +35,13 @@ export class CallClient implements McpClient {
   }
 
   /** Answers a question that the runtime passes on: who asks is said where it is not the tool that was called. */
-  readonly ask = (request: AskRequest): Promise<Answer> => {
+  readonly ask = (request: AskRequest): Promise<QuestionAnswer> => {
     const { asker, toolName, message, schema, url, signal } = request;
     const question = { ...(schema === undefined ? {} : { schema }), ...(url === undefined ? {} : { url }) };
     return this.elicit({ message: asker === toolName ? message : `${asker}: ${message}`, ...question }, { signal });
   };
 
-  async elicit(question: Question, { key, signal }: InputOptions = {}): Promise<Answer> {
+  async elicit(question: Question, { key, signal }: InputOptions = {}): Promise<QuestionAnswer> {
     const number = ++this.#questions;
     if (!this.#canElicit(question.url === undefined ? "form" : "url")) return NOBODY;
     // Only the older revision wants pages to have an id.
@@ -107,8 +107,8 @@ function elicitation({ message, schema, url }: Question): JsonObject {
   return { mode: "form", message, requestedSchema };
 }
 
-/** Undefined for what is no answer, or does not fit what was asked: a client may send anything. */
-function readAnswer(answer: unknown, { schema }: Question): Answer | undefined {
+/** Undefined for what is not an answer, or does not fit what was asked: a client may send anything. */
+function readAnswer(answer: unknown, { schema }: Question): QuestionAnswer | undefined {
   if (!isJsonObject(answer)) return undefined;
   const { action, content } = answer;
   if (action === "decline" || action === "cancel") return { action };

@@ -1,6 +1,6 @@
 /** The client at the other end of the call that runs: what a handler can ask of it beyond its answer. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Answer, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
@@ -25,7 +25,7 @@ export interface McpClient {
   /** As it declared them. */
   readonly capabilities: JsonObject;
   /** As `ToolContext.ask`: answers `cancel` when the client cannot ask anybody. */
-  elicit(question: Question, options?: InputOptions): Promise<Answer>;
+  elicit(question: Question, options?: InputOptions): Promise<QuestionAnswer>;
   /** Has the client's model write a message: `sampling/createMessage`. @throws ToolError `unavailable` when it has none. By rejecting */
   sample(params: JsonObject, options?: InputOptions): Promise<JsonObject>;
   /** `{ roots }`: the folders that the client works in. @throws ToolError `unavailable` when it has none. By rejecting */

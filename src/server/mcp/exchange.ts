@@ -12,7 +12,7 @@ export interface InputRequest {
 /** One JSON-RPC request of the client: the one that began the work, or a later one that brings what was asked for. */
 export interface Round {
   readonly signal: AbortSignal;
-  /** What it brought, by key. A stranger's word. */
+  /** What it brought, by key. Untrusted. */
   readonly answers: ReadonlyMap<string, unknown>;
   /** Puts a request to the client at once; undefined in the era whose servers cannot. */
   readonly send: ((request: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
@@ -56,7 +56,7 @@ export class Exchange<T> {
   constructor(round: Round, work: (exchange: Exchange<T>) => Promise<T>) {
     this.#round = round;
     this.#work = this.#run(work);
-    this.#work.catch(() => {}); // whoever waits is told
+    this.#work.catch(() => {}); // the waiter gets the error
   }
 
   /** Aborts when the client calls the work off, or nobody brings what was asked for. */
@@ -167,7 +167,7 @@ export class Exchange<T> {
     return { done: false, requests: new Map(Array.from(this.#waiting, ([key, { request }]) => [key, request])) };
   }
 
-  /** What was not asked for is left alone; what is no answer is asked for again. */
+  /** What was not asked for is left alone; what is not an answer is asked for again. */
   #deliver(answers: ReadonlyMap<string, unknown>): void {
     for (const [key, waiting] of this.#waiting) {
       if (answers.has(key) && waiting.take(answers.get(key))) this.#waiting.delete(key);
@@ -176,5 +176,5 @@ export class Exchange<T> {
 }
 
 function calledOff(): ToolError {
-  return new ToolError("cancelled", "The client is gone, or the call is over: nobody can be asked any more.");
+  return new ToolError("cancelled", "The client is gone, or the call is over: the question cannot be asked any more.");
 }

@@ -13,7 +13,7 @@ import type { Connection } from "./round.ts";
 import { wantsLevel } from "./round.ts";
 import type { ServerModule } from "./sdk.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS } from "./serving.ts";
-import type { McpRequest, Seat, Serving, Shared } from "./serving.ts";
+import type { ConnectionInfo, McpRequest, Serving, Shared } from "./serving.ts";
 import { Suspensions } from "./suspensions.ts";
 import { addToolHandlers } from "./tool-handlers.ts";
 import { ToolList } from "./tool-list.ts";
@@ -49,11 +49,11 @@ export class Gateway implements Shared {
     this.announcer = new Announcer(runtime, this.peers);
   }
 
-  /** A server instance, ready to be connected. It is told of changes until it is closed. */
-  makeServer(seat: Seat): Server {
+  /** A server instance, ready to be connected. Changes are announced to it until it is closed. */
+  makeServer(info: ConnectionInfo): Server {
     const { name, version, instructions, listTtlMs } = this.settings;
     const list = { ttlMs: listTtlMs, cacheScope: "private" } as const;
-    const connection: Connection = { era: seat.era, logLevel: undefined };
+    const connection: Connection = { era: info.era, logLevel: undefined };
     const server = new this.sdk.Server(
       { name, version },
       {
@@ -72,17 +72,17 @@ export class Gateway implements Shared {
       gateway: this,
       server,
       connection,
-      seat,
+      info,
       handle: (method, handler) => {
         // The SDK types each method's result by the schema that it is checked against when it is sent.
         const untyped = server as unknown as { setRequestHandler(method: string, handler: Handler): void };
-        untyped.setRequestHandler(method, (request, context) => this.#answerIn(seat, { method, handler, request, context }));
+        untyped.setRequestHandler(method, (request, context) => this.#answerIn(info, { method, handler, request, context }));
       },
       atEnd: (end) => void ends.push(end),
     };
     addToolHandlers(serving);
     const isWatched = addPeerHandlers(serving);
-    if (seat.isTold) ends.push(this.announcer.add(audienceOf(server, connection, isWatched)));
+    if (info.isTold) ends.push(this.announcer.add(audienceOf(server, connection, isWatched)));
     return server;
   }
 
@@ -120,7 +120,7 @@ export class Gateway implements Shared {
     return capabilities;
   }
 
-  async #answerIn({ requests }: Seat, { method, handler, request, context }: Asked): Promise<unknown> {
+  async #answerIn({ requests }: ConnectionInfo, { method, handler, request, context }: Asked): Promise<unknown> {
     const { id } = context.mcpReq;
     requests?.add(id);
     try {
@@ -143,7 +143,7 @@ export class Gateway implements Shared {
     }
   }
 
-  /** What a client is told of a failure: what it can act on, and of our own faults only where the log says more. */
+  /** The error that a client is sent: what it can act on, and of our own faults only a reference to the log. */
   #protocolError(method: string, error: unknown): Error {
     const { ProtocolError } = this.sdk;
     if (error instanceof ProtocolError) return error;
@@ -162,7 +162,7 @@ export class Gateway implements Shared {
 /** As servers before 2026-07-28 say it; it may not be sent on. */
 const RESOURCE_NOT_FOUND = -32_002;
 
-/** What cannot be sent is lost: whoever would hear it has gone. */
+/** A message that cannot be sent is lost: its receiver has gone. */
 function audienceOf(server: Server, connection: Connection, isWatched: (uri: string) => boolean): Audience {
   const quietly = (sent: Promise<void>): void => void sent.catch(() => {});
   const { prompts, resources } = server.getCapabilities();

@@ -6,7 +6,7 @@ import type { McpServerOptions } from "./options.ts";
 export interface McpHttpOptions extends McpServerOptions {
   /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
   readonly allowedHosts?: readonly string[];
-  /** Whose pages may send requests: origins such as `https://app.example`, or host names, with any port. @default the server's own origin */
+  /** The pages that may send requests: origins such as `https://app.example`, or host names, with any port. @default the server's own origin */
   readonly allowedOrigins?: readonly string[];
   /** Every request must bring it: `Authorization: Bearer <token>`. 16 characters at least. @default none is needed */
   readonly token?: string;

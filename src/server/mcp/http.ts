@@ -6,7 +6,7 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { Gateway } from "./gateway.ts";
 import { readBody } from "../http/body.ts";
-import { refusal, refuseForm, refuseStranger } from "../http/guard.ts";
+import { refusal, refuseForm, refuseUntrusted } from "../http/guard.ts";
 import { httpSettingsOf } from "./http-options.ts";
 import type { HttpSettings, McpHttpOptions } from "./http-options.ts";
 import { HttpSessions } from "./http-sessions.ts";
@@ -15,7 +15,7 @@ import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
 import { loadServer } from "./sdk.ts";
 import { listenedTo } from "./listened.ts";
 
-/** Answers requests of MCP clients; the path that it is mounted at is whoever mounts it's. */
+/** Answers requests of MCP clients; the path is chosen where it is mounted. */
 export interface McpHandler {
   (request: Request): Promise<Response>;
   /** Takes no more requests, lets calls under way end for a while, then cancels them. The runtime stays open. */
@@ -32,7 +32,7 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 const HEADER_MISMATCH = -32_020;
 /** What does not heed that it was cancelled is not waited for any longer. */
-const LAST_WORDS_MS = 1_000;
+const DRAIN_MS = 1_000;
 /** The message around an input may take a few levels more than the input itself. */
 const MAX_DEPTH = 80;
 
@@ -50,9 +50,9 @@ export class HttpGateway {
     this.#options = options;
   }
 
-  /** The answer to whoever may not speak to this server; undefined for those who may. */
+  /** The refusal of a client that may not use this server; undefined for one that may. */
   refuse(request: Request): Response | undefined {
-    return refuseStranger(request, this.settings);
+    return refuseUntrusted(request, this.settings);
   }
 
   async handle(request: Request): Promise<Response> {
@@ -83,7 +83,7 @@ export class HttpGateway {
     await new Promise((resolve) => setImmediate(resolve)); // the last results are on their way to their streams
     gateway.close();
     await Promise.allSettled([modern.close(), sessions.close()]);
-    await gateway.stop(LAST_WORDS_MS);
+    await gateway.stop(DRAIN_MS);
   }
 
   async #pass(request: Request, body: JsonValue | undefined): Promise<Response> {

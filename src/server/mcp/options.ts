@@ -93,7 +93,7 @@ export function checkWhole(values: Readonly<Record<string, number>>, least: numb
   }
 }
 
-/** One message, one line, whatever a stranger's names and errors hold. */
+/** One message, one line, whatever third-party names and errors hold. */
 function plainLog(log: Log): Log {
   return {
     debug: (message, fields) => log.debug(plain(message), fields),

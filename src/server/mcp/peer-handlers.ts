@@ -1,4 +1,4 @@
-/** Resources, prompts, completion and the log level: what is passed through to whoever offers it. */
+/** Resources, prompts, completion and the log level: passed through to the server that offers them. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
@@ -99,7 +99,7 @@ function addSubscriptions({ gateway, handle, atEnd }: Serving): (uri: string) =>
 
 const MAX_SUBSCRIPTIONS = 1_000;
 
-/** Completes the arguments of prompts and templates, each by whoever has it. */
+/** Completes the arguments of prompts and templates, each by the server that has it. */
 async function complete({ gateway }: Serving, request: McpRequest, { mcpReq }: ServerContext): Promise<JsonObject> {
   const { peers } = gateway;
   const { signal } = mcpReq;

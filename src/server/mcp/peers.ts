@@ -44,7 +44,7 @@ export class Peers {
   readonly #registry: Registry;
   readonly #settings: Settings;
   readonly #known = new Map<ListMethod, Entries>();
-  /** Lists that are being made: whoever asks meanwhile waits for the same. */
+  /** Lists that are being made: a further request meanwhile waits for the same. */
   readonly #loading = new Map<ListMethod, Promise<Entries>>();
   readonly #warned = new Set<string>();
   /** As the registry was at a version. */
@@ -92,20 +92,20 @@ export class Peers {
     return found;
   }
 
-  /** Who lists a resource; undefined when nobody does. */
+  /** The server that lists a resource; undefined when none does. */
   async findResource(uri: string, signal: AbortSignal): Promise<Source | undefined> {
     const found = this.#known.get("listResources")?.get(uri) ?? (await this.#load("listResources", signal)).get(uri);
     return found?.source;
   }
 
-  /** Who lists a template, by the template itself. */
+  /** The server that lists a template, by the template itself. */
   async findTemplate(uriTemplate: string, signal: AbortSignal): Promise<Source | undefined> {
     const found =
       this.#known.get("listResourceTemplates")?.get(uriTemplate) ?? (await this.#load("listResourceTemplates", signal)).get(uriTemplate);
     return found?.source;
   }
 
-  /** Reads from whoever lists the resource; one that nobody lists, as behind a template, from the first that has it. */
+  /** Reads from the server that lists the resource; one that nobody lists, as behind a template, from the first that has it. */
   async read(params: JsonObject & { readonly uri: string }, options: PeerOptions): Promise<JsonObject> {
     const owner = await this.findResource(params.uri, options.signal);
     const candidates =

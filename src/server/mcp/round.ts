@@ -52,7 +52,7 @@ export function clientFacts(context: ServerContext, server: Server, connection: 
   return { era, capabilities: isJsonObject(declared) ? declared : {} };
 }
 
-/** Whoever listened may be gone: that is no failure of the work. */
+/** The listener may be gone: that is no failure of the work. */
 function quietly(sent: Promise<void>): void {
   sent.catch(() => {});
 }

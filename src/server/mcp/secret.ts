@@ -1,5 +1,5 @@
 /** What nobody may guess: ids will not do, since those of one process begin alike and are told to every client. */
-// oxlint-disable-next-line no-restricted-imports -- it must be none that whoever gives the ports can know
+// oxlint-disable-next-line no-restricted-imports -- the program that gives the ports must not know it
 import { randomBytes } from "node:crypto";
 
 const BYTES = 32;

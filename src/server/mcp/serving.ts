@@ -23,7 +23,7 @@ export interface Shared {
 }
 
 /** What a connection adds to the instance that serves it. */
-export interface Seat {
+export interface ConnectionInfo {
   readonly era: "legacy" | "modern";
   /** Changes are sent to this instance itself. */
   readonly isTold: boolean;
@@ -45,7 +45,7 @@ export interface Serving {
   readonly gateway: Shared;
   readonly server: Server;
   readonly connection: Connection;
-  readonly seat: Seat;
+  readonly info: ConnectionInfo;
   /** Answers one method. What the handler throws is answered as an error of the protocol. */
   readonly handle: (method: string, handler: (request: McpRequest, context: ServerContext) => unknown) => void;
   /** Called once, when the instance's connection is closed. */
@@ -57,7 +57,7 @@ export const INVALID_PARAMS = -32_602;
 /** JSON-RPC: our own fault. */
 export const INTERNAL_ERROR = -32_603;
 
-/** @throws ToolError `invalid_input` when it is no string */
+/** @throws ToolError `invalid_input` when it is not a string */
 export function textParam({ params }: McpRequest, name: string): string {
   const value = params?.[name];
   if (typeof value !== "string") throw new ToolError("invalid_input", `The request needs ${name}: a string.`);

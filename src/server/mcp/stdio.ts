@@ -6,7 +6,7 @@ import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
-import { HeardTransport } from "./heard-transport.ts";
+import { ObservedTransport } from "./observed-transport.ts";
 import { requestId } from "../../engine/mcp/oversize-answer.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { Listened } from "./listened.ts";
@@ -36,7 +36,7 @@ export interface McpStdioServer {
 
 const DEFAULT_GRACE_MS = 5_000;
 /** What does not heed that it was cancelled is not waited for any longer. */
-const LAST_WORDS_MS = 1_000;
+const DRAIN_MS = 1_000;
 
 const INVALID_REQUEST = -32_600;
 
@@ -67,7 +67,7 @@ function gateFor(log: Log, send: (message: JSONRPCMessage) => Promise<void>): Tr
       void send({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } }).catch(() => {}); // gone
     },
     onNoise: () => {
-      const message = `The client sends a line of more than ${MAX_LINE_BYTES} bytes that is no message: the connection is closed.`;
+      const message = `The client sends a line of more than ${MAX_LINE_BYTES} bytes that is not a message: the connection is closed.`;
       gate.destroy(new ToolError("too_large", message));
     },
   });
@@ -76,13 +76,13 @@ function gateFor(log: Log, send: (message: JSONRPCMessage) => Promise<void>): Tr
 }
 
 /** Once its input has ended a client may still read; when it has taken no answer for a while, nothing more is begun for it. */
-function endWaiting(transport: HeardTransport, clock: Clock): void {
+function endWaiting(transport: ObservedTransport, clock: Clock): void {
   const before = transport.waiting;
   if (before === 0) return;
   clock.timer(() => {
     if (transport.waiting === before) transport.dropWaiting();
     else endWaiting(transport, clock);
-  }, LAST_WORDS_MS);
+  }, DRAIN_MS);
 }
 
 /** See `serveMcpStdio` of `../mcp.ts`. */
@@ -96,7 +96,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const listened = new Listened((uri) => gateway.announcer.watch(uri));
   const { input = process.stdin, output = process.stdout } = options;
   const gate = gateFor(log, (message) => transport.send(message));
-  const transport = new HeardTransport(new stdio.StdioServerTransport(gate, output), output, {
+  const transport = new ObservedTransport(new stdio.StdioServerTransport(gate, output), output, {
     message: (message) => listened.hear(message),
     congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
     closed: () => void end(),
@@ -108,7 +108,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     input.unpipe(gate).pause();
     listened.end();
     gateway.close();
-    await gateway.stop(LAST_WORDS_MS);
+    await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
     resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };
@@ -132,7 +132,7 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024;
 interface LineGateOptions {
   /** Called with the beginning and the end of a line that was too long. */
   readonly onLongLine: (edges: string) => void;
-  /** Called when what comes is no message and has no end. */
+  /** Called when what comes is not a message and has no end. */
   readonly onNoise: () => void;
 }
 

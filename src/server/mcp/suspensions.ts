@@ -43,7 +43,7 @@ export class Suspensions {
   /** For the SDK: what it says is the state, or it throws. */
   readonly verify = (state: string, context: ServerContext): Promise<unknown> => this.#codec.verify(state, context);
 
-  /** Puts work aside; the state leads back to it once. Nobody comes back in time: it is cancelled. */
+  /** Puts work aside; the state leads back to it once. Without a return in time it is cancelled. */
   async suspend<T>(exchange: Exchange<T>, digest: string, context: ServerContext): Promise<string> {
     const before = context.mcpReq.requestState();
     const { id, round } = isState(before) ? { id: before.id, round: before.round + 1 } : { id: this.#settings.ids.next("wait"), round: 1 };

@@ -44,7 +44,7 @@ interface Call {
 }
 
 async function callTool({ tool, args, context, serving }: Call, { exchange, client }: Work<JsonObject>): Promise<JsonObject> {
-  const { gateway, server, seat } = serving;
+  const { gateway, server, info } = serving;
   const { registered } = tool;
   const options: ExecuteOptions = {
     signal: exchange.signal,
@@ -53,7 +53,7 @@ async function callTool({ tool, args, context, serving }: Call, { exchange, clie
     onProgress: progressTo(context, gateway.settings.clock, (method, params) => exchange.round?.notify(method, params)),
   };
   const call = { name: registered.qualifiedName, input: args };
-  const session = seat.session();
+  const session = info.session();
   const result: ToolResult = await withClient(client, () =>
     session === undefined ? gateway.runtime.execute(call, options) : session.execute(call, options),
   );

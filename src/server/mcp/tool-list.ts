@@ -84,7 +84,7 @@ export class ToolList {
     if (quarantine !== undefined) return undefined;
     const inputSchema = objectSchema(tool.inputSchema);
     if (inputSchema === undefined) {
-      this.#settings.log.warn(`The tool ${JSON.stringify(registered.qualifiedName)} is not served over MCP: its input is no object.`);
+      this.#settings.log.warn(`The tool ${JSON.stringify(registered.qualifiedName)} is not served over MCP: its input is not an object.`);
       return undefined;
     }
     const { title, description, outputSchema, annotations, tags } = toolDefinition(registered);

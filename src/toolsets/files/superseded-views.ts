@@ -1,4 +1,4 @@
-/** Which results a newer call makes worthless (F4.38): it tells of the same place, and of no less of it than the older one. */
+/** Which results a newer call makes worthless: it tells of the same place, and of no less of it than the older one. */
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { PastCall, Supersedes } from "../../core/tool.ts";
@@ -64,7 +64,7 @@ function linesRead(output: JsonValue | undefined): Lines | undefined {
   return { first, last, toEnd: last === totalLines };
 }
 
-/** A number of an input, or what it is when left out; NaN, which is neither more nor less than any, for what is no number. */
+/** A number of an input, or what it is when left out; NaN, which is neither more nor less than any, for what is not a number. */
 export function numberOf(value: JsonValue | undefined, otherwise: number): number {
   if (value === undefined) return otherwise;
   return typeof value === "number" ? value : Number.NaN;

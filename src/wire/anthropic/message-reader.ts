@@ -44,7 +44,7 @@ export class MessageReader implements StreamDecoder {
   whole(body: JsonValue): ModelReply {
     if (isJsonObject(body) && body["type"] === "error") throw anthropicError(body["error"]);
     if (!isJsonObject(body) || !isJsonArray(body["content"]))
-      throw new ToolError("model_failed", "What Anthropic sent is no message: it has no content.");
+      throw new ToolError("model_failed", "The answer of Anthropic is not a message: it has no content.");
     this.#begin(body);
     return this.#end();
   }

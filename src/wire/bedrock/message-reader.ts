@@ -46,7 +46,7 @@ export class ConverseReader implements StreamDecoder {
     const content = isJsonObject(said) ? said["content"] : undefined;
     if (!isJsonArray(content)) {
       const error = typeof message === "string" ? bedrockError(errorName(type), { message }) : undefined;
-      throw error ?? new ToolError("model_failed", "What Bedrock sent is no message: it has no content.");
+      throw error ?? new ToolError("model_failed", "The answer of Bedrock is not a message: it has no content.");
     }
     for (const [index, block] of content.entries()) if (isJsonObject(block)) this.#wholeBlock(index, block);
     this.#close(stopReason);

@@ -25,7 +25,7 @@ export class CohereReader implements StreamDecoder {
   whole(body: JsonValue): ModelReply {
     if (!isJsonObject(body) || !isJsonObject(body["message"])) {
       if (isJsonObject(body) && typeof body["message"] === "string") throw chatError(body, "Cohere");
-      throw new ToolError("model_failed", "The provider's answer is no reply of Cohere's chat: it has no message.");
+      throw new ToolError("model_failed", "The provider's answer is not a reply of Cohere's chat: it has no message.");
     }
     const { id, message } = body;
     if (typeof id === "string") this.#builder.about({ id });

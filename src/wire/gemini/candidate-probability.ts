@@ -5,7 +5,7 @@ import { numberIn } from "../read-field.ts";
 
 /** @see https://ai.google.dev/api/generate-content#LogprobsResult */
 export class CandidateProbability {
-  /** Of the tokens told of one by one. */
+  /** Of the tokens reported one by one. */
   #tokens: number | undefined;
   /** The average over the whole candidate, times its tokens. */
   #average: number | undefined;

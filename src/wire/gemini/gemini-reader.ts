@@ -69,7 +69,7 @@ export class GeminiReader implements StreamDecoder {
   /** Takes the array of chunks too that a stream without `alt=sse` is. */
   whole(body: JsonValue): ModelReply {
     for (const chunk of isJsonArray(body) ? body : [body]) this.push(chunk);
-    if (!this.#said) throw new ToolError("model_failed", "What Gemini sent is no reply: it has no candidates.");
+    if (!this.#said) throw new ToolError("model_failed", "The answer of Gemini is not a reply: it has no candidates.");
     this.end();
     return this.#reply.end();
   }

@@ -44,7 +44,7 @@ export class InteractionReader implements StreamDecoder {
     const { steps, status } = isJsonObject(body) ? body : {};
     if (error !== undefined && !isJsonArray(steps)) throw error;
     if (!isJsonObject(body) || (!isJsonArray(steps) && typeof status !== "string"))
-      throw new ToolError("model_failed", "What Gemini sent is no interaction: it has no steps.");
+      throw new ToolError("model_failed", "The answer of Gemini is not an interaction: it has no steps.");
     for (const [index, step] of (isJsonArray(steps) ? steps : []).entries()) {
       if (!isJsonObject(step)) continue;
       this.#start(index, step);

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
 export class InteractionStep {
   readonly type: string;
-  /** Told of as whole. */
+  /** Reported as whole. */
   stopped = false;
   #fields: JsonObject;
   readonly #content: JsonObject[];

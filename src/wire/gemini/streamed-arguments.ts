@@ -94,7 +94,7 @@ function childOf(node: Node, step: Step): Node | undefined {
   return node.kind === "array" && typeof step === "number" ? node.items[step] : undefined;
 }
 
-/** Items come one behind the other: a gap is no array. */
+/** Items come one behind the other: a gap is not an array. */
 function adopt(node: Node, step: Step, child: Node): boolean {
   if (node.kind === "object" && typeof step === "string") {
     node.members.set(step, child);

@@ -24,7 +24,7 @@ export class OllamaReader implements StreamDecoder {
   whole(body: JsonValue): ModelReply {
     if (isJsonObject(body)) this.#line(body);
     if (!isJsonObject(body) || !isJsonObject(body["message"]))
-      throw new ToolError("model_failed", "The provider's answer is no reply of Ollama: it has no message.");
+      throw new ToolError("model_failed", "The provider's answer is not a reply of Ollama: it has no message.");
     if (this.#builder.finished === undefined) this.#builder.finish("stop");
     return this.#finish();
   }

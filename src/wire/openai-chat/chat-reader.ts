@@ -58,7 +58,7 @@ export class ChatReader implements StreamDecoder {
   whole(body: JsonValue): ModelReply {
     if (isJsonObject(body)) this.#chunk(body, true);
     if (!isJsonObject(body) || !isJsonArray(body["choices"]) || body["choices"].length === 0)
-      throw new ToolError("model_failed", "The provider's answer is no reply of Chat Completions: it has no choices.");
+      throw new ToolError("model_failed", "The provider's answer is not a reply of Chat Completions: it has no choices.");
     this.#done = true;
     return this.#finish();
   }

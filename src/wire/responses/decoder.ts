@@ -31,7 +31,7 @@ export class ResponsesDecoder implements StreamDecoder {
   #slots: Slot[] = [];
   #byPlace = new Map<string | number, Slot>();
   #providerSlots: Slot[] = [];
-  /** How many of them were told of. */
+  /** How many of them were reported. */
   #providerTold = 0;
   #words: Wording;
   #responseId: string | undefined;
@@ -127,7 +127,7 @@ export class ResponsesDecoder implements StreamDecoder {
     return [this.#slotOf(event).key, typeof index === "number" ? index : 0];
   }
 
-  /** A piece of a call that no `output_item.added` told of opens it. */
+  /** A piece of a call that no `output_item.added` announced opens it. */
   #openCall(type: string, event: JsonObject): Slot {
     const slot = this.#slotOf(event);
     if (slot.item === undefined && !this.#builder.hasCall(slot.key))
@@ -135,7 +135,7 @@ export class ResponsesDecoder implements StreamDecoder {
     return slot;
   }
 
-  /** The arguments are whole: the call is sealed, if its item has told of its name and id. A text that was cut off says so only in its item. */
+  /** The arguments are whole: the call is sealed, if its item has given its name and id. A text that was cut off says so only in its item. */
   #inputDone(type: string, event: JsonObject, input: JsonValue | undefined): void {
     const { key, id } = this.#openCall(type, event);
     if (input !== undefined) this.#builder.setInput(key, input);

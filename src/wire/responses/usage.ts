@@ -3,7 +3,7 @@ import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { TokenUsage } from "../../core/model.ts";
 
-/** What is told; nothing for what is no count. */
+/** What is told; nothing for what is not a count. */
 export function readUsage(usage: JsonValue | undefined): Partial<TokenUsage> {
   if (!isJsonObject(usage)) return {};
   const { input_tokens_details: input, output_tokens_details: output } = usage;

@@ -342,7 +342,7 @@ export class SchemaFitter {
     this.#losses.lose(
       place,
       keyword,
-      `The model is told of it in the description${description.hasRoomFor(value) ? "" : ", without what it says"} and not held to it.`,
+      `The description names it${description.hasRoomFor(value) ? "" : ", without its value"}; the provider does not enforce it.`,
     );
   }
 

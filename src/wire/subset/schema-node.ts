@@ -1,4 +1,4 @@
-/** Looking into schemas that come from strangers. */
+/** Reads parts of untrusted schemas. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";

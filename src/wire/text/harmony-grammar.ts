@@ -8,7 +8,7 @@ import { readObject } from "./typed-value.ts";
 const HEAD_ENDS = new MarkerSet(["<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|start|>"]);
 const BODY_ENDS = new MarkerSet(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]);
 
-/** The head of a message that never came: nobody is told of it. */
+/** The head of a message that never came: it is not reported. */
 const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)[^]{0,128}$/u;
 
 /** Reads messages until one is for the user. */

@@ -9,7 +9,7 @@ const NAME = /[\p{L}\p{M}\p{N}_.]/u;
 const BETWEEN = /[\s,;]/u;
 const MAX_NAME = 256;
 
-/** Reads calls behind a mark, in brackets or not, each told of as soon as it is whole. */
+/** Reads calls behind a mark, in brackets or not, each reported as soon as it is whole. */
 export const pythonicCalls: CallReader = function* (place) {
   const { input } = place;
   yield* input.space();

@@ -18,7 +18,7 @@ export interface TextFormat {
 }
 
 export interface DecodeTextOptions {
-  /** Those the model was told of. @default none: any name is a tool's, and values that are only text are taken for what they look like */
+  /** The tools that the model was shown. @default none: any name is a tool's, and values that are only text are taken for what they look like */
   readonly tools?: readonly ModelTool[];
   /** What becomes of a call of a name that no tool has. @default the format's: `text` where people write alike, `call` where only models do */
   readonly unknownTools?: "text" | "call";

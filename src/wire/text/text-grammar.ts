@@ -14,7 +14,7 @@ export interface ReadCall {
 /** Where readers read from, and whom they tell. */
 export interface ReadPlace {
   readonly input: TextInput;
-  /** Told of a whole call. False where it is not to be made: what was read since the last call is text, if the reader says so too. */
+  /** Called with a whole call. False where it is not to be made: what was read since the last call is text, if the reader says so too. */
   accept(call: ReadCall): boolean;
   /** Whether a call of this name would be made. */
   knows(name: string): boolean;

@@ -10,7 +10,7 @@ export function readValue(text: string): JsonValue | undefined {
   return strict === undefined ? readSureJson(text)?.value : strict;
 }
 
-/** Undefined where it is no JSON, has a key twice, or a number that would lose digits. */
+/** Undefined where it is not JSON, has a key twice, or a number that would lose digits. */
 export function readStrict(text: string): JsonValue | undefined {
   try {
     return parseJson(text);
@@ -32,7 +32,7 @@ export function beginsLikeObject(text: string): boolean {
 
 const HAS_KEY = /^\s{0,256}\{\s{0,256}(?:["'\\]|[\p{L}\p{M}\p{N}_$-]{1,256}\s{0,16}[:=])/u;
 
-/** Takes a text for what it looks like: JSON that is no string is that value, all else stays text. */
+/** Takes a text for what it looks like: JSON that is not a string is that value, all else stays text. */
 export function guessValue(text: string): JsonValue {
   if (!LOOKS_LIKE_VALUE.test(text)) return text;
   const value = readValue(text);

@@ -93,7 +93,7 @@ function forgeable(
 const JSON_OPENING = /[{[](?=\s{0,64}["'{])/gu;
 const PYTHON_OPENING = /\[(?=\s{0,64}[\p{L}_][\p{L}\p{N}_.]{0,255}\()/gu;
 
-/** Calls that begin with one character need more than that to be one: in text that is no JSON, what would make them. */
+/** Calls that begin with one character need more than that to be one: in text that is not JSON, what would make them. */
 function openings({ calls }: TextGrammar): readonly RegExp[] {
   const marks = calls.map(({ mark }) => mark).filter((mark) => mark.length === 1);
   if (marks.includes("{") || marks.includes("[")) return [JSON_OPENING, PYTHON_OPENING];

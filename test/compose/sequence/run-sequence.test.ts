@@ -158,7 +158,7 @@ describe("F0.60 a reference that has no value", () => {
   });
 
   test("is said of an output that was cut and is no longer kept, for what is left of it would be taken for the whole", async () => {
-    const forget = { name: "forget", description: "", inputSchema: {}, execute: () => partsOf(session).keeper.forget("s") };
+    const forget = { name: "forget", description: "", inputSchema: {}, execute: () => partsOf(session).largeResults.forget("s") };
     const { runtime } = world([forget]);
     const session = runtime.session("s");
     const { results } = await runSequence(session, [call("1", "big"), call("2", "forget"), call("3", "echo", { id: "$1.head", a: "$2" })]);
@@ -293,14 +293,14 @@ describe("F0.60 a sequence is run", () => {
   });
 });
 
-test("F0.60 the options say who answers: a rung of the ladder in place of the tools", async () => {
+test("F0.60 the options say who answers: a source of the answers in place of the tools", async () => {
   const engine = stubEngine([
     { tool: "order", output: { items: [{ id: 70 }] } },
     { tool: "price", input: { id: 70 }, output: "dear" },
   ]);
   const { runtime: live, ran } = world();
   const tools = live.registry.list("shop").map(({ tool }) => tool);
-  const runtime = createRuntime({ toolsets: [{ name: "shop", tools }], ladder: { engines: { stub: engine } } });
+  const runtime = createRuntime({ toolsets: [{ name: "shop", tools }], answers: { engines: { stub: engine } } });
   const { results } = await runSequence(runtime, [call("1", "order"), call("2", "price", { id: "$1.items[0].id" })], {
     answerFrom: "stub",
   });

@@ -78,7 +78,7 @@ describe("F1.19 an answer that is larger than the limits", () => {
     expect(fitJson("ab😀", { maxChars: 3 }, never).value).toBe("ab");
   });
 
-  test("is refused all the same when it is no JSON", () => {
+  test("is refused all the same when it is not JSON", () => {
     expect(() => fitJson([1, 2, 3, 4n], { maxNodes: 10 }, never)).toThrow("$[3]: a bigint is not JSON");
   });
 

@@ -57,7 +57,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
 
   test.each<readonly [string, string, string, number]>([
     ["nothing at all", "", "line 1: the recording is empty.", 0],
-    ["no recording", '{"a":1}\n', "line 1: this is no recording of Haft: $.haft is missing; expected one of recording.", 0],
+    ["no recording", '{"a":1}\n', "line 1: this is not a recording of Haft: $.haft is missing; expected one of recording.", 0],
     ["no JSON", "hello\n", 'line 1: Not valid JSON at line 1, column 1: expected a value, found "hello".', 0],
     [
       "a later version",
@@ -68,7 +68,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
     [
       "no session",
       forge([{ haft: "recording", version: 1 }]),
-      "line 1: this is no recording of Haft: $.sessionId is missing; expected a string of 1 to 1024 characters.",
+      "line 1: this is not a recording of Haft: $.sessionId is missing; expected a string of 1 to 1024 characters.",
       0,
     ],
     ["a list for a line", forge([FIRST]) + "[]\n", "line 2: a line of a recording is a JSON object.", 0],
@@ -128,7 +128,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
       0,
     ],
     [
-      "a long event that is no JSON",
+      "a long event that is not JSON",
       forge([FIRST, { body: hash("sha256", "{"), text: "{" }, { large: hash("sha256", "{") }]),
       "line 3: the long event: Not valid JSON at line 1, column 2: the text ends too early.",
       0,

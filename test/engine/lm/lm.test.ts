@@ -297,11 +297,11 @@ describe("a model that cannot be reached", () => {
     expect(session.history).toHaveLength(1);
   });
 
-  test("is followed by the next rung of the ladder", async () => {
+  test("is followed by the next source of the fallback chain", async () => {
     const down = scriptedModel([{ error: new ToolError("network_error", "It is away.") }]);
     const runtime = createRuntime({
       tools: [WEATHER],
-      ladder: {
+      answers: {
         engines: { lm: lmEngine({ model: down }), example: { kind: "example", origin: "simulated", call: () => ({ celsius: 5 }) } },
         rules: [{ tools: "*", from: ["lm", "example"] }],
       },

@@ -205,7 +205,7 @@ test("H08 what results and arguments say stays inside of JSON texts", async () =
   expect(messages.every((text) => text.isWellFormed())).toBe(true);
 });
 
-describe("a reply that is no valid result", () => {
+describe("a reply that is not a valid result", () => {
   test("is held out to the model with what is wrong, as often as it may try", async () => {
     const model = modelOf('{"sky":"grey"}', "", '{"celsius":3}');
     expect(await answer(WEATHER, [], { model, tries: 3 })).toEqual({ output: { celsius: 3 } });
@@ -215,13 +215,13 @@ describe("a reply that is no valid result", () => {
         role: "user",
         at: 2,
         content:
-          '{"problems":["$.celsius: required field missing"],"request":"That was no valid result of the call. Answer again, with one JSON object and nothing else."}',
+          '{"problems":["$.celsius: required field missing"],"request":"That was not a valid result of the call. Answer again, with one JSON object and nothing else."}',
       },
       {
         role: "user",
         at: 3,
         content:
-          '{"problems":["the reply holds no JSON object that says anything"],"request":"That was no valid result of the call. Answer again, with one JSON object and nothing else."}',
+          '{"problems":["the reply holds no JSON object that says anything"],"request":"That was not a valid result of the call. Answer again, with one JSON object and nothing else."}',
       },
     ]);
   });

@@ -42,7 +42,7 @@ describe("F0.43 a reply is read where it is", () => {
   });
 });
 
-describe("F0.43 what is no object, or an empty one, is no candidate", () => {
+describe("F0.43 what is not an object, or an empty one, is not a candidate", () => {
   const cases: readonly (readonly [string, string])[] = [
     ["nothing", ""],
     ["prose", "I am sorry, but I cannot know the weather."],
@@ -189,7 +189,7 @@ describe("F0.42 without an output schema", () => {
   });
 });
 
-describe("F0.42 an output that is no object", () => {
+describe("F0.42 an output that is not an object", () => {
   const texts = { type: "array", items: { $ref: "#/$defs/name" }, $defs: { name: { type: "string" } } };
   test.each([
     ["a list", texts, '{"result":["a","","b"]}', ["a", "b"]],

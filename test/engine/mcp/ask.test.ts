@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Answer, Question } from "../../../src/core/ask.ts";
+import type { QuestionAnswer, Question } from "../../../src/core/ask.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
@@ -28,10 +28,10 @@ interface Person extends ToolContext {
   readonly asked: readonly unknown[];
 }
 
-function person(...answers: readonly Answer[]): Person {
+function person(...answers: readonly QuestionAnswer[]): Person {
   const asked: unknown[] = [];
   const left = [...answers];
-  const ask = (question: Question, asker?: string): Promise<Answer> => {
+  const ask = (question: Question, asker?: string): Promise<QuestionAnswer> => {
     asked.push({ ...question, asker });
     return Promise.resolve(left.shift() ?? { action: "cancel" });
   };

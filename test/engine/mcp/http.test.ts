@@ -146,7 +146,7 @@ describe("strange answers", () => {
     return await rejection(engine.call(request("echo"), toolContext({ signal })));
   };
 
-  test("D18 a wrong content type is no answer", async () => {
+  test("D18 a wrong content type is not an answer", async () => {
     const error = await calling(({ response }) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>hello"));
 
     expect(error).toMatchObject({ code: "invalid_output", message: expect.stringContaining("text/html") });
@@ -292,7 +292,7 @@ describe("headers of arguments", () => {
 
     expect(tools.map((tool) => tool.name)).toEqual(["good"]);
     expect(warnings()).toEqual([
-      'MCP server "far" lists "bad" with an illegal header: "region": x-mcp-header "X\\r\\nEvil: 1" is no name for a header. It is left out.',
+      'MCP server "far" lists "bad" with an illegal header: "region": x-mcp-header "X\\r\\nEvil: 1" is not a name for a header. It is left out.',
     ]);
   });
 

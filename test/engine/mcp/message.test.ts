@@ -31,6 +31,9 @@ describe("bounds", () => {
   });
 });
 
-test.each(["", "ready", "[1,2]", '{"jsonrpc":"2.0"', '{"jsonrpc":"1.0","id":1}', "{}", '{"a":"'])("the line %j is no message", (line) => {
-  expect(parseMessage(line)).toBeUndefined();
-});
+test.each(["", "ready", "[1,2]", '{"jsonrpc":"2.0"', '{"jsonrpc":"1.0","id":1}', "{}", '{"a":"'])(
+  "the line %j is not a message",
+  (line) => {
+    expect(parseMessage(line)).toBeUndefined();
+  },
+);

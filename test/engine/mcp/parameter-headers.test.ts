@@ -26,7 +26,7 @@ test.each([
   [
     "with a line break",
     { properties: { a: { type: "string", "x-mcp-header": "A\r\nB: c" } } },
-    '"a": x-mcp-header "A\\r\\nB: c" is no name for a header',
+    '"a": x-mcp-header "A\\r\\nB: c" is not a name for a header',
   ],
   [
     "twice",

@@ -12,7 +12,7 @@ import { IN_CI, inCI } from "../../ci.ts";
 
 function parsed(text: string): JsonObject {
   const value = parseJson(text);
-  if (!isJsonObject(value)) throw new Error("the fixture is no object");
+  if (!isJsonObject(value)) throw new Error("the fixture is not an object");
   return value;
 }
 

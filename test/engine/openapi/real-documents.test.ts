@@ -38,13 +38,13 @@ function readFile(name: string): unknown {
 function readDocument(name: string): JsonObject {
   const file = [`${name}.json`, `${name}.json.gz`].find((each) => existsSync(join(FOLDER, each)));
   const document = readFile(file ?? `${name}.json`);
-  if (!isJsonObject(document)) throw new Error(`${name} is no object`);
+  if (!isJsonObject(document)) throw new Error(`${name} is not an object`);
   return document;
 }
 
 function readExpected(name: string): readonly Expected[] {
   const expected = readFile(name + SUFFIX);
-  if (!Array.isArray(expected)) throw new Error(`the expected file of ${name} is no list`);
+  if (!Array.isArray(expected)) throw new Error(`the expected file of ${name} is not a list`);
   return expected as readonly Expected[]; // the case folder is checked when it is made
 }
 

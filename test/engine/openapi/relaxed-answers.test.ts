@@ -118,7 +118,7 @@ test.skipIf(CHOSEN.length === 0).each(CHOSEN)(
     const bytes = readFileSync(join(FOLDER, file));
     const text = (file.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString();
     const document = parseJson(text, { maxChars: Number.MAX_SAFE_INTEGER, maxDepth: 200 });
-    if (!isJsonObject(document)) throw new Error(`${file} is no object`);
+    if (!isJsonObject(document)) throw new Error(`${file} is not an object`);
     const refused: string[] = [];
     let compared = 0;
     let operations = 0;

@@ -95,7 +95,7 @@ describe("issue 6.7 three kinds of conversation", () => {
     const engine: Engine = { kind: "shop", origin: "simulated", effectFree: true, call: () => ({ id: "O-1", order_id: "O-2" }) };
     const runtime = createRuntime({
       toolsets: [{ name: "shop", tools }],
-      ladder: { engines: { example: engine }, rules: [{ tools: "*", from: "example" }] },
+      answers: { engines: { example: engine }, rules: [{ tools: "*", from: "example" }] },
     });
     const { lines } = await generated({ plan: { kind: "sampled", count: 5, calls: 6 }, runtime });
     const calls = lines.flatMap((line) =>

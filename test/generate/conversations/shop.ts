@@ -43,7 +43,7 @@ export function shop(answer: Answer = plainAnswer, options: RuntimeOptions = {})
   const engine: Engine = { kind: "shop", origin: "simulated", effectFree: true, call: answer };
   return createRuntime({
     ports: { log: { debug() {}, warn() {} } },
-    ladder: { engines: { example: engine }, rules: [{ tools: "*", from: "example" }] },
+    answers: { engines: { example: engine }, rules: [{ tools: "*", from: "example" }] },
     ...options,
     toolsets: [{ name: "shop", tools }],
   });

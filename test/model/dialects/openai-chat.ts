@@ -173,7 +173,7 @@ function checkArguments(text: string, place: string): void {
   try {
     JSON.parse(text);
   } catch {
-    throw new Refused(`${place}.function.arguments: is no JSON.`);
+    throw new Refused(`${place}.function.arguments: is not JSON.`);
   }
 }
 

@@ -332,7 +332,7 @@ describe("pins", () => {
   });
 });
 
-test("a listener that is no function is refused at once", () => {
+test("a listener that is not a function is refused at once", () => {
   expect(() => testRuntime().runtime.subscribe(5 as unknown as () => void)).toThrow("is a function");
 });
 

@@ -262,7 +262,7 @@ test("F0.54 a snapshot over two engines gives both of them back what they rememb
   expect(restored.history.map((entry) => entry.call.name)).toEqual(["a::add", "b::add", "b::add", "a::add"]);
 });
 
-test("F0.54 an engine whose memory is no JSON fails the snapshot and not the session", async () => {
+test("F0.54 an engine whose memory is not JSON fails the snapshot and not the session", async () => {
   const engine = Object.assign(new CountingEngine(), { snapshotSession: () => new Map() as unknown as JsonValue });
   const session = counting(engine).runtime.session("s");
   await session.execute({ name: "c::add" });

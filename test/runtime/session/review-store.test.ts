@@ -10,7 +10,7 @@ import { importRecording } from "../../../src/runtime/import-recording.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { submitCalls } from "../../../src/runtime/submit-calls.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
-import { Ladder } from "../../../src/call/ladder.ts";
+import { FallbackChains } from "../../../src/call/fallback-chains.ts";
 import { CallRunner } from "../../../src/runtime/run-calls.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
@@ -176,7 +176,7 @@ test("I10 a submission some of whose calls have not ended is resource_busy, not 
   await session.execute(calls, key);
   const last = session.log.findLastIndex(({ type }) => type === "call-end");
   const parts = {
-    runner: new CallRunner({ log: systemPorts.log, ladder: new Ladder() }),
+    runner: new CallRunner({ log: systemPorts.log, chains: new FallbackChains() }),
     async *events() {
       yield* session.log.slice(0, last);
     },

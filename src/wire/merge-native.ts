@@ -3,7 +3,7 @@ import { isJsonObject } from "../core/base/json.ts";
 import type { JsonObject } from "../core/base/json.ts";
 
 /** One field of a body: ours, with what the caller says under the same key laid over it; none where there is nothing to say. */
-export function laidOver(key: string, ours: JsonObject, native: JsonObject): JsonObject {
+export function mergeNative(key: string, ours: JsonObject, native: JsonObject): JsonObject {
   const theirs = Object.hasOwn(native, key) ? native[key] : undefined;
   if (theirs !== undefined && !isJsonObject(theirs)) return { [key]: theirs };
   const both = { ...ours, ...theirs };

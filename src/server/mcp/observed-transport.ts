@@ -28,7 +28,7 @@ interface Waiting {
 }
 
 /* oxlint-disable unicorn/prefer-add-event-listener -- the SDK knows only this way */
-export class HeardTransport implements Transport {
+export class ObservedTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;

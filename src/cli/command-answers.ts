@@ -1,29 +1,29 @@
 /** From the options --replay, --record, --simulate and --seed, and the configuration, to who answers which tool. */
-import { buildLadder } from "../config/build-ladder.ts";
+import { buildAnswers } from "../config/build-answers.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
-import { isReal, rungList } from "../core/rung.ts";
-import type { Rungs } from "../core/rung.ts";
-import type { LadderOptions } from "../call/ladder.ts";
+import { isReal, sourceList } from "../core/answer-source.ts";
+import type { AnswerSources } from "../core/answer-source.ts";
+import type { AnswerOptions } from "../call/fallback-chains.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { CommandContext } from "./command.ts";
 import { inFile } from "./read-recorded-events.ts";
 
-export interface LadderChoice {
-  /** Who answers the tools that the configuration says nothing of. @default they are live */
-  readonly otherwise?: ((config: LoadedConfig) => Rungs) | undefined;
+export interface AnswerChoice {
+  /** The sources of tools that no rule of the configuration fits. @default they are live */
+  readonly otherwise?: ((config: LoadedConfig) => AnswerSources) | undefined;
   /** Takes the calls that are live. */
   readonly recorder?: CallRecorder | undefined;
 }
 
 /** @throws ToolError `invalid_config` with every problem, `invalid_argument` for options that contradict each other, before anything runs */
-export async function runLadder(
+export async function commandAnswers(
   { options, environment }: CommandContext,
   config: LoadedConfig,
-  { otherwise, recorder }: LadderChoice,
-): Promise<Pick<RuntimeOptions, "ladder" | "faults">> {
+  { otherwise, recorder }: AnswerChoice,
+): Promise<Pick<RuntimeOptions, "answers" | "faults">> {
   const { replay, record, simulate, nearest } = options;
   if (replay !== undefined && record !== undefined)
     throw new ToolError("invalid_argument", "--replay runs nothing, so there is nothing for --record to record.", {
@@ -35,7 +35,7 @@ export async function runLadder(
     });
   const isWanted = simulate || replay !== undefined || recorder !== undefined || otherwise !== undefined;
   if (!isWanted && config.config.simulation === undefined) return {}; // nothing stands in, and no engine is loaded for it
-  const built = await buildLadder(config, {
+  const built = await buildAnswers(config, {
     environment,
     ...omitUndefined({ otherwise: otherwise?.(config), recording: replay, seed: seedOf(options.seed), onRecord: recorder?.add }),
     ...(nearest ? { match: "nearest" } : {}),
@@ -43,19 +43,19 @@ export async function runLadder(
   }).catch((thrown: unknown) => {
     throw replay === undefined ? thrown : inFile(ToolError.fromUnknown(thrown), replay);
   });
-  const { ladder } = built;
-  const rules = recorder === undefined ? simulatedRules(ladder, simulate && replay !== undefined) : recordedRules(ladder.rules ?? []);
-  return { ladder: { ...ladder, ...omitUndefined({ rules }) }, ...omitUndefined({ faults: built.faults }) };
+  const { answers } = built;
+  const rules = recorder === undefined ? simulatedRules(answers, simulate && replay !== undefined) : recordedRules(answers.rules ?? []);
+  return { answers: { ...answers, ...omitUndefined({ rules }) }, ...omitUndefined({ faults: built.faults }) };
 }
 
 /** With a recording and --simulate nothing is asked for real: what the recording does not have is made up. */
-function simulatedRules({ rules, simulation }: LadderOptions, runsNothing: boolean): LadderOptions["rules"] {
+function simulatedRules({ rules, simulation }: AnswerOptions, runsNothing: boolean): AnswerOptions["rules"] {
   return runsNothing && simulation !== undefined ? [{ tools: "*", from: simulation }] : rules;
 }
 
-/** Whatever is live is recorded as well. */
-function recordedRules(rules: NonNullable<LadderOptions["rules"]>): LadderOptions["rules"] {
-  const known = rules.map((rule) => (rungList(rule.from, "from").some(isReal) ? { ...rule, from: "record" as const } : rule));
+/** Live calls are recorded as well. */
+function recordedRules(rules: NonNullable<AnswerOptions["rules"]>): AnswerOptions["rules"] {
+  const known = rules.map((rule) => (sourceList(rule.from, "from").some(isReal) ? { ...rule, from: "record" as const } : rule));
   return [...known, { tools: "*", from: "record", realOnly: true }];
 }
 

@@ -7,7 +7,7 @@ const MAX_WARNINGS = 20;
 const MINUTE_MS = 60_000;
 
 /** A log that takes at most 20 warnings a minute; what it withheld is counted in the first warning after that. */
-export function sparingLog(log: Log, clock: Clock): Log {
+export function throttledLog(log: Log, clock: Clock): Log {
   let startedAt = -Infinity;
   let count = 0;
   return {

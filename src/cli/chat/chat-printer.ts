@@ -1,4 +1,4 @@
-/** Tells a talk with a model as it happens: its words as they come, its calls between them. */
+/** Tells a chat with a model as it happens: its words as they come, its calls between them. */
 import type { LoopEvent } from "../../compose/loop-event.ts";
 import type { LoopResult } from "../../compose/loop-result.ts";
 import type { PendingCall } from "../../compose/pending-calls.ts";
@@ -41,7 +41,7 @@ export interface Ending {
   readonly remedy: string | undefined;
 }
 
-export class TalkPrinter {
+export class ChatPrinter {
   readonly #screen: Screen;
   readonly #events: EventPrinter;
   /** What is being said. */
@@ -54,7 +54,7 @@ export class TalkPrinter {
     this.#events = events;
   }
 
-  /** To be told of every event of the loop. */
+  /** Call with every event of the loop. */
   hear(event: LoopEvent): void {
     if (event.type === "round-start") this.#isNamed = false;
     else if (event.type === "text-delta") this.#say("text", event.text);
@@ -65,7 +65,7 @@ export class TalkPrinter {
     else if (event.type === "reply-end" || event.type === "round-end") this.#endText();
   }
 
-  /** To be told of every event of the runtime. */
+  /** Call with every event of the runtime. */
   notice(event: RuntimeEvent): void {
     if (!("callId" in event) && event.type !== "toolset-change" && event.type !== "circuit-change") return;
     this.#endText();

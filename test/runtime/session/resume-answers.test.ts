@@ -35,19 +35,22 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
     ["by its caller", { answerFrom: "lm" }, {}],
     ["by its caller, with a key", { answerFrom: "lm", idempotencyKey: "k" }, {}],
     ["by a rule that is gone", {}, { rules: [{ tools: "*", from: "lm" }] }],
-  ] as const)("that was to be answered by a stand-in, as was said %s, is answered by it", async (_who, options, ladder) => {
+  ] as const)("that was to be answered by a stand-in, as was said %s, is answered by it", async (_who, options, answers) => {
     const { ran, ...parts } = world();
-    const before = { ...parts, ladder: { ...ladder, engines: { lm: silentLm } } };
-    const results = await crash((session) => session.execute({ name: "send" }, options), before, { ...parts, ladder: { engines: { lm } } });
+    const before = { ...parts, answers: { ...answers, engines: { lm: silentLm } } };
+    const results = await crash((session) => session.execute({ name: "send" }, options), before, {
+      ...parts,
+      answers: { engines: { lm } },
+    });
     expect([results, ran()]).toMatchObject([[{ status: "ok", origin: "simulated", answeredBy: "lm", output: { by: "lm" } }], 0]);
   });
 
   test("is not run for real where its stand-in is not there any more", async () => {
     const { ran, ...parts } = world();
-    const before = { ...parts, ladder: { engines: { lm: silentLm } } };
+    const before = { ...parts, answers: { engines: { lm: silentLm } } };
     const results = await crash((session) => session.execute({ name: "send" }, { answerFrom: "lm" }), before, parts);
     expect([results, ran()]).toMatchObject([[{ status: "cancelled", error: { outcome: "not_started" } }], 0]);
-    expect(results[0]?.error?.message).toContain("the ladder has no engine for lm");
+    expect(results[0]?.error?.message).toContain("answers.engines has none for lm");
   });
 
   test.each<[string, Effects, object]>([
@@ -64,7 +67,7 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
     ],
   ])("that was real, %s, is stamped for what it was under rules that say stub", async (_what, effects, expected) => {
     const tools = [tool("send", never, { effects })];
-    const after = { tools, durability, ladder: { engines: { stub }, rules: [{ tools: "*", from: "stub" }] } } as const;
+    const after = { tools, durability, answers: { engines: { stub }, rules: [{ tools: "*", from: "stub" }] } } as const;
     const results = await crash((session) => session.execute({ name: "send" }), { tools, durability }, after);
     expect(results).toMatchObject([expected]);
     expect(results[0]?.answeredBy).toBe(results[0]?.origin === "stub" ? "stub" : undefined);
@@ -73,7 +76,12 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
   test("that a hook sent from a stand-in to a real tool may have happened", async () => {
     const tools = [tool("draft", () => 1), tool("send", never, { effects: { writes: ["mail"] } })];
     const hooks = [{ name: "sender", beforeCall: () => ({ name: "send", input: {} }) }];
-    const parts: RuntimeOptions = { tools, hooks, durability, ladder: { engines: { stub }, rules: [{ tools: "*::draft", from: "stub" }] } };
+    const parts: RuntimeOptions = {
+      tools,
+      hooks,
+      durability,
+      answers: { engines: { stub }, rules: [{ tools: "*::draft", from: "stub" }] },
+    };
     const results = await crash((session) => session.execute({ name: "draft" }), parts, parts);
     expect(results).toMatchObject([{ status: "error", origin: "live", error: { code: "outcome_unknown" } }]);
   });

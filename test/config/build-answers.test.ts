@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { buildLadder } from "../../src/config/build-ladder.ts";
-import type { LadderBuildOptions } from "../../src/config/build-ladder.ts";
+import { buildAnswers } from "../../src/config/build-answers.ts";
+import type { AnswerBuildOptions } from "../../src/config/build-answers.ts";
 import { configuredRuntime } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { LoadedConfig } from "../../src/config/load-config.ts";
@@ -26,8 +26,8 @@ async function loaded(
 const SCHEMA = { type: "object", properties: { count: { type: "integer" } }, required: ["count"] };
 
 /** A shop with two tools that answer -1 and -2 when they are live. */
-async function shop(config: LoadedConfig, options: LadderBuildOptions = {}): Promise<Runtime> {
-  const { ladder, faults } = await buildLadder(config, options);
+async function shop(config: LoadedConfig, options: AnswerBuildOptions = {}): Promise<Runtime> {
+  const { answers, faults } = await buildAnswers(config, options);
   const tools = ["stock", "order"].map((name, index) => ({
     name,
     description: "",
@@ -38,7 +38,7 @@ async function shop(config: LoadedConfig, options: LadderBuildOptions = {}): Pro
   }));
   const runtime = createRuntime({
     toolsets: [{ name: "shop", tools }],
-    ladder,
+    answers,
     ports: fakePorts(),
     ...(faults === undefined ? {} : { faults }),
   });
@@ -65,8 +65,8 @@ const whoOf = async (runtime: Runtime): Promise<readonly unknown[]> =>
   (await runtime.execute([{ name: "shop::stock" }, { name: "shop::order" }])).map(({ origin, answeredBy = origin }) => answeredBy);
 
 /** What is wrong, without the folder before the name of the file. */
-async function problems(config: LoadedConfig, options: LadderBuildOptions = {}): Promise<readonly string[]> {
-  const { details } = await configError(buildLadder(config, options));
+async function problems(config: LoadedConfig, options: AnswerBuildOptions = {}): Promise<readonly string[]> {
+  const { details } = await configError(buildAnswers(config, options));
   return details.map((line) => line.replaceAll(`${config.folder}/`, ""));
 }
 
@@ -74,17 +74,17 @@ const STUBS = 'stubs = [{ tool = "shop::stock", output = { count = 3 } }]';
 
 describe("DESIGN 5 who answers", () => {
   test("the file says it by pattern, the first that fits counts, and every other tool is live", async () => {
-    const config = await loaded(`[simulation]\n${STUBS}\n[simulation.rungs]\n"shop::stock" = "stub"\n"shop::st*" = "live"\n`);
+    const config = await loaded(`[simulation]\n${STUBS}\n[simulation.sources]\n"shop::stock" = "stub"\n"shop::st*" = "live"\n`);
     expect(await whoOf(await shop(config))).toEqual(["stub", "live"]);
   });
 
-  test("a rung without an answer leaves the call to the next of its rule", async () => {
-    const config = await loaded(`[simulation]\n${STUBS}\n[simulation.rungs]\n"*" = ["stub", "example"]\n`);
+  test("a source without an answer leaves the call to the next of its rule", async () => {
+    const config = await loaded(`[simulation]\n${STUBS}\n[simulation.sources]\n"*" = ["stub", "example"]\n`);
     expect(await whoOf(await shop(config))).toEqual(["stub", "example"]);
   });
 
   test("override goes before what the file says, otherwise behind it", async () => {
-    const config = await loaded(`[simulation]\n${STUBS}\n[simulation.rungs]\n"shop::stock" = "stub"\n`);
+    const config = await loaded(`[simulation]\n${STUBS}\n[simulation.sources]\n"shop::stock" = "stub"\n`);
     expect(await whoOf(await shop(config, { override: "example" }))).toEqual(["example", "example"]);
     expect(await whoOf(await shop(config, { otherwise: "example" }))).toEqual(["stub", "example"]);
     expect(await whoOf(await shop(config, { override: "live", otherwise: "example" }))).toEqual(["live", "live"]);
@@ -93,12 +93,12 @@ describe("DESIGN 5 who answers", () => {
 
   test("a recording is that of the file, or one that is given in its place as a file or as text", async () => {
     const text = await recorded();
-    const rungs = '[simulation.rungs]\n"shop::stock" = "replay"\n';
-    const config = await loaded(`[simulation]\nrecording = "day.jsonl"\nmatch = "nearest"\n${rungs}`, { "day.jsonl": text });
+    const sources = '[simulation.sources]\n"shop::stock" = "replay"\n';
+    const config = await loaded(`[simulation]\nrecording = "day.jsonl"\nmatch = "nearest"\n${sources}`, { "day.jsonl": text });
     const call = { name: "shop::stock", input: { id: 5 } };
     expect(await (await shop(config)).execute(call)).toMatchObject({ output: { count: 12 }, origin: "replay" });
     expect(await (await shop(config, { match: "strict" })).execute(call)).toMatchObject({ error: { code: "not_found" } });
-    const bare = await loaded(`[simulation]\n${rungs}`);
+    const bare = await loaded(`[simulation]\n${sources}`);
     const given = [text, join(config.folder, "day.jsonl")];
     for (const recording of given)
       expect(await (await shop(bare, { recording })).execute({ name: "shop::stock" })).toMatchObject({ output: { count: 12 } });
@@ -107,14 +107,14 @@ describe("DESIGN 5 who answers", () => {
   test("F0.40 lm is played by the model of the simulation, else by that of [model], with its settings", async () => {
     const ollama = await startProviderServer({ format: "ollama", script: [{ text: '{"count": 8}' }] });
     onTestFinished(() => ollama.close());
-    const rungs = '[simulation.rungs]\n"*" = "lm"\n';
-    const own = await loaded(`[simulation]\nmodel = "ollama/own"\ninstructions = "It is winter."\ntemperature = 0.25\n${rungs}`);
+    const sources = '[simulation.sources]\n"*" = "lm"\n';
+    const own = await loaded(`[simulation]\nmodel = "ollama/own"\ninstructions = "It is winter."\ntemperature = 0.25\n${sources}`);
     const environment = { OLLAMA_HOST: ollama.url };
     expect(await (await shop(own, { environment })).execute({ name: "shop::stock" })).toMatchObject({
       output: { count: 8 },
       answeredBy: "lm",
     });
-    const shared = await loaded(`[model]\nname = "ollama/shared"\n${rungs}`, {}, environment);
+    const shared = await loaded(`[model]\nname = "ollama/shared"\n${sources}`, {}, environment);
     expect(await (await shop(shared)).execute({ name: "shop::stock" })).toMatchObject({ output: { count: 8 } });
     expect(ollama.requests.map(({ body }) => [body["model"], body["options"], JSON.stringify(body).includes("It is winter.")])).toEqual([
       ["own", { temperature: 0.25 }, true],
@@ -122,8 +122,8 @@ describe("DESIGN 5 who answers", () => {
     ]);
   });
 
-  test("calls that were answered on the rung record are told", async () => {
-    const config = await loaded('[simulation.rungs]\n"shop::stock" = "record"\n');
+  test("calls that were answered on the source record are told", async () => {
+    const config = await loaded('[simulation.sources]\n"shop::stock" = "record"\n');
     const told: SessionEvent["type"][] = [];
     const runtime = await shop(config, { onRecord: (events) => told.push(...events.map(({ type }) => type)) });
     expect(await whoOf(runtime)).toEqual(["live", "live"]);
@@ -132,7 +132,7 @@ describe("DESIGN 5 who answers", () => {
 });
 
 describe("DESIGN 5 who stands in where a simulation may not run a call", () => {
-  const simulated = async (config: LoadedConfig, options?: LadderBuildOptions): Promise<readonly unknown[]> => {
+  const simulated = async (config: LoadedConfig, options?: AnswerBuildOptions): Promise<readonly unknown[]> => {
     const runtime = await shop(config, options);
     const { results } = await runtime.session().simulate([{ name: "shop::stock" }, { name: "shop::order" }]);
     return results.map(({ origin, answeredBy = origin }) => answeredBy);
@@ -165,7 +165,7 @@ describe("DESIGN 5 who stands in where a simulation may not run a call", () => {
 
   test("the same seed makes up the same, that of the options first", async () => {
     const config = await loaded("[simulation]\nseed = 1\n");
-    const one = async (options?: LadderBuildOptions): Promise<unknown> =>
+    const one = async (options?: AnswerBuildOptions): Promise<unknown> =>
       (await (await shop(config, { override: "example", ...options })).execute({ name: "shop::order" })).output;
     expect(await one()).toEqual(await one());
     expect(await one({ seed: 1 })).toEqual(await one());
@@ -179,18 +179,18 @@ describe("F0.46 what goes wrong on purpose", () => {
     const config = await loaded(
       '[simulation]\nseed = 3\n[[simulation.faults]]\ntype = "network_error"\nprobability = 1\ntools = "shop::stock"\n',
     );
-    expect((await buildLadder(config)).faults).toEqual({
+    expect((await buildAnswers(config)).faults).toEqual({
       seed: 3,
       rules: [{ type: "network_error", probability: 1, tools: "shop::stock" }],
     });
-    expect((await buildLadder(config, { seed: "x" })).faults?.seed).toBe("x");
-    expect((await buildLadder(await loaded(""))).faults).toBeUndefined();
+    expect((await buildAnswers(config, { seed: "x" })).faults?.seed).toBe("x");
+    expect((await buildAnswers(await loaded(""))).faults).toBeUndefined();
   });
 
-  test("and configuredRuntime takes it and the ladder from the file", async () => {
+  test("and configuredRuntime takes it and the answers from the file", async () => {
     const folder = configFolder({
       "haft.toml":
-        '[toolsets.shop]\ntype = "inline"\ntools = [{ name = "stock", description = "." }, { name = "order", description = "." }]\n[simulation.rungs]\n"*" = "example"\n[[simulation.faults]]\ntype = "schema_violation"\nprobability = 1\ntools = "shop::order"\n',
+        '[toolsets.shop]\ntype = "inline"\ntools = [{ name = "stock", description = "." }, { name = "order", description = "." }]\n[simulation.sources]\n"*" = "example"\n[[simulation.faults]]\ntype = "schema_violation"\nprobability = 1\ntools = "shop::order"\n',
     });
     await using runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"))), ports: fakePorts() });
     await runtime.open();
@@ -202,32 +202,32 @@ describe("F0.46 what goes wrong on purpose", () => {
 });
 
 describe("what cannot be made is an error with its place", () => {
-  const rule = (rung: string): string => `[simulation.rungs]\n"shop::*" = "${rung}"\n`;
+  const rule = (source: string): string => `[simulation.sources]\n"shop::*" = "${source}"\n`;
 
   test.each([
     [
       "a replay of nothing",
       rule("replay"),
       {},
-      'haft.toml:2:1: simulation.rungs["shop::*"]: the rung replay is named, and nothing answers on it. Set simulation.recording, the file with the recorded calls.',
+      'haft.toml:2:1: simulation.sources["shop::*"]: the source replay is named, and nothing answers on it. Set simulation.recording, the file with the recorded calls.',
     ],
     [
       "stubs of nothing",
       rule("stub"),
       {},
-      'haft.toml:2:1: simulation.rungs["shop::*"]: the rung stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.',
+      'haft.toml:2:1: simulation.sources["shop::*"]: the source stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.',
     ],
     [
       "a model of nothing",
       rule("lm"),
       {},
-      'haft.toml:2:1: simulation.rungs["shop::*"]: the rung lm is named, and nothing answers on it. Set simulation.model, such as "ollama/qwen3".',
+      'haft.toml:2:1: simulation.sources["shop::*"]: the source lm is named, and nothing answers on it. Set simulation.model, such as "ollama/qwen3".',
     ],
     [
       "a stand-in of nothing",
       '[simulation]\nstandIn = "stub"\n',
       {},
-      "haft.toml:2:1: simulation.standIn: the rung stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.",
+      "haft.toml:2:1: simulation.standIn: the source stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.",
     ],
     [
       "a model without its key",
@@ -260,10 +260,10 @@ describe("what cannot be made is an error with its place", () => {
       'haft.toml:2:1: simulation.stubs: stubs.json: Stubs are an array, such as [{"tool": "mail::send", "output": {"sent": true}}].',
     ],
     [
-      "a rung of the options",
+      "a source of the options",
       "[simulation]\n",
       { override: "stub" as const },
-      "haft.toml:1:2: simulation: the rung stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.",
+      "haft.toml:1:2: simulation: the source stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.",
     ],
   ])("%s", async (_what, lines, options, problem) => {
     expect(await problems(await loaded(lines, { "stubs.json": "{}" }), options)).toEqual([problem]);
@@ -271,30 +271,30 @@ describe("what cannot be made is an error with its place", () => {
 
   test("a recording that is given is to blame itself, and is the first to stand in", async () => {
     const config = await loaded('[simulation]\nstandIn = "example"\n');
-    await expect(buildLadder(config, { override: "replay", recording: "hello\n" })).rejects.toMatchObject({
+    await expect(buildAnswers(config, { override: "replay", recording: "hello\n" })).rejects.toMatchObject({
       code: "corrupt_record",
       message: expect.stringMatching(/^Line 1|^The first line|line 1/u),
     });
-    expect((await buildLadder(config, { recording: await recorded() })).ladder.simulation).toEqual(["replay", "example"]);
+    expect((await buildAnswers(config, { recording: await recorded() })).answers.simulation).toEqual(["replay", "example"]);
   });
 
   test("all of them are told", async () => {
     const config = await loaded(
-      '[simulation]\nrecording = "a.jsonl"\nstubs = "b.yaml"\n[simulation.rungs]\n"a::*" = ["replay", "stub", "lm"]\n',
+      '[simulation]\nrecording = "a.jsonl"\nstubs = "b.yaml"\n[simulation.sources]\n"a::*" = ["replay", "stub", "lm"]\n',
     );
-    expect((await problems(config)).map((line) => line.slice(0, 40))).toEqual([
+    expect((await problems(config)).map((line) => line.slice(0, 42))).toEqual([
       expect.stringContaining("haft.toml:2:1: simulation.recording"),
       expect.stringContaining("haft.toml:3:1: simulation.stubs"),
-      expect.stringContaining('haft.toml:5:1: simulation.rungs["a::*"]'),
+      expect.stringContaining('haft.toml:5:1: simulation.sources["a::*"]'),
     ]);
   });
 
-  test("options that name no rung are the program's mistake", async () => {
+  test("options that name no source are the program's mistake", async () => {
     const config = await loaded("");
-    await expect(buildLadder(config, { override: [] })).rejects.toMatchObject({
+    await expect(buildAnswers(config, { override: [] })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: "override names no rung.",
+      message: "override names no source.",
     });
-    await expect(buildLadder(config, { otherwise: ["live", "lm"] })).rejects.toMatchObject({ code: "invalid_argument" });
+    await expect(buildAnswers(config, { otherwise: ["live", "lm"] })).rejects.toMatchObject({ code: "invalid_argument" });
   });
 });

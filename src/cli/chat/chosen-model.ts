@@ -35,7 +35,7 @@ export function chosenModel(context: CommandContext, { config }: LoadedConfig): 
     onNotes: (notes) => {
       for (const { kind, tool, path, note } of notes)
         if (kind !== "schema-loss")
-          warn(context, `${name} is not told of ${tool ?? "something"}${path === undefined ? "" : ` (${path})`}: ${note}`);
+          warn(context, `${name} is not given ${tool ?? "something"}${path === undefined ? "" : ` (${path})`}: ${note}`);
     },
   });
   return { ...built, config: chosen };

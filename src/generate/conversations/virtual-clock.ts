@@ -2,8 +2,8 @@
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 
-/** The real clock, but for work that is to be hurried through. */
-export interface HurriedClock extends Clock {
+/** The real clock, except while work is fast-forwarded. */
+export interface VirtualClock extends Clock {
   /**
    * While the work goes on, the next timer is due as soon as nothing else is left to do: pauses before a retry, latencies and timeouts
    * that were put in on purpose pass at once, in their order. Before and after, and for background timers, time takes its time.
@@ -11,11 +11,11 @@ export interface HurriedClock extends Clock {
    * For work whose calls are all answered at once, by examples, stubs or a recording. Whatever takes real time, such as a real tool or a
    * model, would be cut off by its deadline.
    */
-  hurry<T>(work: () => Promise<T>): Promise<T>;
+  fastForward<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** A clock for `RuntimeOptions.ports`, which is the real one but for what `hurry` is given. */
-export function hurriedClock(): HurriedClock {
+/** A clock for `RuntimeOptions.ports`, which is the real one but for what `fastForward` runs. */
+export function virtualClock(): VirtualClock {
   return new SkippingClock();
 }
 
@@ -29,12 +29,12 @@ interface Timer {
 /** How often the event loop goes round without a new timer before the next one is due. */
 const QUIET_TURNS = 3;
 
-class SkippingClock implements HurriedClock {
+class SkippingClock implements VirtualClock {
   readonly #real: Clock = systemPorts.clock;
   readonly #timers = new Set<Timer>();
   /** How much time was passed over, in milliseconds. */
   #skippedMs = 0;
-  #hurrying = 0;
+  #running = 0;
   #quietTurns = 0;
   #isTurning = false;
 
@@ -55,7 +55,7 @@ class SkippingClock implements HurriedClock {
   }
 
   timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void {
-    if (this.#hurrying === 0 || options?.background === true) return this.#real.timer(fire, delayMs, options);
+    if (this.#running === 0 || options?.background === true) return this.#real.timer(fire, delayMs, options);
     const timer: Timer = { dueAt: this.now() + Math.max(0, delayMs), fire };
     this.#timers.add(timer);
     this.#quietTurns = 0;
@@ -66,12 +66,12 @@ class SkippingClock implements HurriedClock {
     };
   }
 
-  async hurry<T>(work: () => Promise<T>): Promise<T> {
-    this.#hurrying++;
+  async fastForward<T>(work: () => Promise<T>): Promise<T> {
+    this.#running++;
     try {
       return await work();
     } finally {
-      if (--this.#hurrying === 0) this.#leaveToReal();
+      if (--this.#running === 0) this.#leaveToReal();
     }
   }
 

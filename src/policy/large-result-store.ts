@@ -39,7 +39,7 @@ export interface WholeResult {
   readonly content: readonly ContentPart[] | undefined;
 }
 
-interface KeptResult extends WholeResult {
+interface StoredResult extends WholeResult {
   sessionId: string;
   readonly bytes: number;
 }
@@ -57,11 +57,11 @@ const MAX_PATH_LENGTH = 2_000;
  * Holds about `maxBytes` of memory and the text that was read last: the oldest results go first, whatever their
  * session; the newest is always kept. A handle is the call's id, so it never comes to mean another result.
  */
-export class ResultKeeper {
+export class LargeResultStore {
   readonly #maxBytes: number;
   #bytes = 0;
   /** Oldest first. */
-  readonly #kept = new Map<string, KeptResult>();
+  readonly #kept = new Map<string, StoredResult>();
   readonly #handles = new Map<string, Set<string>>();
   /** Branches that were dropped: nobody reads what they kept, and it goes before anything else. */
   readonly #dropped = new Set<string>();
@@ -74,14 +74,14 @@ export class ResultKeeper {
   constructor(options: { readonly maxBytes?: number } = {}) {
     const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
     if (!(maxBytes >= 0))
-      throw new ToolError("invalid_argument", `A result keeper's maxBytes is a number of at least 0, not ${String(maxBytes)}.`);
+      throw new ToolError("invalid_argument", `A large result store's maxBytes is a number of at least 0, not ${String(maxBytes)}.`);
     this.#maxBytes = maxBytes;
   }
 
   /** Keeps a result and returns the handle to read it by. */
   keep(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
     this.#drop(callId);
-    const kept: KeptResult = { sessionId, output, content, bytes: weighJson(output) + weighContent(content) };
+    const kept: StoredResult = { sessionId, output, content, bytes: weighJson(output) + weighContent(content) };
     this.#kept.set(callId, kept);
     this.#bytes += kept.bytes;
     let handles = this.#handles.get(sessionId);
@@ -161,7 +161,7 @@ export class ResultKeeper {
     for (const handle of this.#handles.get(sessionId) ?? []) this.#drop(handle);
   }
 
-  #mayRead(sessionId: string, kept: KeptResult): boolean {
+  #mayRead(sessionId: string, kept: StoredResult): boolean {
     if (this.#dropped.has(kept.sessionId)) return false;
     let reader: string | undefined = sessionId;
     while (reader !== undefined && reader !== kept.sessionId) reader = this.#parents.get(reader);

@@ -1,14 +1,14 @@
-/** Makes of a configuration who answers in place of tools, and what goes wrong on purpose. */
+/** Builds the engines that answer in place of tools, and the faults, from a configuration. */
 import type { Engine } from "../core/engine.ts";
 import { ToolError, hintsOf, operatorText } from "../core/error.ts";
 import type { FaultPlan } from "../core/fault.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { rungList } from "../core/rung.ts";
-import type { Rung, Rungs } from "../core/rung.ts";
+import { sourceList } from "../core/answer-source.ts";
+import type { AnswerSource, AnswerSources } from "../core/answer-source.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { ReplayOptions } from "../engine/replay.ts";
-import { ENGINE_RUNGS } from "../call/ladder.ts";
-import type { EngineRung, LadderOptions } from "../call/ladder.ts";
+import { ENGINE_SOURCES } from "../call/fallback-chains.ts";
+import type { EngineSource, AnswerOptions } from "../call/fallback-chains.ts";
 import { filePath } from "./file-path.ts";
 import type { LoadedConfig } from "./load-config.ts";
 import type { LmConfig } from "./lm-config.ts";
@@ -18,13 +18,13 @@ import type { SimulationConfig } from "./simulation-config.ts";
 import type { RecordingConfig } from "./stand-in-config.ts";
 import type { Environment } from "./variables.ts";
 
-export interface LadderBuildOptions {
+export interface AnswerBuildOptions {
   /** Where the keys of models are looked up. @default that of `loadConfig` */
   readonly environment?: Environment;
   /** Answers every tool, whatever the file says. */
-  readonly override?: Rungs;
+  readonly override?: AnswerSources;
   /** Answers the tools that the file says nothing of, but for those that an engine stands in for already. @default they are live */
-  readonly otherwise?: Rungs;
+  readonly otherwise?: AnswerSources;
   /** A file, or the text of a recording, in place of that of the configuration. It is the first to stand in, too. */
   readonly recording?: string;
   readonly match?: ReplayOptions["match"];
@@ -33,37 +33,37 @@ export interface LadderBuildOptions {
   readonly onRecord?: (events: readonly SessionEvent[]) => void;
 }
 
-export interface BuiltLadder {
-  readonly ladder: LadderOptions;
+export interface BuiltAnswers {
+  readonly answers: AnswerOptions;
   readonly faults: FaultPlan | undefined;
 }
 
 /**
- * The ladder and the faults of `[simulation]`, for `createRuntime`.
+ * The options `answers` and `faults` of `createRuntime`, from `[simulation]`.
  *
- * Makes the engines of the rungs that are named, and those that stand in where a simulation may not run a call: `standIn`, else replay
- * where there is a recording, stub where there are answers, lm where `[simulation]` names a model, and example where it names none. A rung
+ * Makes the engines of the sources that are named, and those that stand in where a simulation may not run a call: `standIn`, else replay
+ * where there is a recording, stub where there are answers, lm where `[simulation]` names a model, and example where it names none. A source
  * `lm` without a model of its own is played by that of `[model]`. A model that only stands in and cannot be made fails the calls that
  * it would have answered.
  *
- * @throws ToolError `invalid_config` with every problem and its place; `invalid_argument` for options that name no rung; what is wrong
+ * @throws ToolError `invalid_config` with every problem and its place; `invalid_argument` for options that name no source; what is wrong
  * with a recording that is given, as `readRecording` says it
  */
-export async function buildLadder(loaded: LoadedConfig, options: LadderBuildOptions = {}): Promise<BuiltLadder> {
-  return await new LadderBuilder(loaded, options).build();
+export async function buildAnswers(loaded: LoadedConfig, options: AnswerBuildOptions = {}): Promise<BuiltAnswers> {
+  return await new AnswerBuilder(loaded, options).build();
 }
 
-/** Who stands in for tools as `[simulation]` says it, in order: see `buildLadder`. */
-export function standInsOf({ config: { simulation = NOTHING } }: LoadedConfig): readonly Rung[] {
+/** The fallback chain that `[simulation]` gives for simulations: see `buildAnswers`. */
+export function standInsOf({ config: { simulation = NOTHING } }: LoadedConfig): readonly AnswerSource[] {
   const { standIn, recording, stubs, model } = simulation;
   if (standIn !== undefined) return standIn;
-  const has: Readonly<Record<EngineRung, boolean>> = {
+  const has: Readonly<Record<EngineSource, boolean>> = {
     replay: recording !== undefined,
     stub: stubs !== undefined,
     lm: model !== undefined,
     example: model === undefined,
   };
-  return ENGINE_RUNGS.filter((rung) => has[rung]);
+  return ENGINE_SOURCES.filter((source) => has[source]);
 }
 
 const NOTHING: SimulationConfig = {
@@ -72,25 +72,25 @@ const NOTHING: SimulationConfig = {
   seed: undefined,
   recording: undefined,
   stubs: undefined,
-  rungs: [],
+  sources: [],
   standIn: undefined,
   faults: [],
 };
 
-/** A rung that somebody named, and where. */
+/** A source that somebody named, and where. */
 interface Named {
-  readonly rung: Rung;
+  readonly source: AnswerSource;
   readonly path: KeyPath;
 }
 
-class LadderBuilder {
+class AnswerBuilder {
   readonly #loaded: LoadedConfig;
-  readonly #options: LadderBuildOptions;
+  readonly #options: AnswerBuildOptions;
   readonly #simulation: SimulationConfig;
   readonly #seed: number | string | undefined;
   readonly #recording: RecordingConfig | undefined;
 
-  constructor(loaded: LoadedConfig, options: LadderBuildOptions) {
+  constructor(loaded: LoadedConfig, options: AnswerBuildOptions) {
     const simulation = loaded.config.simulation ?? NOTHING;
     this.#loaded = loaded;
     this.#options = options;
@@ -99,53 +99,53 @@ class LadderBuilder {
     this.#recording = this.#recordingOf(simulation.recording);
   }
 
-  async build(): Promise<BuiltLadder> {
+  async build(): Promise<BuiltAnswers> {
     const rules = this.#rules();
     const simulation = this.#standIns();
     const named = this.#named(rules);
     const problems = this.#loaded.problems();
-    const engines: Partial<Record<EngineRung, Engine>> = {};
-    for (const rung of ENGINE_RUNGS) {
-      const whose = named.find((one) => one.rung === rung);
-      if (whose === undefined && !simulation.includes(rung)) continue;
+    const engines: Partial<Record<EngineSource, Engine>> = {};
+    for (const source of ENGINE_SOURCES) {
+      const whose = named.find((one) => one.source === source);
+      if (whose === undefined && !simulation.includes(source)) continue;
       try {
-        engines[rung] = await this.#make(rung, whose !== undefined);
+        engines[source] = await this.#make(source, whose !== undefined);
       } catch (thrown: unknown) {
-        if (rung === "replay" && this.#options.recording !== undefined) throw thrown; // the configuration is not to blame
-        const path = whose !== undefined && thrown instanceof NothingToAnswer ? whose.path : this.#placeOf(rung);
+        if (source === "replay" && this.#options.recording !== undefined) throw thrown; // the configuration is not to blame
+        const path = whose !== undefined && thrown instanceof NothingToAnswer ? whose.path : this.#placeOf(source);
         problems.add(path, this.#loaded.redact(operatorText(thrown)));
       }
     }
     problems.throwIfAny();
     const { faults } = this.#simulation;
     return {
-      ladder: { rules, engines, simulation, ...omitUndefined({ onRecord: this.#options.onRecord }) },
+      answers: { rules, engines, simulation, ...omitUndefined({ onRecord: this.#options.onRecord }) },
       faults: faults.length === 0 ? undefined : { rules: faults, ...omitUndefined({ seed: this.#seed }) },
     };
   }
 
   /** The rules after one for every tool would never be asked. */
-  #rules(): NonNullable<LadderOptions["rules"]> {
+  #rules(): NonNullable<AnswerOptions["rules"]> {
     const { override, otherwise } = this.#options;
-    if (override !== undefined) return [{ tools: "*", from: rungList(override, "override") }];
-    const last = otherwise === undefined ? [] : [{ tools: "*", from: rungList(otherwise, "otherwise"), realOnly: true }];
-    return [...this.#simulation.rungs, ...last];
+    if (override !== undefined) return [{ tools: "*", from: sourceList(override, "override") }];
+    const last = otherwise === undefined ? [] : [{ tools: "*", from: sourceList(otherwise, "otherwise"), realOnly: true }];
+    return [...this.#simulation.sources, ...last];
   }
 
-  #named(rules: NonNullable<LadderOptions["rules"]>): readonly Named[] {
-    const { rungs, standIn = [] } = this.#simulation;
+  #named(rules: NonNullable<AnswerOptions["rules"]>): readonly Named[] {
+    const { sources, standIn = [] } = this.#simulation;
     const named = rules.flatMap(({ tools, from }) => {
-      const isOfFile = rungs.some((rule) => rule.tools === tools && rule.from === from);
-      const path = isOfFile ? ["simulation", "rungs", String(tools)] : ["simulation"];
-      return rungList(from, "from").map((rung) => ({ rung, path }));
+      const isOfFile = sources.some((rule) => rule.tools === tools && rule.from === from);
+      const path = isOfFile ? ["simulation", "sources", String(tools)] : ["simulation"];
+      return sourceList(from, "from").map((source) => ({ source, path }));
     });
-    return [...named, ...standIn.map((rung) => ({ rung, path: ["simulation", "standIn"] }))];
+    return [...named, ...standIn.map((source) => ({ source, path: ["simulation", "standIn"] }))];
   }
 
   /** A recording that is given is asked first, whatever the file says. */
-  #standIns(): readonly Rung[] {
+  #standIns(): readonly AnswerSource[] {
     const own = standInsOf(this.#loaded);
-    return this.#options.recording === undefined ? own : [...new Set<Rung>(["replay", ...own])];
+    return this.#options.recording === undefined ? own : [...new Set<AnswerSource>(["replay", ...own])];
   }
 
   #recordingOf(written: RecordingConfig | undefined): RecordingConfig | undefined {
@@ -155,8 +155,8 @@ class LadderBuilder {
     return { recording, ...omitUndefined({ match, repeatLast: isOfFile ? written?.repeatLast : undefined }) };
   }
 
-  async #make(rung: EngineRung, isNamed: boolean): Promise<Engine> {
-    switch (rung) {
+  async #make(source: EngineSource, isNamed: boolean): Promise<Engine> {
+    switch (source) {
       case "replay":
         return await this.#makeReplay();
       case "lm":
@@ -192,16 +192,16 @@ class LadderBuilder {
   }
 
   /** What is to blame where an engine cannot be made. */
-  #placeOf(rung: EngineRung): KeyPath {
-    const key = { replay: "recording", lm: "model", example: "seed", stub: "stubs" }[rung];
-    return rung === "lm" && this.#simulation.model === undefined ? ["model"] : ["simulation", key];
+  #placeOf(source: EngineSource): KeyPath {
+    const key = { replay: "recording", lm: "model", example: "seed", stub: "stubs" }[source];
+    return source === "lm" && this.#simulation.model === undefined ? ["model"] : ["simulation", key];
   }
 }
 
-/** A rung is named, and nothing says what answers on it. */
+/** A source is named, and nothing says what answers on it. */
 class NothingToAnswer extends ToolError {
-  constructor(rung: EngineRung, missing: string) {
-    super("invalid_config", `the rung ${rung} is named, and nothing answers on it.`, { hint: `Set simulation.${missing}.` });
+  constructor(source: EngineSource, missing: string) {
+    super("invalid_config", `the source ${source} is named, and nothing answers on it.`, { hint: `Set simulation.${missing}.` });
   }
 }
 

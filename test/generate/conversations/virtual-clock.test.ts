@@ -1,17 +1,17 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
-import { hurriedClock } from "../../../src/generate/conversations/hurried-clock.ts";
+import { virtualClock } from "../../../src/generate/conversations/virtual-clock.ts";
 import { linesOf, plainAnswer, shop } from "./shop.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
 const HOUR_MS = 3_600_000;
 
-test("issue 6.7 while it hurries, timers fire at once and in their order, and time has passed", async () => {
-  const clock = hurriedClock();
+test("issue 6.7 while it fast-forwards, timers fire at once and in their order, and time has passed", async () => {
+  const clock = virtualClock();
   const fired: string[] = [];
   const before = clock.now();
-  await clock.hurry(
+  await clock.fastForward(
     () =>
       new Promise<void>((resolve) => {
         clock.timer(() => (fired.push("late"), resolve()), 2 * HOUR_MS);
@@ -25,12 +25,12 @@ test("issue 6.7 while it hurries, timers fire at once and in their order, and ti
 });
 
 test("issue 6.7 before and after, and in the background, a timer takes its time", async () => {
-  const clock = hurriedClock();
+  const clock = virtualClock();
   const fired: string[] = [];
   const before = clock.timer(() => fired.push("before"), HOUR_MS);
   let left = (): void => {};
   let background = (): void => {};
-  await clock.hurry(async () => {
+  await clock.fastForward(async () => {
     background = clock.timer(() => fired.push("background"), HOUR_MS, { background: true });
     left = clock.timer(() => fired.push("left"), HOUR_MS);
   });
@@ -50,11 +50,11 @@ test("issue 6.7 faults that take long and retries cost a generation no time, and
   };
   const texts: string[] = [];
   for (const concurrency of [1, 16]) {
-    const clock = hurriedClock();
+    const clock = virtualClock();
     const runtime = shop(plainAnswer, { faults, timeoutMs: HOUR_MS, ports: { clock, log: { debug() {}, warn() {} } } });
     const path = `${temporaryFolder()}/train.jsonl`;
     const plan = { kind: "sampled", count: 20, calls: 5 } as const;
-    const { calls, faults: hit } = await clock.hurry(() => generateConversations({ runtime, plan, out: path, concurrency }));
+    const { calls, faults: hit } = await clock.fastForward(() => generateConversations({ runtime, plan, out: path, concurrency }));
     expect(calls).toBe(100);
     expect(Object.keys(hit).toSorted()).toEqual(["latency", "network_error", "timeout"]);
     texts.push(JSON.stringify(linesOf(path)));

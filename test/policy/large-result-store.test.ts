@@ -5,12 +5,12 @@ import { partText } from "../../src/core/result.ts";
 import { jsonPath } from "../../src/core/base/json.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { truncateResult } from "../../src/policy/truncate-result.ts";
-import { ResultKeeper } from "../../src/policy/result-keeper.ts";
-import type { ResultPage, ResultRequest } from "../../src/policy/result-keeper.ts";
+import { LargeResultStore } from "../../src/policy/large-result-store.ts";
+import type { ResultPage, ResultRequest } from "../../src/policy/large-result-store.ts";
 
 function readOne(output: JsonValue, request: ResultRequest = {}): ResultPage {
-  const keeper = new ResultKeeper();
-  return keeper.read("s1", keeper.keep("s1", "call_1", output, undefined), request);
+  const store = new LargeResultStore();
+  return store.read("s1", store.keep("s1", "call_1", output, undefined), request);
 }
 
 /** Reads every page in turn. */
@@ -26,60 +26,60 @@ function readAll(output: JsonValue, request: ResultRequest = {}): readonly Resul
 }
 
 test("F1.29 the whole of a result is given back to its session and to branches of it, and to no other", () => {
-  const keeper = new ResultKeeper();
-  keeper.keep("s1", "call_1", { rows: [1, 2] }, undefined);
-  keeper.share("s1", "branch");
-  expect(["s1", "branch"].map((reader) => keeper.whole(reader, "call_1")?.output)).toEqual([{ rows: [1, 2] }, { rows: [1, 2] }]);
-  expect([keeper.whole("s2", "call_1"), keeper.whole("s1", "call_2")]).toEqual([undefined, undefined]);
+  const store = new LargeResultStore();
+  store.keep("s1", "call_1", { rows: [1, 2] }, undefined);
+  store.share("s1", "branch");
+  expect(["s1", "branch"].map((reader) => store.whole(reader, "call_1")?.output)).toEqual([{ rows: [1, 2] }, { rows: [1, 2] }]);
+  expect([store.whole("s2", "call_1"), store.whole("s1", "call_2")]).toEqual([undefined, undefined]);
 });
 
 describe("a handle is refused with not_found when it", () => {
   const unknown = { code: "not_found", message: 'No result is kept under the handle "call_1".' };
 
   test("was never given", () => {
-    expect(() => new ResultKeeper().read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
+    expect(() => new LargeResultStore().read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
   });
 
   test("C01 belongs to another session", () => {
-    const keeper = new ResultKeeper();
-    keeper.keep("s1", "call_1", "secret", undefined);
-    expect(() => keeper.read("s2", "call_1", {})).toThrow(expect.objectContaining(unknown));
+    const store = new LargeResultStore();
+    store.keep("s1", "call_1", "secret", undefined);
+    expect(() => store.read("s2", "call_1", {})).toThrow(expect.objectContaining(unknown));
   });
 
   test("was dropped with its session", () => {
-    const keeper = new ResultKeeper();
-    keeper.keep("s1", "call_1", "a", undefined);
-    keeper.keep("s2", "call_2", "b", undefined);
-    keeper.forget("s1");
-    expect(() => keeper.read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
-    expect(keeper.read("s2", "call_2", {}).text).toBe("b");
+    const store = new LargeResultStore();
+    store.keep("s1", "call_1", "a", undefined);
+    store.keep("s2", "call_2", "b", undefined);
+    store.forget("s1");
+    expect(() => store.read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
+    expect(store.read("s2", "call_2", {}).text).toBe("b");
   });
 
   test("was the oldest when room was needed, whatever its session; the newest is always kept", () => {
-    const keeper = new ResultKeeper({ maxBytes: 2_500 });
-    keeper.keep("s1", "call_1", "x".repeat(1_000), undefined);
-    keeper.keep("s2", "call_2", "y".repeat(1_000), undefined);
-    keeper.keep("s2", "call_3", "z".repeat(1_000), undefined);
-    expect(() => keeper.read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
-    expect(keeper.read("s2", "call_2", {}).totalLines).toBe(1);
-    keeper.keep("s2", "call_4", "w".repeat(10_000), undefined);
-    expect(() => keeper.read("s2", "call_3", {})).toThrow("No result is kept");
-    expect(keeper.read("s2", "call_4", {}).totalLines).toBe(10);
+    const store = new LargeResultStore({ maxBytes: 2_500 });
+    store.keep("s1", "call_1", "x".repeat(1_000), undefined);
+    store.keep("s2", "call_2", "y".repeat(1_000), undefined);
+    store.keep("s2", "call_3", "z".repeat(1_000), undefined);
+    expect(() => store.read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
+    expect(store.read("s2", "call_2", {}).totalLines).toBe(1);
+    store.keep("s2", "call_4", "w".repeat(10_000), undefined);
+    expect(() => store.read("s2", "call_3", {})).toThrow("No result is kept");
+    expect(store.read("s2", "call_4", {}).totalLines).toBe(10);
   });
 });
 
 test("keeping a result under the same id again replaces it and frees its room", () => {
-  const keeper = new ResultKeeper({ maxBytes: 2_500 });
-  keeper.keep("s1", "call_0", "a".repeat(1_000), undefined);
-  for (let time = 0; time < 5; time++) keeper.keep("s1", "call_1", "b".repeat(1_000), undefined);
-  expect(keeper.read("s1", "call_0", {}).text).toBe("a".repeat(1_000));
+  const store = new LargeResultStore({ maxBytes: 2_500 });
+  store.keep("s1", "call_0", "a".repeat(1_000), undefined);
+  for (let time = 0; time < 5; time++) store.keep("s1", "call_1", "b".repeat(1_000), undefined);
+  expect(store.read("s1", "call_0", {}).text).toBe("a".repeat(1_000));
 });
 
 test("images count for the room that results take", () => {
-  const keeper = new ResultKeeper({ maxBytes: 2_500 });
-  keeper.keep("s1", "call_1", undefined, [{ type: "image", mediaType: "image/png", data: "A".repeat(2_000) }]);
-  keeper.keep("s1", "call_2", "x".repeat(1_000), undefined);
-  expect(() => keeper.read("s1", "call_1", {})).toThrow("No result is kept");
+  const store = new LargeResultStore({ maxBytes: 2_500 });
+  store.keep("s1", "call_1", undefined, [{ type: "image", mediaType: "image/png", data: "A".repeat(2_000) }]);
+  store.keep("s1", "call_2", "x".repeat(1_000), undefined);
+  expect(() => store.read("s1", "call_1", {})).toThrow("No result is kept");
 });
 
 describe("F1.29 a kept result is read", () => {
@@ -92,15 +92,15 @@ describe("F1.29 a kept result is read", () => {
   });
 
   test("as the content the model was shown, without the data of images", () => {
-    const keeper = new ResultKeeper();
-    keeper.keep("s1", "call_1", { hidden: true }, [
+    const store = new LargeResultStore();
+    store.keep("s1", "call_1", { hidden: true }, [
       { type: "text", text: "one" },
       { type: "image", mediaType: "image/png", data: "AAAA" },
       { type: "file", uri: "file:/a", text: "two" },
       { type: "file", uri: "file:/b" },
     ]);
-    expect(keeper.read("s1", "call_1", {}).text).toBe("one\n[image image/png]\ntwo\n[file file:/b]");
-    expect(keeper.read("s1", "call_1", { path: "$.hidden" }).text).toBe("true");
+    expect(store.read("s1", "call_1", {}).text).toBe("one\n[image image/png]\ntwo\n[file file:/b]");
+    expect(store.read("s1", "call_1", { path: "$.hidden" }).text).toBe("true");
   });
 
   test("with a file named as in the result that was cut", () => {
@@ -108,11 +108,11 @@ describe("F1.29 a kept result is read", () => {
       { type: "file", uri: "file:///tmp/r.pdf", name: "r.pdf", mediaType: "application/pdf" },
       { type: "text", text: "x".repeat(100) },
     ];
-    const keeper = new ResultKeeper();
-    keeper.keep("s1", "call_1", undefined, content);
+    const store = new LargeResultStore();
+    store.keep("s1", "call_1", undefined, content);
     const [shown] = truncateResult(undefined, content, 50, () => "Read on.").content ?? [];
     expect(shown === undefined ? "" : partText(shown)).toBe("[file r.pdf: file:///tmp/r.pdf]");
-    expect(keeper.read("s1", "call_1", { limit: 1 }).text).toBe("[file r.pdf: file:///tmp/r.pdf]");
+    expect(store.read("s1", "call_1", { limit: 1 }).text).toBe("[file r.pdf: file:///tmp/r.pdf]");
   });
 
   test("when it is empty", () => {
@@ -186,17 +186,17 @@ describe("F1.29 grep", () => {
   });
 
   test("A10 takes far less time than a plain search for a text that almost matches everywhere", () => {
-    const keeper = new ResultKeeper();
+    const store = new LargeResultStore();
     const text = "a".repeat(3_000_000);
     const almost = `${"a".repeat(500)}b${"a".repeat(499)}`;
-    keeper.keep("s1", "call_1", text, undefined);
+    store.keep("s1", "call_1", text, undefined);
     const timeOf = (work: () => unknown): number => {
       const startedAt = performance.now();
       work();
       return performance.now() - startedAt;
     };
     const plainMs = timeOf(() => text.indexOf(almost));
-    expect(timeOf(() => expect(keeper.read("s1", "call_1", { grep: almost }).text).toBe(""))).toBeLessThan(plainMs / 2);
+    expect(timeOf(() => expect(store.read("s1", "call_1", { grep: almost }).text).toBe(""))).toBeLessThan(plainMs / 2);
   });
 });
 
@@ -241,9 +241,9 @@ describe("a path", () => {
   });
 
   test("into a result that has content only is refused", () => {
-    const keeper = new ResultKeeper();
-    keeper.keep("s1", "call_1", undefined, [{ type: "text", text: "{}" }]);
-    expect(() => keeper.read("s1", "call_1", { path: "$.a" })).toThrow('The result is text, not JSON: read it without "path".');
+    const store = new LargeResultStore();
+    store.keep("s1", "call_1", undefined, [{ type: "text", text: "{}" }]);
+    expect(() => store.read("s1", "call_1", { path: "$.a" })).toThrow('The result is text, not JSON: read it without "path".');
   });
 });
 

@@ -1,10 +1,10 @@
-/** The lines of a talk that are for haft itself. */
+/** The lines of a chat that are for haft itself. */
 import { nearNames } from "../../core/base/near-names.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { columnFor, oneLine, safeText } from "../terminal-text.ts";
 import { columnsOf, padColumns } from "../text-width.ts";
 import type { Screen } from "../terminal-text.ts";
-import type { Talk } from "./talk.ts";
+import type { Chat } from "./chat.ts";
 
 /** Where there is no terminal to fit. */
 const FILE_WIDTH = 120;
@@ -12,7 +12,7 @@ const MAX_NAME_WIDTH = 40;
 const MAX_SHOWN = 80;
 
 export interface SlashPlace {
-  readonly talk: Talk;
+  readonly chat: Chat;
   readonly registry: Registry;
   readonly screen: Screen;
 }
@@ -21,15 +21,15 @@ export interface SlashPlace {
 export const SLASH_HELP: readonly string[] = [
   "  /tools   what the model may call     /usage  what it was asked so far",
   "  /go      let it go on                /clear  after an emergency stop",
-  "  /help    these lines                 /exit   end the talk",
+  "  /help    these lines                 /exit   end the chat",
 ];
 
-/** `/go` and `/exit` are up to the talk. */
+/** `/go` and `/exit` are up to the chat. */
 const NAMES = ["/tools", "/usage", "/go", "/clear", "/help", "/exit"];
 
 const ANSWERS: ReadonlyMap<string, (place: SlashPlace) => readonly string[]> = new Map([
   ["/tools", toolLines],
-  ["/usage", ({ talk }) => (talk.spent === "" ? ["Nothing was asked yet."] : safeText(talk.spent).split("\n"))],
+  ["/usage", ({ chat }) => (chat.spent === "" ? ["Nothing was asked yet."] : safeText(chat.spent).split("\n"))],
   ["/clear", clear],
   ["/help", () => SLASH_HELP],
 ]);
@@ -58,8 +58,8 @@ function toolLines({ registry, screen }: SlashPlace): readonly string[] {
   });
 }
 
-function clear({ talk }: SlashPlace): readonly string[] {
-  const { stopped } = talk;
-  talk.clear();
+function clear({ chat }: SlashPlace): readonly string[] {
+  const { stopped } = chat;
+  chat.clear();
   return [stopped === undefined ? "Nothing is stopped." : `Things run again. ${safeText(stopped)}.`];
 }

@@ -7,7 +7,7 @@ import { startProviderServer } from "../model/provider-server.ts";
 import type { ServedAnswer } from "../model/provider-server.ts";
 import { folderWith, masked } from "./run-haft.ts";
 
-const guide = new Map([["talk-with-a-model.md", readFileSync("docs/guides/talk-with-a-model.md", "utf8")]]);
+const guide = new Map([["chat-with-a-model.md", readFileSync("docs/guides/chat-with-a-model.md", "utf8")]]);
 const config = blocksOf(guide, "toml")[0]?.text ?? "";
 const sessions = blocksOf(guide, "sh-session").map(({ text }) => text);
 

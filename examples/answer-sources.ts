@@ -23,14 +23,14 @@ const show = (result: ToolResult): void => {
 const recorded: SessionEvent[] = [];
 const live = createRuntime({
   tools: [weather],
-  ladder: { rules: [{ tools: "*", from: "record" }], onRecord: (events) => recorded.push(...events) },
+  answers: { rules: [{ tools: "*", from: "record" }], onRecord: (events) => recorded.push(...events) },
 });
 show(await live.execute({ name: "weather", input: { city: "Oslo" } }));
 await live.close();
 
 const runtime = createRuntime({
   tools: [weather, book],
-  ladder: {
+  answers: {
     engines: {
       replay: replayEngine(recorded),
       example: exampleEngine({ seed: 7 }),

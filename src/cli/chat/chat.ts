@@ -1,4 +1,4 @@
-/** A talk with a model over one session: what is said goes to its loop, and what happens is shown. */
+/** A chat with a model over one session: what is said goes to its loop, and what happens is shown. */
 import { createLoop } from "../../compose/loop.ts";
 import type { Loop } from "../../compose/loop.ts";
 import type { LoopEvent } from "../../compose/loop-event.ts";
@@ -16,7 +16,7 @@ import { shellWord } from "../open-store.ts";
 import type { EventPrinter } from "../print-event.ts";
 import { safeJson, safeText } from "../terminal-text.ts";
 import type { ChosenModel } from "./chosen-model.ts";
-import { TalkPrinter } from "./talk-printer.ts";
+import { ChatPrinter } from "./chat-printer.ts";
 import { buildPrompt } from "../../compose/prompt/build-prompt.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
@@ -24,13 +24,13 @@ import { MANUAL_TOOLSET } from "../../call/manual-reading.ts";
 import { infoToolset } from "../../toolsets/info.ts";
 import { providerName } from "../../wire/provider-name.ts";
 
-export interface TalkOptions {
+export interface ChatOptions {
   readonly context: CommandContext;
   readonly chosen: ChosenModel;
   readonly config: LoadedConfig;
   readonly session: RuntimeSession;
   readonly events: EventPrinter;
-  /** Told of what happens in a simulation, when a round is over: nobody hears it while it does. */
+  /** Called with the events of a simulation when a round is over: they are not sent while it runs. */
   readonly notice: (event: RuntimeEvent) => void;
   /** The session is in a store, where a later command finds it. */
   readonly isKept: boolean;
@@ -46,12 +46,12 @@ const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
   "repeated-calls": "/go lets it go on.",
 };
 
-export class Talk {
+export class Chat {
   readonly session: RuntimeSession;
   readonly #context: CommandContext;
   readonly #chosen: ChosenModel;
   readonly #loop: Loop;
-  readonly #printer: TalkPrinter;
+  readonly #printer: ChatPrinter;
   readonly #notice: (event: RuntimeEvent) => void;
   readonly #isKept: boolean;
   readonly #onInterrupt: CommandContext["onInterrupt"];
@@ -60,17 +60,17 @@ export class Talk {
   /** How much of the session's log has been told, of a simulation. */
   #seen = 0;
 
-  constructor({ context, chosen, config: { config }, session, events, notice, isKept, onInterrupt }: TalkOptions) {
+  constructor({ context, chosen, config: { config }, session, events, notice, isKept, onInterrupt }: ChatOptions) {
     const { registry } = session;
     addManual(registry);
-    const system = talkPrompt(registry, context.options.system ?? config.loop.system);
+    const system = chatPrompt(registry, context.options.system ?? config.loop.system);
     this.session = session;
     this.#context = context;
     this.#chosen = chosen;
     this.#notice = notice;
     this.#isKept = isKept;
     this.#onInterrupt = onInterrupt;
-    this.#printer = new TalkPrinter(context.out, events);
+    this.#printer = new ChatPrinter(context.out, events);
     this.#loop = createLoop({
       model: chosen.model,
       session,
@@ -80,7 +80,7 @@ export class Talk {
     });
   }
 
-  /** To be told of every event of the runtime while the talk goes on. */
+  /** Call with every event of the runtime while the chat goes on. */
   notice(event: RuntimeEvent): void {
     if (this.#context.options.json) return;
     // A person who can stop a message is at the prompt between two of them, and writes there.
@@ -144,7 +144,7 @@ export class Talk {
     if (!this.#context.options.json) this.#printer.hear(event);
   }
 
-  /** Nobody is told of the calls of a simulation while they run. */
+  /** Listeners are not called for the calls of a simulation while they run. */
   #noticeSimulated(): void {
     const events = this.session.ownLog.slice(this.#seen);
     this.#seen += events.length;
@@ -163,7 +163,7 @@ export class Talk {
     const store = options.store === undefined ? "" : ` --store ${shellWord(options.store)}`;
     return this.#isKept
       ? `At a terminal this asks you and goes on: haft chat --session ${shellWord(this.session.id)}${store}`
-      : "Nobody is at the terminal to ask. With --store they wait there until you are; --yes allows everything.";
+      : "Approval needs a terminal. With --store the calls wait for one; --yes allows everything.";
   }
 }
 
@@ -185,7 +185,7 @@ function addManual(registry: Registry): void {
  * What stands before the conversation: the introduction and, where tools have hints or are to be read about first, what the tools say of
  * themselves. Worked out again only when the tools have changed.
  */
-function talkPrompt(registry: Registry, introduction: string | undefined): () => string {
+function chatPrompt(registry: Registry, introduction: string | undefined): () => string {
   let made = { version: -1, text: "" };
   return () => {
     const { version } = registry;

@@ -4,10 +4,10 @@ import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { NoAnswer } from "../../src/core/no-answer.ts";
-import type { Rungs } from "../../src/core/rung.ts";
+import type { AnswerSources } from "../../src/core/answer-source.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { replayEngine } from "../../src/engine/replay.ts";
-import type { LadderOptions } from "../../src/call/ladder.ts";
+import type { AnswerOptions } from "../../src/call/fallback-chains.ts";
 import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 /** Answers with its name, or leaves calls with `{ none: true }` to others. */
@@ -29,7 +29,7 @@ function named(kind: string, more: Partial<Engine> = {}): Engine & { readonly as
 
 const SCHEMA = { type: "object", properties: { none: { type: "boolean" }, fails: { type: "boolean" } } } as const;
 
-function world(ladder: LadderOptions, more: Partial<Tool> = {}) {
+function world(answers: AnswerOptions, more: Partial<Tool> = {}) {
   const ran: string[] = [];
   const send = tool("send", () => ran.push("send"), { inputSchema: SCHEMA, effects: { writes: ["mail"] }, ...more });
   const read = tool("read", () => ({ text: `read ${ran.push("read")}` }), {
@@ -37,7 +37,7 @@ function world(ladder: LadderOptions, more: Partial<Tool> = {}) {
     effects: readOnly("notes"),
     cache: "session",
   });
-  return { ...testRuntime({ tools: [send, read], ladder }), ran };
+  return { ...testRuntime({ tools: [send, read], answers }), ran };
 }
 
 describe("rules", () => {
@@ -73,7 +73,7 @@ describe("rules", () => {
     expect([result.error?.message, result.origin, result.fidelity, example.asked]).toEqual(["lm failed.", "simulated", "unchecked", []]);
   });
 
-  test("nothing falls back to live, and a rung that is not live touches no lock, approval, circuit or budget", async () => {
+  test("nothing falls back to live, and a source that is not live touches no lock, approval, circuit or budget", async () => {
     const { runtime, ran } = world(
       { engines: { lm: named("lm") }, rules: [{ tools: "*::send", from: "lm" }] },
       { effects: { destructive: true } },
@@ -92,7 +92,7 @@ describe("rules", () => {
     expect([live.origin, ran, own.origin, own.error?.code, stub.asked]).toEqual(["live", ["send"], "live", "not_found", []]);
   });
 
-  test("batches wait for one another where any of the rungs answers in sequence", async () => {
+  test("batches wait for one another where any of the sources answers in sequence", async () => {
     const order: string[] = [];
     const slow = named("lm", {
       order: "sequential",
@@ -109,32 +109,36 @@ describe("rules", () => {
     expect(order).toEqual(["begin 1", "end 1", "begin 2", "end 2", "begin 3", "end 3"]);
   });
 
-  test.each<[string, LadderOptions, string]>([
-    ["an unknown rung", { rules: [{ tools: "*", from: "magic" as Rungs }] }, 'ladder.rules[0].from names the rung "magic".'],
-    ["no rung", { rules: [{ tools: "*", from: [] }] }, "ladder.rules[0].from names no rung."],
-    ["a rule without rungs", { rules: [{ tools: "*" } as never] }, "ladder.rules[0].from names no rung."],
-    ["a rung that is undefined", { rules: [{ tools: "*", from: ["cache", undefined as never] }] }, "ladder.rules[0].from names no rung."],
-    ["live beside others", { rules: [{ tools: "*", from: ["live", "cache"] }] }, "ladder.rules[0].from names live beside others"],
+  test.each<[string, AnswerOptions, string]>([
+    ["an unknown source", { rules: [{ tools: "*", from: "magic" as AnswerSources }] }, 'answers.rules[0].from names the source "magic".'],
+    ["no source", { rules: [{ tools: "*", from: [] }] }, "answers.rules[0].from names no source."],
+    ["a rule without sources", { rules: [{ tools: "*" } as never] }, "answers.rules[0].from names no source."],
     [
-      "a rung without its engine",
-      { rules: [{ tools: "*", from: "lm" }] },
-      "ladder.rules[0].from names lm, and the ladder has no engine for it.",
+      "a source that is undefined",
+      { rules: [{ tools: "*", from: ["cache", undefined as never] }] },
+      "answers.rules[0].from names no source.",
     ],
-    ["a pattern that fits nothing", { rules: [{ tools: "send", from: "cache" }] }, '"ladder.rules[0].tools" has the pattern "send"'],
-    ["an engine that is none", { engines: { lm: {} as Engine } }, "ladder.engines.lm is no engine"],
-    ["an engine for no rung", { engines: { magic: named("x") } as LadderOptions["engines"] & object }, 'ladder.engines has "magic"'],
-    ["live in a simulation", { simulation: "live" }, "ladder.simulation names live"],
-  ])("%s is refused at once", (_what, ladder, message) => {
-    expect(() => world(ladder)).toThrow(message);
+    ["live beside others", { rules: [{ tools: "*", from: ["live", "cache"] }] }, "answers.rules[0].from names live beside others"],
+    [
+      "a source without its engine",
+      { rules: [{ tools: "*", from: "lm" }] },
+      "answers.rules[0].from names lm, and answers.engines has none for it.",
+    ],
+    ["a pattern that fits nothing", { rules: [{ tools: "send", from: "cache" }] }, '"answers.rules[0].tools" has the pattern "send"'],
+    ["an engine that is none", { engines: { lm: {} as Engine } }, "answers.engines.lm is not an engine"],
+    ["an engine for no source", { engines: { magic: named("x") } as AnswerOptions["engines"] & object }, 'answers.engines has "magic"'],
+    ["live in a simulation", { simulation: "live" }, "answers.simulation names live"],
+  ])("%s is refused at once", (_what, answers, message) => {
+    expect(() => world(answers)).toThrow(message);
   });
 
-  test("a caller's rung without an engine rejects", async () => {
+  test("a caller's source without an engine rejects", async () => {
     const { runtime } = world({});
     await expect(runtime.execute({ name: "send" }, { answerFrom: "example" })).rejects.toMatchObject({ code: "invalid_argument" });
   });
 });
 
-describe("the rungs cache and record", () => {
+describe("the sources cache and record", () => {
   test("cache gives what is kept of an equal call, and asks nobody", async () => {
     const { runtime, ran } = world({ engines: { stub: named("stub") }, rules: [] });
     const session = runtime.session();
@@ -182,7 +186,7 @@ describe("the rungs cache and record", () => {
 });
 
 describe("simulations", () => {
-  test("what may not run is answered by the ladder's stand-ins in order, and reads stay live", async () => {
+  test("what may not run is answered by the stand-ins of its answers in order, and reads stay live", async () => {
     const [stub, example] = [named("stub"), named("example")];
     const { runtime, ran } = world({ engines: { stub, example }, simulation: ["stub", "example"] });
     const session = runtime.session();
@@ -204,7 +208,7 @@ describe("simulations", () => {
     ]);
   });
 
-  test("a caller cannot make a simulation live by naming the rung", async () => {
+  test("a caller cannot make a simulation live by naming the source", async () => {
     const { runtime, ran } = world({ engines: { stub: named("stub") } });
     const { results } = await runtime.session().simulate([{ name: "send" }], { answerFrom: "live" });
     expect([results[0]?.origin, ran]).toEqual(["stub", []]);
@@ -268,7 +272,7 @@ test("a rule for real tools only passes over those that an engine stands in for 
         return "allow-once";
       },
     },
-    ladder: { engines: { example }, rules: [{ tools: "*", from: "example", realOnly: true }] },
+    answers: { engines: { example }, rules: [{ tools: "*", from: "example", realOnly: true }] },
   });
   await runtime.open();
   const results = await runtime.execute([{ name: "played::drop" }, { name: "real::drop" }]);

@@ -25,7 +25,7 @@ export const question = tool("question", { reads: [], writes: [] }, async (_, { 
 });
 `;
 
-export interface TalkProjectOptions {
+export interface ChatProjectOptions {
   readonly script: readonly ServedAnswer[];
   /** @default "openai-chat" */
   readonly format?: ServedFormat;
@@ -42,7 +42,7 @@ export interface TalkProjectOptions {
 
 export const CTRL_C = Symbol("Ctrl-C");
 
-export interface TalkOptions {
+export interface ChatOptions {
   /** What a person at the terminal types, one for each question; then Ctrl-D. Left out = nobody is there. */
   readonly types?: readonly (string | typeof CTRL_C)[];
   /** Columns of the terminal; left out = the output goes to a pipe. */
@@ -61,13 +61,13 @@ export interface Keys {
   interrupt(): void;
 }
 
-export interface Talked {
+export interface ChatOutcome {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export async function talkProject(options: TalkProjectOptions): Promise<TalkProject> {
+export async function chatProject(options: ChatProjectOptions): Promise<ChatProject> {
   const { script, format = "openai-chat", provider = "openai-chat", model = "", toml = "", files = {} } = options;
   const server = await startProviderServer({ format, script, key: options.key ?? CANARY });
   const config = `[model]
@@ -83,10 +83,10 @@ path = "./shop.mjs"
 type = "files"
 root = "notes"
 ${toml}`;
-  return new TalkProject(server, folderWith({ "haft.toml": config, "shop.mjs": SHOP, "notes/plan.md": "# Plan\n", ...files }));
+  return new ChatProject(server, folderWith({ "haft.toml": config, "shop.mjs": SHOP, "notes/plan.md": "# Plan\n", ...files }));
 }
 
-export class TalkProject {
+export class ChatProject {
   readonly server: ProviderServer;
   readonly folder: string;
 
@@ -109,7 +109,7 @@ export class TalkProject {
   }
 
   /** Runs one command line. Times are masked. */
-  async haft(args: readonly string[], options: TalkOptions = {}): Promise<Talked> {
+  async haft(args: readonly string[], options: ChatOptions = {}): Promise<ChatOutcome> {
     const { types, columns, colours = false, input = "", config = "haft.toml", onOutput, environment = {} } = options;
     const output = { stdout: "", stderr: "" };
     const terminal = columns === undefined ? {} : { isTTY: true, columns };

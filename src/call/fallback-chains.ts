@@ -1,0 +1,150 @@
+/** The fallback chain of each tool: the tool itself, or the sources that answer in its place, in order. */
+import { OWN_NAMESPACE } from "../core/call.ts";
+import { ToolError } from "../core/error.ts";
+import type { Engine } from "../core/engine.ts";
+import type { SessionEvent } from "../core/event.ts";
+import { isReal, sourceList } from "../core/answer-source.ts";
+import type { AnswerSource, AnswerSources } from "../core/answer-source.ts";
+import { nameMatcher } from "../policy/permission.ts";
+import type { NameMatcher } from "../policy/permission.ts";
+import type { RegisteredTool } from "../registry/registered-tool.ts";
+import type { Answerer } from "./route.ts";
+
+/** The fallback chain of some of the tools, in every session. */
+export interface AnswerRule {
+  /** Patterns over qualified names: `shop::*`. */
+  readonly tools: string | readonly string[];
+  readonly from: AnswerSources;
+  /** Pass over tools whose own engine answers in place of one already, such as `lm`. @default false */
+  readonly realOnly?: boolean;
+}
+
+/** The sources that an engine answers for, the surest first: recorded, written, made up. */
+export const ENGINE_SOURCES = ["replay", "stub", "lm", "example"] as const satisfies readonly AnswerSource[];
+export type EngineSource = (typeof ENGINE_SOURCES)[number];
+
+/** Which sources answer which tool. */
+export interface AnswerOptions {
+  /** The first rule that fits a tool applies. @default every tool is live */
+  readonly rules?: readonly AnswerRule[];
+  /** The engine of each source. The runtime neither opens nor closes them. */
+  readonly engines?: Readonly<Partial<Record<EngineSource, Engine>>>;
+  /**
+   * The fallback chain of calls of a simulation that may not run, where the runtime has no `standIn`.
+   * @default those of replay, stub, lm and example that have an engine, in this order
+   */
+  readonly simulation?: AnswerSources;
+  /**
+   * Called with the start and the end of each call that the source `record` answered, when it has ended. The events of a call that met a
+   * fault are passed as they were, and its result names the fault. Of a simulation, only calls that may happen for real are. Throwing is logged.
+   */
+  readonly onRecord?: (events: readonly SessionEvent[]) => void;
+}
+
+interface CheckedRule {
+  readonly fits: NameMatcher;
+  readonly answerers: readonly Answerer[];
+  readonly realOnly: boolean;
+}
+
+export class FallbackChains {
+  readonly onRecord: AnswerOptions["onRecord"];
+  /** The fallback chain of calls of a simulation that may not run. */
+  readonly simulation: readonly Answerer[];
+  /** Some engine answers one call after the other. */
+  readonly hasSequence: boolean;
+  /** Some engine must be told when a session begins and ends. */
+  readonly remembersSessions: boolean;
+  /** Some rule may fit a tool. */
+  readonly hasRules: boolean;
+  readonly #engines: ReadonlyMap<AnswerSource, Engine>;
+  readonly #rules: readonly CheckedRule[];
+
+  /** @throws ToolError `invalid_argument` for rules that cannot be kept */
+  constructor(options: AnswerOptions = {}, standIn?: Engine) {
+    checkOptions(options);
+    this.onRecord = options.onRecord;
+    this.#engines = enginesOf(options.engines ?? {});
+    this.#rules = (options.rules ?? []).map(({ tools, from, realOnly = false }, index) => {
+      const where = `answers.rules[${index}]`;
+      const patterns = typeof tools === "string" ? [tools] : tools;
+      return { fits: nameMatcher(patterns, `${where}.tools`), answerers: this.#known(from, `${where}.from`), realOnly };
+    });
+    this.hasRules = this.#rules.length > 0;
+    if (standIn !== undefined) this.simulation = [{ source: "stub", engine: standIn }];
+    else if (options.simulation !== undefined) this.simulation = this.#standIns(options.simulation);
+    else this.simulation = this.#answerers(ENGINE_SOURCES.filter((source) => this.#engines.has(source)));
+    const all = [...this.#engines.values(), ...(standIn === undefined ? [] : [standIn])];
+    this.hasSequence = all.some(({ order }) => order === "sequential");
+    this.remembersSessions = all.some((engine) => engine.openSession !== undefined);
+  }
+
+  /** The fallback chain of a tool; undefined where no rule fits, and for the runtime's own: the tool itself. */
+  answerersFor({ qualifiedName, toolset }: RegisteredTool, { origin = "live" }: Engine): readonly Answerer[] | undefined {
+    if (toolset.name === OWN_NAMESPACE) return undefined;
+    return this.#rules.find(({ fits, realOnly }) => (!realOnly || origin === "live") && fits(qualifiedName) !== undefined)?.answerers;
+  }
+
+  /** The fallback chain of these sources, as a caller gives them. @throws ToolError `invalid_argument` */
+  answerersOf(sources: AnswerSources): readonly Answerer[] {
+    return this.#known(sources, 'The option "answerFrom" of execute()');
+  }
+
+  #standIns(sources: AnswerSources): readonly Answerer[] {
+    const answerers = this.#known(sources, "answers.simulation");
+    const real = answerers.find(({ source }) => isReal(source));
+    if (real === undefined) return answerers;
+    throw new ToolError(
+      "invalid_argument",
+      `answers.simulation names ${real.source}, but nothing of a simulation falls back to what is real.`,
+      {
+        hint: "Let single tools run with allowSideEffects.",
+      },
+    );
+  }
+
+  #known(sources: AnswerSources, whose: string): readonly Answerer[] {
+    const answerers = this.#answerers(sourceList(sources, whose));
+    const missing = answerers.find(({ source, engine }) => engine === undefined && !isReal(source) && source !== "cache");
+    if (missing === undefined) return answerers;
+    throw new ToolError("invalid_argument", `${whose} names ${missing.source}, and answers.engines has none for it.`, {
+      hint: `Give createRuntime({ answers: { engines: { ${missing.source}: … } } }).`,
+    });
+  }
+
+  #answerers(sources: readonly AnswerSource[]): readonly Answerer[] {
+    return Object.freeze(sources.map((source) => Object.freeze({ source, engine: this.#engines.get(source) })));
+  }
+}
+
+function checkOptions(options: AnswerOptions): void {
+  if (!isObject(options)) throw new ToolError("invalid_argument", "The option answers of createRuntime is an object.");
+  const { rules = [], engines = {}, onRecord } = options;
+  if (!Array.isArray(rules) || !rules.every(isObject))
+    throw new ToolError("invalid_argument", "answers.rules is an array of { tools, from }.");
+  if (!isObject(engines)) throw new ToolError("invalid_argument", "answers.engines is an object with an engine for each source.");
+  if (onRecord !== undefined && typeof onRecord !== "function") throw new ToolError("invalid_argument", "answers.onRecord is a function.");
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function enginesOf(engines: NonNullable<AnswerOptions["engines"]>): ReadonlyMap<AnswerSource, Engine> {
+  const known = new Map<AnswerSource, Engine>();
+  for (const [name, engine] of Object.entries(engines)) {
+    const source = ENGINE_SOURCES.find((one) => one === name);
+    if (source === undefined)
+      throw new ToolError(
+        "invalid_argument",
+        `answers.engines has ${JSON.stringify(name)}, which is not a source that an engine answers for.`,
+        {
+          hint: `There are: ${ENGINE_SOURCES.join(", ")}.`,
+        },
+      );
+    if (typeof engine?.call !== "function")
+      throw new ToolError("invalid_argument", `answers.engines.${name} is not an engine: it has no call().`);
+    known.set(source, engine);
+  }
+  return known;
+}

@@ -1,0 +1,45 @@
+/** The sources that a call may be answered from: from the tool itself down to a text that was written beforehand. */
+import { ToolError } from "./error.ts";
+
+/**
+ * The sources that can answer a call, the most real first.
+ *
+ * `live`: the tool itself. `record`: the same, and the call is written down for later. `replay`: a recording. `cache`: what the tool
+ * answered to an equal call, where it is kept. `lm`: a model that plays the tool. `example`: made up from the output schema. `stub`:
+ * answers that somebody wrote.
+ */
+export const ANSWER_SOURCES = ["live", "record", "replay", "cache", "lm", "example", "stub"] as const;
+export type AnswerSource = (typeof ANSWER_SOURCES)[number];
+
+/** One source, or a fallback chain: each is asked where those before it have no answer. */
+export type AnswerSources = AnswerSource | readonly AnswerSource[];
+
+/** The sources as a list. @throws ToolError `invalid_argument`, saying whose they are */
+export function sourceList(sources: unknown, whose: string): readonly AnswerSource[] {
+  const list: readonly unknown[] = Array.isArray(sources) ? sources : [sources];
+  const wrong = list.filter((source) => !isSource(source));
+  if (wrong.length > 0 || list.length === 0)
+    throw new ToolError("invalid_argument", `${whose} names ${wrong[0] === undefined ? "no source" : `the source ${show(wrong[0])}`}.`, {
+      hint: `There are: ${ANSWER_SOURCES.join(", ")}.`,
+    });
+  const sourcesOnly = list.filter(isSource);
+  const real = sourcesOnly.find(isReal);
+  if (real !== undefined && sourcesOnly.length > 1)
+    throw new ToolError("invalid_argument", `${whose} names ${real} beside others, but what is ${real} always has an answer.`, {
+      hint: `Give ${real} alone, or leave it out: nothing else ever falls back to it.`,
+    });
+  return Object.freeze([...new Set(sourcesOnly)]);
+}
+
+/** Whether a call that this source answers really happens. */
+export function isReal(source: AnswerSource): source is "live" | "record" {
+  return source === "live" || source === "record";
+}
+
+function isSource(value: unknown): value is AnswerSource {
+  return ANSWER_SOURCES.some((source) => source === value);
+}
+
+function show(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 50)) : `of type ${typeof value}`;
+}
