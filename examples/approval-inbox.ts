@@ -1,5 +1,4 @@
 /** Questions that wait in a list until somebody answers them by id: a page, a chat, another process. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText } from "haft";
 
 const deleteReport = defineTool({
@@ -29,7 +28,6 @@ for (const { callId, digest, toolName, input } of await runtime.approvals.pendin
 }
 
 console.log(resultText(await answered));
-assert.deepEqual(await runtime.approvals.pending(), []);
 await runtime.close();
 
 /* Prints:

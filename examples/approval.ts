@@ -1,5 +1,4 @@
 /** A person, or a rule in their place, is asked before anything is destroyed. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText, type Approver } from "haft";
 
 const deleted: number[] = [];
@@ -25,13 +24,11 @@ const results = await runtime.execute([
   { name: "delete_report", input: { year: 2026 } },
 ]);
 for (const result of results) console.log(resultText(result));
-assert.deepEqual(deleted, [2019]);
 await runtime.close();
 
 const nobody = createRuntime({ tools: [deleteReport] });
 const refused = await nobody.execute({ name: "delete_report", input: { year: 2019 } });
 console.log(refused.error?.code);
-assert.equal(refused.error?.code, "approval_required");
 await nobody.close();
 
 /* Prints:

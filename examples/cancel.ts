@@ -1,5 +1,4 @@
 /** The caller gives up: what has not begun never begins, and a handler that passes its signal on stops at once. */
-import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { createRuntime, defineTool } from "haft";
 
@@ -25,13 +24,6 @@ const results = await runtime.execute(
   { signal: controller.signal },
 );
 for (const { status, attempts, error } of results) console.log(`${status}; attempts: ${attempts}; what it did: ${error?.outcome}`);
-assert.deepEqual(
-  results.map((result) => [result.status, result.error?.outcome]),
-  [
-    ["cancelled", "unknown"],
-    ["cancelled", "not_started"],
-  ],
-);
 await runtime.close();
 
 /* Prints:

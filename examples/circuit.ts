@@ -1,5 +1,4 @@
 /** A tool that keeps failing is left alone for a while, then tried with one call before it is trusted again. */
-import assert from "node:assert/strict";
 import { ToolError, createRuntime, defineTool } from "haft";
 import { fakePorts } from "haft/testing";
 
@@ -30,7 +29,6 @@ for (let call = 1; call <= 4; call++) await ask();
 isDown = false;
 await ports.clock.advance(30_000);
 await ask();
-assert.equal(runtime.counters.attempts, 4);
 await runtime.close();
 
 /* Prints:

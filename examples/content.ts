@@ -1,5 +1,4 @@
 /** An answer with text and a picture for the model, JSON for programs, and notes that no model sees. */
-import assert from "node:assert/strict";
 import { ToolOutput, createRuntime, defineTool, pure, resultText } from "haft";
 
 const chart = defineTool({
@@ -28,7 +27,6 @@ const runtime = createRuntime({
 const result = await runtime.execute({ name: "chart", input: { year: 2025 } });
 console.log(resultText(result));
 console.log(result.output, result.metadata);
-assert.equal(result.content?.length, 2);
 await runtime.close();
 
 /* Prints:

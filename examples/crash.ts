@@ -1,5 +1,4 @@
 /** A process dies in the middle of three calls. Its session is resumed: what may be repeated is, the rest is asked about or left. */
-import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,7 +47,6 @@ await runtime.close();
 
 const done = readFileSync(deeds, "utf8").replaceAll(/ .*/gu, "").trim().split("\n");
 console.log("what happened:", done.toSorted().join(", "));
-assert.deepEqual(done.toSorted(), ["label", "label", "pay", "transfer"]);
 rmSync(folder, { recursive: true });
 
 /* Prints:

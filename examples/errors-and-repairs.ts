@@ -1,5 +1,4 @@
 /** What a model gets wrong: mended where that loses nothing, refused with what would work where it would. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText } from "haft";
 
 const book = defineTool({
@@ -31,10 +30,6 @@ for (const result of results) {
   for (const repair of result.repairs) console.log(`  ${repair.kind} ${repair.path}: ${repair.note}`);
 }
 
-assert.deepEqual(
-  results.map((result) => result.error?.code ?? "ok"),
-  ["ok", "ok", "invalid_input", "not_found"],
-);
 await runtime.close();
 
 /* Prints:

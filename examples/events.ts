@@ -1,5 +1,4 @@
 /** Everything a runtime tells its listener about two calls: one that waits for the other, and fails once. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, ToolError, type RuntimeEvent } from "haft";
 
 const save = defineTool({
@@ -28,7 +27,6 @@ for (const event of events) {
   if (event.type === "call-start") ids.set(event.callId, event.call.id ?? "");
   console.log("callId" in event ? ids.get(event.callId) : "-", event.type);
 }
-assert.equal(events.filter((event) => event.type === "call-end").length, 2);
 
 /* Prints:
 1 call-start

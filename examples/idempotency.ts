@@ -1,5 +1,4 @@
 /** The same calls submitted twice are run once: a client that lost the answer asks again with the same key. */
-import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,7 +27,7 @@ const runtime = createRuntime({ tools: [order], store: sqliteStore({ path }) });
 const session = runtime.session("shop");
 const first = await session.execute(calls, { idempotencyKey });
 const second = await session.execute(calls, { idempotencyKey });
-console.log(first.map(({ output }) => output));
+for (const results of [first, second]) console.log(results.map(({ output }) => output));
 await runtime.close();
 
 const later = createRuntime({ tools: [order], store: sqliteStore({ path }) });
@@ -40,15 +39,13 @@ console.log(
   orders,
 );
 
-await assert.rejects(resumed.execute(calls.slice(1), { idempotencyKey }), (error: Error) => {
-  console.log(error.message);
-  return true;
-});
-assert.deepEqual([second, third], [first, first]);
+const others = resumed.execute(calls.slice(1), { idempotencyKey });
+console.log(await others.catch((error: Error) => error.message));
 await later.close();
 rmSync(folder, { recursive: true });
 
 /* Prints:
+[ 'order 1: bread', 'order 2: cheese' ]
 [ 'order 1: bread', 'order 2: cheese' ]
 [ 'order 1: bread', 'order 2: cheese' ] orders: 2
 The idempotency key "message 42" was used for other calls of this session.

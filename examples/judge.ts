@@ -1,5 +1,4 @@
 /** A judge: another model looks at every payment before it is made. Where it cannot say, nothing is paid. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText, type Hook } from "haft";
 import { collectReply } from "haft/model";
 import { scriptedModel } from "haft/model";
@@ -36,10 +35,6 @@ const runtime = createRuntime({ tools: [pay], hooks: [judging], ports: { log: { 
 const results = [];
 for (const amount of [700, 7_000, 70]) results.push(await runtime.execute({ name: "pay", input: { to: "landlord", amount } }));
 for (const result of results) console.log(resultText(result).split("\n")[0]);
-assert.deepEqual(
-  results.map(({ status }) => status),
-  ["ok", "error", "error"],
-);
 await runtime.close();
 
 /* Prints:

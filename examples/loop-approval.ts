@@ -1,5 +1,4 @@
 /** A run that pauses where a person must say yes, and goes on when they have: another process may do that. */
-import assert from "node:assert/strict";
 import { createLoop, createRuntime, defineTool } from "haft";
 import { memoryStore } from "haft/store";
 import { scriptedModel } from "haft/model";
@@ -36,7 +35,6 @@ const decisions = Object.fromEntries(
 const result = await loop.resume({ decisions });
 for (const { status, output, error } of result.results) console.log(status, output ?? error?.code);
 console.log(`${result.reason}: ${result.text}`);
-assert.deepEqual(sent, ["ada@example.com"]);
 await runtime.close();
 
 /* Prints:

@@ -1,5 +1,4 @@
 /** A real MCP server as a toolset: started, asked for its tools, called and ended. */
-import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { createRuntime, resultText } from "haft";
 import { mcpToolset } from "haft/mcp";
@@ -18,13 +17,7 @@ const results = [
   await runtime.execute({ name: "everything::get-som", input: { a: 40, b: 2 } }),
 ];
 for (const result of results) console.log(resultText(result));
-
-assert.deepEqual([opened.includes("everything"), failed], [true, []]);
-assert.deepEqual(
-  results.map((result) => result.status),
-  ["ok", "ok", "error"],
-);
-assert.deepEqual(await runtime.close(), []);
+await runtime.close();
 
 /* Prints:
 opened: everything failed: 0

@@ -1,5 +1,4 @@
 /** One MCP server, first shared by all sessions, then with a connection for each. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, perSession, resultText } from "haft";
 import { mcpEngine, mcpToolset } from "haft/mcp";
 import { listenMcp } from "haft/mcp-server";
@@ -32,7 +31,7 @@ for (const toolset of ["shared", "own"]) {
 }
 
 for (const session of sessions) await session.close();
-assert.deepEqual(await runtime.close(), []);
+await runtime.close();
 await listener.close();
 await served.close();
 

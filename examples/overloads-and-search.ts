@@ -1,5 +1,4 @@
 /** Several tools of one name chosen by their input, and a registry that finds tools by words, tags and parts of names. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, pure, toolDefinition, type Toolset } from "haft";
 
 const byId = defineTool({
@@ -34,10 +33,6 @@ console.log("tags:", show(runtime.registry.search({ tags: ["crm", "money"] })));
 console.log("name:", show(runtime.registry.search({ nameContains: "FIN" })));
 console.log("for a model:", JSON.stringify(runtime.registry.list("default").map(toolDefinition)));
 
-assert.deepEqual(
-  results.map((result) => result.output),
-  ["everybody called Ada", "customer 7"],
-);
 await runtime.close();
 
 /* Prints:

@@ -1,5 +1,4 @@
 /** Rules over names: some tools may be called, some must be asked for, some not at all. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, pure } from "haft";
 
 const names = ["read", "send", "delete"];
@@ -16,7 +15,6 @@ const runtime = createRuntime({
 for (const result of await runtime.execute(names.map((name) => ({ name: `mail::${name}` })))) {
   console.log(result.name, result.output ?? result.error?.operatorHint);
 }
-assert.equal((await runtime.execute({ name: "mail::delete" })).error?.code, "permission_denied");
 await runtime.close();
 
 /* Prints:

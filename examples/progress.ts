@@ -1,5 +1,4 @@
 /** How far calls are, told to whoever made them; and a listener that comes and goes. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, pure } from "haft";
 
 const count = defineTool({
@@ -28,7 +27,6 @@ stop();
 console.log(ended.join(), result.output);
 
 await runtime.execute({ name: "count", input: { pages: [] } });
-assert.equal(ended.length, 1);
 await runtime.close();
 
 /* Prints:

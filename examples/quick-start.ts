@@ -1,5 +1,4 @@
 /** The calls of one message: two that write the same thing, one with a number in quotes, one with a misspelt name. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText } from "haft";
 
 const stock = new Map([["apples", 10]]);
@@ -29,7 +28,6 @@ const results = await runtime.execute([
 ]);
 for (const result of results) console.log(result.id, resultText(result), ...result.repairs);
 
-assert.equal(stock.get("apples"), 3);
 await runtime.close();
 
 /* Prints:

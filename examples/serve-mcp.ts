@@ -1,5 +1,4 @@
 /** Tools of this program served to MCP clients over HTTP, and called by one: here Haft's own, of either era. */
-import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText } from "haft";
 import { mcpToolset } from "haft/mcp";
 import { listenMcp } from "haft/mcp-server";
@@ -34,7 +33,6 @@ console.log(client.registry.names("remote").join(", "));
 const result = await client.execute({ name: "remote::garden__paint", input: { fence: "front" } });
 console.log(resultText(result));
 
-assert.equal(resultText(result), "front: green");
 await client.close();
 await listener.close();
 await served.close();

@@ -1,5 +1,4 @@
 /** An engine that remembers each session in a place of its own, and copies what it remembers for a branch. */
-import assert from "node:assert/strict";
 import { createRuntime, type Engine, type EngineRequest, type EngineSession, type Tool, type ToolContext } from "haft";
 
 const inputSchema = { type: "object", properties: { page: { type: "string" } } };
@@ -49,7 +48,6 @@ console.log(browser.tabs);
 const copy = runtime.session("grace", { from: await session.snapshot() });
 console.log("grace sees", (await copy.execute({ name: "look" })).output);
 await runtime.close();
-assert.equal(browser.tabs.size, 0);
 
 /* Prints:
 tried: the sports, after 2 calls the sports, after 3 calls

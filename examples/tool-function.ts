@@ -1,5 +1,4 @@
 /** A function that stays a function, and is a tool as well; and inputs checked without calling anything. */
-import assert from "node:assert/strict";
 import { Registry, createRuntime, pure, toolFunction } from "haft";
 import { validateInput } from "haft/schema";
 
@@ -22,7 +21,6 @@ console.log(area({ width: 2, height: 3 })); // called as before, nothing is chec
 const runtime = createRuntime({ tools: [area.tool] });
 console.log((await runtime.execute({ name: "area", input: { width: "2", height: 3 } })).output);
 console.log(String(validateInput({ width: "2" }, area.tool.inputSchema)));
-assert.equal(area.tool.name, "area");
 await runtime.close();
 
 /* Prints:

@@ -1,5 +1,4 @@
 /** Toolsets: one engine that fails to open takes nobody along, one limit holds for all tools of a group, one switch turns it off. */
-import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { ToolError, createRuntime, defineTool, readOnly, resultText, type Toolset } from "haft";
 
@@ -38,7 +37,6 @@ console.log(resultText(await runtime.execute({ name: "archive::search" })));
 
 runtime.registry.setEnabled("database", false);
 console.log(resultText(await runtime.execute({ name: "database::query" })));
-assert.equal(most, 2);
 await runtime.close();
 
 /* Prints:

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { IN_CI, inCI } from "../ci.ts";
+import { demoPicture, pictureLines } from "../../scripts/demo-picture.ts";
 import { PATIENCE_MS, SOURCE, folderWith, haft, masked } from "./run-haft.ts";
 
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
@@ -35,6 +36,8 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
       "? #16 the approver of the conversation answers allow-once",
     ];
     expect(story.filter((moment) => !first.includes(moment))).toEqual([]);
+    const picture = readFileSync(new URL("../../docs/demo.svg", import.meta.url), "utf8");
+    expect(textsOf(picture)).toEqual(textsOf(demoPicture(pictureLines(stdout))));
     expect(books).toContain("✓ #2  library::lendBook");
     expect(books).toContain("HTTP 409");
     expect(books).toContain("The C Programming Language is lent to somebody else.");
@@ -73,3 +76,8 @@ describe.concurrent("the demo behind npm start", { timeout: PATIENCE_MS }, () =>
     });
   });
 });
+
+/** The lines of a picture, sorted: calls that run side by side end in any order. */
+function textsOf(picture: string): readonly string[] {
+  return [...picture.matchAll(/>([^<]*)<\/text>/gu)].map(([, text = ""]) => text).toSorted();
+}

@@ -41,13 +41,18 @@ export function brokenLinks(documents: SourceTree, exists: (path: string) => boo
   return problems;
 }
 
+/** Whether a text has a block of code, line for line, whatever its indentation there. */
+export function hasBlock(text: string, code: string): boolean {
+  return contains(text.split("\n"), dedent(code.split("\n")));
+}
+
 interface CodeBlock {
   readonly line: number;
   readonly code: string;
 }
 
 function codeBlocks(text: string): readonly CodeBlock[] {
-  return [...text.matchAll(/^[ \t]*```ts\n(.*?)\n?^[ \t]*```$/gmsu)].map((match) => ({
+  return [...text.matchAll(/^[ \t]*```ts(?: key| fragment)?\n(.*?)\n?^[ \t]*```$/gmsu)].map((match) => ({
     line: lineAt(text, match.index),
     code: match[1] ?? "",
   }));

@@ -16,12 +16,17 @@ export interface Run {
 }
 
 /** Runs a program in a folder of the project, as its documents tell people to; "haft" is the bundled package. */
-export async function runFile(file: string, args: readonly string[] = [], folder = "."): Promise<Run> {
+export function runFile(file: string, args: readonly string[] = [], folder = "."): Promise<Run> {
+  return runNode([`--import=${IMPORT_BUNDLED}`, resolve(root, file), ...args], join(root, folder));
+}
+
+/** Runs Node in a folder. */
+export async function runNode(args: readonly string[], cwd: string): Promise<Run> {
   const place = mkdtempSync(join(tmpdir(), "haft-example-"));
   const terminal = openSync(join(place, "terminal"), "a");
   try {
-    const child = spawn(process.execPath, [`--import=${IMPORT_BUNDLED}`, resolve(root, file), ...args], {
-      cwd: join(root, folder),
+    const child = spawn(process.execPath, args, {
+      cwd,
       stdio: ["ignore", terminal, terminal],
       env: { ...process.env, NO_COLOR: "1", HAFT_TRUST: "all" },
     });

@@ -4,7 +4,9 @@ import { readTree } from "./source-tree.ts";
 import { HAFT } from "../bundled-program.ts";
 
 /** The demo has a test of its own, and the page of the command line shows commands of the demo. */
-const examples = new Map([...readTree("examples/*.ts")].filter(([path]) => path !== "examples/demo.ts"));
+const examples = new Map(
+  [...readTree("examples/*.ts"), ...readTree("examples/guides/*.ts")].filter(([path]) => path !== "examples/demo.ts"),
+);
 const documents = new Map(
   [...readTree("*.md"), ...readTree("docs/**/*.md")].filter(
     ([path]) => path !== "docs/guides/command-line.md" && !path.startsWith("docs/reference/api/"),

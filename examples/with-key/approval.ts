@@ -1,0 +1,20 @@
+/** A loop that pauses for a person, of a model that is asked for real, so it needs a key. */
+import { createRuntime, defineTool } from "haft";
+import { z } from "zod";
+
+const mail = defineTool({
+  name: "mail",
+  description: "Sends a mail.",
+  inputSchema: z.object({ to: z.string() }),
+  effects: { writes: "outbox", external: true, destructive: true },
+  execute: async ({ to }) => `sent to ${to}`,
+});
+const runtime = createRuntime({ tools: [mail] });
+const loop = runtime.loop({ model: "anthropic/claude-sonnet-4-5" });
+
+await loop.run("Send the report.");
+for (const { name, input } of loop.pending()) console.log("?", name, JSON.stringify(input));
+const decisions = Object.fromEntries(loop.pending().map(({ digest }) => [digest, "allow-once"] as const));
+const { text } = await loop.resume({ decisions });
+console.log(text);
+await runtime.close();
